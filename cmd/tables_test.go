@@ -1,0 +1,157 @@
+package cmd
+
+// An arrow says which packages of ours one of ours may import, in its code and, beside those and testKits, in its tests.
+// Patterns are as in under.
+type arrow struct {
+	from       string
+	may, tests []string
+}
+
+// testKits may be imported by any test: devnet's chains, stock clients and linters, and the conformance tests.
+var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/chain", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/token",
+	"corpus/corpustest", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
+
+var arrows = []arrow{
+	{from: "cmd/check", may: []string{"cmd/check/kit"}},
+	{from: "cmd/check/kit", may: []string{"corpus/attest", "corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk"}},
+	{from: "cmd/devnet", may: []string{"*"}},
+	{from: "cmd/bench", may: []string{"*"}},
+	{from: "cmd/devnet/bitcoin", may: []string{"cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/chain", may: []string{"cmd/devnet/token"}},
+	{from: "cmd/devnet/chaintest", may: []string{"cmd/devnet/chain", "cmd/devnet/npmtest", "cmd/devnet/token"}},
+	{from: "cmd/devnet/clients", may: []string{"cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/lint", may: []string{"cmd/devnet/npmtest"}, tests: []string{"cmd/shop", "generator"}},
+	{from: "cmd/devnet/npmtest"},
+	{from: "cmd/devnet/oracles", may: []string{"cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/specimen", may: []string{"cmd/devnet/street", "corpus/...", "dynamic/ledger", "dynamic/roster"}, tests: []string{"content"}},
+	{from: "cmd/devnet/street", may: []string{"corpus/attest", "corpus/botauth", "corpus/exchange", "corpus/fetch", "corpus/probe"}, tests: []string{"corpus/a2a", "corpus/conformance", "corpus/doors", "corpus/onpage", "corpus/walk"}},
+	{from: "cmd/devnet/token"},
+	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
+	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop", "cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
+	{from: "cmd/verify", may: []string{"cmd/verify/kit"}, tests: []string{"corpus", "corpus/attest", "corpus/exchange", "corpus/ots", "corpus/probe"}},
+	{from: "cmd/verify/wasm", may: []string{"cmd/verify/kit", "corpus"}, tests: []string{"corpus/attest", "corpus/bundle", "corpus/exchange", "corpus/probe", "templates"}},
+	{from: "cmd/verify/kit", may: []string{"corpus", "corpus/bundle"}, tests: []string{"corpus/attest", "corpus/exchange", "corpus/probe"}},
+
+	{from: "content"},
+	{from: "content/api"},
+	{from: "corpus", may: []string{"corpus/attest", "corpus/extsort", "corpus/exchange", "corpus/ots", "corpus/probe"}},
+	{from: "corpus/attest", may: []string{"corpus/extsort"}},
+	{from: "corpus/attest/wallet"},
+	{from: "corpus/census", may: []string{"corpus", "corpus/attest", "corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk"}},
+	{from: "corpus/corpustest", may: []string{"corpus", "corpus/attest", "corpus/exchange"}},
+	{from: "corpus/bundle", may: []string{"corpus", "corpus/attest", "corpus/ots"}, tests: []string{"corpus/exchange", "corpus/probe"}},
+	{from: "corpus/derive", may: []string{"corpus", "corpus/attest"}},
+	{from: "corpus/doors", may: []string{"corpus/exchange", "corpus/fetch", "corpus/probe"}},
+	{from: "corpus/exchange"},
+	{from: "corpus/extsort"},
+	{from: "corpus/ots"},
+	{from: "corpus/ots/calendar", may: []string{"corpus/exchange", "corpus/fetch", "corpus/ots"}, tests: []string{"corpus/attest"}},
+	{from: "corpus/probe", may: []string{"corpus/attest/...", "corpus/exchange"}},
+	{from: "corpus/witness", may: []string{"corpus", "corpus/exchange", "corpus/fetch"}, tests: []string{"corpus/attest"}},
+	{from: "corpus/walk", may: []string{"corpus/exchange", "corpus/fetch", "corpus/probe"}, tests: []string{"corpus/attest"}},
+	{from: "corpus/fetch", may: []string{"corpus/attest", "corpus/exchange"}},
+	{from: "corpus/a2a", may: []string{"corpus/attest", "corpus/did", "corpus/exchange", "corpus/probe"}, tests: []string{"corpus/walk"}},
+	{from: "corpus/botauth", may: []string{"corpus/attest", "corpus/did", "corpus/exchange", "corpus/probe"}},
+	{from: "corpus/conformance", may: []string{"corpus/attest/...", "corpus/did", "corpus/exchange", "corpus/probe"}},
+	{from: "corpus/did", may: []string{"corpus/attest/wallet"}, tests: []string{"corpus/attest"}},
+	{from: "corpus/onpage", may: []string{"corpus/exchange", "corpus/probe"}},
+	{from: "corpus/selection", may: []string{"corpus/attest/...", "corpus/exchange", "corpus/probe"}},
+	{from: "templates", may: []string{"content", "corpus", "corpus/attest", "corpus/derive", "templates/drawing"}},
+	{from: "templates/drawing", tests: []string{"content"}},
+	{from: "generator", may: []string{"content/...", "corpus/...", "generator/...", "templates/..."}},
+	{from: "generator/bulk", may: []string{"corpus", "corpus/attest", "generator/gitpack"}, tests: []string{"corpus/exchange", "corpus/ots", "corpus/probe"}},
+	{from: "generator/gitpack"},
+
+	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates"}},
+	{from: "dynamic/archive", may: []string{"corpus", "corpus/attest", "corpus/derive", "corpus/exchange"}},
+	{from: "dynamic/budget", may: []string{"content/api", "dynamic/ledger", "dynamic/problem"}},
+	{from: "dynamic/buyer", may: []string{"corpus/attest/...", "dynamic/ledger", "dynamic/rail", "dynamic/rail/x402"}},
+	{from: "dynamic/challenge", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/desk", tests: []string{"dynamic", "dynamic/ledger/postgres"}, may: []string{"content/...", "corpus/...", "dynamic/archive", "dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route", "templates"}},
+	{from: "dynamic/feed", may: []string{"corpus", "corpus/attest", "dynamic/ledger"}},
+	{from: "dynamic/goods", may: []string{"content", "corpus/...", "dynamic/feed", "dynamic/ledger", "templates/drawing"}},
+	{from: "dynamic/ledger"},
+	{from: "dynamic/ledger/bolt", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/ledger/ledgertest", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/ledger/postgres", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/problem", may: []string{"content/api"}},
+	{from: "dynamic/rail", may: []string{"corpus/attest/..."}},
+	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "dynamic/rail"}, tests: []string{"dynamic/rail/facilitator"}},
+	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/rail"}, tests: []string{"dynamic/rail/evm"}},
+	{from: "dynamic/rail/railtest", may: []string{"dynamic/rail"}},
+	{from: "dynamic/rail/x402", may: []string{"corpus/attest/...", "dynamic/rail"}},
+	{from: "dynamic/roster", tests: []string{"cmd/devnet/street", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus", "corpus/attest", "corpus/census",
+		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
+	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
+	{from: "dynamic/till", tests: []string{"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/rail/evm"}, may: []string{"content/...", "corpus", "corpus/attest/...",
+		"dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/x402", "dynamic/route", "templates/drawing"}},
+}
+
+// A door says which packages may import a module, or a part of one, in their code and, beside those, in their tests.
+// The row with the longest path speaks for an import. The last row is of the standard library.
+type door struct {
+	module      string
+	only, tests []string
+}
+
+var doors = []door{
+	{module: "github.com/BurntSushi/toml", only: []string{"cmd/shop", "content"}},
+	{module: "github.com/andybalholm/brotli", only: []string{"generator"}, tests: []string{"dynamic"}},
+	{module: "github.com/cenkalti/backoff", only: []string{"corpus/census", "dynamic/ledger/postgres"}},
+	{module: "github.com/decred/dcrd/dcrec/secp256k1", only: []string{"corpus/attest/wallet"}},
+	{module: "github.com/ethereum/go-ethereum", only: []string{"cmd/devnet/...", "dynamic/rail/evm"}, tests: []string{"corpus/attest/wallet", "dynamic/till"}},
+	{module: "github.com/ethereum/go-ethereum/common", only: []string{"cmd/bench", "cmd/devnet/...", "dynamic/rail/evm"}, tests: []string{"corpus/attest/wallet", "dynamic/..."}},
+	{module: "github.com/ethereum/go-ethereum/core", only: []string{"cmd/devnet/..."}},
+	{module: "github.com/ethereum/go-ethereum/core/types", only: []string{"cmd/bench", "cmd/devnet/...", "dynamic/rail/evm"}, tests: []string{"dynamic/till"}},
+	{module: "github.com/ethereum/go-ethereum/crypto", only: []string{"cmd/bench", "cmd/devnet/...", "cmd/shop", "dynamic/rail/evm"}, tests: []string{"corpus/attest/wallet", "dynamic/..."}},
+	{module: "github.com/ethereum/go-ethereum/eth", only: []string{"cmd/devnet/chain"}},
+	{module: "github.com/ethereum/go-ethereum/miner", only: []string{"cmd/devnet/chain"}},
+	{module: "github.com/ethereum/go-ethereum/node", only: []string{"cmd/devnet/chain"}},
+	{module: "github.com/ethereum/go-ethereum/p2p", only: []string{"cmd/devnet/chain"}},
+	{module: "github.com/fsnotify/fsnotify", only: []string{"generator"}},
+	{module: "github.com/getkin/kin-openapi", tests: []string{"*"}},
+	{module: "github.com/go-chi/chi", only: []string{"dynamic"}},
+	{module: "github.com/go-git/go-git", only: []string{"generator/..."}},
+	{module: "github.com/go-json-experiment/json", only: []string{"*"}},
+	{module: "github.com/google/go-cmp", tests: []string{"*"}},
+	{module: "github.com/google/jsonschema-go", only: []string{"content/api", "dynamic/till"}},
+	{module: "github.com/gowebpki/jcs", only: []string{"corpus/attest"}},
+	{module: "github.com/holiman/uint256", only: []string{"cmd/devnet/..."}},
+	{module: "github.com/jackc/pgx", only: []string{"dynamic/ledger/ledgertest", "dynamic/ledger/postgres"}},
+	{module: "github.com/klauspost/compress", only: []string{"generator/..."}},
+	{module: "github.com/lmittmann/tint", only: []string{"cmd/devnet", "cmd/store"}},
+	{module: "github.com/ncruces/go-sqlite3", only: []string{"generator/bulk"}},
+	{module: "github.com/prometheus/client_golang", only: []string{"dynamic"}},
+	{module: "github.com/rogpeppe/go-internal", tests: []string{"*"}},
+	{module: "github.com/schollz/progressbar", only: []string{"cmd/store"}},
+	{module: "github.com/yuin/goldmark", only: []string{"generator"}},
+	{module: "go.etcd.io/bbolt", only: []string{"dynamic/ledger/bolt"}},
+	{module: "golang.org/x/crypto", only: []string{"corpus/attest/wallet", "corpus/exchange"}},
+	{module: "golang.org/x/mod", only: []string{"corpus"}},
+	{module: "golang.org/x/net", only: []string{"corpus/onpage"}, tests: []string{"generator"}},
+	{module: "golang.org/x/net/idna", only: []string{"corpus/fetch"}},
+	{module: "golang.org/x/net/dns", tests: []string{"corpus/fetch"}},
+	{module: "golang.org/x/sync", only: []string{"*"}},
+	{module: "golang.org/x/term", only: []string{"cmd/store"}},
+	{module: "golang.org/x/sys", only: []string{"generator"}},
+	{module: "golang.org/x/text", only: []string{"dynamic/goods"}},
+	{module: "rsc.io/qr", only: []string{"templates"}},
+
+	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
+}
+
+// apart says what a package is never linked with, however far away.
+var apart = []struct {
+	from  string
+	never []string
+}{
+	{"cmd/check", []string{"dynamic/...", "generator/...", "templates/...", "content/...", "github.com/ethereum/...", "github.com/go-chi/..."}},
+	{"cmd/verify", []string{"dynamic/...", "generator/...", "templates/...", "github.com/ethereum/...", "github.com/go-chi/..."}},
+	{"cmd/store", []string{"cmd/devnet/...", "testing", "github.com/ethereum/go-ethereum/node"}},
+	{"content", []string{"dynamic/...", "generator/...", "templates/..."}},
+	{"corpus", []string{"dynamic/...", "generator/...", "github.com/ethereum/..."}},
+	{"templates", []string{"dynamic/...", "generator/..."}},
+	{"generator", []string{"dynamic/...", "github.com/ethereum/...", "github.com/go-chi/..."}},
+	{"dynamic", []string{"cmd/...", "generator/...", "testing"}},
+	{"dynamic/rail/evm", []string{"cmd/...", "testing"}},
+}
