@@ -1,0 +1,367 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// ContractVersion is the version of the API description.
+const ContractVersion = "0.3.0"
+
+// Info is what the API description says of the service as a whole.
+type Info struct {
+	BaseURL     string // https://store.example, without a slash at its end
+	Title       string
+	Summary     string  // one sentence
+	Description string  // Markdown
+	Guidance    string  // for agents: how to use the service, x-guidance
+	Contact     string  // mailto: or https: address
+	License     string  // SPDX identifier; empty: none named
+	Prices      []int64 // what paid routes ask, in atomic units of USDC (millionths); empty: not said
+}
+
+// member is one member of a JSON object whose members keep their order.
+type member struct {
+	name  string
+	value any
+}
+
+// object is a JSON object in a fixed order. Members without a value are left out.
+type object []member
+
+// MarshalJSONTo writes the members in their order.
+func (o object) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, m := range o {
+		if empty(m.value) {
+			continue
+		}
+		if err := enc.WriteToken(jsontext.String(m.name)); err != nil {
+			return err
+		}
+		if err := json.MarshalEncode(enc, m.value, json.Deterministic(true)); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case object:
+		return v == nil
+	case []any:
+		return v == nil
+	case []string:
+		return len(v) == 0
+	case *float64:
+		return v == nil
+	case *jsonschema.Schema:
+		return v == nil
+	}
+	return false
+}
+
+// BuildOpenAPI renders the OpenAPI 3.1 description of all public routes: those of the documents first, in their
+// order, then the others in theirs. Equal inputs give equal bytes.
+func BuildOpenAPI(info Info, routes []Route, documents []Document) ([]byte, error) {
+	all := Published(routes, documents)
+	paths := object{}
+	at := make(map[string]int)
+	names := make(map[string]bool)
+	tags := make(map[string]bool)
+	for _, r := range all {
+		if names[r.Name] {
+			return nil, fmt.Errorf("describing the API: operation %s is there twice", r.Name)
+		}
+		names[r.Name] = true
+		for _, t := range r.Tags {
+			tags[t] = true
+		}
+		op := member{strings.ToLower(r.Method), operation(info, r)}
+		i, known := at[r.Pattern]
+		if !known {
+			at[r.Pattern] = len(paths)
+			paths = append(paths, member{r.Pattern, object{op}})
+			continue
+		}
+		item := paths[i].value.(object)
+		if slices.ContainsFunc(item, func(m member) bool { return m.name == op.name }) {
+			return nil, fmt.Errorf("describing the API: %s %s is there twice", r.Method, r.Pattern)
+		}
+		paths[i].value = append(item, op)
+	}
+	var tagList []any
+	for _, t := range slices.Sorted(maps.Keys(tags)) {
+		tagList = append(tagList, object{{"name", t}, {"description", tagText[t]}})
+	}
+	doc := object{
+		{"openapi", "3.1.0"},
+		{"info", object{
+			{"title", info.Title}, {"summary", info.Summary}, {"description", info.Description},
+			{"x-guidance", info.Guidance}, {"contact", contact(info)}, {"license", license(info)}, {"version", ContractVersion},
+		}},
+		{"servers", []any{object{{"url", info.BaseURL}}}},
+		// Nothing needs an account: a payment is made per request, and a bearer token comes with what it opens.
+		{"security", []any{object{}}},
+		{"tags", tagList},
+		{"paths", paths},
+		{"components", object{
+			{"schemas", object{{"Problem", problemSchema()}}},
+			{"securitySchemes", object{{"bearer", object{
+				{"type", "http"}, {"scheme", "bearer"}, {"description", "The private token that came with what is asked for, such as recovery.status_token of a purchase."},
+			}}}},
+		}},
+	}
+	var buf bytes.Buffer
+	if err := json.MarshalWrite(&buf, doc, json.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
+		return nil, fmt.Errorf("describing the API: %w", err)
+	}
+	buf.WriteByte('\n')
+	return buf.Bytes(), nil
+}
+
+// Published is what the API description holds: the routes of the documents and the routes, without what is internal.
+func Published(routes []Route, documents []Document) []Route {
+	var all []Route
+	for _, d := range documents {
+		all = append(all, d.Routes()...)
+	}
+	all = append(all, routes...)
+	return slices.DeleteFunc(all, func(r Route) bool { return r.Internal })
+}
+
+func contact(info Info) any {
+	address, isMail := strings.CutPrefix(info.Contact, "mailto:")
+	switch {
+	case info.Contact == "":
+		return nil
+	case isMail:
+		return object{{"name", info.Title}, {"email", address}}
+	default:
+		return object{{"name", info.Title}, {"url", info.Contact}}
+	}
+}
+
+func license(info Info) any {
+	if info.License == "" {
+		return nil
+	}
+	return object{{"name", info.License}, {"identifier", info.License}}
+}
+
+func operation(info Info, r Route) object {
+	op := object{
+		{"operationId", r.Name},
+		{"summary", strings.TrimSuffix(r.Summary, ".")},
+		{"description", cmp.Or(r.Description, r.Summary)},
+		{"tags", r.Tags},
+	}
+	if !r.Deprecated.IsZero() {
+		op = append(op, member{"deprecated", true})
+	}
+	security := object{}
+	var params []any
+	for _, p := range r.Params {
+		if p.In == Header && strings.EqualFold(p.Name, "Authorization") {
+			// OpenAPI takes this field as a security scheme only.
+			security = object{{"bearer", []any{}}}
+			continue
+		}
+		params = append(params, parameter(p))
+	}
+	op = append(op, member{"security", []any{security}}, member{"parameters", params})
+	if r.Body != nil {
+		op = append(op, member{"requestBody", object{
+			{"description", r.Body.Description + " At most " + strconv.FormatInt(r.Body.Limit, 10) + " bytes."},
+			{"required", !r.Body.Optional},
+			{"content", object{{bare(r.Body.ContentType), object{{"schema", r.Body.Schema}}}}},
+		}})
+	}
+	op = append(op, member{"responses", responses(r)})
+	if r.Paid {
+		op = append(op, member{"x-payment-info", paymentInfo(info)})
+	}
+	return op
+}
+
+func parameter(p Param) object {
+	schema := object{{"type", p.Type}, {"format", p.Format}}
+	if p.MinLength > 0 && p.Type == "string" {
+		schema = append(schema, member{"minLength", p.MinLength})
+	}
+	if p.MaxLength > 0 && p.Type == "string" {
+		schema = append(schema, member{"maxLength", p.MaxLength})
+	}
+	schema = append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum}, member{"maximum", p.Maximum})
+	return object{
+		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required}, {"schema", schema},
+	}
+}
+
+// responses groups what a route declares by status, and adds the refusals that its shape implies.
+func responses(r Route) object {
+	byStatus := make(map[int]object) // content by media type
+	texts := make(map[int]string)
+	fields := make(map[int][]string)
+	for _, res := range r.Responses {
+		if _, seen := texts[res.Status]; !seen {
+			texts[res.Status] = cmp.Or(res.Description, http.StatusText(res.Status))
+			fields[res.Status] = nil
+		}
+		for _, h := range res.Headers {
+			if !slices.Contains(fields[res.Status], h) {
+				fields[res.Status] = append(fields[res.Status], h)
+			}
+		}
+		if res.ContentType == "" {
+			continue
+		}
+		media := object{}
+		if s := res.Schema; s != nil {
+			media = object{{"schema", s}}
+		} else if res.Status < 400 && !strings.HasPrefix(bare(res.ContentType), "application/") {
+			media = object{{"schema", object{{"type", "string"}}}}
+		} else if res.Status >= 400 {
+			media = object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}
+		}
+		byStatus[res.Status] = append(byStatus[res.Status], member{bare(res.ContentType), media})
+	}
+	refuse := func(status int, text string, headers ...string) {
+		if _, seen := texts[status]; seen {
+			return
+		}
+		texts[status] = text
+		fields[status] = headers
+		byStatus[status] = object{{"application/problem+json", object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}}}
+	}
+	if slices.ContainsFunc(r.Params, func(p Param) bool { return p.In != Path }) || r.Body != nil {
+		refuse(400, "An input is missing, unknown or invalid.")
+	}
+	if slices.ContainsFunc(r.Params, func(p Param) bool { return p.In == Path }) {
+		refuse(404, "There is nothing of that name.")
+	}
+	if r.Paid {
+		refuse(402, "Payment required: the terms are in PAYMENT-REQUIRED and in the body.", "PAYMENT-REQUIRED")
+	}
+	if r.Body != nil {
+		refuse(413, "The body is larger than the limit.")
+		refuse(415, "The body has another media type than "+bare(r.Body.ContentType)+".")
+	}
+	if r.Budget != "" {
+		refuse(429, "The budget of the window is spent; this says nothing about what was asked.", "Retry-After")
+		for status := range fields {
+			if status == 200 || status == 429 {
+				fields[status] = append(slices.Clone(fields[status]), RateFields...)
+			}
+		}
+	}
+	if r.Serve != File && r.Serve != Negotiated {
+		refuse(500, "A fault of the service.")
+	}
+	var list object
+	for _, status := range slices.Sorted(maps.Keys(texts)) {
+		var headers object
+		for _, name := range fields[status] {
+			headers = append(headers, member{name, object{
+				{"description", headerText[name]}, {"schema", object{{"type", headerType(name)}}},
+			}})
+		}
+		list = append(list, member{strconv.Itoa(status), object{{"description", texts[status]}, {"headers", headers}, {"content", byStatus[status]}}})
+	}
+	return list
+}
+
+// RateFields are the header fields of metered answers.
+var RateFields = []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
+
+var headerText = map[string]string{
+	"PAYMENT-REQUIRED":    "The terms: base64 of the JSON of an x402 version 2 PaymentRequired.",
+	"PAYMENT-RESPONSE":    "What was settled: base64 of the JSON of an x402 SettleResponse.",
+	"Idempotent-Replayed": "true where this is the original answer given again.",
+	"Retry-After":         "Seconds to wait before trying again.",
+	"RateLimit-Limit":     "Uses in the window, of the tightest count.",
+	"RateLimit-Remaining": "Uses that are left of it.",
+	"RateLimit-Reset":     "Seconds to the end of the window.",
+	"RateLimit":           "What is left of each count, draft-ietf-httpapi-ratelimit-headers.",
+	"RateLimit-Policy":    "Each count with its window, draft-ietf-httpapi-ratelimit-headers.",
+}
+
+func headerType(name string) string {
+	switch name {
+	case "Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset":
+		return "integer"
+	}
+	return "string"
+}
+
+// paymentInfo is the extension by which x402 readers find paid operations.
+func paymentInfo(info Info) object {
+	price := object{{"mode", "dynamic"}, {"currency", "USD"}}
+	switch len(info.Prices) {
+	case 0:
+	case 1:
+		price = object{{"mode", "fixed"}, {"currency", "USD"}, {"amount", usd(info.Prices[0])}}
+	default:
+		price = append(price, member{"min", usd(slices.Min(info.Prices))}, member{"max", usd(slices.Max(info.Prices))})
+	}
+	return object{{"price", price}, {"protocols", []any{object{{"x402", object{}}}}}}
+}
+
+// usd writes atomic units (millionths) as a decimal number without needless zeros.
+func usd(atomic int64) string {
+	whole, rest := atomic/1e6, atomic%1e6
+	if rest == 0 {
+		return strconv.FormatInt(whole, 10)
+	}
+	return fmt.Sprintf("%d.%s", whole, strings.TrimRight(fmt.Sprintf("%06d", rest), "0"))
+}
+
+func problemSchema() object {
+	text := func(description string) object { return object{{"type", "string"}, {"description", description}} }
+	return object{
+		{"type", "object"},
+		{"description", "An RFC 9457 problem document. Further members depend on the type."},
+		{"required", []string{"type", "title", "status", "detail", "instance", "error"}},
+		{"properties", object{
+			{"type", object{{"type", "string"}, {"format", "uri"}, {"description", "The address of the problem's page; its last segment is the code."}}},
+			{"title", text("The kind of problem, always the same for a type.")},
+			{"status", object{{"type", "integer"}, {"description", "The HTTP status."}}},
+			{"detail", text("What happened and what to do next.")},
+			{"instance", text("The path that was asked for, without its query.")},
+			{"error", text("The same text as detail, for older clients.")},
+			{"errors", object{{"type", "array"}, {"description", "Each input that is wrong."}, {"items", object{
+				{"type", "object"}, {"required", []string{"field", "problem"}},
+				{"properties", object{{"field", text("Its name.")}, {"problem", text("What is wrong with it.")}}},
+			}}}},
+			{"delivered", object{{"type", "boolean"}, {"description", "After a payment was presented: whether the goods were delivered."}}},
+			{"billed", object{{"type", "string"}, {"enum", []string{"yes", "no", "unknown"}}, {"description", "After a payment was presented: whether money moved."}}},
+			{"retry", object{{"type", "string"}, {"enum", []string{"never", "now", "after", "same_payment"}}, {"description", "After a payment was presented: whether and how to try again."}}},
+			{"next_step", text("What to do now.")},
+		}},
+	}
+}
+
+var tagText = map[string]string{
+	tagStorefront: "What is sold and what is free to read.",
+	tagAgents:     "Files for agents and for readers of the API.",
+	tagSigning:    "What is needed to verify what the store signed.",
+	"purchase":    "Buying, and getting back what was bought.",
+	"verify":      "Verification of what the store signed, and badges.",
+}

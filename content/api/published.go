@@ -1,0 +1,290 @@
+package api
+
+import "slices"
+
+// Documents is the one table of published files that are routes. The generator renders each row by its Name, the
+// server answers each row from the published tree, and both are tested to be complete. Names and paths are permanent.
+var Documents = slices.Concat(storeDocuments, recordDocuments)
+
+// storeDocuments are the pages of the shop and its instruments, and the record as it stands.
+var storeDocuments = []Document{
+	{
+		Name: "home", Path: "/", Summary: "The storefront.",
+		Description: "What is sold, at what price, and how it is bought and verified.",
+		Tags:        []string{tagStorefront}, Files: pages("/", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "menu", Path: "/menu.json", Summary: "The catalogue: every good with its price and buy URL.",
+		Description: "Every good on the shelf with its price, fulfilment, inputs and buy URL, and pointers to what is free.",
+		Tags:        []string{tagStorefront}, Files: pages("/menu.json", JSON, Markdown),
+		Serve: Negotiated, Cache: Short,
+	},
+	{
+		Name: "menu_item", Path: "/menu/{item_id}", Summary: "One good.",
+		Description: "One good of the catalogue: JSON, Markdown, or a page for browsers.",
+		Tags:        []string{tagStorefront}, Params: []Param{ItemID},
+		Files: pages("/menu/{item_id}", JSON, Markdown, HTML),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "what", Path: "/what", Summary: "A short overview for whoever approves a spending.",
+		Description: "What this is, what it costs at most, what a payment can and cannot do.",
+		Tags:        []string{tagStorefront}, Files: pages("/what", JSON, Markdown, HTML),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
+		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown), Serve: File, Cache: Short,
+	},
+	{
+		Name: "verify_guide", Path: "/verify", Summary: "How to verify what the store signed, without the store.",
+		Tags: []string{tagSigning}, Files: pages("/verify", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "llms", Path: "/llms.txt", Summary: "The guide for language models.",
+		Tags: []string{tagAgents}, Files: pages("/llms.txt", PlainText), Serve: File, Cache: Short,
+	},
+	{
+		Name: "llms_full", Path: "/llms-full.txt", Summary: "The guide for language models: the same bytes as /llms.txt.",
+		Tags: []string{tagAgents}, Files: pages("/llms-full.txt", PlainText), Serve: File, Cache: Short,
+	},
+	{
+		Name: "retired_words", Path: "/retired-words", Summary: "The public register of retired words.",
+		Description: "Words that a patron retired, with the date of each. JSON, Markdown, or a page for browsers.",
+		Tags:        []string{tagStorefront}, Files: pages("/retired-words", JSON, Markdown, HTML),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "problems", Path: "/problems", Summary: "Every problem code.",
+		Tags: []string{tagAgents}, Files: pages("/problems", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "problem", Path: "/problems/{code}", Summary: "What a problem code means and what to do about it.",
+		Description: "The page that the `type` of a problem document names.",
+		Tags:        []string{tagAgents},
+		Params: []Param{{
+			Name: "code", In: Path, Type: "string", Required: true, MinLength: 3, MaxLength: 60,
+			Pattern: "^[a-z][a-z0-9_]*$", Description: "A problem code, such as sold_out.",
+		}},
+		Files: pages("/problems/{code}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "store_attestation_v1", Path: "/spec/store-attestation/v1", Summary: "The format of what the store signs, version 1.",
+		Description: "The artifact format with its stability promise and test vectors.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-attestation/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "store_bundle_v1", Path: "/spec/store-bundle/v1", Summary: "The format of a bundle of evidence, version 1.",
+		Description: "One file that shows rows of the record, where they stand and who signed them, checked without a network.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-bundle/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",
+		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same check is a program, cmd/verify.",
+		Tags:        []string{tagSigning}, Files: pages("/verify/run", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "verify_script", Path: "/verify/run.js", Summary: "The script of /verify/run.",
+		Files: pages("/verify/run.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+	},
+	{
+		Name: "verify_worker", Path: "/verify/worker.js", Summary: "The script of its worker.",
+		Files: pages("/verify/worker.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+	},
+	{
+		Name: "try", Path: "/try", Summary: "Paste a URL and read the report.",
+		Description: "The form for people. Works without a script; what it posts is described at POST /try.",
+		Tags:        []string{tagInstruments}, Files: pages("/try", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, and what none of it proves.",
+		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, and what each signed artifact is worth.",
+		Tags:        []string{tagInstruments}, Files: pages("/criteria", HTML, Markdown, JSON),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "defects", Path: "/defects", Summary: "The vocabulary of defects.",
+		Description: "A stable name for each way in which a door is broken: what it asserts, what it costs, what shows it and what would refute it. CC-BY-4.0.",
+		Tags:        []string{tagInstruments}, Files: pages("/defects", HTML, Markdown, JSON),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "defect", Path: "/defects/{id}", Summary: "One defect.",
+		Tags: []string{tagInstruments},
+		Params: []Param{{
+			Name: "id", In: Path, Type: "string", Required: true, MinLength: 3, MaxLength: 60,
+			Pattern: "^[a-z0-9]+(-[a-z0-9]+)*$", Description: "The id of a defect, such as no-402.",
+		}},
+		Files: pages("/defects/{id}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "conformance_guide", Path: "/conformance", Summary: "Offers and receipts, fixtures, and doors to practise on.",
+		Description: "How offers and receipts of any issuer are checked, the fixtures that a verifier is tried on, and the practice doors with what a right buyer does at each.",
+		Tags:        []string{tagInstruments}, Files: pages("/conformance", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "conformance_vectors", Path: "/.well-known/conformance/offer-receipt-vectors.json", Summary: "The fixture set of the conformance desk.",
+		Description: "The same bytes as GET /api/conformance/v1/fixtures.",
+		Tags:        []string{tagInstruments}, Files: pages("/.well-known/conformance/offer-receipt-vectors.json", JSON), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "openapi", Path: "/openapi.json", Summary: "This description of the API, OpenAPI 3.1.",
+		Tags: []string{tagAgents}, Files: pages("/openapi.json", JSON), Serve: File, Cache: Short,
+	},
+	{
+		Name: "api_guide", Path: "/api.md", Summary: "The API in Markdown.",
+		Tags: []string{tagAgents}, Files: pages("/api.md", Markdown), Serve: File, Cache: Short,
+	},
+	{
+		Name: "deprecation", Path: "/deprecation", Summary: "Which versions are served, since when, and until when.",
+		Description: "A version being retired is listed here with its date before its answers carry Deprecation and Sunset.",
+		Tags:        []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",
+		Tags: []string{tagAgents}, Files: pages("/robots.txt", PlainText), Serve: File, Cache: Short,
+	},
+	{
+		Name: "sitemap", Path: "/sitemap.xml", Summary: "All pages with the date they changed.",
+		Tags: []string{tagAgents}, Files: pages("/sitemap.xml", XML), Serve: File, Cache: Short,
+	},
+	{
+		Name: "signing_key", Path: "/.well-known/store-signing-key", Summary: "The current ed25519 public key in hex, the retired ones, and their handovers.",
+		Tags: []string{tagSigning}, Files: pages("/.well-known/store-signing-key", JSON), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "did", Path: "/.well-known/did.json", Summary: "The did:web document with current and retired keys.",
+		Tags: []string{tagSigning}, Files: pages("/.well-known/did.json", DIDJSON), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "anchor_log", Path: "/.well-known/anchor-log.json", Summary: "A hash chain over the state of the identity key, anchored to Bitcoin.",
+		Description: "One entry for each handover of the identity key and each count of artifacts that the signed record holds, each with the OpenTimestamps proof of its digest as far as there is one.",
+		Tags:        []string{tagSigning}, Files: pages("/.well-known/anchor-log.json", JSON), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "security_txt", Path: "/.well-known/security.txt", Summary: "Where to report a security problem (RFC 9116).",
+		Tags: []string{tagAgents}, Files: pages("/.well-known/security.txt", PlainText), Serve: File, Cache: Short,
+	},
+	{
+		Name: "style", Path: "/style.css", Summary: "The one style sheet.",
+		Files: pages("/style.css", CSS), Serve: File, Cache: Short, Hidden: true,
+	},
+	{
+		Name: "try_script", Path: "/try.js", Summary: "The one script: it adds to /try and is needed for nothing.",
+		Files: pages("/try.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+	},
+	{
+		Name: "favicon", Path: "/favicon.svg", Summary: "The stamp.",
+		Files: pages("/favicon.svg", SVG), Serve: File, Cache: Short, Hidden: true,
+	},
+	{
+		Name: "not_found", Summary: "What a browser is shown at an unknown address.",
+		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "cdn_headers", Summary: "The header fields of every route, for a content network that reads _headers.",
+		Files: []Representation{{MediaType: PlainText, Path: "_headers"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "round", Path: "/corpus/{sequence}.json", Summary: "One signed round of the record.",
+		Description: "The header as it was signed, under `round`, and its rows as they were signed, each on a line of its own, under `rows`. " +
+			"A round of more than 20,000 rows has `parts` in their place: where each part is, how many rows it has, and the SHA-256 of its bytes, which the header holds too.",
+		Tags: []string{tagRecord}, Params: []Param{Sequence}, Files: pages("/corpus/{sequence}.json", JSON), Serve: File, Cache: Immutable,
+	},
+	{
+		Name: "round_parts", Summary: "The rows of a large round, part by part.",
+		Files: []Representation{{MediaType: JSONLines, Path: "corpus/parts/{part...}.jsonl"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "log_checkpoint", Path: "/corpus/log/checkpoint", Summary: "The last signed checkpoint of the record's transparency log.",
+		Description: "A signed note (C2SP tlog-checkpoint). Tiles and entry bundles stand beside it as C2SP tlog-tiles says, under `/corpus/log/tile/`.",
+		Tags:        []string{tagRecord}, Files: pages("/corpus/log/checkpoint", PlainText), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "log_tiles", Summary: "Tiles and entry bundles of the log.",
+		Files: []Representation{{MediaType: Binary, Path: "corpus/log/tile/{tile...}"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "log_checkpoints", Summary: "Every checkpoint that was signed, by the size of the log.",
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/checkpoints/{size}"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "log_cosignatures", Summary: "What third parties signed under a checkpoint, by its size.",
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "evidence_packs", Summary: "The redacted judgement inputs of a round, part by part: one gzip member each.",
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "evidence_indexes", Summary: "Where in its pack each judgement input is, for requests with Range.",
+		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "bulk", Path: "/corpus/bulk/digests.json", Summary: "The bulk files of the record, with their digests.",
+		Description: "All rows as JSON lines (`rows.jsonl.gz`, each line a signed row), as a table (`rows.csv.gz`) and as a SQLite file (`rows.sqlite`), and what each week added (`delta-<week>.jsonl.gz`, which never changes). " +
+			"All of the record is cloned with `git clone <base_url>/corpus.git`.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "allowed_signers", Path: "/corpus/allowed-signers", Summary: "The keys that sign commits, as git reads them.",
+		Description: "An allowed signers file of OpenSSH, for `git -c gpg.ssh.allowedSignersFile=FILE verify-commit HEAD` in a clone of `<base_url>/corpus.git`. " +
+			"The same keys stand in the signing-key document; compare them with one learned elsewhere.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/allowed-signers", PlainText), Serve: File, Cache: Checked,
+	},
+	{
+		Name: "bulk_dictionary", Path: "/corpus/bulk/dictionary", Summary: "What each column, table and view of the bulk files means.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/dictionary", JSON, Markdown), Serve: Negotiated, Cache: Checked,
+	},
+	{
+		Name: "bulk_rows", Summary: "All rows of the record, as JSON lines and as CSV.",
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/rows.{form}.gz"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "bulk_database", Summary: "All rows of the record, as a SQLite file.",
+		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows.sqlite"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "bulk_deltas", Summary: "The rows of one week.",
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/delta-{week}.jsonl.gz"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		Name: "git_packs", Summary: "Packs of the record's git repository and their indexes.",
+		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Serve: File, Cache: Immutable, Hidden: true,
+	},
+	{
+		// info/refs must not come as application/x-git-upload-pack-advertisement: there is no such service.
+		Name: "git_heads", Summary: "Where the record's git repository stands: HEAD, refs and the list of packs.",
+		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+}
+
+// The tags by which the API description groups its routes.
+const (
+	tagStorefront  = "storefront"
+	tagAgents      = "agents"
+	tagSigning     = "signing"
+	tagInstruments = "instruments"
+	tagRecord      = "record"
+)
+
+// ItemID is the id of a good as a path parameter.
+var ItemID = Param{
+	Name: "item_id", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+	Pattern: "^[a-z][a-z0-9_]*$", Description: "The id of a good, such as hello. The catalogue lists them.",
+}
+
+// Sequence is the number of a round as a path parameter.
+var Sequence = Param{
+	Name: "sequence", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 9,
+	Pattern: "^[1-9][0-9]{0,8}$", Description: "The number of a round, from 1. The index lists them.",
+}

@@ -1,0 +1,296 @@
+// Package content loads what the keeper says and sells: the site's own facts,
+// the shelf (one file per good), the pools the goods draw from, and the prose
+// of the pages. It knows nothing of purchases, pages' markup or the network.
+//
+// A site is a folder of sources:
+//
+//	site.toml              the site's facts (Config)
+//	retired.toml           goods that are no longer sold (optional)
+//	shelf/<id>.md          one good: TOML between +++ lines, then Markdown
+//	pages/<name>.md        one page: the same form
+//	pages/problems/<code>.md
+//	pools/<name>.toml      the texts a good gives out, as [[entry]] tables
+//
+// A keeper's pools are private and may live in a folder of their own
+// (Sources.Stock). Loading is strict: an unknown key, an unknown file, a
+// duplicate or a value over its limit is an error that names file and line.
+// Names that start with a dot are skipped, as version control and editors
+// leave them behind, and so is Go source, since the specimen lives beside it.
+package content
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Specimen is the site every clone starts from: complete, public on purpose,
+// and the default of Load. Its root is the content folder.
+//
+//go:embed site.toml retired.toml shelf pages pools
+var Specimen embed.FS
+
+// Sources says where a site is read from.
+type Sources struct {
+	// Content holds site.toml, shelf and pages; nil means Specimen.
+	Content fs.FS
+	// Stock holds the pools, <name>.toml at its root; nil means the folder
+	// pools of Content. When it is set, Content may not hold pools as well.
+	Stock fs.FS
+}
+
+// Site is everything loaded and checked. It is read-only after Load and may be
+// shared by any number of goroutines.
+type Site struct {
+	// Config is site.toml.
+	Config Config
+	// Goods is the shelf in shelf order.
+	Goods []Good
+	// Pools maps a pool's name to its entries.
+	Pools map[string]Pool
+	// Pages is sorted by name.
+	Pages []Page
+	// Retired is in the order of retired.toml.
+	Retired []RetiredGood
+	// Digest is the SHA-256 in hex over the path and bytes of every source
+	// file, pools included, in path order.
+	Digest string
+
+	goods   map[string]int
+	pages   map[string]int
+	retired map[string]int
+}
+
+// Good returns the good with this id, if it is on the shelf.
+func (s *Site) Good(id string) (Good, bool) {
+	i, ok := s.goods[id]
+	if !ok {
+		return Good{}, false
+	}
+	return s.Goods[i], true
+}
+
+// Page returns the page with this name, such as "index" or "problems/gone".
+func (s *Site) Page(name string) (Page, bool) {
+	i, ok := s.pages[name]
+	if !ok {
+		return Page{}, false
+	}
+	return s.Pages[i], true
+}
+
+// Problem returns the page of a problem code.
+func (s *Site) Problem(code string) (Page, bool) { return s.Page(problemFolder + code) }
+
+// Problems returns the pages of all problem codes, by code.
+func (s *Site) Problems() []Page {
+	var ps []Page
+	for _, p := range s.Pages {
+		if p.Code() != "" {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// RetiredGood returns the entry of a good that is no longer sold.
+func (s *Site) RetiredGood(id string) (RetiredGood, bool) {
+	i, ok := s.retired[id]
+	if !ok {
+		return RetiredGood{}, false
+	}
+	return s.Retired[i], true
+}
+
+// Borrowed returns the names, sorted, of the pools that still hold at least
+// one entry of the specimen. Those texts are public, so a shop that sells for
+// real money must have none.
+func (s *Site) Borrowed() ([]string, error) {
+	specimen, err := Load(Sources{})
+	if err != nil {
+		return nil, fmt.Errorf("loading the specimen: %w", err)
+	}
+	public := make(map[string]bool)
+	for _, p := range specimen.Pools {
+		for _, e := range p.Entries {
+			public[e.Digest] = true
+		}
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
+		if slices.ContainsFunc(s.Pools[name].Entries, func(e Entry) bool { return public[e.Digest] }) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Load reads and checks a whole site. The error joins everything that is
+// wrong, one line each, as "file:line: what".
+func Load(src Sources) (*Site, error) {
+	if src.Content == nil {
+		src.Content = Specimen
+	}
+	l := &loader{files: make(map[string][]byte)}
+	l.read(src.Content, "", true)
+	if src.Stock != nil {
+		if l.has("pools/") {
+			l.fail("pools", 0, "the pools are kept in the stock folder, so this folder must not exist")
+		}
+		l.read(src.Stock, "pools/", false)
+	}
+	if l.err() != nil {
+		return nil, l.err()
+	}
+
+	s := &Site{Digest: l.digest()}
+	s.Config = l.config()
+	s.Goods = l.goods()
+	s.Pages = l.pages()
+	s.Retired = l.retired(s.Goods)
+	s.Pools = l.pools(s.Goods)
+	l.refuseUnread()
+	if l.err() != nil {
+		return nil, l.err()
+	}
+
+	s.goods = index(s.Goods, func(g Good) string { return g.ID })
+	s.pages = index(s.Pages, func(p Page) string { return p.Name })
+	s.retired = index(s.Retired, func(r RetiredGood) string { return r.ID })
+	return s, nil
+}
+
+func index[T any](list []T, key func(T) string) map[string]int {
+	m := make(map[string]int, len(list))
+	for i, v := range list {
+		m[key(v)] = i
+	}
+	return m
+}
+
+// loader gathers the files and everything that is wrong with them, so that a
+// keeper sees all of it at once.
+type loader struct {
+	files map[string][]byte // path under the site → bytes
+	used  map[string]bool   // files that something has read
+	// lost says that a good could not be read, so that a pool nobody seems to
+	// draw from may be that good's.
+	lost bool
+	errs []error
+}
+
+// maxFile bounds a source file; a pool of a few thousand entries fits.
+const maxFile = 1 << 20
+
+func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case prefix == "" && name == "api" && d.IsDir():
+			return fs.SkipDir // the package in the specimen's folder, with its released descriptions
+		case d.IsDir():
+			if !deep {
+				l.fail(prefix+name, 0, "unknown folder")
+				return fs.SkipDir
+			}
+			return nil
+		case path.Ext(name) == ".go":
+			return nil // the specimen's folder is also this package's
+		}
+		b, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		if len(b) > maxFile {
+			l.fail(prefix+name, 0, "larger than %d bytes", maxFile)
+			return nil
+		}
+		l.files[prefix+name] = b
+		return nil
+	})
+	if err != nil {
+		l.errs = append(l.errs, fmt.Errorf("reading %ssources: %w", prefix, err))
+	}
+}
+
+func (l *loader) has(prefix string) bool {
+	for name := range l.files {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// take marks a file as read and returns it.
+func (l *loader) take(name string) ([]byte, bool) {
+	b, ok := l.files[name]
+	if ok {
+		if l.used == nil {
+			l.used = make(map[string]bool)
+		}
+		l.used[name] = true
+	}
+	return b, ok
+}
+
+// under lists the files below a folder, sorted.
+func (l *loader) under(folder string) []string {
+	var names []string
+	for name := range l.files {
+		if strings.HasPrefix(name, folder) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (l *loader) refuseUnread() {
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		if !l.used[name] && !(l.lost && strings.HasPrefix(name, poolFolder)) {
+			l.fail(name, 0, "unknown file")
+		}
+	}
+}
+
+func (l *loader) fail(file string, line int, format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	if line > 0 {
+		l.errs = append(l.errs, fmt.Errorf("%s:%d: %s", file, line, msg))
+		return
+	}
+	l.errs = append(l.errs, fmt.Errorf("%s: %s", file, msg))
+}
+
+func (l *loader) err() error { return errors.Join(l.errs...) }
+
+// digest is over length-prefixed path and bytes, so that no two trees share it.
+func (l *loader) digest() string {
+	h := sha256.New()
+	put := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		put([]byte(name))
+		put(l.files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

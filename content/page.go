@@ -1,0 +1,87 @@
+package content
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Config is site.toml: the facts about the site that are not prose.
+type Config struct {
+	// Title of the store.
+	Title string
+	// Tagline is one sentence.
+	Tagline string
+	// BaseURL is the site's own address, without a slash at its end. Links and
+	// signed artifacts use it; a request's Host header never does.
+	BaseURL string
+	// Keeper is the human's name.
+	Keeper string
+	// Contact is a mailto: or https: address.
+	Contact string
+	// Date is the date of the site, midnight UTC: what a build writes wherever
+	// it must say today.
+	Date time.Time
+	// SecurityExpires is when security.txt goes stale: after Date, at most a
+	// year (RFC 9116, section 2.5.5).
+	SecurityExpires time.Time
+}
+
+// Page is the prose of one page: pages/<name>.md.
+type Page struct {
+	// Name is the path below pages without .md: "index", "problems/gone".
+	Name string
+	// Title and Summary are plain text; the summary is one sentence.
+	Title, Summary string
+	// Status is the HTTP status of a problem page, 0 for others.
+	Status int
+	// Body is Markdown with placeholders that Site.Expand fills.
+	Body string
+}
+
+// Code is the problem code of a problem page, "" for others.
+func (p Page) Code() string {
+	if p.Status == 0 {
+		return ""
+	}
+	return p.Name[len(problemFolder):]
+}
+
+const problemFolder = "problems/"
+
+// placeholder is a word in braces that prose may use for a fact of the site.
+var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// placeholders gives the value of each.
+func (c Config) placeholders() map[string]string {
+	_, host, _ := strings.Cut(c.BaseURL, "://")
+	return map[string]string{
+		"{base_url}":  c.BaseURL,
+		"{base_host}": host,
+		"{keeper}":    c.Keeper,
+		"{title}":     c.Title,
+	}
+}
+
+// Expand fills the placeholders {base_url}, {base_host}, {keeper} and {title}
+// in prose. Bodies of pages and goods are kept unexpanded, because the base
+// URL may be chosen after loading.
+func (s *Site) Expand(prose string) string {
+	values := s.Config.placeholders()
+	return placeholder.ReplaceAllStringFunc(prose, func(p string) string {
+		if v, ok := values[p]; ok {
+			return v
+		}
+		return p
+	})
+}
+
+// checkPlaceholders refuses words in braces that nothing would fill.
+func (l *loader) checkPlaceholders(file, body string) {
+	known := Config{}.placeholders()
+	for _, p := range placeholder.FindAllString(body, -1) {
+		if _, ok := known[p]; !ok {
+			l.fail(file, 0, "unknown placeholder %s", p)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package content
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// row is what the decisions fix of a good.
+type row struct {
+	id, price string
+	deserves  bool   // may be paid what it deserves
+	input     string // name, ? if optional, and its limit
+	kind      string
+	once      bool
+}
+
+var shelf = []row{
+	{"hello", "0.5", false, "", KindGreeting, false},
+	{"small_blessing", "0.005", false, "", KindBlessing, false},
+	{"daily_fortune", "0.01", false, "", KindDaily, false},
+	{"the_confession", "0.01", false, "detail 500", KindConfession, false},
+	{"dibs", "2", false, "detail 600", KindClaim, false},
+	{"nomenclature", "3", true, "detail? 600", KindName, false},
+	{"jar_of_tuesday", "4", true, "", KindTuesday, true},
+	{"pet_rock", "5", true, "", KindRock, false},
+	{"luckies", "5", true, "", KindLuckies, false},
+	{"grudge", "6", true, "detail? 600", KindGrudge, false},
+	{"smoker_blessing", "7", true, "", KindBlessing, false},
+	{"portrait", "8", true, "", KindPortrait, false},
+	{"the_drawer", "9", true, "", KindDrawer, true},
+	{"a_secret", "10", true, "", KindSecret, true},
+	{"retired_word", "15", true, "detail? 40", KindWord, true},
+	{"certificate_of_patronage", "20", true, "", KindPatronage, false},
+}
+
+func TestShelfIsAsDecided(t *testing.T) {
+	var got []row
+	for _, g := range load(t).Goods {
+		r := row{g.ID, g.PriceUSDC(), g.PayWhatItDeserves, "", g.Kind, g.Stock}
+		for _, in := range g.Inputs {
+			r.input += in.Name + map[bool]string{true: " ", false: "? "}[in.Required] + strconv.Itoa(in.Max)
+		}
+		if g.Fulfilment != Instant || g.Artifact != "certificate" {
+			t.Errorf("%s is %s and gives a %s", g.ID, g.Fulfilment, g.Artifact)
+		}
+		got = append(got, r)
+	}
+	if diff := cmp.Diff(shelf, got, cmp.AllowUnexported(row{})); diff != "" {
+		t.Errorf("shelf (-decided +loaded):\n%s", diff)
+	}
+}
+
+func TestProblemPages(t *testing.T) {
+	want := map[string]int{
+		"bad_since": 400, "body_too_large": 413, "budget_spent": 429, "claim_challenge_invalid": 400, "claim_signature_invalid": 403,
+		"gone": 410, "header_too_large": 431, "idempotency_conflict": 422, "idempotency_in_flight": 409,
+		"idempotency_key_invalid": 400, "idempotency_keys_disagree": 400, "internal": 500, "invalid_input": 400,
+		"ledger_unavailable": 503, "method_not_allowed": 405, "not_acceptable": 406, "not_found": 404, "own_host_refused": 400,
+		"payment_already_used": 409, "payment_invalid": 402, "payment_refused_for_now": 429, "payment_required": 402,
+		"payment_unknown": 503, "precondition_failed": 412, "range_not_satisfiable": 416, "poll_too_soon": 429, "rate_limited": 429, "read_today": 429, "request_timeout": 408, "settlement_unavailable": 503,
+		"sold_out": 409, "payment_reversed": 409, "refund_owed": 409, "store_closed": 503, "target_refused": 400, "unauthorized": 401, "unsupported_media_type": 415,
+		"url_missing": 400, "url_unparseable": 400, "word_already_retired": 409,
+	}
+	got := map[string]int{}
+	for _, p := range load(t).Problems() {
+		got[p.Code()] = p.Status
+		at := -1
+		for _, part := range []string{"## What happened\n", "\n## Were you billed\n", "\n## What to do next\n"} {
+			i := strings.Index(p.Body, part)
+			if i <= at || strings.Count(p.Body, part) != 1 {
+				t.Errorf("%s: %q is missing, twice or out of order", p.Name, part)
+			}
+			at = i
+		}
+		if strings.ContainsRune(p.Title+p.Summary+p.Body, '!') {
+			t.Errorf("%s: raises its voice", p.Name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problem pages (-want +got):\n%s", diff)
+	}
+}
+
+// texts gives every text of the site under the place where it stands.
+func texts(s *Site) map[string][]string {
+	all := map[string][]string{}
+	add := func(where string, ts ...string) {
+		for _, t := range ts {
+			if t != "" {
+				all[where] = append(all[where], t)
+			}
+		}
+	}
+	paragraphs := func(where, body string) {
+		inCode := false
+		for _, p := range regexp.MustCompile(`\n\n|\n(?:- |\d+\. |\|)`).Split(body, -1) {
+			if strings.Contains(p, "```") {
+				inCode = strings.Count(p, "```")%2 == 1 != inCode
+				continue
+			}
+			if !inCode && !strings.HasPrefix(p, "#") && !strings.HasPrefix(p, "|") {
+				add(where, strings.TrimSpace(p))
+			}
+		}
+	}
+	for _, g := range s.Goods {
+		add("shelf/"+g.ID, g.Name, g.Subtitle, g.Description, g.WhatItReads, g.Signs, g.DoesNotProve,
+			g.Certificate.Note, g.Certificate.Attests, g.Certificate.Purpose)
+		add("shelf/"+g.ID, g.Constraints...)
+		for _, in := range g.Inputs {
+			add("shelf/"+g.ID, in.Help)
+		}
+		paragraphs("shelf/"+g.ID, g.Body)
+	}
+	for _, p := range s.Pages {
+		add("pages/"+p.Name, p.Summary)
+		paragraphs("pages/"+p.Name, p.Body)
+	}
+	for _, pool := range s.Pools {
+		for _, e := range pool.Entries {
+			add("pools/"+pool.Name, e.Text)
+		}
+	}
+	return all
+}
+
+func TestNoTextIsSaidTwice(t *testing.T) {
+	seen := map[string]string{}
+	for where, ts := range texts(load(t)) {
+		for _, text := range ts {
+			key := strings.ToLower(strings.Join(strings.Fields(text), " "))
+			if other, is := seen[key]; is {
+				t.Errorf("%s and %s both say %q", where, other, text)
+			}
+			seen[key] = where
+		}
+	}
+}
+
+// TestWordsWeDoNotUse keeps out words that claim what the store does not know,
+// and words that nobody says. The pool of words to retire may hold the latter.
+func TestWordsWeDoNotUse(t *testing.T) {
+	claims := regexp.MustCompile(`(?i)\b(trusted|trustless|trustworthy|safe|safely|safer|score|scores|scored|guaranteed?)\b`)
+	tired := regexp.MustCompile(`(?i)\b(seamless(ly)?|leverage|unlock|empower|robust|cutting-edge|delve|delight(ed|ful)?|elevate|effortless(ly)?|curated|bespoke|vibrant|journey|tapestry|game.changer|world-class|revolution\w*|simply|amazing|excited?)\b`)
+	for where, ts := range texts(load(t)) {
+		for _, text := range ts {
+			if w := claims.FindString(text); w != "" {
+				t.Errorf("%s says %q: %s", where, w, text)
+			}
+			if w := tired.FindString(text); w != "" && where != "pools/words" {
+				t.Errorf("%s says %q: %s", where, w, text)
+			}
+			if strings.ContainsRune(text, '!') && !strings.HasPrefix(where, "pools/") {
+				t.Errorf("%s raises its voice: %s", where, text)
+			}
+			if strings.Contains(text, "—") {
+				t.Errorf("%s has a long dash: %s", where, text)
+			}
+		}
+	}
+}
+
+func TestEveryEntryEndsAsASentence(t *testing.T) {
+	for _, pool := range load(t).Pools {
+		if len(pool.Entries) < 42 {
+			t.Errorf("%s holds %d entries, the specimen keeps at least 42", pool.Name, len(pool.Entries))
+		}
+		for _, e := range pool.Entries {
+			if !strings.ContainsAny(e.Text[len(e.Text)-1:], ".?\"") {
+				t.Errorf("%s: %q does not end", pool.Name, e.Text)
+			}
+			if first := e.Text[:1]; first != strings.ToUpper(first) {
+				t.Errorf("%s: %q does not begin", pool.Name, e.Text)
+			}
+		}
+	}
+}
+
+func TestEveryTuesdayIsATuesday(t *testing.T) {
+	s := load(t)
+	for _, e := range s.Pools["tuesdays"].Entries {
+		if e.Date.Weekday() != time.Tuesday || e.Date.After(s.Config.Date) {
+			t.Errorf("%s is a %s", e.Date.Format(time.DateOnly), e.Date.Weekday())
+		}
+	}
+}
+
+func TestRetiredWordTakesWordsOnly(t *testing.T) {
+	g, _ := load(t).Good("retired_word")
+	word := regexp.MustCompile(g.Inputs[0].Pattern)
+	for _, good := range []string{"synergy", "low-hanging fruit", "naïveté", "R&D", "don’t", "n/a", "日本"} {
+		if !word.MatchString(good) {
+			t.Errorf("%q is refused", good)
+		}
+	}
+	for _, bad := range []string{"", " x", "<b>", "a\nb", "https://x.example", "x@y", "🙂", "-"} {
+		if word.MatchString(bad) {
+			t.Errorf("%q is taken for a word", bad)
+		}
+	}
+	for _, e := range load(t).Pools["words"].Entries {
+		if !word.MatchString(e.Word) || len(e.Word) > g.Inputs[0].Max {
+			t.Errorf("the keeper could not retire %q", e.Word)
+		}
+	}
+}
+
+func TestMachinePageHasNoHeadings(t *testing.T) {
+	p, _ := load(t).Page("llms")
+	for line := range strings.Lines(p.Body) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			t.Errorf("llms.txt is free text before its sections, found %q", line)
+		}
+	}
+}
