@@ -1,0 +1,18 @@
+// Package attest makes and checks everything the store signs.
+//
+// It owns the two canonical forms of JSON (declared field order and RFC 8785),
+// the ed25519 keys and their ring with retirement and handover, the signed
+// certificate, the compact JWS of offers and receipts, the did:web document,
+// the manifest that covers a tree of files, and the SSH signatures of git
+// commits. It knows no network, no clock and no storage beyond the files it is
+// handed, and imports no other package of this module.
+//
+// One rule runs through it: a signed thing is verified from the exact bytes
+// that were signed, and each signed thing has exactly one spelling. Whatever
+// is read back must encode again to the bytes it was read from, so that no
+// byte of an artifact can change without the check failing.
+//
+//	key, err := attest.Generate(rand.Reader)
+//	signed, err := attest.Certificate{CertID: "cert_…", Item: "hello", Date: "2026-11-20"}.Sign(key)
+//	err = signed.Verify(key.Public())
+package attest

@@ -1,0 +1,133 @@
+package attest
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+)
+
+// HandoverFormat names the signed record by which a key names its successor.
+const HandoverFormat = "store-key-handover/v1"
+
+// Handover is a key's last word: its signed statement which key follows it.
+// The signature, by the outgoing key, covers the canonical bytes of all other
+// fields in this order.
+type Handover struct {
+	Format     string  `json:"format"` // HandoverFormat
+	Purpose    Purpose `json:"purpose"`
+	FromKID    string  `json:"from_kid"`
+	FromPublic Hex     `json:"from_public_key"`
+	ToKID      string  `json:"to_kid"`
+	ToPublic   Hex     `json:"to_public_key"`
+	Effective  string  `json:"effective"` // UTC date, YYYY-MM-DD
+	Reason     string  `json:"reason"`
+	Signature  Hex     `json:"signature,omitzero"`
+}
+
+// NewHandover signs that outgoing is followed by incoming on the date.
+func NewHandover(p Purpose, outgoing *Key, incoming ed25519.PublicKey, effective, reason string) (Handover, error) {
+	h := Handover{
+		Format: HandoverFormat, Purpose: p,
+		FromKID: outgoing.KID(), FromPublic: Hex(outgoing.Public()),
+		ToKID: KID(incoming), ToPublic: Hex(incoming),
+		Effective: effective, Reason: reason,
+	}
+	payload, err := h.payload()
+	if err != nil {
+		return Handover{}, err
+	}
+	h.Signature = outgoing.Sign(payload)
+	return h, h.Verify()
+}
+
+func (h Handover) payload() ([]byte, error) {
+	h.Signature = nil
+	return Canonical(h)
+}
+
+// ParseHandover reads the canonical bytes of one handover and verifies it.
+func ParseHandover(raw []byte) (Handover, error) {
+	var h Handover
+	if err := ParseCanonical(raw, &h); err != nil {
+		return Handover{}, fmt.Errorf("parsing handover: %w", err)
+	}
+	return h, h.Verify()
+}
+
+// Verify checks the record alone: its shape, its kids and the signature of the
+// outgoing key. Whether that key is one to trust, VerifyHandovers says.
+func (h Handover) Verify() error {
+	switch {
+	case h.Format != HandoverFormat:
+		return fmt.Errorf("verifying handover: format is %q, want %q", h.Format, HandoverFormat)
+	case len(h.FromPublic) != ed25519.PublicKeySize || len(h.ToPublic) != ed25519.PublicKeySize:
+		return errors.New("verifying handover: a public key has the wrong length")
+	case h.FromKID != KID(ed25519.PublicKey(h.FromPublic)) || h.ToKID != KID(ed25519.PublicKey(h.ToPublic)):
+		return errors.New("verifying handover: a kid is not the thumbprint of its key")
+	case h.FromKID == h.ToKID:
+		return errors.New("verifying handover: a key cannot follow itself")
+	case !isDate(h.Effective):
+		return fmt.Errorf("verifying handover: %q is not a date", h.Effective)
+	}
+	payload, err := h.payload()
+	if err != nil {
+		return err
+	}
+	if !Verify(ed25519.PublicKey(h.FromPublic), payload, h.Signature) {
+		return errors.New("verifying handover: the outgoing key did not sign it")
+	}
+	return nil
+}
+
+// VerifyHandovers follows a chain, oldest first, from a key the caller trusts
+// to the key in force. An empty chain is right when the two are the same.
+func VerifyHandovers(chain []Handover, first, current ed25519.PublicKey) error {
+	at, date := Hex(first), ""
+	used := map[string]bool{KID(first): true}
+	for i, h := range chain {
+		if err := h.Verify(); err != nil {
+			return err
+		}
+		switch {
+		case !bytes.Equal(h.FromPublic, at):
+			return fmt.Errorf("verifying handovers: number %d is signed by %s, which was not in force", i+1, h.FromKID)
+		case h.Purpose != chain[0].Purpose:
+			return fmt.Errorf("verifying handovers: number %d is for %s, not %s", i+1, h.Purpose, chain[0].Purpose)
+		case h.Effective < date:
+			return fmt.Errorf("verifying handovers: number %d took effect before the one it follows", i+1)
+		case used[h.ToKID]:
+			return fmt.Errorf("verifying handovers: number %d brings back %s", i+1, h.ToKID)
+		}
+		used[h.ToKID] = true
+		at, date = h.ToPublic, h.Effective
+	}
+	if !bytes.Equal(at, current) {
+		return errors.New("verifying handovers: the chain does not lead to the key in force")
+	}
+	return nil
+}
+
+// Handover returns the ring after outgoing, the key in force for a purpose,
+// has handed over to incoming on the UTC date. The ring itself is not changed.
+func (r Ring) Handover(p Purpose, outgoing *Key, incoming ed25519.PublicKey, effective, reason string) (Ring, error) {
+	next := r
+	next.Current = append([]PublicKey(nil), r.Current...)
+	for i, k := range next.Current {
+		if k.Purpose != p {
+			continue
+		}
+		if k.KID != outgoing.KID() {
+			return Ring{}, fmt.Errorf("handing over: %s is not the %s key in force", outgoing.KID(), p)
+		}
+		h, err := NewHandover(p, outgoing, incoming, effective, reason)
+		if err != nil {
+			return Ring{}, err
+		}
+		next.Current[i] = PublicKey{Purpose: p, Public: Hex(incoming), KID: KID(incoming), Since: effective}
+		next.Retired = append(append([]RetiredKey(nil), r.Retired...), RetiredKey{PublicKey: k, RetiredOn: effective})
+		next.Handovers = append(append([]Handover(nil), r.Handovers...), h)
+		return next, next.Check()
+	}
+	return Ring{}, fmt.Errorf("handing over: no %s key in force", p)
+}

@@ -1,0 +1,437 @@
+package attest
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Sealed is a finished manifest: the files to write and to remove so that the
+// tree holds it. Parts that stand as they are appear in neither list. The head
+// is the last of Write.
+type Sealed struct {
+	Manifest Manifest
+	Write    []File
+	Remove   []string
+}
+
+// Seal takes in all changes, signs the head and returns the files that differ.
+// The tree can go on from there: call Seal again after further changes, when a
+// tree that was opened holds what this one returned.
+func (t *Tree) Seal(k *Key, meta Meta) (Sealed, error) {
+	var s Sealed
+	var err error
+	s.Manifest, s.Remove, err = t.SealTo(k, meta, func(f File) error {
+		s.Write = append(s.Write, f)
+		return nil
+	})
+	if err != nil {
+		return Sealed{}, err
+	}
+	if t.from == nil {
+		if t.held == nil {
+			t.held = map[string][]byte{}
+		}
+		for _, f := range s.Write {
+			t.held[f.Path] = f.Body
+		}
+	}
+	return s, nil
+}
+
+// SealTo is Seal for large trees: it hands each file that differs to write, one
+// by one, the head last, and returns the files to remove. A part is read, if at
+// all, before it is handed over. After an error the tree is of no use.
+func (t *Tree) SealTo(k *Key, meta Meta, write func(File) error) (Manifest, []string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := Manifest{
+		Format: ManifestFormat, BaseURL: meta.BaseURL, ContentDigest: meta.ContentDigest,
+		LeavesOut: t.layout.leavesOut(), Parts: []PartRef{},
+	}
+	s := sealing{t: t, write: write}
+	err := s.apply()
+	if err == nil {
+		err = t.pending.Close()
+	}
+	if err != nil {
+		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(t.groups)) {
+		g := t.groups[dir]
+		for _, bucket := range slices.Sorted(maps.Keys(g.parts)) {
+			ref := g.parts[bucket]
+			m.Parts = append(m.Parts, ref)
+			m.Files, m.Bytes = m.Files+ref.Files, m.Bytes+ref.Bytes
+		}
+	}
+	slices.Sort(s.remove)
+	if m.Root, err = partsRoot(m.Parts); err != nil {
+		return Manifest{}, nil, err
+	}
+	if err := m.sign(k); err != nil {
+		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+	}
+	head, err := m.Encode()
+	if err == nil {
+		err = write(File{t.layout.Head(), head})
+	}
+	if err != nil {
+		return Manifest{}, nil, fmt.Errorf("sealing manifest: %w", err)
+	}
+	return m, s.remove, nil
+}
+
+// change is what a tree was told of a file. Changes wait sorted by directory,
+// then by the digest of the path, which is the order of the buckets.
+type change struct {
+	Entry
+	gone bool
+	dir  string
+	hash Digest // of the path
+}
+
+func (t *Tree) tell(c change) error {
+	if err := t.layout.checkPath(c.Path); err != nil {
+		return err
+	}
+	dir, hash := topDirectory(c.Path), sha256.Sum256([]byte(c.Path))
+	key := append(append(append(append(make([]byte, 0, len(dir)+1+len(hash)+len(c.Path)), dir...), 0), hash[:]...), c.Path...)
+	var value []byte
+	if !c.gone {
+		value = append(binary.AppendVarint(make([]byte, 0, 48), c.Size), c.SHA256[:]...)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pending.Add(key, value)
+}
+
+// parseChange reads what tell wrote.
+func parseChange(key, value []byte) (c change, err error) {
+	dir, rest, ok := bytes.Cut(key, []byte{0})
+	if !ok || len(rest) < len(c.hash) {
+		return c, errors.New("a change without its key")
+	}
+	c.dir, c.Path = string(dir), string(rest[copy(c.hash[:], rest):])
+	if c.gone = len(value) == 0; c.gone {
+		return c, nil
+	}
+	size, n := binary.Varint(value)
+	if n <= 0 || len(value)-n != len(c.SHA256) {
+		return c, errors.New("a change without its value")
+	}
+	c.Size = size
+	copy(c.SHA256[:], value[n:])
+	return c, nil
+}
+
+// changes yields the last change of each file, in order.
+func (t *Tree) changes() iter.Seq2[change, error] {
+	return func(yield func(change, error) bool) {
+		var last change
+		any := false
+		for r, err := range t.pending.Sorted() {
+			var c change
+			if err == nil {
+				c, err = parseChange(r.Key, r.Value)
+			}
+			if err != nil {
+				yield(change{}, err)
+				return
+			}
+			if any && c.Path != last.Path && !yield(last, nil) {
+				return
+			}
+			last, any = c, true
+		}
+		if any {
+			yield(last, nil)
+		}
+	}
+}
+
+// sealing is one run of SealTo.
+type sealing struct {
+	t      *Tree
+	write  func(File) error
+	remove []string
+	next   func() (change, error, bool)
+	held   change // the next change
+	ok     bool
+}
+
+// told counts a directory's changes.
+type told struct{ put, gone int64 }
+
+func (s *sealing) apply() error {
+	counts := map[string]told{}
+	for c, err := range s.t.changes() {
+		if err != nil {
+			return err
+		}
+		n := counts[c.dir]
+		if c.gone {
+			n.gone++
+		} else {
+			n.put++
+		}
+		counts[c.dir] = n
+	}
+	var stop func()
+	s.next, stop = iter.Pull2(s.t.changes())
+	defer stop()
+	if err := s.advance(); err != nil {
+		return err
+	}
+	for s.ok {
+		dir := s.held.dir
+		g := s.t.group(dir)
+		digits, err := s.digits(dir, g, counts[dir])
+		if err == nil && len(g.parts) > 0 && digits != g.digits {
+			err = s.deal(dir, g, digits)
+		} else if err == nil {
+			g.digits = digits
+			err = s.update(dir, g)
+		}
+		if err != nil {
+			return err
+		}
+		if len(g.parts) == 0 {
+			delete(s.t.groups, dir)
+		}
+	}
+	return nil
+}
+
+func (s *sealing) advance() error {
+	var err error
+	s.held, err, s.ok = s.next()
+	return err
+}
+
+// digits is how many digits name the buckets of a directory after its changes.
+// Its files are counted only if they may be so few or so many that it differs.
+func (s *sealing) digits(dir string, g *group, n told) (int, error) {
+	if len(g.parts) == 0 {
+		return digitsFor(n.put), nil
+	}
+	var files int64
+	for _, ref := range g.parts {
+		files += ref.Files
+	}
+	if digitsFor(files+n.put) == g.digits && digitsFor(files-n.gone) == g.digits {
+		return g.digits, nil
+	}
+	changes := func(yield func(change, error) bool) {
+		for c, err := range s.t.changes() {
+			if (err != nil || c.dir == dir) && !yield(c, err) {
+				return
+			}
+		}
+	}
+	next, stop := iter.Pull2(changes)
+	defer stop()
+	held, err, ok := next()
+	files = 0
+	for _, bucket := range slices.Sorted(maps.Keys(g.parts)) {
+		had, loadErr := s.t.load(g.parts[bucket])
+		if loadErr != nil {
+			return 0, loadErr
+		}
+		files += int64(len(had))
+		var mine []change
+		for ; err == nil && ok && bucketOfHash(held.hash, g.digits) <= bucket; held, err, ok = next() {
+			if bucketOfHash(held.hash, g.digits) == bucket {
+				mine = append(mine, held)
+			} else if !held.gone {
+				files++
+			}
+		}
+		merged, _ := merge(had, mine)
+		files += int64(len(merged) - len(had))
+	}
+	for ; err == nil && ok; held, err, ok = next() {
+		if !held.gone {
+			files++
+		}
+	}
+	return digitsFor(files), err
+}
+
+// update brings the changes of a directory into its parts, one by one.
+func (s *sealing) update(dir string, g *group) error {
+	for s.ok && s.held.dir == dir {
+		bucket := bucketOfHash(s.held.hash, g.digits)
+		var mine []change
+		for s.ok && s.held.dir == dir && bucketOfHash(s.held.hash, g.digits) == bucket {
+			mine = append(mine, s.held)
+			if err := s.advance(); err != nil {
+				return err
+			}
+		}
+		var had []Entry
+		ref, known := g.parts[bucket]
+		if known {
+			var err error
+			if had, err = s.t.load(ref); err != nil {
+				return err
+			}
+		}
+		entries, dirty := merge(had, mine)
+		if !dirty {
+			continue
+		}
+		if err := s.put(dir, bucket, g.parts, entries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge applies changes to sorted entries and reports whether that makes a
+// difference.
+func merge(had []Entry, changes []change) (entries []Entry, dirty bool) {
+	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.Path, b.Path) })
+	entries = make([]Entry, 0, len(had)+len(changes))
+	for _, c := range changes {
+		for len(had) > 0 && had[0].Path < c.Path {
+			entries, had = append(entries, had[0]), had[1:]
+		}
+		was := len(had) > 0 && had[0].Path == c.Path
+		if c.gone != !was || !c.gone && (!was || had[0] != c.Entry) {
+			dirty = true
+		}
+		if was {
+			had = had[1:]
+		}
+		if !c.gone {
+			entries = append(entries, c.Entry)
+		}
+	}
+	return append(entries, had...), dirty
+}
+
+// put encodes a part and hands it over if it differs from the one that stands.
+// A part without files is removed.
+func (s *sealing) put(dir, bucket string, parts map[string]PartRef, entries []Entry) error {
+	was, known := parts[bucket]
+	if len(entries) == 0 {
+		if known {
+			s.remove = append(s.remove, was.Path)
+			delete(parts, bucket)
+		}
+		return nil
+	}
+	body, ref, err := encodePart(s.t.layout, dir, bucket, entries)
+	if err != nil || ref == was {
+		return err
+	}
+	parts[bucket] = ref
+	return s.write(File{ref.Path, body})
+}
+
+// deal deals a directory's files out to buckets of another size, with its
+// changes. Both come in the order of the buckets, so that one old part and one
+// new one are in memory.
+func (s *sealing) deal(dir string, g *group, digits int) error {
+	parts := map[string]PartRef{}
+	var bucket string
+	var entries []Entry
+	flush := func() error {
+		slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+		err := s.put(dir, bucket, parts, entries)
+		entries = nil
+		return err
+	}
+	take := func(hash Digest, e Entry) error {
+		if to := bucketOfHash(hash, digits); to != bucket {
+			if err := flush(); err != nil {
+				return err
+			}
+			bucket = to
+		}
+		entries = append(entries, e)
+		return nil
+	}
+	type placed struct {
+		hash Digest
+		Entry
+	}
+	// fresh takes the changes below a place in the order, and the one at it.
+	fresh := func(below Digest, all bool) error {
+		for s.ok && s.held.dir == dir && (all || bytes.Compare(s.held.hash[:], below[:]) < 0) {
+			if !s.held.gone {
+				if err := take(s.held.hash, s.held.Entry); err != nil {
+					return err
+				}
+			}
+			if err := s.advance(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, old := range slices.Sorted(maps.Keys(g.parts)) {
+		had, err := s.t.load(g.parts[old])
+		if err != nil {
+			return err
+		}
+		s.remove = append(s.remove, g.parts[old].Path)
+		order := make([]placed, len(had))
+		for i, e := range had {
+			order[i] = placed{sha256.Sum256([]byte(e.Path)), e}
+		}
+		slices.SortFunc(order, func(a, b placed) int {
+			return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), strings.Compare(a.Path, b.Path))
+		})
+		for _, p := range order {
+			if err := fresh(p.hash, false); err != nil {
+				return err
+			}
+			if s.ok && s.held.dir == dir && s.held.Path == p.Path {
+				continue // the change takes its place, or removes it
+			}
+			if err := take(p.hash, p.Entry); err != nil {
+				return err
+			}
+		}
+	}
+	if err := fresh(Digest{}, true); err != nil {
+		return err
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	g.parts, g.digits = parts, digits
+	return nil
+}
+
+// load reads a part that stands.
+func (t *Tree) load(ref PartRef) ([]Entry, error) {
+	if body, ok := t.held[ref.Path]; ok {
+		return parsePart(body, t.layout, ref)
+	}
+	if t.from == nil {
+		return nil, fmt.Errorf("reading manifest part %s: the tree is not kept anywhere", ref.Path)
+	}
+	return readPart(t.from, t.layout, ref)
+}
+
+func bucketOfHash(hash Digest, digits int) string {
+	if digits == 0 {
+		return "all"
+	}
+	const hex = "0123456789abcdef"
+	name := make([]byte, digits)
+	for i := range name {
+		name[i] = hex[hash[i/2]>>(4*(1-i%2))&15]
+	}
+	return string(name)
+}

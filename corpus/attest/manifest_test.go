@@ -1,0 +1,396 @@
+package attest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var testMeta = Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("ab", 32)}
+
+// seal brings a sealed tree's files into fsys and returns what was written.
+func seal(t testing.TB, tree *Tree, fsys fstest.MapFS) Sealed {
+	t.Helper()
+	s := must[Sealed](t)(tree.Seal(testKey(1), testMeta))
+	for _, name := range s.Remove {
+		delete(fsys, name)
+	}
+	for _, f := range s.Write {
+		fsys[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
+	}
+	return s
+}
+
+func covered(t testing.TB, fsys fstest.MapFS) fstest.MapFS {
+	t.Helper()
+	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, PublicLayout())), fsys)
+	return fsys
+}
+
+func smallTree() fstest.MapFS {
+	fsys := fstest.MapFS{}
+	for name, body := range map[string]string{
+		"index.html":                    "<p>hello</p>",
+		"menu/hello/index.html":         "<p>one</p>",
+		"menu.json":                     `{"items":[]}`,
+		".well-known/did.json":          "{}",
+		"host/a.example/index.html":     "a",
+		"host/b.example.json":           "",
+		"host/<&>\u2028é/\"quoted\".md": "odd names",
+	} {
+		fsys[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
+	}
+	return fsys
+}
+
+func verify(t testing.TB, fsys fs.FS) Report {
+	t.Helper()
+	return must[Report](t)(VerifyTree(t.Context(), fsys, PublicLayout(), testRing(t)))
+}
+
+func TestManifestCoversATree(t *testing.T) {
+	fsys := covered(t, smallTree())
+	r := verify(t, fsys)
+	if len(r.Problems) > 0 {
+		t.Fatalf("problems in an untouched tree: %v", r.Problems)
+	}
+	if r.Files != 7 || r.Manifest.Files != 7 || r.Signer.Status != SignerCurrent {
+		t.Errorf("%d files verified, manifest says %d, signer %+v", r.Files, r.Manifest.Files, r.Signer)
+	}
+	if r.Manifest.BaseURL != testMeta.BaseURL || r.Manifest.ContentDigest != testMeta.ContentDigest {
+		t.Errorf("meta = %q, %q", r.Manifest.BaseURL, r.Manifest.ContentDigest)
+	}
+	if got, want := r.LeftOut, []string{".well-known/manifest.json"}; !slices.Equal(got, want) {
+		t.Errorf("left out %q, want %q", got, want)
+	}
+}
+
+// TestEveryChangedByteNamesItsFile changes each byte of each file, the
+// manifest's own included, to every other value in the head and to three
+// others elsewhere, and demands that the file is named.
+func TestEveryChangedByteNamesItsFile(t *testing.T) {
+	t.Parallel()
+	fsys := covered(t, smallTree())
+	for _, name := range slices.Sorted(maps.Keys(fsys)) {
+		body := fsys[name].Data
+		values := []byte{1, 0x20, 0x80}
+		for i := range body {
+			for _, x := range values {
+				changed := bytes.Clone(body)
+				changed[i] ^= x
+				fsys[name].Data = changed
+				r := verify(t, fsys)
+				if len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != ProblemChanged {
+					t.Fatalf("%s with byte %d changed: problems %v", name, i, r.Problems)
+				}
+			}
+		}
+		fsys[name].Data = body
+	}
+	if r := verify(t, fsys); len(r.Problems) > 0 {
+		t.Fatalf("restored tree: %v", r.Problems)
+	}
+}
+
+func TestEveryChangeOfTheHeadIsRefused(t *testing.T) {
+	t.Parallel()
+	fsys := fstest.MapFS{"a": {Data: []byte("a"), Mode: 0o644}}
+	covered(t, fsys)
+	everyByteChange(t, fsys[PublicLayout().Head()].Data, func(raw []byte) bool {
+		_, err := ParseManifest(raw, PublicLayout())
+		return err == nil
+	})
+}
+
+func TestProblemsOfATree(t *testing.T) {
+	other := must[*Tree](t)(BuildManifest(t.Context(), smallTree(), PublicLayout()))
+	stranger := must[Sealed](t)(other.Seal(testKey(9), testMeta))
+	logKey := must[Sealed](t)(other.Seal(testKey(2), testMeta))
+	head := PublicLayout().Head()
+	for _, c := range []struct {
+		name   string
+		change func(fstest.MapFS)
+		want   []string
+	}{
+		{"added", func(f fstest.MapFS) { f["menu/new"] = &fstest.MapFile{} }, []string{"menu/new: added"}},
+		{"added directory", func(f fstest.MapFS) { f["x/y/z"] = &fstest.MapFile{} }, []string{"x/y/z: added"}},
+		{"added beside parts", func(f fstest.MapFS) { f[".well-known/manifest/menu/0.json"] = &fstest.MapFile{} },
+			[]string{".well-known/manifest/menu/0.json: added: no part of the manifest"}},
+		{"missing", func(f fstest.MapFS) { delete(f, "menu.json") }, []string{"menu.json: missing"}},
+		{"missing part", func(f fstest.MapFS) { delete(f, ".well-known/manifest/host/all.json") },
+			[]string{".well-known/manifest/host/all.json: missing"}},
+		{"missing head", func(f fstest.MapFS) { delete(f, head) }, []string{head + ": missing"}},
+		{"moved", func(f fstest.MapFS) { f["z"] = f["menu.json"]; delete(f, "menu.json") }, []string{"menu.json: missing", "z: added"}},
+		{"longer", func(f fstest.MapFS) { f["host/b.example.json"].Data = []byte{0} }, []string{"host/b.example.json: changed"}},
+		{"link", func(f fstest.MapFS) {
+			f["index.html"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
+		}, []string{"index.html: changed: not a regular file"}},
+		{"stranger", func(f fstest.MapFS) { f[head].Data = stranger.Write[len(stranger.Write)-1].Body },
+			[]string{head + ": unsigned: signed by " + testKey(9).KID() + ", which is no published identity key"}},
+		{"another purpose", func(f fstest.MapFS) { f[head].Data = logKey.Write[len(logKey.Write)-1].Body },
+			[]string{head + ": unsigned: signed by " + testKey(2).KID() + ", which is no published identity key"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := covered(t, smallTree())
+			c.change(fsys)
+			var got []string
+			for _, p := range verify(t, fsys).Problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLeftOutIsNamed(t *testing.T) {
+	l := PublicLayout()
+	l.LeavesOut = []LeftOut{{Path: "var/", Why: "private"}, {Path: "note.txt", Why: "unsigned on purpose"}}
+	fsys := smallTree()
+	for _, name := range []string{"var/a", "var/b/c", "note.txt", l.Cosignatures()} {
+		fsys[name] = &fstest.MapFile{Data: []byte(name)}
+	}
+	seal(t, must[*Tree](t)(BuildManifest(t.Context(), fsys, l)), fsys)
+	r := must[Report](t)(VerifyTree(t.Context(), fsys, l, testRing(t)))
+	if len(r.Problems) > 0 {
+		t.Fatal(r.Problems)
+	}
+	want := []string{".well-known/manifest.cosignatures.json", ".well-known/manifest.json", "note.txt", "var/"}
+	if !slices.Equal(r.LeftOut, want) {
+		t.Errorf("left out %q, want %q", r.LeftOut, want)
+	}
+}
+
+// TestIncrementalEqualsFull edits a tree at random, across the sizes at which
+// directories are split, and demands after each step the manifest that a build
+// from nothing gives.
+func TestIncrementalEqualsFull(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	body := func() []byte { return fmt.Appendf(nil, "%d", rnd.IntN(1000)) }
+	fsys := smallTree()
+	for i := range PartFiles - 5 {
+		fsys[fmt.Sprintf("host/h%05d.json", i)] = &fstest.MapFile{Data: body(), Mode: 0o644}
+	}
+	covered(t, fsys)
+	for step := range 12 {
+		var changed, removed []string
+		for range 1 + rnd.IntN(6) {
+			name := fmt.Sprintf("host/h%05d.json", rnd.IntN(PartFiles+20))
+			if rnd.IntN(4) == 0 {
+				name = fmt.Sprintf("dir%d/%d", rnd.IntN(3), rnd.IntN(4))
+			}
+			if step%3 == 2 && rnd.IntN(3) > 0 {
+				delete(fsys, name)
+				removed = append(removed, name)
+				changed = slices.DeleteFunc(changed, func(s string) bool { return s == name })
+				continue
+			}
+			fsys[name] = &fstest.MapFile{Data: body(), Mode: 0o644}
+			changed = append(changed, name)
+			removed = slices.DeleteFunc(removed, func(s string) bool { return s == name })
+		}
+		tree := must[*Tree](t)(OpenTree(fsys, PublicLayout()))
+		if err := tree.Update(t.Context(), fsys, changed, removed); err != nil {
+			t.Fatal(err)
+		}
+		seal(t, tree, fsys)
+
+		full := fstest.MapFS{}
+		for name, f := range fsys {
+			if !PublicLayout().isPart(name) && name != PublicLayout().Head() {
+				full[name] = f
+			}
+		}
+		covered(t, full)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(full)), slices.Sorted(maps.Keys(fsys))); diff != "" {
+			t.Fatalf("step %d: files (-full +incremental):\n%s", step, diff)
+		}
+		for name, f := range full {
+			if !bytes.Equal(f.Data, fsys[name].Data) {
+				t.Fatalf("step %d: %s differs", step, name)
+			}
+		}
+	}
+}
+
+func TestOneChangeTouchesOnePart(t *testing.T) {
+	tree := NewTree(PublicLayout())
+	for i := range 3 * PartFiles {
+		name := fmt.Sprintf("host/h%05d/index.html", i)
+		if err := tree.Put(name, 1, sha256.Sum256([]byte(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsys := fstest.MapFS{}
+	if s := seal(t, tree, fsys); len(s.Write) != 17 {
+		t.Fatalf("%d files written for 16 buckets and a head", len(s.Write))
+	}
+	again := must[*Tree](t)(OpenTree(onlyOpened{fsys, map[string]bool{}}, PublicLayout()))
+	if err := again.Put("host/h00007/index.html", 2, Digest{1}); err != nil {
+		t.Fatal(err)
+	}
+	if s := seal(t, again, fsys); len(s.Write) != 2 || len(s.Remove) != 0 {
+		t.Errorf("one change wrote %d files and removed %v", len(s.Write), s.Remove)
+	}
+	if opened := again.from.(onlyOpened).seen; len(opened) != 2 {
+		t.Errorf("one change read %v", opened)
+	}
+	if err := again.Put("host/h00007/index.html", 1, sha256.Sum256([]byte("host/h00007/index.html"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Put("host/h00009/index.html", 1, sha256.Sum256([]byte("host/h00009/index.html"))); err != nil {
+		t.Fatal(err)
+	}
+	if s := seal(t, again, fsys); len(s.Write) != 2 {
+		t.Errorf("a change taken back wrote %d files", len(s.Write))
+	}
+}
+
+type onlyOpened struct {
+	fs.FS
+	seen map[string]bool
+}
+
+func (o onlyOpened) Open(name string) (fs.File, error) {
+	o.seen[name] = true
+	return o.FS.Open(name)
+}
+
+func TestNamesThatCannotBeCovered(t *testing.T) {
+	tree := NewTree(PublicLayout())
+	for _, name := range []string{"", ".", "/a", "a/../b", "a//b", "bad\xffname", "a.json/b", ".well-known/manifest.json", ".well-known/manifest/menu/all.json"} {
+		if err := tree.Put(name, 0, Digest{}); err == nil {
+			t.Errorf("Put(%q) is accepted", name)
+		}
+		if err := tree.Delete(name); err == nil {
+			t.Errorf("Delete(%q) is accepted", name)
+		}
+	}
+}
+
+func TestIrregularFilesAreNotCovered(t *testing.T) {
+	fsys := smallTree()
+	fsys["link"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
+	if _, err := BuildManifest(t.Context(), fsys, PublicLayout()); err == nil || !strings.Contains(err.Error(), `"link"`) {
+		t.Errorf("a link in the tree: %v", err)
+	}
+}
+
+func TestManifestOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	root := must[*os.Root](t)(os.OpenRoot(dir))
+	defer root.Close()
+	for name, f := range covered(t, smallTree()) {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, fsys := range []fs.FS{root.FS(), os.DirFS(dir)} {
+		if r := verify(t, fsys); len(r.Problems) > 0 || r.Files != 7 {
+			t.Errorf("%d files, problems %v", r.Files, r.Problems)
+		}
+		n := 0
+		for e, err := range verify(t, fsys).Manifest.Entries(fsys, PublicLayout()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := fs.Stat(fsys, e.Path); err != nil || info.Size() != e.Size {
+				t.Errorf("entry %v: %v, %v", e, info, err)
+			}
+			n++
+		}
+		if n != 7 {
+			t.Errorf("%d entries", n)
+		}
+	}
+}
+
+func TestVerifyStops(t *testing.T) {
+	fsys := covered(t, smallTree())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := VerifyTree(ctx, fsys, PublicLayout(), testRing(t)); err == nil {
+		t.Error("a cancelled verification says nothing")
+	}
+}
+
+func FuzzParsePart(f *testing.F) {
+	fsys := fstest.MapFS{"a/b": {Data: []byte("b")}, "a/c": {}}
+	tree, err := BuildManifest(context.Background(), fsys, PublicLayout())
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := tree.Seal(testKey(1), testMeta)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(s.Write[0].Body)
+	f.Add([]byte(`{"format":"store-manifest-part/v1","directory":"a","bucket":"all","files":[]}`))
+	ref := s.Manifest.Parts[0]
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r := ref
+		r.SHA256 = sha256.Sum256(raw)
+		if entries, err := parsePart(raw, PublicLayout(), r); err == nil {
+			again, _, err := encodePart(PublicLayout(), r.Directory, r.Bucket, entries)
+			if err != nil || !bytes.Equal(raw, again) {
+				t.Errorf("%q is accepted but written %q, %v", raw, again, err)
+			}
+		}
+	})
+}
+
+func BenchmarkOneChangeAmong300000(b *testing.B) {
+	tree := NewTree(PublicLayout())
+	for i := range 100_000 {
+		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md", "host/h%06d.example.json"} {
+			name := fmt.Sprintf(form, i)
+			if err := tree.Put(name, 1, sha256.Sum256([]byte(name))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	fsys := fstest.MapFS{}
+	seal(b, tree, fsys)
+	n := 0
+	for b.Loop() {
+		n++
+		t := must[*Tree](b)(OpenTree(fsys, PublicLayout()))
+		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md", "host/h%06d.example.json"} {
+			if err := t.Put(fmt.Sprintf(form, 77_000+n%1000), int64(n), Digest{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		seal(b, t, fsys)
+	}
+}
+
+func BenchmarkSeal300000(b *testing.B) {
+	for b.Loop() {
+		tree := NewTree(PublicLayout())
+		for i := range 300_000 {
+			if err := tree.Put(fmt.Sprintf("host/h%06d.example/index.html", i), 1, Digest{1}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := tree.Seal(testKey(1), testMeta); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package attest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// The kinds of problems that VerifyTree finds.
+const (
+	ProblemChanged  = "changed"  // its bytes are not those that were signed
+	ProblemMissing  = "missing"  // signed for, not there
+	ProblemAdded    = "added"    // there, not signed for
+	ProblemUnsigned = "unsigned" // signed by no key of the ring
+)
+
+// Problem is one file that is not as it was signed.
+type Problem struct {
+	Path   string
+	Kind   string // Problem…
+	Detail string
+}
+
+// String names the file first.
+func (p Problem) String() string {
+	if p.Detail == "" {
+		return p.Path + ": " + p.Kind
+	}
+	return p.Path + ": " + p.Kind + ": " + p.Detail
+}
+
+// Report is the outcome of VerifyTree.
+type Report struct {
+	Manifest Manifest
+	Signer   Signer
+	Files    int64     // files found as they were signed
+	LeftOut  []string  // files found that the manifest names as left out
+	Problems []Problem // sorted by path; none: every byte is covered or named
+}
+
+// VerifyTree checks every file of fsys against its manifest and the keys of
+// the ring, without any network. It hashes on all cores and streams, so that
+// memory follows the number of files, not their size. The error is for trees
+// that cannot be read; what is wrong with a readable one stands in the
+// report's problems. While the head is bad, nothing else is judged; while a
+// part is bad, the files of that part are not.
+func VerifyTree(ctx context.Context, fsys fs.FS, l Layout, ring Ring) (Report, error) {
+	var r Report
+	problem := func(path, kind, detail string) { r.Problems = append(r.Problems, Problem{path, kind, detail}) }
+	m, by, err := OpenManifest(fsys, l, ring)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		problem(l.Head(), ProblemMissing, "")
+		return r, nil
+	case errors.Is(err, ErrUnknownKey):
+		problem(l.Head(), ProblemUnsigned, "signed by "+m.KID+", which is no published identity key")
+		return r, nil
+	case err != nil:
+		problem(l.Head(), ProblemChanged, err.Error())
+		return r, nil
+	}
+	r.Manifest, r.Signer = m, by
+
+	v := verifier{layout: l, left: m.LeavesOut, want: map[string]Entry{}, parts: map[string]bool{}, digits: map[string]int{}, report: &r}
+	v.readParts(fsys, m)
+	if err := v.walk(ctx, fsys); err != nil {
+		return r, fmt.Errorf("verifying tree: %w", err)
+	}
+	for name := range v.want {
+		problem(name, ProblemMissing, "")
+	}
+	slices.Sort(r.LeftOut)
+	slices.SortFunc(r.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return r, nil
+}
+
+type verifier struct {
+	layout Layout
+	left   []LeftOut
+	parts  map[string]bool // path of each part the head names: whether it is good
+	digits map[string]int  // of each directory's buckets
+
+	mu     sync.Mutex // guards what follows
+	want   map[string]Entry
+	report *Report
+}
+
+func (v *verifier) readParts(fsys fs.FS, m Manifest) {
+	for _, ref := range m.Parts {
+		v.digits[ref.Directory] = bucketDigits(ref.Bucket)
+		entries, err := readPart(fsys, v.layout, ref)
+		v.parts[ref.Path] = err == nil
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.problem(ref.Path, ProblemMissing, "")
+		case err != nil:
+			v.problem(ref.Path, ProblemChanged, err.Error())
+		}
+		for _, e := range entries {
+			v.want[e.Path] = e
+		}
+	}
+}
+
+func (v *verifier) problem(path, kind, detail string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Problems = append(v.report.Problems, Problem{path, kind, detail})
+}
+
+// walk looks at every file of the tree and takes those it finds out of want.
+func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
+	return hashFiles(ctx, fsys, func(send func(string) bool) error {
+		return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir():
+				if name != "." && isLeftOut(v.left, name+"/") {
+					v.report.LeftOut = append(v.report.LeftOut, name+"/")
+					return fs.SkipDir
+				}
+				return nil
+			case isLeftOut(v.left, name):
+				v.report.LeftOut = append(v.report.LeftOut, name)
+				return nil
+			case v.layout.isPart(name):
+				if _, known := v.parts[name]; !known {
+					v.problem(name, ProblemAdded, "no part of the manifest")
+				}
+				return nil
+			case !utf8.ValidString(name):
+				v.problem(name, ProblemAdded, "its name is not UTF-8")
+				return nil
+			}
+			signed := v.expects(name)
+			switch {
+			case !signed && v.underBadPart(name):
+			case !signed:
+				v.problem(name, ProblemAdded, "")
+			case !d.Type().IsRegular():
+				v.take(name)
+				v.problem(name, ProblemChanged, "not a regular file")
+			default:
+				if !send(name) {
+					return fs.SkipAll
+				}
+			}
+			return nil
+		})
+	}, v.found)
+}
+
+func (v *verifier) expects(name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, ok := v.want[name]
+	return ok
+}
+
+func (v *verifier) take(name string) Entry {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.want[name]
+	delete(v.want, name)
+	return e
+}
+
+// found judges one file that was hashed.
+func (v *verifier) found(name string, size int64, sum Digest, err error) error {
+	want := v.take(name)
+	switch {
+	case err != nil:
+		v.problem(name, ProblemChanged, "it cannot be read: "+err.Error())
+	case sum != want.SHA256 || size != want.Size:
+		v.problem(name, ProblemChanged, "")
+	default:
+		v.mu.Lock()
+		v.report.Files++
+		v.mu.Unlock()
+	}
+	return nil
+}
+
+// underBadPart reports whether a file would stand in a part that is itself
+// changed or missing, so that nothing can be said about it.
+func (v *verifier) underBadPart(name string) bool {
+	dir := topDirectory(name)
+	digits, ok := v.digits[dir]
+	if !ok {
+		return false
+	}
+	good, known := v.parts[v.layout.partPath(dir, bucketOf(name, digits))]
+	return known && !good
+}

@@ -1,0 +1,282 @@
+package attest
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// RingFormat names the file format of a Ring.
+const RingFormat = "store-key-ring/v1"
+
+// ErrUnknownKey is returned when no published key matches.
+var ErrUnknownKey = errors.New("no published key matches")
+
+// PublicKey is the published half of a key in force.
+type PublicKey struct {
+	Purpose Purpose `json:"purpose"`
+	Public  Hex     `json:"public_key"` // 32 bytes
+	KID     string  `json:"kid"`        // RFC 7638 thumbprint of Public
+	Since   string  `json:"since"`      // UTC date, YYYY-MM-DD
+}
+
+// RetiredKey is a key that signs no more. What it signed stays verifiable.
+type RetiredKey struct {
+	PublicKey
+	RetiredOn string `json:"retired_on"` // UTC date, YYYY-MM-DD
+}
+
+// Ring is the public part of all keys a store has and had.
+type Ring struct {
+	Format string `json:"format"` // RingFormat
+	// Current holds one key in force per purpose, the identity key first.
+	Current []PublicKey `json:"current"`
+	// Retired holds the former keys, oldest first.
+	Retired []RetiredKey `json:"retired"`
+	// Handovers join each retired key to its successor, oldest first.
+	Handovers []Handover `json:"handovers"`
+}
+
+// NewRing starts a ring with the keys in force since the given UTC date. One of
+// them must be the identity.
+func NewRing(since string, keys map[Purpose]ed25519.PublicKey) (Ring, error) {
+	r := Ring{Format: RingFormat, Current: []PublicKey{}, Retired: []RetiredKey{}, Handovers: []Handover{}}
+	for _, p := range Purposes() {
+		if pub, ok := keys[p]; ok {
+			r.Current = append(r.Current, PublicKey{Purpose: p, Public: Hex(pub), KID: KID(pub), Since: since})
+		}
+	}
+	if len(r.Current) != len(keys) {
+		return Ring{}, errors.New("starting a key ring: a key has an unknown purpose")
+	}
+	return r, r.Check()
+}
+
+// SpecimenRing is the ring of the specimen site, whose keys are public by design.
+func SpecimenRing() Ring {
+	r, err := SpecimenRingBefore().Handover(PurposeLog, SpecimenFormerLogKey(), SpecimenKeyFor(PurposeLog).Public(), SpecimenHandover, "rotated to show a rotation")
+	if err != nil {
+		panic(err) // fixed input
+	}
+	return r
+}
+
+// SpecimenHandover is the UTC date on which the specimen's log was handed over from SpecimenFormerLogKey.
+const SpecimenHandover = "2026-10-05"
+
+// SpecimenRingBefore is the specimen's ring as it was before SpecimenHandover.
+func SpecimenRingBefore() Ring {
+	keys := map[Purpose]ed25519.PublicKey{}
+	for _, p := range Purposes() {
+		keys[p] = SpecimenKeyFor(p).Public()
+	}
+	keys[PurposeLog] = SpecimenFormerLogKey().Public()
+	r, err := NewRing("2026-08-17", keys)
+	if err != nil {
+		panic(err) // fixed input
+	}
+	return r
+}
+
+// maxRingFile bounds a ring file: some thousand handovers.
+const maxRingFile = 4 << 20
+
+// ParseRing reads the file form of a ring and checks it (see Check).
+func ParseRing(raw []byte) (Ring, error) {
+	if len(raw) > maxRingFile {
+		return Ring{}, fmt.Errorf("parsing key ring: larger than %d bytes", maxRingFile)
+	}
+	var r Ring
+	if err := json.Unmarshal(raw, &r, json.RejectUnknownMembers(true)); err != nil {
+		return Ring{}, fmt.Errorf("parsing key ring: %w", err)
+	}
+	if err := r.Check(); err != nil {
+		return Ring{}, err
+	}
+	return r, nil
+}
+
+// Encode returns the file form of the ring: indented JSON with a final newline.
+func (r Ring) Encode() ([]byte, error) { return indented(r) }
+
+// indented is JSON for people: two spaces, a final newline.
+func indented(v any) ([]byte, error) {
+	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Check demands a consistent ring: known purposes, kids that fit their keys,
+// no key twice, dates, one identity in force, and for each purpose a chain of
+// handovers that leads from its first key to the one in force and retires each
+// key on the date its handover took effect.
+func (r Ring) Check() error {
+	if r.Format != RingFormat {
+		return fmt.Errorf("checking key ring: format is %q, want %q", r.Format, RingFormat)
+	}
+	seen := map[string]bool{}
+	key := func(k PublicKey) error {
+		switch {
+		case !slices.Contains(Purposes(), k.Purpose):
+			return fmt.Errorf("checking key ring: unknown purpose %q", k.Purpose)
+		case len(k.Public) != ed25519.PublicKeySize:
+			return fmt.Errorf("checking key ring: %s key has %d bytes", k.Purpose, len(k.Public))
+		case KID(ed25519.PublicKey(k.Public)) != k.KID:
+			return fmt.Errorf("checking key ring: kid %q is not the thumbprint of its key", k.KID)
+		case seen[k.KID]:
+			return fmt.Errorf("checking key ring: key %s stands twice", k.KID)
+		case !isDate(k.Since):
+			return fmt.Errorf("checking key ring: %q is not a date", k.Since)
+		}
+		seen[k.KID] = true
+		return nil
+	}
+	inForce := map[Purpose]PublicKey{}
+	for _, k := range r.Current {
+		if err := key(k); err != nil {
+			return err
+		}
+		if _, twice := inForce[k.Purpose]; twice {
+			return fmt.Errorf("checking key ring: two %s keys in force", k.Purpose)
+		}
+		inForce[k.Purpose] = k
+	}
+	if _, ok := inForce[PurposeIdentity]; !ok {
+		return errors.New("checking key ring: no identity key in force")
+	}
+	for _, k := range r.Retired {
+		if err := key(k.PublicKey); err != nil {
+			return err
+		}
+		if !isDate(k.RetiredOn) || k.RetiredOn < k.Since {
+			return fmt.Errorf("checking key ring: key %s cannot have been retired on %q", k.KID, k.RetiredOn)
+		}
+	}
+	return r.checkHandovers(inForce)
+}
+
+func (r Ring) checkHandovers(inForce map[Purpose]PublicKey) error {
+	if len(r.Handovers) != len(r.Retired) {
+		return fmt.Errorf("checking key ring: %d handovers for %d retired keys", len(r.Handovers), len(r.Retired))
+	}
+	for _, p := range Purposes() {
+		var chain []Handover
+		for _, h := range r.Handovers {
+			if h.Purpose == p {
+				chain = append(chain, h)
+			}
+		}
+		if len(chain) == 0 {
+			continue
+		}
+		current, ok := inForce[p]
+		if !ok {
+			return fmt.Errorf("checking key ring: %s keys were handed over but none is in force", p)
+		}
+		if err := VerifyHandovers(chain, ed25519.PublicKey(chain[0].FromPublic), ed25519.PublicKey(current.Public)); err != nil {
+			return err
+		}
+		if last := chain[len(chain)-1]; current.Since != last.Effective {
+			return fmt.Errorf("checking key ring: key %s is in force since %s but was handed over on %s", current.KID, current.Since, last.Effective)
+		}
+		for _, h := range chain {
+			i := slices.IndexFunc(r.Retired, func(k RetiredKey) bool { return k.KID == h.FromKID && k.Purpose == p })
+			if i < 0 || r.Retired[i].RetiredOn != h.Effective {
+				return fmt.Errorf("checking key ring: key %s is not retired on %s, as its handover says", h.FromKID, h.Effective)
+			}
+		}
+	}
+	return nil
+}
+
+// Identity returns the identity key in force; the zero key on an empty ring.
+func (r Ring) Identity() PublicKey {
+	k, _ := r.For(PurposeIdentity)
+	return k
+}
+
+// For returns the key in force for a purpose.
+func (r Ring) For(p Purpose) (PublicKey, bool) {
+	for _, k := range r.Current {
+		if k.Purpose == p {
+			return k, true
+		}
+	}
+	return PublicKey{}, false
+}
+
+// Signer says which published key signed something, in the words of a
+// verification answer.
+type Signer struct {
+	Key       string  `json:"key"`    // kid
+	Status    string  `json:"status"` // SignerCurrent or SignerRetired
+	RetiredOn string  `json:"retired_on,omitzero"`
+	Purpose   Purpose `json:"-"`
+	Public    Hex     `json:"-"`
+}
+
+// The states of a signer.
+const (
+	SignerCurrent = "current"
+	SignerRetired = "retired"
+)
+
+// ByKID finds a published key, in force or retired, by its thumbprint.
+func (r Ring) ByKID(kid string) (Signer, bool) {
+	return r.find(func(k PublicKey) bool { return k.KID == kid })
+}
+
+// ByPublic finds a published key by its 32 bytes.
+func (r Ring) ByPublic(pub ed25519.PublicKey) (Signer, bool) {
+	return r.find(func(k PublicKey) bool { return bytes.Equal(k.Public, pub) })
+}
+
+// ByPublicHex finds a published key by its lower-case hexadecimal form.
+func (r Ring) ByPublicHex(s string) (Signer, bool) {
+	return r.find(func(k PublicKey) bool { return k.Public.String() == s })
+}
+
+func (r Ring) find(match func(PublicKey) bool) (Signer, bool) {
+	for _, k := range r.Current {
+		if match(k) {
+			return Signer{Key: k.KID, Status: SignerCurrent, Purpose: k.Purpose, Public: k.Public}, true
+		}
+	}
+	for _, k := range r.Retired {
+		if match(k.PublicKey) {
+			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Purpose: k.Purpose, Public: k.Public}, true
+		}
+	}
+	return Signer{}, false
+}
+
+// Resolver returns the function that OpenJWS needs to find the identity keys
+// of this ring, current and retired, under their did:web URLs at baseHost.
+func (r Ring) Resolver(baseHost string) func(kid string) (ed25519.PublicKey, error) {
+	prefix := DID(baseHost) + "#"
+	return func(kid string) (ed25519.PublicKey, error) {
+		thumb, ok := strings.CutPrefix(kid, prefix)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s", ErrUnknownKey, kid)
+		}
+		s, ok := r.ByKID(thumb)
+		if !ok || s.Purpose != PurposeIdentity {
+			return nil, fmt.Errorf("%w: %s", ErrUnknownKey, kid)
+		}
+		return ed25519.PublicKey(s.Public), nil
+	}
+}
+
+func isDate(s string) bool {
+	t, err := time.Parse(time.DateOnly, s)
+	return err == nil && t.Format(time.DateOnly) == s
+}

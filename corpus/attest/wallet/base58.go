@@ -1,0 +1,124 @@
+package wallet
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+// maxBase58 bounds what is decoded: enough for a 64-byte signature or a
+// Solana transaction id, and short because the cost is quadratic.
+const maxBase58 = 128
+
+// ErrBase58 is returned for text that is not base58.
+var ErrBase58 = errors.New("not base58")
+
+// EncodeBase58 writes b in Bitcoin's alphabet; leading zero bytes become 1s.
+func EncodeBase58(b []byte) string {
+	zeros := 0
+	for zeros < len(b) && b[zeros] == 0 {
+		zeros++
+	}
+	var digits []byte // little-endian
+	for _, c := range b[zeros:] {
+		carry := int(c)
+		for i := range digits {
+			carry += int(digits[i]) << 8
+			digits[i] = byte(carry % 58)
+			carry /= 58
+		}
+		for ; carry > 0; carry /= 58 {
+			digits = append(digits, byte(carry%58))
+		}
+	}
+	out := make([]byte, 0, zeros+len(digits))
+	for range zeros {
+		out = append(out, base58Alphabet[0])
+	}
+	for i := len(digits) - 1; i >= 0; i-- {
+		out = append(out, base58Alphabet[digits[i]])
+	}
+	return string(out)
+}
+
+// DecodeBase58 reads what EncodeBase58 wrote, up to 128 characters.
+func DecodeBase58(s string) ([]byte, error) {
+	if len(s) > maxBase58 {
+		return nil, fmt.Errorf("%w: longer than %d characters", ErrBase58, maxBase58)
+	}
+	zeros := 0
+	for zeros < len(s) && s[zeros] == base58Alphabet[0] {
+		zeros++
+	}
+	var bytes []byte // little-endian
+	for i := zeros; i < len(s); i++ {
+		carry := indexBase58(s[i])
+		if carry < 0 {
+			return nil, fmt.Errorf("%w: %q", ErrBase58, s[i])
+		}
+		for j := range bytes {
+			carry += int(bytes[j]) * 58
+			bytes[j] = byte(carry)
+			carry >>= 8
+		}
+		for ; carry > 0; carry >>= 8 {
+			bytes = append(bytes, byte(carry))
+		}
+	}
+	out := make([]byte, zeros, zeros+len(bytes))
+	for i := len(bytes) - 1; i >= 0; i-- {
+		out = append(out, bytes[i])
+	}
+	return out, nil
+}
+
+func indexBase58(c byte) int {
+	for i := range len(base58Alphabet) {
+		if base58Alphabet[i] == c {
+			return i
+		}
+	}
+	return -1
+}
+
+// ParseSolanaAddress reads a base58 address of 32 bytes.
+func ParseSolanaAddress(s string) ([32]byte, error) {
+	b, err := DecodeBase58(s)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	if len(b) != 32 {
+		return [32]byte{}, fmt.Errorf("%w of a Solana address: %d bytes", ErrBase58, len(b))
+	}
+	return [32]byte(b), nil
+}
+
+// smallOrder lists the y coordinates of the eight points of small order on
+// Curve25519, in each of their encodings, without the sign bit. A key among
+// them verifies signatures that nobody made.
+var smallOrder = [...]string{
+	"0000000000000000000000000000000000000000000000000000000000000000",
+	"0100000000000000000000000000000000000000000000000000000000000000",
+	"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+	"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+}
+
+// VerifySolana reports whether a Solana wallet signed message: ed25519 over
+// its bytes as they are. Keys of small order are refused.
+func VerifySolana(pub [32]byte, message string, signature []byte) bool {
+	y := pub
+	y[31] &= 0x7f
+	text := hex.EncodeToString(y[:])
+	for _, bad := range smallOrder {
+		if text == bad {
+			return false
+		}
+	}
+	return ed25519.Verify(pub[:], []byte(message), signature)
+}

@@ -1,0 +1,75 @@
+// Package exchange holds a recorded HTTP request and its response: what went
+// out, what came back, when, and where it stopped if it did.
+//
+// An Exchange is data, bounded and self-contained: checkers judge it years
+// later without a network. It has a file form (Format, JSON with base64
+// bodies, strict to read) for the private record, and a published form
+// (Redact) that shows the terms a door asked for without the addresses it
+// wants to be paid at. The package imports no other package of this module.
+//
+//	raw, err := x.Encode()       // private: var/
+//	red, err := x.Redact()       // public
+//	digest := red.Digest()       // evidence_digest
+package exchange
+
+import (
+	"net/http"
+	"time"
+)
+
+// Format names the file form of an Exchange.
+const Format = "store-exchange/v1"
+
+// Bounds of a recorded exchange. A recorder that meets more stops and sets
+// Truncated; Encode and Decode refuse more.
+const (
+	MaxBody    = 1 << 20  // bytes of one body
+	MaxHeaders = 256      // values in one header
+	MaxHeader  = 64 << 10 // bytes of one header's names and values together
+	MaxURL     = 8 << 10
+)
+
+// The stages at which an exchange can stop.
+const (
+	StageRefused  = "refused" // the address or URL is one we do not contact
+	StageResolve  = "resolve"
+	StageConnect  = "connect"
+	StageTLS      = "tls"
+	StageWrite    = "write"
+	StageHeaders  = "headers" // no complete response head
+	StageBody     = "body"    // the body broke off
+	StageDeadline = "deadline"
+)
+
+// Exchange is one request and what became of it.
+type Exchange struct {
+	Request    Request
+	Response   Response // zero when none came
+	StartedAt  time.Time
+	Duration   time.Duration
+	RemoteAddr string // address and port connected to, "" if none
+	Error      Error  // zero when the response is complete
+}
+
+// Request is what was sent.
+type Request struct {
+	Method string
+	URL    string // absolute
+	Header http.Header
+	Body   []byte
+}
+
+// Response is what came back.
+type Response struct {
+	Status    int    // 0: no response
+	Proto     string // such as HTTP/2.0
+	Header    http.Header
+	Body      []byte // at most MaxBody bytes
+	Truncated bool   // the body went on
+}
+
+// Error says where an exchange stopped and why.
+type Error struct {
+	Stage string `json:"stage"` // Stage…, "" for none
+	Text  string `json:"text"`
+}

@@ -1,0 +1,363 @@
+package exchange
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// RedactedFormat names the published form of an exchange.
+const RedactedFormat = "store-probe-evidence/v1"
+
+// Bounds of the published form.
+const (
+	maxShownValue  = 1024      // bytes of one header value
+	maxShownLines  = 64        // header lines, and names of others
+	maxChallenge   = 256 << 10 // bytes of one challenge as sent
+	maxShownDepth  = 64        // nesting of a challenge
+	minSweptLength = 20        // shorter addresses are not looked for in other text
+)
+
+// Redacted is the published form of an exchange: the input of a judgement
+// without the addresses that a door wants to be paid at. Checks run on it, and
+// its digest is the evidence digest of a row.
+type Redacted struct {
+	Format       string       `json:"format"` // RedactedFormat
+	Method       string       `json:"method"`
+	URL          string       `json:"url"`
+	StartedAt    string       `json:"started_at"` // RFC 3339 UTC, whole seconds
+	DurationMS   int64        `json:"duration_ms"`
+	Status       int          `json:"status"` // 0: no response
+	Proto        string       `json:"proto"`
+	Headers      []HeaderLine `json:"headers"`       // those a check may read, sorted by name
+	OtherHeaders []string     `json:"other_headers"` // names of the others
+	Body         BodyFacts    `json:"body"`
+	Challenges   []Challenge  `json:"challenges"`
+	Error        Error        `json:"error"`
+}
+
+// HeaderLine is one header value. A long one is cut after 1,024 bytes.
+type HeaderLine struct {
+	Name  string `json:"name"` // canonical form
+	Value string `json:"value"`
+	Cut   bool   `json:"cut,omitzero"`
+}
+
+// BodyFacts stands for a body.
+type BodyFacts struct {
+	SHA256    string `json:"sha256"`
+	Bytes     int64  `json:"bytes"`     // as recorded
+	Truncated bool   `json:"truncated"` // it went on
+}
+
+// The places where a challenge may stand.
+const (
+	FromHeader       = "payment-required" // the x402 v2 header, base64 of JSON
+	FromBody         = "body"             // JSON with accepts or x402Version
+	FromAuthenticate = "www-authenticate" // an MPP challenge
+)
+
+// Challenge is the terms a door named, at one place. In Value each payTo,
+// pay_to and recipient is replaced by {"form":…,"digest":…} (PayToForm,
+// PayToDigest), each compact JWS by {"jws":{header,payload,signature_bytes,
+// canonical}}, and every other mention of such an address by its digest's
+// first characters. Order, other values and the spelling of numbers are the
+// door's own.
+type Challenge struct {
+	From     string         `json:"from"`              // From…
+	Bytes    int            `json:"bytes"`             // as sent
+	Encoding string         `json:"encoding,omitzero"` // base64, base64-unpadded, base64url, base64url-unpadded
+	Problem  string         `json:"problem,omitzero"`  // why there is no value
+	Params   []HeaderLine   `json:"params,omitempty"`  // of an MPP challenge, without request
+	Value    jsontext.Value `json:"value,omitzero"`
+}
+
+// Encode returns the canonical bytes of the published form.
+func (r Redacted) Encode() ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding evidence: %w", err)
+	}
+	return b, nil
+}
+
+// Digest returns the SHA-256 of Encode in lower-case hexadecimal: the evidence
+// digest. It is empty only for a value that cannot be encoded.
+func (r Redacted) Digest() string {
+	b, err := r.Encode()
+	if err != nil {
+		return ""
+	}
+	return digestOf(b)
+}
+
+// DecodeRedacted reads the exact bytes that Encode gave.
+func DecodeRedacted(raw []byte) (Redacted, error) {
+	if len(raw) > MaxFile {
+		return Redacted{}, fmt.Errorf("decoding evidence: %w", ErrTooLarge)
+	}
+	var r Redacted
+	if err := json.Unmarshal(raw, &r, json.RejectUnknownMembers(true)); err != nil {
+		return Redacted{}, fmt.Errorf("decoding evidence: %w", err)
+	}
+	if r.Format != RedactedFormat {
+		return Redacted{}, fmt.Errorf("decoding evidence: format is %q, want %q", r.Format, RedactedFormat)
+	}
+	again, err := r.Encode()
+	if err != nil {
+		return Redacted{}, err
+	}
+	if !bytes.Equal(raw, again) {
+		return Redacted{}, errors.New("decoding evidence: not in the form in which it is written")
+	}
+	return r, nil
+}
+
+// Header returns the first shown value of a header, or "".
+func (r Redacted) Header(name string) string {
+	name = http.CanonicalHeaderKey(name)
+	for _, h := range r.Headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// shownHeaders are the response headers whose values a check may read.
+func shownHeaders() []string {
+	return []string{
+		"Accept-Payment", "Access-Control-Allow-Headers", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
+		"Allow", "Cache-Control", "Content-Encoding", "Content-Language", "Content-Length", "Content-Type", "Deprecation",
+		"Link", "Location", "Ratelimit", "Ratelimit-Policy", "Retry-After", "Server", "Strict-Transport-Security", "Sunset",
+		"Vary", "X-Robots-Tag",
+	}
+}
+
+// Redact returns the published form. The exchange is not changed. It depends on
+// nothing but the exchange, so the same recording has the same digest for ever.
+func (x Exchange) Redact() (Redacted, error) {
+	if err := x.check(); err != nil {
+		return Redacted{}, err
+	}
+	r := Redacted{
+		Format: RedactedFormat, Method: x.Request.Method,
+		StartedAt:  x.StartedAt.UTC().Format("2006-01-02T15:04:05Z"),
+		DurationMS: x.Duration.Round(time.Millisecond).Milliseconds(),
+		Status:     x.Response.Status, Proto: x.Response.Proto,
+		Headers: []HeaderLine{}, OtherHeaders: []string{}, Challenges: []Challenge{},
+		Body:  BodyFacts{SHA256: digestOf(x.Response.Body), Bytes: int64(len(x.Response.Body)), Truncated: x.Response.Truncated},
+		Error: Error{Stage: x.Error.Stage},
+	}
+	s := &sweeper{}
+	challenges := x.challenges(s)
+	for _, c := range challenges {
+		r.Challenges = append(r.Challenges, c.redacted(s))
+	}
+	r.URL = s.sweep(strings.ToValidUTF8(x.Request.URL, "�"))
+	r.Error.Text = s.sweep(strings.ToValidUTF8(x.Error.Text, "�"))
+	for _, h := range encodeHeader(x.Response.Header) {
+		name := http.CanonicalHeaderKey(h.Name)
+		if !slices.Contains(shownHeaders(), name) {
+			if name = s.sweep(name); !slices.Contains(r.OtherHeaders, name) && len(r.OtherHeaders) < maxShownLines {
+				r.OtherHeaders = append(r.OtherHeaders, name)
+			}
+			continue
+		}
+		for _, v := range h.Values {
+			if len(r.Headers) < maxShownLines {
+				r.Headers = append(r.Headers, cut(name, s.sweep(v)))
+			}
+		}
+	}
+	slices.SortStableFunc(r.Headers, func(a, b HeaderLine) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(r.OtherHeaders)
+	return r, nil
+}
+
+func cut(name, value string) HeaderLine {
+	if len(value) <= maxShownValue {
+		return HeaderLine{Name: name, Value: value}
+	}
+	n := maxShownValue
+	for !utf8.RuneStart(value[n]) {
+		n--
+	}
+	return HeaderLine{Name: name, Value: value[:n], Cut: true}
+}
+
+// found is a challenge before it is redacted.
+type found struct {
+	Challenge
+	tree    *node
+	network string // for addresses beside which no network stands
+}
+
+// challenges finds the terms in a response and tells s all their addresses.
+func (x Exchange) challenges(s *sweeper) []found {
+	var out []found
+	add := func(f found, text []byte) {
+		tree, err := parseTree(text)
+		if err != nil {
+			f.Problem = "not strict JSON"
+		} else {
+			f.tree = tree
+			s.learn(tree, f.network)
+		}
+		out = append(out, f)
+	}
+	for _, v := range headerValues(x.Response.Header, "Payment-Required") {
+		f := found{Challenge: Challenge{From: FromHeader, Bytes: len(v)}}
+		text, encoding, ok := decodeBase64(v, standardFirst())
+		if !ok || len(v) > maxChallenge {
+			f.Problem = "not base64"
+			out = append(out, f)
+			continue
+		}
+		f.Encoding = encoding
+		add(f, text)
+	}
+	if b := x.Response.Body; len(b) <= maxChallenge && !x.Response.Truncated {
+		if tree, err := parseTree(b); err == nil && (tree.member("accepts") != nil || tree.member("x402Version") != nil) {
+			add(found{Challenge: Challenge{From: FromBody, Bytes: len(b)}}, b)
+		}
+	}
+	for _, v := range headerValues(x.Response.Header, "Www-Authenticate") {
+		params, ok := paymentParams(v)
+		if !ok {
+			continue
+		}
+		f := found{Challenge: Challenge{From: FromAuthenticate, Bytes: len(v)}}
+		var request string
+		for _, p := range params {
+			if p.Name == "request" {
+				request = p.Value
+				continue
+			}
+			if p.Name == "method" {
+				f.network = "mpp:" + p.Value
+			}
+			f.Params = append(f.Params, p)
+		}
+		text, encoding, ok := decodeBase64(request, urlFirst())
+		if !ok || len(v) > maxChallenge {
+			f.Problem = "request is not base64"
+			out = append(out, f)
+			continue
+		}
+		f.Encoding = encoding
+		add(f, text)
+	}
+	return out
+}
+
+// redacted brings the challenge into its published form.
+func (f found) redacted(s *sweeper) Challenge {
+	c := f.Challenge
+	params := c.Params
+	c.Params = nil
+	for _, p := range params {
+		c.Params = append(c.Params, cut(s.sweep(p.Name), s.sweep(p.Value)))
+	}
+	if f.tree != nil {
+		c.Value = jsontext.Value(s.write(nil, f.tree, f.network))
+	}
+	return c
+}
+
+// headerValues finds a header whatever the case in which it was recorded.
+func headerValues(h http.Header, name string) []string {
+	var out []string
+	for _, line := range encodeHeader(h) {
+		if http.CanonicalHeaderKey(line.Name) == name {
+			out = append(out, line.Values...)
+		}
+	}
+	return out
+}
+
+// spelling is one of the four ways in which base64 is written.
+type spelling struct {
+	name string
+	*base64.Encoding
+}
+
+// standardFirst is for x402, whose header is standard base64.
+func standardFirst() []spelling {
+	return []spelling{
+		{"base64", base64.StdEncoding}, {"base64-unpadded", base64.RawStdEncoding},
+		{"base64url", base64.URLEncoding}, {"base64url-unpadded", base64.RawURLEncoding},
+	}
+}
+
+// urlFirst is for MPP and JWS, which use base64url without padding.
+func urlFirst() []spelling {
+	all := standardFirst()
+	slices.Reverse(all)
+	return all
+}
+
+// decodeBase64 decodes s and names the first spelling that it fits.
+func decodeBase64(s string, spellings []spelling) (text []byte, encoding string, ok bool) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return nil, "", false
+	}
+	for _, e := range spellings {
+		if b, err := e.DecodeString(s); err == nil {
+			return b, e.name, true
+		}
+	}
+	return nil, "", false
+}
+
+// paymentParams reads the parameters of one challenge of the scheme Payment.
+func paymentParams(v string) ([]HeaderLine, bool) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
+	if !strings.EqualFold(scheme, "Payment") {
+		return nil, false
+	}
+	var out []HeaderLine
+	for rest = strings.TrimLeft(rest, " ,"); rest != ""; rest = strings.TrimLeft(rest, " ,") {
+		name, after, ok := strings.Cut(rest, "=")
+		if !ok {
+			break
+		}
+		value := ""
+		if quoted, ok := strings.CutPrefix(after, `"`); ok {
+			var b strings.Builder
+			i := 0
+			for ; i < len(quoted) && quoted[i] != '"'; i++ {
+				if quoted[i] == '\\' && i+1 < len(quoted) {
+					i++
+				}
+				b.WriteByte(quoted[i])
+			}
+			value, rest = b.String(), quoted[min(i+1, len(quoted)):]
+		} else {
+			i := strings.IndexAny(after, ", ")
+			if i < 0 {
+				i = len(after)
+			}
+			value, rest = after[:i], after[i:]
+		}
+		out = append(out, HeaderLine{Name: strings.ToLower(strings.TrimSpace(name)), Value: strings.ToValidUTF8(value, "�")})
+	}
+	return out, true
+}
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,260 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	evmAddress    = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	solanaAddress = "4xuFetaZeAVw81oNVVWVxEt2Jh5rmN1D66keucZ3kcav"
+	base          = "eip155:8453"
+	solana        = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
+)
+
+// challenge holds an address everywhere a door might put it.
+var challenge = `{"x402Version":2,"resource":{"url":"https://door.example/pay/` + strings.ToLower(evmAddress) + `"},
+"accepts":[
+ {"scheme":"exact","network":"` + base + `","amount":"1000","payTo":"` + evmAddress + `","n":1.50,"big":9007199254740993},
+ {"scheme":"exact","network":"` + solana + `","amount":"1000","payTo":"` + solanaAddress + `"},
+ {"scheme":"exact","network":"` + base + `","payTo":"shop.eth"},{"network":"` + base + `","payTo":7}],
+"extensions":{"note":"pay ` + strings.ToUpper(evmAddress[2:]) + ` please","account":"` + base + `:` + evmAddress + `","padded":"0x000000000000000000000000` + strings.ToLower(evmAddress[2:]) + `",
+ "` + solanaAddress + `":true,"blob":"` + base64.StdEncoding.EncodeToString([]byte("to "+solanaAddress+" now")) + `",
+ "offer-receipt":{"info":{"offers":[{"format":"jws","acceptIndex":0,"signature":"` + offer + `"}]}}}}`
+
+var offer = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"EdDSA","kid":"did:web:door.example#k"}`)) + "." +
+	base64.RawURLEncoding.EncodeToString([]byte(`{"network":"`+base+`","payTo":"`+evmAddress+`"}`)) + "." +
+	base64.RawURLEncoding.EncodeToString(make([]byte, 64))
+
+func paid() Exchange {
+	request := base64.RawURLEncoding.EncodeToString([]byte(`{"amount":"1000","methodDetails":{"chainId":8453},"recipient":"` + evmAddress + `"}`))
+	return Exchange{
+		Request: Request{Method: "GET", URL: "https://door.example/pay/" + solanaAddress},
+		Response: Response{Status: 402, Proto: "HTTP/1.1", Body: []byte(challenge), Header: http.Header{
+			"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(challenge))},
+			"Www-Authenticate": {`Payment id="x", realm="door.example", method="evm", intent="charge", request="` + request + `"`, `Bearer realm="no"`},
+			"Content-Type":     {"application/json"},
+			"Link":             {"<https://door.example/" + evmAddress + ">; rel=pay"},
+			"Set-Cookie":       {"secret=1"},
+			"X-Pay-To":         {evmAddress},
+		}},
+		StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 999_000_000, time.UTC), Duration: 1500 * time.Microsecond,
+		RemoteAddr: "203.0.113.7:443", Error: Error{Stage: StageBody, Text: "reading " + solanaAddress},
+	}
+}
+
+func redacted(t testing.TB, x Exchange) Redacted {
+	t.Helper()
+	r, err := x.Redact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestNoAddressIsPublished(t *testing.T) {
+	raw, err := redacted(t, paid()).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := strings.ToLower(string(raw))
+	for _, secret := range []string{evmAddress[2:], solanaAddress, "secret=1", "203.0.113.7",
+		base64.StdEncoding.EncodeToString([]byte("to " + solanaAddress + " now"))[4:40]} {
+		if strings.Contains(published, strings.ToLower(secret)) {
+			t.Errorf("%s is published in %s", secret, raw)
+		}
+	}
+	for _, kept := range []string{`"application/json"`, `"1000"`, "1.50", "9007199254740993", `"canonical":true`, `"signature_bytes":64`,
+		PayToDigest(base, evmAddress), PayToDigest(solana, solanaAddress), `"form":"` + FormSolana + `"`, `{"form":"` + FormNotAString + `"}`, `"set-cookie"`} {
+		if !strings.Contains(published, strings.ToLower(kept)) {
+			t.Errorf("%s is not published in %s", kept, raw)
+		}
+	}
+}
+
+func TestRedactedChallenge(t *testing.T) {
+	r := redacted(t, paid())
+	if len(r.Challenges) != 3 {
+		t.Fatalf("%d challenges", len(r.Challenges))
+	}
+	want := `{"form":"evm","digest":"` + PayToDigest(base, evmAddress) + `"}`
+	for i, from := range []string{FromHeader, FromBody, FromAuthenticate} {
+		c := r.Challenges[i]
+		if c.From != from || c.Problem != "" || !strings.Contains(string(c.Value), want) {
+			t.Errorf("challenge %d: %+v", i, c)
+		}
+	}
+	mpp := r.Challenges[2]
+	if got, want := string(mpp.Value), `{"amount":"1000","methodDetails":{"chainId":8453},"recipient":`+want+`}`; got != want {
+		t.Errorf("mpp request = %s, want %s", got, want)
+	}
+	wantParams := []HeaderLine{{Name: "id", Value: "x"}, {Name: "realm", Value: "door.example"}, {Name: "method", Value: "evm"}, {Name: "intent", Value: "charge"}}
+	if diff := cmp.Diff(wantParams, mpp.Params); diff != "" {
+		t.Errorf("params (-want +got):\n%s", diff)
+	}
+	if r.Challenges[0].Encoding != "base64" || mpp.Encoding != "base64url-unpadded" {
+		t.Errorf("encodings %q and %q", r.Challenges[0].Encoding, mpp.Encoding)
+	}
+	if got := r.Header("content-type"); got != "application/json" {
+		t.Errorf("content type %q", got)
+	}
+	if diff := cmp.Diff([]string{"Payment-Required", "Set-Cookie", "Www-Authenticate", "X-Pay-To"}, r.OtherHeaders); diff != "" {
+		t.Errorf("other headers (-want +got):\n%s", diff)
+	}
+	if r.DurationMS != 2 || r.StartedAt != "2026-11-20T10:11:12Z" || r.Body.Bytes != int64(len(challenge)) || r.Body.SHA256 != digestOf([]byte(challenge)) {
+		t.Errorf("facts: %+v", r)
+	}
+}
+
+func TestUnreadableChallenges(t *testing.T) {
+	for name, c := range map[string]struct{ header, problem string }{
+		"not base64": {"{}", "not base64"},
+		"not JSON":   {base64.StdEncoding.EncodeToString([]byte("hello")), "not strict JSON"},
+		"duplicate":  {base64.StdEncoding.EncodeToString([]byte(`{"a":1,"a":2}`)), "not strict JSON"},
+		"two values": {base64.StdEncoding.EncodeToString([]byte(`{} {}`)), "not strict JSON"},
+		"deep":       {base64.StdEncoding.EncodeToString([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100))), "not strict JSON"},
+		"empty":      {"", "not base64"},
+		"bad UTF-8":  {base64.StdEncoding.EncodeToString([]byte("{\"a\":\"\xff\"}")), "not strict JSON"},
+	} {
+		x := Exchange{Response: Response{Status: 402, Header: http.Header{"Payment-Required": {c.header}}}}
+		r := redacted(t, x)
+		if len(r.Challenges) != 1 || r.Challenges[0].Problem != c.problem || r.Challenges[0].Value != nil {
+			t.Errorf("%s: %+v", name, r.Challenges)
+		}
+	}
+	if r := redacted(t, Exchange{Response: Response{Status: 402, Body: []byte(`{"error":"no"}`)}}); len(r.Challenges) != 0 {
+		t.Errorf("a body without terms: %+v", r.Challenges)
+	}
+}
+
+func TestEvidenceDigest(t *testing.T) {
+	r := redacted(t, paid())
+	raw, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeRedacted(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Digest() != r.Digest() || digestOf(raw) != r.Digest() {
+		t.Error("the digest is not that of the published bytes")
+	}
+	for i := range raw {
+		for _, c := range []byte{1, 2, 0x20, 0x80} {
+			changed := bytes.Clone(raw)
+			changed[i] ^= c
+			if back, err := DecodeRedacted(changed); err == nil && back.Digest() == r.Digest() {
+				t.Fatalf("byte %d can change under the same digest", i)
+			}
+		}
+	}
+	x := paid()
+	x.RemoteAddr, x.Request.Header = "198.51.100.1:443", http.Header{"Authorization": {"secret"}}
+	if redacted(t, x).Digest() != r.Digest() {
+		t.Error("what is not published changes the digest")
+	}
+	x.Response.Status = 403
+	if redacted(t, x).Digest() == r.Digest() {
+		t.Error("what is published does not change the digest")
+	}
+}
+
+func TestLongHeadersAreCut(t *testing.T) {
+	x := Exchange{Response: Response{Header: http.Header{"Server": {strings.Repeat("é", 1000)}}}}
+	r := redacted(t, x)
+	if h := r.Headers[0]; !h.Cut || len(h.Value) > maxShownValue {
+		t.Errorf("%d bytes, cut %v", len(h.Value), h.Cut)
+	}
+	if raw, err := r.Encode(); err != nil {
+		t.Error(err)
+	} else if _, err := DecodeRedacted(raw); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPayToDigest(t *testing.T) {
+	// Computed by: printf 'store-pay-to/v1|eip155:8453|0x7099…' | sha256sum
+	const want = "c4888387240b859e051893363406e6d9db485162259c3fe33a20e792c8c82f2f"
+	if got := PayToDigest(base, evmAddress); got != want {
+		t.Errorf("digest = %s, want %s", got, want)
+	}
+	if PayToDigest(base, strings.ToLower(evmAddress)) != want {
+		t.Error("the case of an Ethereum address changes its digest")
+	}
+	if PayToDigest("eip155:1", evmAddress) == want {
+		t.Error("the network does not change the digest")
+	}
+	if PayToDigest(solana, solanaAddress) == PayToDigest(solana, strings.ToLower(solanaAddress)) {
+		t.Error("the case of a Solana address does not change its digest")
+	}
+}
+
+func TestPayToForm(t *testing.T) {
+	for address, want := range map[string]string{
+		evmAddress: FormEVM, strings.ToLower(evmAddress): FormEVM, "0x" + strings.ToUpper(evmAddress[2:]): FormEVM,
+		"0x70997970c51812dc3A010C7d01b50e0d17dc79C8": FormEVMBadChecksum, "0x" + strings.Repeat("0", 40): FormEVMZero,
+		solanaAddress: FormSolana, "11111111111111111111111111111111": FormSolana, solanaAddress + "1": FormOther,
+		"shop.eth": FormName, "": FormEmpty, "shop": FormOther, "a b.c": FormOther, evmAddress + "0": FormOther, evmAddress[2:]: FormOther,
+	} {
+		if got := PayToForm(address); got != want {
+			t.Errorf("form of %q = %s, want %s", address, got, want)
+		}
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add([]byte(challenge), "Payment id=a, request=\"e30\"")
+	f.Add([]byte(`{"accepts":[{"payTo":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}],"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":1}`), `Payment request="\`)
+	f.Fuzz(func(t *testing.T, body []byte, authenticate string) {
+		x := Exchange{Response: Response{Status: 402, Body: body, Header: http.Header{
+			"Payment-Required": {base64.StdEncoding.EncodeToString(body)}, "Www-Authenticate": {authenticate}}}}
+		r, err := x.Redact()
+		if err != nil {
+			return
+		}
+		raw, err := r.Encode()
+		if err != nil {
+			t.Fatalf("%q cannot be published: %v", body, err)
+		}
+		if _, err := DecodeRedacted(raw); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+	})
+}
+
+// TestNoForgedMarks: what a door writes in the form that redaction gives is told apart from it.
+func TestNoForgedMarks(t *testing.T) {
+	text := `{"accepts":[{"payTo":"` + evmAddress + `","asset":"[pay-to 0123456789abcdef]","n":{"jws":{"header":{}}}}]}`
+	x := Exchange{Response: Response{Status: 402, Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
+	if got := string(redacted(t, x).Challenges[0].Value); strings.Contains(got, `"[pay-to `) || strings.Contains(got, `"jws":`) {
+		t.Errorf("redacted to %s", got)
+	}
+}
+
+// TestManyAddresses: the work does not grow with the square of what a door names.
+func TestManyAddresses(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"accepts":[`)
+	for i := range 1300 {
+		fmt.Fprintf(&b, `{"payTo":"0x%040x","a":"abcdefghijklmnopqrstuvwxyz"},{"payTo":"address-%032d","a":"%s"},`, i, i, strings.Repeat("address-", 4))
+	}
+	b.WriteString(`{}]}`)
+	x := Exchange{Response: Response{Status: 402, Body: []byte(b.String())}}
+	start := time.Now()
+	r := redacted(t, x)
+	if len(r.Challenges) != 1 || bytes.Contains(r.Challenges[0].Value, []byte("address-000")) {
+		t.Fatalf("%d challenges", len(r.Challenges))
+	}
+	// A tenth of a second; work that grows with the square takes many.
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
