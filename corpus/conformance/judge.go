@@ -1,0 +1,320 @@
+package conformance
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/did"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrRequest is returned for a request that cannot be judged at all, before anything is looked at.
+var ErrRequest = errors.New("not a request for a conformance check")
+
+// Checker judges one artifact. At is the time of judgement while nothing was fetched; a fetched DID document brings the
+// recorded time of its exchange.
+type Checker struct {
+	Request Request
+	At      time.Time
+}
+
+var _ probe.Checker[Report] = Checker{}
+
+// Name is conformance/v1.
+func (Checker) Name() string { return "conformance/v1" }
+
+// MaxRequests is 1: the did:web document of the kid.
+func (Checker) MaxRequests() int { return 1 }
+
+// A judge is one judgement under way.
+type judge struct {
+	Report
+	states map[string]Check
+	req    Request
+	raw    envelope
+	jws    attest.JWS
+	body   []byte // the payload
+}
+
+// envelope is the artifact taken apart.
+type envelope struct {
+	Format    string         `json:"format"`
+	Signature string         `json:"signature"`
+	Payload   jsontext.Value `json:"payload"`
+	Index     jsontext.Value `json:"acceptIndex"` // an unsigned hint
+}
+
+// Step implements probe.Checker. The error is ErrRequest.
+func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error) {
+	if err := c.Request.check(); err != nil {
+		return Report{}, nil, err
+	}
+	at := c.At
+	if len(recorded) > 0 {
+		at = recorded[0].StartedAt.Add(recorded[0].Duration)
+	}
+	j := &judge{req: c.Request, states: map[string]Check{}}
+	j.Report = Report{Version: Version, KeyResolution: ResolvedNot, JudgedAt: at.UTC().Truncate(time.Second), CannotTell: cannotTell}
+	next := j.run(recorded)
+	if next != nil {
+		return Report{}, next, nil
+	}
+	j.conclude()
+	return j.Report, nil, nil
+}
+
+func (r Request) check() error {
+	switch {
+	case r.Artifact == "":
+		return fmt.Errorf("%w: no artifact", ErrRequest)
+	case len(r.Artifact) > MaxArtifact:
+		return fmt.Errorf("%w: the artifact is longer than %d characters", ErrRequest, MaxArtifact)
+	case r.Kind != "" && r.Kind != KindOffer && r.Kind != KindReceipt:
+		return fmt.Errorf("%w: kind is offer or receipt", ErrRequest)
+	}
+	if r.PublicKeyHex != "" {
+		if b, err := attest.ParseHex(r.PublicKeyHex); err != nil || len(b) != 32 {
+			return fmt.Errorf("%w: public_key_hex is 64 lower-case hexadecimal characters", ErrRequest)
+		}
+	}
+	if r.SignerAddress != "" {
+		if _, err := wallet.ParseAddressAnyCase(r.SignerAddress); err != nil {
+			return fmt.Errorf("%w: the signer's address: %w", ErrRequest, err)
+		}
+	}
+	return nil
+}
+
+func (j *judge) set(name string, s State, format string, args ...any) {
+	j.states[name] = Check{Name: name, State: s, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (j *judge) failed(names ...string) bool {
+	for _, n := range names {
+		if j.states[n].State == Fail {
+			return true
+		}
+	}
+	return false
+}
+
+// run sets the checks, and returns the request that it needs before it can go on.
+func (j *judge) run(recorded []exchange.Exchange) *probe.Next {
+	j.open()
+	if j.failed("artifact-form") {
+		return nil
+	}
+	if j.Format == FormJWS {
+		j.openJWS()
+		if j.failed("jws-form") {
+			return nil
+		}
+	} else {
+		j.body = j.raw.Payload
+	}
+	fields := j.readPayload()
+	if j.Format == FormEIP712 {
+		j.recover(fields)
+		j.time(fields)
+		return nil
+	}
+	key, next := j.key(recorded)
+	if next != nil {
+		return next
+	}
+	j.verify(key)
+	j.time(fields)
+	j.asserted()
+	return nil
+}
+
+// open finds out in which form the artifact is.
+func (j *judge) open() {
+	text := strings.TrimSpace(j.req.Artifact)
+	if !strings.HasPrefix(text, "{") {
+		j.Format, j.raw = FormJWS, envelope{Format: FormJWS, Signature: j.req.Artifact}
+		j.set("artifact-form", Pass, "a compact JWS")
+		return
+	}
+	if err := json.Unmarshal([]byte(text), &j.raw, json.RejectUnknownMembers(true)); err != nil {
+		j.set("artifact-form", Fail, "neither a compact JWS nor a signed offer or receipt as JSON: %v", err)
+		return
+	}
+	switch {
+	case j.raw.Format == FormJWS && j.raw.Payload == nil:
+		j.Format = FormJWS
+		j.set("artifact-form", Pass, "an object around a compact JWS")
+	case j.raw.Format == FormEIP712 && j.raw.Payload.Kind() == '{':
+		j.Format = FormEIP712
+		j.set("artifact-form", Pass, "a payload with an EIP-712 signature")
+	default:
+		j.set("artifact-form", Fail, "format %.20q: jws has no payload beside it, eip712 has one, and there is no third", j.raw.Format)
+	}
+}
+
+func (j *judge) openJWS() {
+	parsed, err := attest.ParseJWS(j.raw.Signature)
+	if err != nil {
+		j.set("jws-form", Fail, "%v", err)
+		return
+	}
+	j.jws, j.body = parsed, parsed.Payload
+	j.set("jws-form", Pass, "three parts in unpadded base64url, the header strict JSON with alg and kid")
+	if err := json.Unmarshal(parsed.Header, &j.Header); err != nil {
+		j.set("jws-form", Fail, "%v", err)
+		return
+	}
+	j.Signer.KID, j.Signer.Algorithm = parsed.KID, parsed.Alg
+	switch parsed.Alg {
+	case "EdDSA", "Ed25519", "ES256", "ES256K":
+		j.set("jws-algorithm", Pass, "%s", parsed.Alg)
+	default:
+		j.set("jws-algorithm", Fail, "%.40q: the extension signs with EdDSA (Ed25519), ES256K or ES256", parsed.Alg)
+	}
+	id, fragment, ok := strings.Cut(parsed.KID, "#")
+	if !ok || fragment == "" || !strings.HasPrefix(id, "did:") || len(parsed.KID) > 1000 {
+		j.set("jws-kid", Fail, "the kid is not a DID URL with a fragment that names the key")
+		return
+	}
+	j.set("jws-kid", Pass, "a DID URL that names one key")
+}
+
+// key finds the key of a JWS. The zero Key is no key; the check says why.
+func (j *judge) key(recorded []exchange.Exchange) (did.Key, *probe.Next) {
+	if j.req.PublicKeyHex != "" {
+		b, _ := attest.ParseHex(j.req.PublicKeyHex)
+		j.KeyResolution = ResolvedOffline
+		j.set("key", Pass, "the key of the request")
+		return did.Key{Curve: did.Ed25519, Bytes: b}, nil
+	}
+	if j.failed("jws-algorithm", "jws-kid") {
+		j.set("key", NotChecked, "the header names no key that could be looked for")
+		return did.Key{}, nil
+	}
+	k, method, embedded, err := did.Embedded(j.jws.KID)
+	switch {
+	case embedded && err != nil:
+		j.set("key", j.reason(err), "%v", err)
+		return did.Key{}, nil
+	case embedded:
+		j.KeyResolution = method
+		j.set("key", Pass, "the kid carries its key; whose it is, it does not say")
+		return k, nil
+	}
+	at, err := did.WebURL(j.jws.KID)
+	if err != nil {
+		j.set("key", Unverifiable, "%v", err)
+		return did.Key{}, nil
+	}
+	if len(recorded) == 0 {
+		return did.Key{}, &probe.Next{Kind: "did", Request: exchange.Request{Method: http.MethodGet, URL: at,
+			Header: http.Header{"Accept": {"application/did+json, application/did, application/json"}}}}
+	}
+	return j.web(recorded[0]), nil
+}
+
+// reason is Unverifiable for what is merely unknown here, and Fail for what is broken.
+func (j *judge) reason(err error) State {
+	if errors.Is(err, did.ErrUnsupported) {
+		return Unverifiable
+	}
+	return Fail
+}
+
+// web reads the key from the document that was fetched.
+func (j *judge) web(x exchange.Exchange) did.Key {
+	switch {
+	case x.Response.Status == 0 || x.Error.Stage != "":
+		j.set("key", Unverifiable, "%s could not be read: %s", x.Request.URL, x.Error.Text)
+		return did.Key{}
+	case x.Response.Status != http.StatusOK || x.Response.Truncated:
+		j.set("key", Unverifiable, "%s answered %d", x.Request.URL, x.Response.Status)
+		return did.Key{}
+	}
+	id, _, _ := strings.Cut(j.jws.KID, "#")
+	doc, err := did.ParseDocument(x.Response.Body, id)
+	if err != nil {
+		j.set("key", Fail, "%v", err)
+		return did.Key{}
+	}
+	m, err := doc.Method(j.jws.KID)
+	if err != nil {
+		j.set("key", Fail, "%v", err)
+		return did.Key{}
+	}
+	if m.Err != nil {
+		j.set("key", j.reason(m.Err), "%v", m.Err)
+		return did.Key{}
+	}
+	if m.Controller != "" && m.Controller != id {
+		j.set("key", Fail, "the method's controller is %.100q", m.Controller)
+		return did.Key{}
+	}
+	j.KeyResolution = ResolvedWeb
+	j.set("key", Pass, "found under the kid in %s", x.Request.URL)
+	if m.Asserted {
+		j.set("key-asserted", Pass, "assertionMethod names the key")
+	} else {
+		j.set("key-asserted", Fail, "assertionMethod does not name the key")
+	}
+	return m.Key
+}
+
+func (j *judge) verify(k did.Key) {
+	if k.Curve == "" {
+		j.set("signature", Unverifiable, "there is no key to verify it with")
+		return
+	}
+	if k.Curve == did.Ed25519 {
+		j.Signer.KeyHex = hex.EncodeToString(k.Bytes)
+	}
+	if j.failed("jws-algorithm") {
+		j.set("signature", NotChecked, "the algorithm is refused")
+		return
+	}
+	switch err := k.Verify(j.jws.Alg, []byte(j.jws.SigningInput), j.jws.Signature); {
+	case err == nil:
+		j.set("signature", Pass, "verifies over the exact bytes that were signed")
+	default:
+		j.set("signature", Fail, "%v", err)
+	}
+}
+
+// asserted lets a key that was retired keep what no longer is, or never was, a live promise.
+func (j *judge) asserted() {
+	if j.failed("key-asserted") && (j.Kind == KindReceipt || j.states["time"].State == Warn) {
+		j.set("key-asserted", Warn, "the document lists the key but no longer lets it sign: retired, as it seems")
+	}
+}
+
+// conclude derives the verdict from the checks.
+func (j *judge) conclude() {
+	j.Verdict = Conforms
+	for _, n := range names {
+		c, ok := j.states[n.name]
+		if !ok {
+			c = Check{State: NotChecked, Detail: "nothing to check, or not reached"}
+		}
+		c.Name, c.Source = n.name, n.source
+		j.Checks = append(j.Checks, c)
+		if c.State == Fail || c.State == Unverifiable {
+			j.Verdict = DoesNotConform
+		}
+	}
+	if j.states["signature"].State != Pass || j.states["payload-values"].State == NotChecked {
+		j.Verdict = DoesNotConform
+	}
+	if j.Verdict != Conforms {
+		j.Live = nil
+	}
+}

@@ -1,0 +1,164 @@
+package probe
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+func resourceHostMismatch() Advisory {
+	return Advisory{
+		Name: "resource-host-mismatch", Since: advisoriesSince,
+		Doc: Doc{"The challenge is for another host", "Receipts, offers and catalogues are keyed by resource.url; behind a proxy it often names an inner host or plain http.", "x402 v2, ResourceInfo.url"},
+		Fix: "Configure the public base URL, so that resource.url is the https address that buyers call.",
+		Run: func(v *View) string {
+			if v.terms == nil {
+				return ""
+			}
+			asked, err := url.Parse(v.Evidence.URL)
+			if err != nil {
+				return ""
+			}
+			named, err := url.Parse(v.resource())
+			switch {
+			case v.resource() == "":
+				return "resource.url is " + shown(obj(v.terms, "resource"), "url")
+			case err != nil || named.Host == "":
+				return "resource.url is no absolute URL: " + quoted(v.resource())
+			case !strings.EqualFold(named.Hostname(), asked.Hostname()):
+				return fmt.Sprintf("asked %s, and resource.url names %s", quoted(asked.Hostname()), quoted(named.Hostname()))
+			case !strings.EqualFold(named.Scheme, asked.Scheme):
+				return fmt.Sprintf("asked over %s, and resource.url says %s", asked.Scheme, quoted(named.Scheme))
+			}
+			return ""
+		},
+	}
+}
+
+func resourceDescriptionAbsent() Advisory {
+	return Advisory{
+		Name: "resource-description-absent", Since: advisoriesSince,
+		Doc: Doc{"Nothing says what is sold", "A buyer that reads only the challenge cannot tell what the money is for.", "x402 v2, ResourceInfo.description"},
+		Fix: "Say in resource.description what the buyer gets, in one sentence.",
+		Run: func(v *View) string {
+			if v.terms == nil || strings.TrimSpace(str(obj(v.terms, "resource"), "description")) != "" {
+				return ""
+			}
+			return "resource.description is " + shown(obj(v.terms, "resource"), "description")
+		},
+	}
+}
+
+func noBazaarExtension() Advisory {
+	return Advisory{
+		Name: "no-bazaar-extension", Since: advisoriesSince,
+		Doc: Doc{"No bazaar extension", "Catalogues of the bazaar kind will not list the door, and no input contract stands in the challenge.", "x402 extensions: bazaar"},
+		Fix: "Declare extensions.bazaar with info and schema.",
+		Run: func(v *View) string {
+			if v.terms == nil || v.declares("bazaar") {
+				return ""
+			}
+			return "extensions.bazaar is absent"
+		},
+	}
+}
+
+// contract is what a bazaar extension says about inputs.
+type contract struct {
+	declared bool     // there is a schema of the input
+	parts    []string // of the input that the schema describes: queryParams, body, pathParams, inputSchema
+	method   string   // info.input.method
+}
+
+func (v *View) contract() contract {
+	bazaar := v.extension("bazaar")
+	input := obj(obj(obj(bazaar, "schema"), "properties"), "input")
+	c := contract{declared: input != nil, method: str(obj(obj(bazaar, "info"), "input"), "method")}
+	for _, part := range []string{"queryParams", "body", "pathParams", "inputSchema"} {
+		if has(obj(input, "properties"), part) {
+			c.parts = append(c.parts, part)
+		}
+	}
+	return c
+}
+
+func inputsDeclared() Advisory {
+	return Advisory{
+		Name: "inputs-declared", Since: advisoriesSince,
+		Doc: Doc{"The door declares its inputs", "To the door's credit: a buyer can send the right input with the payment instead of paying for a refusal.", "x402 extensions: bazaar, schema"},
+		Fix: "Nothing to put right.",
+		Run: func(v *View) string {
+			if c := v.contract(); len(c.parts) > 0 {
+				return "the schema describes " + strings.Join(c.parts, ", ")
+			}
+			return ""
+		},
+	}
+}
+
+func noInputContract() Advisory {
+	return Advisory{
+		Name: "no-input-contract", Since: advisoriesSince,
+		Doc: Doc{"A bazaar extension without an input contract", "The buyer must guess what to send, and a wrong guess is often refused after payment.", "x402 extensions: bazaar, schema"},
+		Fix: "Describe the input in extensions.bazaar.schema.properties.input: the method, and queryParams or body where there are any.",
+		Run: func(v *View) string {
+			if !v.declares("bazaar") || v.contract().declared {
+				return ""
+			}
+			return "extensions.bazaar.schema describes no input"
+		},
+	}
+}
+
+func discoveryInfoFailsSchema() Advisory {
+	return Advisory{
+		Name: "discovery-info-fails-schema", Since: advisoriesSince,
+		Doc: Doc{"The bazaar example fails its own schema", "Facilitators validate info against schema and refuse to list what fails.", "x402 extensions: bazaar; JSON Schema 2020-12"},
+		Fix: "Make extensions.bazaar.info valid under extensions.bazaar.schema, input and output both.",
+		Run: func(v *View) string {
+			bazaar := v.extension("bazaar")
+			if info, schema := bazaar["info"], obj(bazaar, "schema"); info != nil && schema != nil {
+				return violation(schema, info)
+			}
+			return ""
+		},
+	}
+}
+
+func retryKeyDeclared() Advisory {
+	return Advisory{
+		Name: "retry-key-declared", Since: advisoriesSince,
+		Doc: Doc{"The door takes a retry key", "To the door's credit: a buyer that repeats a request under one payment-identifier is not charged twice.", "x402 extensions: payment-identifier"},
+		Fix: "Nothing to put right.",
+		Run: func(v *View) string {
+			if v.declares(paymentIdentifier) {
+				return "extensions.payment-identifier is declared"
+			}
+			return ""
+		},
+	}
+}
+
+const paymentIdentifier = "payment-identifier"
+
+func retryKeyNotInChallenge() Advisory {
+	return Advisory{
+		Name: "retry-key-not-in-challenge", Since: advisoriesSince,
+		Doc: Doc{"A retry key that the challenge does not mention", "Buyers read the challenge; a key that is known from the body or from CORS alone is used by nobody.", "x402 extensions: payment-identifier; Idempotency-Key header field draft"},
+		Fix: "Declare extensions.payment-identifier in PAYMENT-REQUIRED.",
+		Run: func(v *View) string {
+			switch {
+			case v.terms == nil || v.declares(paymentIdentifier):
+				return ""
+			case has(obj(v.bodyForm, "extensions"), paymentIdentifier):
+				return "payment-identifier is declared in the body alone"
+			}
+			words := strings.FieldsFunc(strings.ToLower(v.Evidence.Header("Access-Control-Allow-Headers")), func(r rune) bool { return r == ',' || r == ' ' })
+			if slices.Contains(words, "idempotency-key") {
+				return "CORS allows Idempotency-Key, and the challenge does not say so"
+			}
+			return ""
+		},
+	}
+}

@@ -1,0 +1,144 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// batteryV1 is frozen: its rows, their order and what they ask do not change. It judges the GET alone.
+var batteryV1 = sync.OnceValue(func() Battery {
+	return Battery{Version: V1, Since: "2026-05-01", Checks: []Check{
+		reachable(), status402(), paymentRequiredHeader(), x402Version(), accepts(), bazaarExtension(), signedOffers(),
+	}}
+})
+
+// batteryV2 adds what a buyer needs to be able to pay, and may judge a POST that the door itself declares.
+var batteryV2 = sync.OnceValue(func() Battery {
+	return Battery{Version: V2, Since: "2026-08-23", Post: true, Checks: append(slices.Clone(batteryV1().Checks),
+		paytoPayable(), amountAtomic(), networkMainnet(), transferMethodSignable(), solanaRailReceivable(),
+	)}
+})
+
+// Batteries returns every version, the oldest first.
+func Batteries() []Battery {
+	list := []Battery{batteryV1(), batteryV2()}
+	for i := range list {
+		list[i].Checks = slices.Clone(list[i].Checks)
+	}
+	return list
+}
+
+// batteryOf returns the battery of a version and the other one.
+func batteryOf(version string) (b, other Battery, err error) {
+	switch version {
+	case V1:
+		return batteryV1(), batteryV2(), nil
+	case V2:
+		return batteryV2(), batteryV1(), nil
+	}
+	return b, other, fmt.Errorf("choosing a battery: no version %q", version)
+}
+
+// outcome is what a battery made of one view.
+type outcome struct {
+	vector  []VectorEntry
+	verdict Verdict
+	failed  []string
+}
+
+// judge asks every check that can be asked.
+func (b Battery) judge(v *View) outcome {
+	o := outcome{verdict: Ready}
+	blocked := map[string]string{} // a check that did not pass, and the one that failed first on the way to it
+	for _, c := range b.Checks {
+		if by, ok := blocked[c.After]; ok {
+			blocked[c.Name] = by
+			o.vector = append(o.vector, VectorEntry{Name: c.Name, State: NotReached, BlockedBy: by, Detail: "not reached"})
+			continue
+		}
+		f := c.Run(v)
+		o.vector = append(o.vector, VectorEntry{Name: c.Name, State: f.State, Detail: f.Detail})
+		if f.State != Pass {
+			blocked[c.Name] = c.Name
+		}
+		if f.State == Fail {
+			o.failed = append(o.failed, c.Name)
+		}
+	}
+	switch {
+	case v.Evidence.Status == 0:
+		o.verdict = Unreachable
+	case v.Unresolved:
+		o.verdict = MethodUnresolved
+	case len(o.failed) > 0:
+		o.verdict = NotReady
+	}
+	return o
+}
+
+// Levels returns the ladder: what is known of a door that got so far, from L0 to L6.
+func Levels() []Level {
+	return []Level{
+		{"L0", "nothing usable answered"},
+		{"L1", "answers over https"},
+		{"L2", "answers 402"},
+		{"L3", "the challenge parses, is version 2 and complete (battery v1 ready)"},
+		{"L4", "the terms are payable (battery v2 ready)"},
+		{"L5", "signed offers and an input contract agree with the challenge"},
+		{"L6", "a purchase was delivered: not reached by a probe that pays nothing"},
+	}
+}
+
+// A Level is one rung of the ladder.
+type Level struct {
+	Name    string `json:"name"`
+	Meaning string `json:"meaning"`
+}
+
+// level places a view on the ladder, which is the same whatever battery was asked for.
+func level(v *View) Level {
+	rung := 0
+	switch {
+	case v.Evidence.Status == 0 || !v.overTLS():
+	case v.Evidence.Status != 402:
+		rung = 1
+	case batteryV1().judge(v).verdict != Ready:
+		rung = 2
+	case batteryV2().judge(v).verdict != Ready:
+		rung = 3
+	case !v.agrees():
+		rung = 4
+	default:
+		rung = 5
+	}
+	return Levels()[rung]
+}
+
+// agrees reports what L5 asks: an offer for every way of paying, no offer that contradicts the challenge, and an input
+// contract that holds for its own example and for the method that was used.
+func (v *View) agrees() bool {
+	c := v.contract()
+	return v.offersCover() && offerContradictsChallenge().Run(v) == "" && c.declared && c.method == v.Evidence.Method &&
+		discoveryInfoFailsSchema().Run(v) == ""
+}
+
+// fault says on whose side the reason for a verdict lies, as far as one look from one place can tell.
+func fault(v *View, verdict Verdict) Fault {
+	r := v.Evidence
+	switch verdict {
+	case Ready:
+		return FaultNone
+	case MethodUnresolved:
+		return FaultInstrument // we did not know how to ask
+	case Unreachable:
+		return stageFault(r.Error.Stage)
+	}
+	switch r.Status {
+	case 429:
+		return FaultInstrument // the door turned us away, not the buyer
+	case 407, 511:
+		return FaultPath // a proxy between us asks for a login
+	}
+	return FaultDoor
+}

@@ -1,0 +1,179 @@
+package probe
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"agentstore/corpus/exchange"
+
+	"github.com/go-json-experiment/json"
+)
+
+// JudgementFormat names the form of an encoded Judgement.
+const JudgementFormat = "store-judgement/v1"
+
+// MaxJudgement is the most bytes of an encoded Judgement that a record keeps and DecodeJudgement reads.
+const MaxJudgement = 256 << 10
+
+// maxDeclaredBy bounds the word for where a method was declared.
+const maxDeclaredBy = 64
+
+// Judgement is all that a report on a door rests on, in published form: whoever holds it reaches the same report.
+// Its digest is the evidence digest of a row.
+type Judgement struct {
+	Battery  string // V1 or V2
+	URL      string // of the door, as far as it may be published
+	Declared Declaration
+	Evidence []exchange.Redacted // the GET and, where one was made, the POST
+}
+
+type judgementHead struct {
+	Format    string           `json:"format"` // JudgementFormat
+	Battery   string           `json:"battery"`
+	URL       string           `json:"url"`
+	Declared  judgementDeclare `json:"declared"`
+	Exchanges int              `json:"exchanges"`
+}
+
+type judgementDeclare struct {
+	Method string `json:"method"`
+	By     string `json:"by"`
+}
+
+// Judgement returns what Step judged, for a recording that asks for nothing more.
+func (p *Preflight) Judgement(recorded []exchange.Exchange) (Judgement, error) {
+	_, next, err := p.Step(recorded)
+	if err != nil {
+		return Judgement{}, err
+	}
+	if next != nil {
+		return Judgement{}, fmt.Errorf("%w: it ends before the %s of %.200q", ErrRecording, next.Request.Method, p.url)
+	}
+	j := Judgement{Battery: p.battery.Version}
+	if strings.EqualFold(p.declared.Method, http.MethodPost) {
+		j.Declared = Declaration{Method: http.MethodPost, By: p.declared.By}
+	}
+	for _, x := range recorded {
+		j.Evidence = append(j.Evidence, redact(x))
+	}
+	j.URL = p.shownURL(newView(j.Evidence[0]))
+	return j, j.check()
+}
+
+// check demands what Judge needs and what has one spelling.
+func (j Judgement) check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("checking judgement: "+format, args...)
+	}
+	if _, _, err := batteryOf(j.Battery); err != nil {
+		return fail("%w", err)
+	}
+	switch {
+	case j.URL == "":
+		return fail("no URL")
+	case j.Declared != Declaration{} && j.Declared.Method != http.MethodPost:
+		return fail("a declaration of %q", j.Declared.Method)
+	case j.Declared.Method == http.MethodPost && j.Declared.By == "", len(j.Declared.By) > maxDeclaredBy:
+		return fail("declared by %.80q", j.Declared.By)
+	case len(j.Evidence) == 0:
+		return fail("no exchange")
+	case j.Evidence[0].URL != j.URL && j.Evidence[0].URL != "":
+		return fail("its exchange is with %.200q, not with %.200q", j.Evidence[0].URL, j.URL)
+	}
+	// A POST stands there exactly where the battery makes one.
+	want := []string{http.MethodGet}
+	if j.preflight().mayPost(j.Evidence[0]) != "" {
+		want = append(want, http.MethodPost)
+	}
+	if len(j.Evidence) != len(want) {
+		return fail("%d exchanges, where the battery makes %d", len(j.Evidence), len(want))
+	}
+	for i, e := range j.Evidence {
+		if e.Format != exchange.RedactedFormat || e.Method != want[i] && e.Method != "" {
+			return fail("exchange %d is %.16q in format %.40q", i, e.Method, e.Format)
+		}
+	}
+	return nil
+}
+
+// preflight is the checker of a judgement with a known battery. Its URL may be longer than one that may be asked,
+// because publishing can lengthen it.
+func (j Judgement) preflight() *Preflight {
+	b, other, _ := batteryOf(j.Battery)
+	return &Preflight{url: j.URL, battery: b, other: other, declared: j.Declared}
+}
+
+// Judge reaches the report. It gives the one that was given when the door was walked.
+func (j Judgement) Judge() (Report, error) {
+	if err := j.check(); err != nil {
+		return Report{}, err
+	}
+	return j.preflight().Judge(j.Evidence), nil
+}
+
+// Encode returns the one spelling of a judgement: a line of JSON that says what follows, then each exchange in its
+// published form, a line each. What is longer than MaxJudgement has a digest, but is not kept.
+func (j Judgement) Encode() ([]byte, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(judgementHead{JudgementFormat, j.Battery, j.URL, judgementDeclare(j.Declared), len(j.Evidence)})
+	if err != nil {
+		return nil, fmt.Errorf("encoding judgement: %w", err)
+	}
+	b = append(b, '\n')
+	for i, e := range j.Evidence {
+		line, err := e.Encode()
+		if err != nil {
+			return nil, fmt.Errorf("encoding judgement: exchange %d: %w", i, err)
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return b, nil
+}
+
+// Digest is the SHA-256 of Encode in lower-case hexadecimal, "" only for what cannot be encoded.
+func (j Judgement) Digest() string {
+	b, err := j.Encode()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// DecodeJudgement reads what Encode wrote, of at most MaxJudgement bytes, and refuses every other spelling.
+func DecodeJudgement(raw []byte) (Judgement, error) {
+	if len(raw) > MaxJudgement {
+		return Judgement{}, fmt.Errorf("decoding judgement: %w", exchange.ErrTooLarge)
+	}
+	first, rest, _ := bytes.Cut(raw, []byte{'\n'})
+	var h judgementHead
+	if err := json.Unmarshal(first, &h, json.RejectUnknownMembers(true)); err != nil {
+		return Judgement{}, fmt.Errorf("decoding judgement: %w", err)
+	}
+	if h.Format != JudgementFormat {
+		return Judgement{}, fmt.Errorf("decoding judgement: format is %.80q, want %q", h.Format, JudgementFormat)
+	}
+	j := Judgement{Battery: h.Battery, URL: h.URL, Declared: Declaration(h.Declared)}
+	for line := range bytes.Lines(rest) {
+		e, err := exchange.DecodeRedacted(bytes.TrimSuffix(line, []byte{'\n'}))
+		if err != nil {
+			return Judgement{}, fmt.Errorf("decoding judgement: exchange %d: %w", len(j.Evidence), err)
+		}
+		j.Evidence = append(j.Evidence, e)
+	}
+	again, err := j.Encode()
+	if err != nil {
+		return Judgement{}, err
+	}
+	if !bytes.Equal(again, raw) {
+		return Judgement{}, errors.New("decoding judgement: not in the form in which it is written")
+	}
+	return j, nil
+}

@@ -1,0 +1,196 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// mppChallenge is one WWW-Authenticate: Payment challenge (draft-httpauth-payment).
+type mppChallenge struct {
+	exchange.Challenge
+	params  map[string]string
+	twice   string // a parameter that stands twice
+	request map[string]any
+}
+
+func newMPP(c exchange.Challenge) mppChallenge {
+	m := mppChallenge{Challenge: c, params: map[string]string{}, request: object(c.Value)}
+	for _, p := range c.Params {
+		if _, ok := m.params[p.Name]; ok && m.twice == "" {
+			m.twice = p.Name
+		}
+		m.params[p.Name] = p.Value
+	}
+	return m
+}
+
+// usable reports whether the challenge is one that speaks the protocol at all.
+func (m mppChallenge) usable() bool { return m.params["method"] != "" && m.request != nil }
+
+func (m mppChallenge) id() string {
+	switch {
+	case m.twice != "":
+		return fmt.Sprintf("parameter %q stands twice, which is a parse error", m.twice)
+	case m.params["id"] == "":
+		return "no id, so a payment cannot be bound to this challenge"
+	}
+	return ""
+}
+
+func (m mppChallenge) realm() string {
+	if m.params["realm"] == "" {
+		return "no realm"
+	}
+	return ""
+}
+
+// registeredMethods are the payment methods with a published draft, as of 2026-11-20.
+func registeredMethods() []string {
+	return []string{"card", "evm", "lightning", "solana", "stellar", "stripe", "tempo"}
+}
+
+// registeredIntents are the intents with a published draft, as of 2026-11-20.
+func registeredIntents() []string { return []string{"authorize", "charge", "session", "subscription"} }
+
+func (m mppChallenge) method() string {
+	if method := m.params["method"]; !slices.Contains(registeredMethods(), method) {
+		return fmt.Sprintf("method %s is none of %s", quoted(method), strings.Join(registeredMethods(), ", "))
+	}
+	return ""
+}
+
+func (m mppChallenge) intent() string {
+	if intent := m.params["intent"]; !slices.Contains(registeredIntents(), intent) {
+		return fmt.Sprintf("intent %s is none of %s", quoted(intent), strings.Join(registeredIntents(), ", "))
+	}
+	return ""
+}
+
+func (m mppChallenge) undecodable() string {
+	switch {
+	case m.Problem != "":
+		return m.Problem
+	case m.request == nil:
+		return "request is no JSON object"
+	}
+	return ""
+}
+
+// notCanonical looks at what the published form still shows: the alphabet, the order of names and the spelling of
+// numbers.
+func (m mppChallenge) notCanonical() string {
+	if m.request == nil {
+		return ""
+	}
+	if m.Encoding != "base64url-unpadded" && m.Encoding != "base64-unpadded" {
+		return "request is written as " + m.Encoding + ", not as base64url without padding"
+	}
+	if problem := disorder(m.Value); problem != "" {
+		return "request is not in the form of RFC 8785: " + problem
+	}
+	return ""
+}
+
+// disorder finds what keeps a JSON value from being canonical. The object that stands for an address is passed over.
+func disorder(raw jsontext.Value) string {
+	d := jsontext.NewDecoder(bytes.NewReader(raw))
+	last := map[int][]uint16{}
+	for {
+		kind := d.PeekKind()
+		depth := d.StackDepth()
+		container, length := d.StackIndex(depth)
+		if kind == '0' {
+			spelled, err := d.ReadValue()
+			if err != nil {
+				return ""
+			}
+			if plain, err := attest.JCSBytes(spelled); err != nil || !bytes.Equal(plain, spelled) {
+				return fmt.Sprintf("number %.40s", spelled)
+			}
+			continue
+		}
+		if kind == '{' {
+			delete(last, depth+1)
+		}
+		token, err := d.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if container != '{' || kind != '"' || length%2 != 0 {
+			continue
+		}
+		name := token.String()
+		if isAddressKey(name) {
+			if d.SkipValue() != nil {
+				return ""
+			}
+		}
+		units := utf16.Encode([]rune(name))
+		if before, ok := last[depth]; ok && slices.Compare(before, units) > 0 {
+			return fmt.Sprintf("name %.40q does not stand in order", name)
+		}
+		last[depth] = units
+	}
+}
+
+func isAddressKey(name string) bool {
+	return name == "payTo" || name == "pay_to" || name == "recipient"
+}
+
+func (m mppChallenge) amount() string {
+	if m.request != nil && !isDigits(str(m.request, "amount")) {
+		return "amount is no string of digits"
+	}
+	return ""
+}
+
+func (m mppChallenge) currency() string {
+	if m.request != nil && str(m.request, "currency") == "" {
+		return "no currency"
+	}
+	return ""
+}
+
+func (m mppChallenge) recipient() string {
+	if m.request == nil || !slices.Contains([]string{"evm", "solana", "tempo"}, m.params["method"]) {
+		return ""
+	}
+	switch form := str(obj(m.request, "recipient"), "form"); form {
+	case "", exchange.FormEmpty, exchange.FormNotAString:
+		return "no recipient"
+	}
+	return ""
+}
+
+func (m mppChallenge) expired(at time.Time) string {
+	expires := m.params["expires"]
+	if expires == "" {
+		return ""
+	}
+	t, err := time.Parse(time.RFC3339, expires)
+	switch {
+	case err != nil:
+		return "expires is no time of RFC 3339"
+	case !t.After(at):
+		return fmt.Sprintf("expired at %s and was issued at %s", t.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// quoted shows a door's own word, bounded.
+func quoted(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%.*q…", most, s)
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,122 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const offerReceipt = "offer-receipt"
+
+// offer is a signed offer as far as its form goes.
+type offer struct {
+	index   int            // acceptIndex, -1 when absent
+	payload map[string]any // nil when it cannot be read
+	problem string         // why it has not the form of an offer
+}
+
+func readOffers(list []any) []offer {
+	var out []offer
+	for i, item := range list {
+		if i == maxEntries {
+			break
+		}
+		o := offer{index: -1}
+		entry, ok := item.(map[string]any)
+		if n, isNumber := entry["acceptIndex"].(float64); isNumber && n >= 0 && n < maxEntries && n == math.Trunc(n) {
+			o.index = int(n)
+		}
+		switch format := str(entry, "format"); {
+		case !ok:
+			o.problem = "no object"
+		case format == "jws":
+			o.payload, o.problem = readJWS(entry)
+		case format == "eip712":
+			o.payload = obj(entry, "payload")
+			o.problem = eip712Problem(entry)
+		default:
+			o.problem = "format is " + shown(entry, "format")
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// readJWS judges what redaction left of a compact JWS: its header and payload, and the facts about its signature.
+func readJWS(entry map[string]any) (payload map[string]any, problem string) {
+	parts := obj(obj(entry, "signature"), "jws")
+	if parts == nil {
+		return nil, "signature is no compact JWS with a JSON header and payload"
+	}
+	header, payload := obj(parts, "header"), obj(parts, "payload")
+	switch alg := str(header, "alg"); {
+	case alg == "" || strings.EqualFold(alg, "none"):
+		return payload, "JWS header: alg is " + shown(header, "alg")
+	case str(header, "kid") == "":
+		return payload, "JWS header: kid is " + shown(header, "kid")
+	case number(parts, "signature_bytes") < 32:
+		return payload, fmt.Sprintf("JWS signature has %v bytes", parts["signature_bytes"])
+	case parts["canonical"] != true:
+		return payload, "JWS is not written in unpadded base64url"
+	}
+	return payload, ""
+}
+
+func eip712Problem(entry map[string]any) string {
+	digits, ok := strings.CutPrefix(str(entry, "signature"), "0x")
+	switch {
+	case obj(entry, "payload") == nil:
+		return "payload is " + shown(entry, "payload")
+	case !ok || len(digits) != 130 || strings.Trim(digits, "0123456789abcdefABCDEF") != "":
+		return "signature is not 65 bytes in hexadecimal"
+	}
+	return ""
+}
+
+// offers are the well-formed offers of the header's challenge.
+func (v *View) offers() []offer {
+	list, _ := obj(v.extension(offerReceipt), "info")["offers"].([]any)
+	return readOffers(list)
+}
+
+// contradiction compares one well-formed offer with the challenge it came in, "" when they agree. An acceptIndex is an
+// unsigned hint, so any entry with equal terms will do.
+func (v *View) contradiction(o offer) string {
+	if url := str(o.payload, "resourceUrl"); !sameURL(url, v.resource()) {
+		return fmt.Sprintf("signed for %s, and the challenge is for %s", quoted(url), quoted(v.resource()))
+	}
+	if until := number(o.payload, "validUntil"); until > 0 && until < float64(v.startedAt().Unix()) && until < math.MaxInt64 {
+		return "expired at " + time.Unix(int64(until), 0).UTC().Format(time.RFC3339) + ", before it was served"
+	}
+	for _, r := range v.accepts {
+		if r.offered(o) {
+			return ""
+		}
+	}
+	return "names terms that stand in no entry of accepts"
+}
+
+// offered reports whether an offer signs this entry's terms.
+func (r Requirement) offered(o offer) bool {
+	_, digest := payTo(o.payload)
+	return str(o.payload, "scheme") == r.Scheme && str(o.payload, "network") == r.Network && str(o.payload, "amount") == r.Amount &&
+		sameAsset(r.Network, str(o.payload, "asset"), r.Asset) && digest == r.PayToDigest
+}
+
+func sameAsset(network, a, b string) bool { return assetKey(network, a) == assetKey(network, b) }
+
+// sameURL compares two URLs in the spellings that mean one resource.
+func sameURL(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	if errX != nil || errY != nil || a == "" || b == "" {
+		return false
+	}
+	return strings.EqualFold(x.Scheme, y.Scheme) && strings.EqualFold(x.Host, y.Host) && strings.TrimSuffix(x.EscapedPath(), "/") == strings.TrimSuffix(y.EscapedPath(), "/") &&
+		x.RawQuery == y.RawQuery
+}

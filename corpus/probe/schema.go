@@ -1,0 +1,220 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// schemaSteps bounds the work that one stranger's schema can ask for.
+const schemaSteps = 20_000
+
+// violation validates an instance against the part of JSON Schema 2020-12 that doors use, and returns the first
+// violation, "" for none. A schema that asks for more than that part, or for too much work, is not judged: nothing is
+// held against a door that the battery cannot read.
+func violation(schema map[string]any, instance any) string {
+	s := &schemaRun{left: schemaSteps}
+	if said := s.check(schema, instance, "info"); said != "" && !s.unjudged && s.left > 0 {
+		return said
+	}
+	return ""
+}
+
+type schemaRun struct {
+	left     int
+	unjudged bool // a keyword or pattern that is not understood was met
+}
+
+// unjudgedKeywords change what an instance must be and are not implemented.
+func unjudgedKeywords() []string {
+	return []string{"$ref", "$dynamicRef", "if", "then", "else", "not", "oneOf", "anyOf", "allOf", "dependentRequired", "dependentSchemas",
+		"patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "contains", "uniqueItems", "multipleOf"}
+}
+
+func (s *schemaRun) check(schema any, instance any, at string) string {
+	if s.left--; s.left <= 0 {
+		return ""
+	}
+	rules, ok := schema.(map[string]any)
+	if !ok {
+		if schema == false {
+			return at + " is not allowed"
+		}
+		return ""
+	}
+	for _, keyword := range unjudgedKeywords() {
+		if has(rules, keyword) {
+			s.unjudged = true
+			return ""
+		}
+	}
+	if said := typeViolation(rules["type"], instance); said != "" {
+		return at + said
+	}
+	if text, ok := standIn(instance).(string); ok && strings.Contains(text, "[pay-to ") {
+		return "" // what stood there is not shown
+	}
+	required, _ := rules["required"].([]any)
+	enum, listed := rules["enum"].([]any)
+	s.left -= len(required) + len(enum)
+	if c, ok := rules["const"]; ok && !equalJSON(c, instance) {
+		return at + " is not the constant that its schema names"
+	}
+	if listed && !slices.ContainsFunc(enum, func(v any) bool { return equalJSON(v, instance) }) {
+		return at + " is none of the values that its schema lists"
+	}
+	switch v := standIn(instance).(type) {
+	case map[string]any:
+		return s.object(rules, required, v, at)
+	case []any:
+		return s.array(rules, v, at)
+	case string:
+		return s.text(rules, v, at)
+	case float64:
+		return bounds(rules, v, at, "minimum", "maximum", "")
+	}
+	return ""
+}
+
+func (s *schemaRun) object(rules map[string]any, required []any, v map[string]any, at string) string {
+	for _, name := range required {
+		if name, ok := name.(string); ok {
+			if _, present := v[name]; !present {
+				return fmt.Sprintf("%s lacks %s", at, quoted(name))
+			}
+		}
+	}
+	properties := obj(rules, "properties")
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		rule, known := properties[name]
+		if !known {
+			var present bool
+			if rule, present = rules["additionalProperties"]; !present {
+				continue
+			}
+		}
+		if said := s.check(rule, v[name], at+"."+short(name)); said != "" || s.unjudged {
+			return said
+		}
+	}
+	return bounds(rules, float64(len(v)), at, "minProperties", "maxProperties", " members")
+}
+
+func (s *schemaRun) array(rules map[string]any, v []any, at string) string {
+	if rule, ok := rules["items"]; ok {
+		for i, item := range v {
+			if said := s.check(rule, item, fmt.Sprintf("%s[%d]", at, i)); said != "" || s.unjudged || s.left <= 0 {
+				return said
+			}
+		}
+	}
+	return bounds(rules, float64(len(v)), at, "minItems", "maxItems", " items")
+}
+
+func (s *schemaRun) text(rules map[string]any, v, at string) string {
+	const maxPattern = 256
+	if p := str(rules, "pattern"); p != "" {
+		re, err := regexp.Compile(p)
+		switch {
+		case len(p) > maxPattern || err != nil:
+			s.unjudged = true
+			return ""
+		case !re.MatchString(v):
+			return at + " does not match its pattern"
+		}
+	}
+	return bounds(rules, float64(utf8.RuneCountInString(v)), at, "minLength", "maxLength", " characters")
+}
+
+func bounds(rules map[string]any, n float64, at, least, most, unit string) string {
+	if limit := number(rules, least); n < limit {
+		return fmt.Sprintf("%s has %v%s, fewer than %v", at, n, unit, limit)
+	}
+	if limit := number(rules, most); n > limit {
+		return fmt.Sprintf("%s has %v%s, more than %v", at, n, unit, limit)
+	}
+	return ""
+}
+
+func typeViolation(rule any, instance any) string {
+	var names []string
+	switch rule := rule.(type) {
+	case string:
+		names = []string{rule}
+	case []any:
+		for _, name := range rule {
+			if name, ok := name.(string); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	is := typesOf(standIn(instance))
+	for _, name := range names {
+		if slices.Contains(is, name) {
+			return ""
+		}
+	}
+	return fmt.Sprintf(" is %s, not %s", is[0], quoted(names[0]))
+}
+
+func typesOf(v any) []string {
+	switch v := v.(type) {
+	case nil:
+		return []string{"null"}
+	case bool:
+		return []string{"boolean"}
+	case string:
+		return []string{"string"}
+	case []any:
+		return []string{"array"}
+	case float64:
+		if v == math.Trunc(v) {
+			return []string{"integer", "number"}
+		}
+		return []string{"number"}
+	}
+	return []string{"object"}
+}
+
+// standIn gives the kind of value that stood where redaction put an object: an address or a JWS was a string.
+func standIn(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	switch {
+	case len(m) == 2 && str(m, "form") != "" && str(m, "digest") != "":
+		return "[pay-to " + short(str(m, "digest")) + "]"
+	case len(m) == 1 && obj(m, "jws") != nil:
+		return "[pay-to jws]"
+	}
+	return v
+}
+
+func short(s string) string {
+	r := []rune(s)
+	return string(r[:min(len(r), 40)])
+}
+
+func equalJSON(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equalJSON)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equalJSON)
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
