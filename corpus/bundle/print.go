@@ -1,0 +1,78 @@
+package bundle
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"agentstore/corpus/ots"
+)
+
+// Print writes the report for people, name being the bundle's file.
+func (r Report) Print(w io.Writer, name string) {
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s: %s: %s: %s\n", name, p.Path, p.Kind, p.Detail)
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintf(w, "%s: NOT verified: %d problems\n", name, len(r.Problems))
+		return
+	}
+	fmt.Fprintf(w, "%s: verified: %d rounds, %d rows and %d artifacts are as %s signed them", name, len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
+	if len(r.Rounds) > 0 {
+		fmt.Fprintf(w, ", in the log of %s at size %d", r.Origin, r.Size)
+	}
+	fmt.Fprintln(w, ".")
+	for _, h := range r.Hosts {
+		fmt.Fprintf(w, "  %s: a row in %d of %d rounds", h.Host, len(h.Present), len(h.Present)+len(h.Absent))
+		if h.Whole {
+			fmt.Fprintf(w, ", which are all from 1 to %d", len(h.Present)+len(h.Absent))
+		}
+		if len(h.Absent) > 0 {
+			fmt.Fprintf(w, "; none in %v", h.Absent)
+		}
+		fmt.Fprintln(w, ".")
+		for _, row := range r.Rows {
+			if row.Host == h.Host {
+				fmt.Fprintf(w, "    %s round %d: %s, leaf %d: %s\n", row.Week, row.Sequence, strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))
+			}
+		}
+	}
+	for _, round := range r.Rounds {
+		if t := round.Time; t != nil {
+			fmt.Fprintf(w, "  Round %d (%s): ", round.Sequence, round.Week)
+			switch t.State {
+			case ots.StateVerified:
+				fmt.Fprintf(w, "existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", t.Time.Format("2006-01-02"), t.Height, t.Block)
+			case ots.StateUnchecked:
+				fmt.Fprintf(w, "names Bitcoin block %d, whose header is not here or shows too little work\n", t.Height)
+			default:
+				fmt.Fprintln(w, t.State)
+			}
+		}
+	}
+	for _, a := range r.Artifacts {
+		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", a.ID, a.KID, a.Status, a.Payload)
+	}
+	if r.Remembered > 0 {
+		fmt.Fprintf(w, "  At size %d the log is the one that was seen before.\n", r.Remembered)
+	}
+	switch {
+	case r.Specimen:
+		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the file is whole and nothing more.")
+	case !r.Trusted:
+		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+	}
+}
+
+// said is what became of a verdict, in words.
+func said(judged string) string {
+	switch judged {
+	case "again":
+		return "judged again here, with the same result"
+	case "kept":
+		return "what it was judged by is here, and was not judged again"
+	case "not_kept":
+		return "what it was judged by is not here"
+	}
+	return "not probed, so there is no verdict"
+}

@@ -1,0 +1,421 @@
+package bundle
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+)
+
+// Options says whom the one who checks trusts, as for a clone.
+type Options struct {
+	// Ring is the file form of the keys to trust, or a copy of a signing-key document learned elsewhere.
+	Ring []byte
+	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes of the log: it is
+	// refused if one of them is this one's with another root.
+	Remembered []byte
+	// Difficulty is as in corpus.RecordOptions.
+	Difficulty float64
+	// Unjudged leaves out judging rows again.
+	Unjudged bool
+}
+
+// Report says what a bundle shows.
+type Report struct {
+	Origin   string        `json:"origin"`
+	Size     int64         `json:"leaves"` // of the log
+	Root     attest.Digest `json:"root"`
+	Identity string        `json:"identity"`
+	KID      string        `json:"kid"`
+	Trusted  bool          `json:"trusted_ring"`
+	Specimen bool          `json:"specimen"`
+	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for not at all.
+	Remembered int64                 `json:"remembered"`
+	Rounds     []RoundReport         `json:"rounds"`
+	Rows       []RowReport           `json:"rows"`
+	Hosts      []HostReport          `json:"hosts"`
+	Artifacts  []ArtifactReport      `json:"artifacts"`
+	Verdicts   corpus.Rejudged       `json:"verdicts"`
+	Problems   []corpus.CloneProblem `json:"problems"`
+}
+
+// Sound reports whether nothing was found wrong.
+func (r Report) Sound() bool { return len(r.Problems) == 0 }
+
+// RoundReport is one round that a bundle shows.
+type RoundReport struct {
+	Sequence int64         `json:"sequence"`
+	Week     string        `json:"week"`
+	TakenAt  string        `json:"taken_at"`
+	Digest   attest.Digest `json:"digest"`
+	Rows     int64         `json:"rows"`
+	Time     *ots.Status   `json:"time,omitzero"`
+}
+
+// RowReport is one row that a bundle shows.
+type RowReport struct {
+	Host     string `json:"host"`
+	Sequence int64  `json:"sequence"`
+	Week     string `json:"week"`
+	Verdict  string `json:"verdict"`
+	Level    string `json:"reached_level,omitzero"`
+	Leaf     int64  `json:"leaf"`
+	Judged   string `json:"judged"` // again, kept, not_kept or not_probed
+}
+
+// HostReport is what a bundle shows of one host: in which of its rounds it has a row, and in which none.
+type HostReport struct {
+	Host    string  `json:"host"`
+	Present []int64 `json:"present_in"`
+	Absent  []int64 `json:"absent_from"`
+	// Whole says that the bundle speaks of the host in every round from the first to its last, without a gap.
+	Whole bool `json:"whole"`
+}
+
+// ArtifactReport is one signed artifact.
+type ArtifactReport struct {
+	ID      string `json:"id"` // "" where it names none
+	KID     string `json:"kid"`
+	Status  string `json:"signed_by_status"`
+	Payload string `json:"signed_payload"`
+}
+
+// verifier carries a check through its steps.
+type verifier struct {
+	b       Bundle
+	o       Options
+	ring    attest.Ring
+	head    corpus.Checkpoint
+	before  *corpus.Checkpoint
+	rounds  map[int64]corpus.Round
+	present map[Want]attest.Digest // of the rows that hosts show
+	out     Report
+}
+
+// Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
+// what is no bundle at all (ErrMalformed) or options that cannot be read.
+func Verify(raw []byte, o Options) (Report, error) {
+	v := &verifier{o: o, rounds: make(map[int64]corpus.Round), present: make(map[Want]attest.Digest)}
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Problems: []corpus.CloneProblem{}}
+	var err error
+	if v.b, err = Parse(raw); err != nil {
+		return v.out, err
+	}
+	if v.ring, err = corpus.TrustedKeys([]byte(v.b.Keys), o.Ring); err != nil {
+		v.problem("keys", err)
+		return v.out, nil
+	}
+	identity := v.ring.Identity()
+	v.out.Identity, v.out.KID, v.out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	if err := v.log(); err != nil {
+		return v.out, err
+	}
+	for i, r := range v.b.Rounds {
+		if err := v.round(i, r); err != nil {
+			v.problem(fmt.Sprintf("rounds[%d]", i), err)
+		}
+	}
+	// Rows mean nothing without their rounds.
+	if len(v.out.Problems) == 0 {
+		v.hosts()
+		v.rows()
+	}
+	for i, p := range v.b.Artifacts {
+		if err := v.artifact(p); err != nil {
+			v.problem(fmt.Sprintf("artifacts[%d]", i), err)
+		}
+	}
+	return v.out, nil
+}
+
+func (v *verifier) problem(place string, err error) {
+	v.out.Problems = append(v.out.Problems, corpus.CloneProblem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
+}
+
+// log opens the head and the remembered checkpoint.
+func (v *verifier) log() error {
+	if len(v.o.Remembered) > 0 {
+		before, _, err := corpus.OpenCheckpoint(v.o.Remembered, v.ring)
+		if err != nil {
+			return fmt.Errorf("reading the remembered checkpoint: %w", err)
+		}
+		v.before = &before
+	}
+	if v.b.Checkpoint == "" && len(v.b.Rounds) == 0 {
+		return nil
+	}
+	head, others, err := corpus.OpenCheckpoint([]byte(v.b.Checkpoint), v.ring)
+	if err == nil && len(others) > 0 {
+		err = errors.New("opening checkpoint: lines that are not the log's")
+	}
+	if err != nil {
+		v.problem("checkpoint", err)
+		return nil
+	}
+	v.head, v.out.Origin, v.out.Size, v.out.Root = head, head.Origin, head.Size, head.Root
+	if err := v.remember(head); err != nil {
+		v.problem("checkpoint", err)
+	}
+	return nil
+}
+
+// remember refuses another root at the size that was seen.
+func (v *verifier) remember(c corpus.Checkpoint) error {
+	if v.before == nil || c.Size != v.before.Size {
+		return nil
+	}
+	if c.Root != v.before.Root || c.Origin != v.before.Origin {
+		return fmt.Errorf("rewritten: at %d leaves its root is %s; %s was seen, signed by the same log", c.Size, c.Root, v.before.Root)
+	}
+	v.out.Remembered = c.Size
+	return nil
+}
+
+func (v *verifier) round(i int, r Round) error {
+	if v.head.Size == 0 {
+		return errors.New("there is no checkpoint that it could be under")
+	}
+	parsed, err := corpus.ParseRound([]byte(r.Header))
+	if err != nil {
+		return err
+	}
+	round, err := corpus.OpenRound([]byte(r.Header), parsed.Sequence, v.ring)
+	if err != nil {
+		return err
+	}
+	if n := len(v.out.Rounds); n != i || n > 0 && v.out.Rounds[n-1].Sequence >= round.Sequence {
+		return errors.New("rounds are not in order")
+	}
+	if before, ok := v.rounds[round.Sequence-1]; ok {
+		if err := round.Follows(before); err != nil {
+			return err
+		}
+	}
+	leaf, err := corpus.EncodeRoundLeaf(round, []byte(r.Header))
+	if err != nil {
+		return err
+	}
+	c, err := v.included(r.Proof, leaf, round, round.RoundLeaf())
+	if err != nil {
+		return err
+	}
+	if err := corpus.CheckConsistency(r.Consistency, c, v.head); err != nil {
+		return err
+	}
+	if err := v.remember(c); err != nil {
+		return err
+	}
+	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest, Rows: round.Rows}
+	if r.Time != nil {
+		if out.Time, err = r.Time.check(round.Digest, v.o.Difficulty); err != nil {
+			return err
+		}
+	}
+	v.rounds[round.Sequence] = round
+	v.out.Rounds = append(v.out.Rounds, out)
+	return nil
+}
+
+// included checks a leaf's proof, which must be about a place in the log under the round's own checkpoint.
+func (v *verifier) included(text string, leaf []byte, round corpus.Round, index int64) (corpus.Checkpoint, error) {
+	proof, err := corpus.ParseProof([]byte(text))
+	if err != nil {
+		return corpus.Checkpoint{}, err
+	}
+	c, err := proof.Verify(leaf, v.ring)
+	if err != nil {
+		return c, err
+	}
+	if proof.Index != index || c.Size != round.LeavesEnd() || c.Origin != v.head.Origin || c.Origin != round.Origin {
+		return c, fmt.Errorf("checking proof: of leaf %d of %d of %s, want %d of %d of %s", proof.Index, c.Size, c.Origin, index, round.LeavesEnd(), v.head.Origin)
+	}
+	return c, nil
+}
+
+// check judges a proof of time with the blocks at hand.
+func (t *Time) check(digest attest.Digest, difficulty float64) (*ots.Status, error) {
+	p, err := ots.Parse(t.Proof)
+	if err != nil {
+		return nil, err
+	}
+	if attest.Digest(p.Digest) != digest {
+		return nil, errors.New("checking time: the proof is not about the digest of its round")
+	}
+	blocks := make(map[int64]ots.Header)
+	named := claimed(p)
+	last := int64(-1)
+	for _, b := range t.Blocks {
+		if b.Height <= last || !named[b.Height] {
+			return nil, fmt.Errorf("checking time: block %d is out of order, or the proof does not rest on it", b.Height)
+		}
+		last = b.Height
+		if blocks[b.Height], err = ots.ParseHeader([]byte(b.Header + "\n")); err != nil {
+			return nil, err
+		}
+	}
+	s := p.Check(blocks, difficulty)
+	if s.State == ots.StateMismatch {
+		return nil, fmt.Errorf("checking time: block %d does not commit to it", s.Height)
+	}
+	return &s, nil
+}
+
+// hosts checks what is shown of each host in each round.
+func (v *verifier) hosts() {
+	last := Want{}
+	for i, p := range v.b.Hosts {
+		err := v.host(p)
+		if err == nil && (p.Host < last.Host || p.Host == last.Host && p.Sequence <= last.Sequence) {
+			err = errors.New("hosts are not in order")
+		}
+		if err != nil {
+			v.problem(fmt.Sprintf("hosts[%d]", i), err)
+			continue
+		}
+		if p.Host != last.Host {
+			v.out.Hosts = append(v.out.Hosts, HostReport{Host: p.Host, Present: []int64{}, Absent: []int64{}})
+		}
+		last = Want{p.Host, p.Sequence}
+		h := &v.out.Hosts[len(v.out.Hosts)-1]
+		if p.Present {
+			h.Present = append(h.Present, p.Sequence)
+			v.present[last] = p.Places[0].Entry.SHA256
+		} else {
+			h.Absent = append(h.Absent, p.Sequence)
+		}
+	}
+	for i := range v.out.Hosts {
+		h := &v.out.Hosts[i]
+		n := int64(len(h.Present) + len(h.Absent))
+		// So many different rounds, of which the last has that number, are all of them.
+		_, ok := v.rounds[n]
+		h.Whole = ok && n == int64(len(v.rounds))
+	}
+}
+
+func (v *verifier) host(p corpus.HostProof) error {
+	round, ok := v.rounds[p.Sequence]
+	if !ok {
+		return fmt.Errorf("round %d is not in this bundle", p.Sequence)
+	}
+	c, err := p.Verify(v.ring)
+	if err != nil {
+		return err
+	}
+	if c.Size != round.LeavesEnd() || c.Origin != round.Origin || p.Size != round.Rows {
+		return fmt.Errorf("it is about an index of %d hosts at size %d, the round has %d rows and ends at %d", p.Size, c.Size, round.Rows, round.LeavesEnd())
+	}
+	return nil
+}
+
+// rows checks each row, and that each host that is present has its row.
+func (v *verifier) rows() {
+	last := Want{}
+	for i, r := range v.b.Rows {
+		at, err := v.row(r, last)
+		if err != nil {
+			v.problem(fmt.Sprintf("rows[%d]", i), err)
+			continue
+		}
+		last = at
+		delete(v.present, at)
+	}
+	if len(v.out.Problems) > 0 {
+		return
+	}
+	for i, p := range v.b.Hosts {
+		if _, missing := v.present[Want{p.Host, p.Sequence}]; missing {
+			v.problem(fmt.Sprintf("hosts[%d]", i), fmt.Errorf("the row of %s in round %d is not in this bundle", p.Host, p.Sequence))
+		}
+	}
+}
+
+func (v *verifier) row(r Row, last Want) (Want, error) {
+	raw := []byte(r.Row)
+	row, err := corpus.ParseRow(raw)
+	if err != nil {
+		return last, err
+	}
+	at := Want{row.Host, row.Sequence}
+	round, ok := v.rounds[row.Sequence]
+	if !ok {
+		return at, fmt.Errorf("round %d is not in this bundle", row.Sequence)
+	}
+	if at.Host < last.Host || at.Host == last.Host && at.Sequence <= last.Sequence {
+		return at, errors.New("rows are not in order")
+	}
+	signer, ok := v.ring.ByKID(round.KID)
+	if !ok {
+		return at, attest.ErrUnknownKey
+	}
+	if row, err = corpus.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
+		return at, err
+	}
+	if err := round.Belongs(row); err != nil {
+		return at, err
+	}
+	proof, err := corpus.ParseProof([]byte(r.Proof))
+	if err != nil {
+		return at, err
+	}
+	if proof.Index < round.FirstLeaf || proof.Index >= round.RoundLeaf() {
+		return at, fmt.Errorf("leaf %d is not a row of round %d", proof.Index, round.Sequence)
+	}
+	if _, err := v.included(r.Proof, raw, round, proof.Index); err != nil {
+		return at, err
+	}
+	if shown, ok := v.present[at]; !ok || shown != attest.Digest(sha256.Sum256(raw)) {
+		return at, errors.New("the round's index does not show it")
+	}
+	out := RowReport{Host: row.Host, Sequence: row.Sequence, Week: row.Week, Verdict: row.Verdict, Level: row.ReachedLevel, Leaf: proof.Index}
+	switch {
+	case row.EvidenceDigest == "" && r.Judgement != "":
+		return at, errors.New("it has no verdict, and yet something that it was judged by")
+	case row.EvidenceDigest == "":
+		out.Judged = "not_probed"
+		v.out.Verdicts.Without++
+	case r.Judgement == "":
+		out.Judged = "not_kept"
+		v.out.Verdicts.NotKept++
+	default:
+		if sum := attest.Digest(sha256.Sum256([]byte(r.Judgement))); sum.String() != row.EvidenceDigest {
+			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum, row.EvidenceDigest)
+		}
+		if v.o.Unjudged {
+			out.Judged = "kept"
+			v.out.Verdicts.Unjudged++
+			break
+		}
+		if err := corpus.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
+			return at, err
+		}
+		out.Judged = "again"
+		v.out.Verdicts.Again++
+	}
+	v.out.Rows = append(v.out.Rows, out)
+	return at, nil
+}
+
+func (v *verifier) artifact(p attest.Proof) error {
+	if err := p.Verify(ed25519.PublicKey(p.PublicKey)); err != nil {
+		return err
+	}
+	by, ok := v.ring.ByPublic(ed25519.PublicKey(p.PublicKey))
+	if !ok || by.Purpose != attest.PurposeIdentity {
+		return fmt.Errorf("verifying artifact: %w: %s", attest.ErrUnknownKey, p.PublicKey)
+	}
+	out := ArtifactReport{KID: by.Key, Status: by.Status, Payload: p.SignedPayload}
+	if c, err := attest.ParseCertificate([]byte(p.SignedPayload)); err == nil {
+		out.ID = c.CertID
+		if by.RetiredOn != "" && c.Date[:len(time.DateOnly)] > by.RetiredOn {
+			return fmt.Errorf("verifying artifact: of %s, and its key was retired on %s", c.Date, by.RetiredOn)
+		}
+	}
+	v.out.Artifacts = append(v.out.Artifacts, out)
+	return nil
+}

@@ -1,0 +1,111 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+)
+
+// The defaults of Config.
+const (
+	DefaultWorkers  = 64
+	DefaultShard    = 1024
+	DefaultBatch    = 128
+	DefaultLease    = time.Minute
+	DefaultRevisits = 8
+)
+
+// Recordings keeps raw recordings in a private place. It may be called by many goroutines at once.
+type Recordings interface {
+	Put(week string, entry Entry, report probe.Report, recording walk.Recording) error
+}
+
+// Control is a door of our own that is known to be good: while it cannot be read, nothing is called unreachable.
+type Control struct {
+	URL    string
+	Client walk.Client // may reach our own host, unlike Config.Client
+}
+
+// Config is what a census is made of. Whatever the world decides (time, the network, waiting) is a parameter.
+type Config struct {
+	Week  string // "" is the week of Now
+	Owner string // unique to the process among those that share the store
+
+	Store   Store
+	Client  walk.Client // walks the doors; one that reads private networks is refused
+	Lists   walk.Client // reads the sources, whose pages may be longer than a door's answer; nil is Client
+	Control Control     // an empty URL is no control: then every round says so by a tally of 0
+	Sources []Source    // in the order of their weight for the choice of a host's door
+	Inflows Inflows     // nil: no network is read
+
+	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
+	Record func() (*corpus.Record, error)
+	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does not seal.
+	Writer *corpus.Writer
+	Raw    Recordings // nil keeps no raw recordings
+
+	Cap     int           // hosts that are walked in a week; 0 is no cap
+	Workers int           // doors walked at once; 0 is DefaultWorkers
+	Shard   int           // hosts in one shard; 0 is DefaultShard
+	Batch   int           // hosts for each walk to the control door; 0 is DefaultBatch
+	Lease   time.Duration // how long a process that died keeps what it took; 0 is DefaultLease
+	// Own says which further hosts are never put on a roster, beside those that Client refuses.
+	Own func(host string) bool
+
+	Now      func() time.Time                                 // nil is time.Now
+	Sleep    func(ctx context.Context, d time.Duration) error // waits for others and between retries; nil waits
+	Progress func(done, due int64)                            // nil tells nobody
+	Log      *slog.Logger                                     // nil logs nothing
+}
+
+// What became of a run.
+const (
+	OutcomeSealed  = "sealed"        // this run sealed the round
+	OutcomeStood   = "stood"         // the round of the week was sealed before
+	OutcomeWalked  = "walked"        // every host is finished; sealing is left to another
+	OutcomeNotOpen = "no_open_round" // an hourly run found no open round
+)
+
+// Report says what a run did.
+type Report struct {
+	Week     string         `json:"week"`
+	Outcome  string         `json:"outcome"`  // Outcome…
+	Sequence int64          `json:"sequence"` // of the round, 0 while there is none
+	Listed   int64          `json:"listed"`
+	Due      int64          `json:"due"`
+	Added    int            `json:"added"`  // hosts that this run put on the roster of an open round
+	Walked   int64          `json:"walked"` // by this run
+	Control  corpus.Control `json:"control"`
+	Capped   bool           `json:"capped"`
+	Suspect  bool           `json:"coverage_suspect"`
+	Dropped  bool           `json:"coverage_drop"`
+	Rows     int64          `json:"rows"`
+	Digest   string         `json:"digest,omitzero"`
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Store == nil || c.Client == nil || c.Owner == "":
+		return errors.New("the store, the client or the owner's name is missing")
+	case c.Client.Private():
+		return errors.New("the client reads private networks, and what it reads is never published")
+	case c.Control.URL != "" && c.Control.Client == nil:
+		return errors.New("the control door has no client")
+	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0:
+		return errors.New("a bound is negative")
+	}
+	names := map[string]bool{}
+	for _, s := range c.Sources {
+		if s.Name == "" || names[s.Name] || s.Read == nil {
+			return fmt.Errorf("source %q has no reader, no name, or that of another", s.Name)
+		}
+		names[s.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package census
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+)
+
+// Reasons of rows that are not probed, where no answer decided; corpus has the others.
+const (
+	ReasonInterrupted = "interrupted" // begun, and the process died: not repeated in that week
+	ReasonBeyondCap   = "beyond_cap"  // the week's cap was reached before its turn
+	ReasonWeekOver    = "week_over"   // the week ended before its turn
+	ReasonNotJudged   = "not_judged"  // its recording could not be judged, which is our fault
+)
+
+// Reasons of hosts without a place on the roster, where a source gave none.
+const (
+	reasonOwnHost = "it is our own"
+	reasonNoDoor  = "no door of it is known"
+)
+
+// maxHostName is the longest name of a host (RFC 1035, section 2.3.4).
+const maxHostName = 253
+
+// roster merges what sources name, by host.
+type roster struct {
+	cfg    *Config
+	places map[string]*place
+	report []corpus.RosterSource
+}
+
+// place is what is known of one host.
+type place struct {
+	host   string
+	named  []Naming
+	reason string // why it has no door, from the source of the greatest weight
+	before string // the door of the last round
+	// What follows is of the source that gave the door.
+	weight     int // of the source; the least wins
+	url        string
+	kind       string
+	method, by string
+	catalog    string // the first discovery source that named it
+}
+
+// weights order the kinds of sources for the choice of a door: what a host says of itself comes first.
+var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
+
+// readSources reads every source, revisits first: a host that has several doors in a catalogue keeps the one that was
+// walked before.
+func (c *Config) readSources(ctx context.Context, sources []Source, record *corpus.Record, week string) (*roster, error) {
+	r := &roster{cfg: c, places: map[string]*place{}, report: make([]corpus.RosterSource, len(sources))}
+	order := make([]int, len(sources))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(weights[sources[b].Kind]/3, weights[sources[a].Kind]/3)
+	})
+	on := Reading{Client: c.Lists, Record: record, Week: week, Now: c.Now, Sleep: c.Sleep, Log: c.Log}
+	for _, i := range order {
+		s := sources[i]
+		at := c.Now().UTC().Truncate(time.Second)
+		hosts := map[string]bool{}
+		err := s.Read(ctx, on, func(n Named) {
+			if host := r.name(s, i, at, n); host != "" {
+				hosts[host] = true
+			}
+		})
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.report[i] = corpus.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
+		if err != nil {
+			r.report[i].Problem = sourceProblem(err)
+			c.Log.Error("source not read to its end", "source", s.Name, "hosts", len(hosts), "err", err)
+		}
+	}
+	return r, nil
+}
+
+// sourceProblem is an error as a round may say it.
+func sourceProblem(err error) string {
+	text := strings.ToValidUTF8(err.Error(), "?")
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "")
+	}
+	return text
+}
+
+// name takes one word of source i and returns the host it is about, "" for none.
+func (r *roster) name(s Source, i int, at time.Time, n Named) string {
+	door, host, reason := n.URL, n.Host, n.Reason
+	if door != "" {
+		canonical, err := r.cfg.Client.Parse(door, fetch.Rule{})
+		if err == nil {
+			door = canonical
+		}
+		host = hostOf(door)
+		if err != nil {
+			door, reason = "", err.Error()
+		}
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if !isName(host) {
+		return ""
+	}
+	if r.cfg.Own != nil && r.cfg.Own(host) {
+		door, reason = "", reasonOwnHost
+	}
+	p := r.places[host]
+	if p == nil {
+		p = &place{host: host, weight: -1}
+		r.places[host] = p
+	}
+	if !slices.ContainsFunc(p.named, func(o Naming) bool { return o.Name == s.Name }) {
+		p.named = append(p.named, Naming{Name: s.Name, Kind: s.Kind, At: at, URL: door})
+	}
+	if s.Kind == corpus.SourceRevisit && door != "" {
+		p.before = door
+	}
+	if s.Kind == corpus.SourceDiscovery && p.catalog == "" {
+		p.catalog = s.Name
+	}
+	if door == "" {
+		if p.reason == "" {
+			p.reason = cmp.Or(reason, reasonNoDoor)
+		}
+		return host
+	}
+	weight := weights[s.Kind]<<16 + i
+	again := weight == p.weight && s.Kind == corpus.SourceDiscovery && door == p.before && p.url != p.before
+	if p.url == "" || weight < p.weight || again {
+		p.weight, p.url, p.kind, p.method, p.by = weight, door, s.Kind, n.Method, n.By
+	}
+	return host
+}
+
+// isName accepts what may be the name of a host: letters, digits, hyphens, underscores and dots in lower case.
+func isName(host string) bool {
+	return host != "" && len(host) <= maxHostName && !strings.ContainsFunc(host, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == ':')
+	})
+}
+
+// entry is the host's place on the roster.
+func (p *place) entry() Entry {
+	e := Entry{Host: p.host, URL: p.url, Source: p.kind, Catalog: p.catalog, Listed: p.catalog != ""}
+	if strings.EqualFold(p.method, http.MethodPost) {
+		e.Declared = probe.Declaration{Method: http.MethodPost, By: cmp.Or(p.by, "catalog")}
+	}
+	return e
+}
+
+// known yields the roster in the order in which it is walked: those that declared themselves, then the others in an
+// order that the week deals anew, so that a cap does not strike the same hosts each week. At most so many are walked, all
+// if that is negative; capped says whether it struck.
+func (r *roster) known(week, battery string, most int) (_ iter.Seq[Known], due int64, capped bool) {
+	type turn struct {
+		declared bool
+		lot      [32]byte
+		p        *place
+	}
+	var turns []turn
+	var rest []*place
+	for host, p := range r.places {
+		if p.url == "" {
+			rest = append(rest, p)
+			continue
+		}
+		turns = append(turns, turn{p.kind == corpus.SourceDeclared, sha256.Sum256([]byte(week + "|" + host)), p})
+	}
+	slices.SortFunc(turns, func(a, b turn) int {
+		if a.declared != b.declared {
+			if a.declared {
+				return -1
+			}
+			return 1
+		}
+		return bytes.Compare(a.lot[:], b.lot[:])
+	})
+	slices.SortFunc(rest, func(a, b *place) int { return cmp.Compare(a.host, b.host) })
+	capped = most >= 0 && len(turns) > most
+	return func(yield func(Known) bool) {
+		for i, t := range turns {
+			e := t.p.entry()
+			k := Known{Host: t.p.host, Named: t.p.named, Entry: &e}
+			if most >= 0 && i >= most {
+				row := notProbed(e, battery, ReasonBeyondCap)
+				k.Row, k.Reason = &row, ReasonBeyondCap
+			}
+			if !yield(k) {
+				return
+			}
+		}
+		for _, p := range rest {
+			if !yield(Known{Host: p.host, Named: p.named, Reason: p.reason}) {
+				return
+			}
+		}
+	}, int64(len(turns)), capped
+}
+
+// notProbed is the row of a host that was not walked, for a reason on our side.
+func notProbed(e Entry, battery, reason string) corpus.Row {
+	return corpus.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Verdict: corpus.VerdictNotProbed, Reason: reason,
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: battery, Fault: corpus.FaultInstrument}
+}
+
+// hostOf is the host of a URL in the record's spelling, "" for none.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// Monday returns the first moment of an ISO week such as 2026-W47.
+func Monday(week string) (time.Time, error) {
+	var y, w int
+	if n, err := fmt.Sscanf(week, "%04d-W%02d", &y, &w); err != nil || n != 2 || w < 1 || w > 53 || y < 1 {
+		return time.Time{}, fmt.Errorf("%q is not a week such as 2026-W47", week)
+	}
+	// The fourth of January is always in the first week (ISO 8601).
+	fourth := time.Date(y, 1, 4, 0, 0, 0, 0, time.UTC)
+	monday := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7+7*(w-1))
+	if corpus.ISOWeek(monday) != week {
+		return time.Time{}, fmt.Errorf("there is no week %s", week)
+	}
+	return monday, nil
+}

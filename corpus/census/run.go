@@ -1,0 +1,306 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/probe"
+)
+
+// battery is the one that the census judges by; the other's verdict stands beside it in each row.
+const battery = probe.V2
+
+// run is one process's part in a week.
+type run struct {
+	Config
+	report Report
+}
+
+func newRun(cfg Config) (*run, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("census: %w", err)
+	}
+	r := &run{Config: cfg}
+	for _, d := range []struct {
+		n *int
+		v int
+	}{{&r.Workers, DefaultWorkers}, {&r.Shard, DefaultShard}, {&r.Batch, DefaultBatch}} {
+		if *d.n == 0 {
+			*d.n = d.v
+		}
+	}
+	if r.Lease == 0 {
+		r.Lease = DefaultLease
+	}
+	if r.Lists == nil {
+		r.Lists = r.Client
+	}
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	if r.Sleep == nil {
+		r.Sleep = sleep
+	}
+	if r.Log == nil {
+		r.Log = slog.New(slog.DiscardHandler)
+	}
+	if r.Week == "" {
+		r.Week = corpus.ISOWeek(r.Now())
+	}
+	monday, err := Monday(r.Week)
+	if err != nil {
+		return nil, fmt.Errorf("census: %w", err)
+	}
+	if monday.After(r.Now()) {
+		return nil, fmt.Errorf("census: the week %s has not begun", r.Week)
+	}
+	r.report.Week = r.Week
+	return r, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pause is how long a process waits before it looks again what the others did.
+func (r *run) pause() time.Duration { return min(time.Second, r.Lease/4) }
+
+// Run takes its part in the census of a week, beside whoever else does, and returns when every host is finished: with a
+// Writer, when the round of the week stands in the record, whoever sealed it. When ctx ends it begins no further walk,
+// finishes those under way, and returns ctx's error; another Run goes on from there.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	r, err := newRun(cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	for {
+		stood, err := r.stands(ctx)
+		if err != nil || stood {
+			return r.report, err
+		}
+		if err := r.list(ctx); err != nil {
+			return r.report, err
+		}
+		if err := r.walk(ctx); err != nil {
+			return r.report, err
+		}
+		if r.Writer == nil {
+			r.report.Outcome = OutcomeWalked
+			return r.report, r.count(ctx)
+		}
+		again, err := r.seal(ctx)
+		if err != nil || !again {
+			return r.report, err
+		}
+	}
+}
+
+// Hourly puts the hosts that declared themselves since onto the roster of a round that is still open, and walks what is
+// to be walked. It begins no round and seals none.
+func Hourly(ctx context.Context, cfg Config) (Report, error) {
+	r, err := newRun(cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	if r.over() {
+		return r.report, fmt.Errorf("census: the week %s is over", r.Week)
+	}
+	r.report.Outcome = OutcomeNotOpen
+	err = r.append(ctx)
+	if errors.Is(err, ErrNotOpen) {
+		return r.report, r.count(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrHeld) {
+		return r.report, err
+	}
+	if err := r.walk(ctx); err != nil {
+		return r.report, err
+	}
+	r.report.Outcome = OutcomeWalked
+	return r.report, r.count(ctx)
+}
+
+// over reports whether the week has ended, so that nothing more is walked for it.
+func (r *run) over() bool { return corpus.ISOWeek(r.Now()) > r.Week }
+
+// record opens the record as it stands, nil for a process that has none.
+func (r *run) record() (*corpus.Record, error) {
+	if r.Record == nil {
+		return nil, nil
+	}
+	record, err := r.Record()
+	if err != nil {
+		return nil, fmt.Errorf("opening the record: %w", err)
+	}
+	return record, nil
+}
+
+// stands reports whether the week's round is sealed, and notes it in the store where a crash kept that from being done.
+func (r *run) stands(ctx context.Context) (bool, error) {
+	record, err := r.record()
+	if err != nil || record == nil {
+		return false, err
+	}
+	rounds := record.Rounds()
+	i := slices.IndexFunc(rounds, func(o corpus.Round) bool { return o.Week == r.Week })
+	if i < 0 {
+		if n := len(rounds); n > 0 && rounds[n-1].Week > r.Week {
+			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence, rounds[n-1].Week, r.Week)
+		}
+		return false, nil
+	}
+	if r.Writer != nil {
+		// Whoever sealed it may have died before the log held it.
+		if _, err := r.Writer.CatchUp(ctx); err != nil {
+			return false, err
+		}
+	}
+	return true, r.sealed(ctx, rounds[i], OutcomeStood)
+}
+
+// sealed notes a round that stands.
+func (r *run) sealed(ctx context.Context, round corpus.Round, outcome string) error {
+	w, err := r.Store.Week(ctx, r.Week)
+	if err != nil {
+		return err
+	}
+	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
+	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
+	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
+	if w.Phase == PhaseSealed || w.Phase == PhaseNone {
+		return nil
+	}
+	return r.Store.Sealed(ctx, round)
+}
+
+// count completes the report of a run that sealed nothing.
+func (r *run) count(ctx context.Context) error {
+	w, err := r.Store.Week(context.WithoutCancel(ctx), r.Week)
+	r.report.Listed, r.report.Due, r.report.Control, r.report.Capped, r.report.Sequence = w.Listed, w.Due, w.Control, w.Capped, w.Sequence
+	return err
+}
+
+// list waits until the week's roster stands, and writes it if nobody else does.
+func (r *run) list(ctx context.Context) error {
+	for {
+		w, err := r.Store.Week(ctx, r.Week)
+		if err != nil {
+			return err
+		}
+		if w.Phase != PhaseNone {
+			return nil
+		}
+		lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
+		if err == nil {
+			err = r.under(ctx, lease, func(ctx context.Context) error { return r.writeRoster(ctx, lease) })
+		}
+		if err != nil && !errors.Is(err, ErrHeld) && !errors.Is(err, ErrLost) {
+			return fmt.Errorf("listing the hosts of %s: %w", r.Week, err)
+		}
+		if err != nil {
+			if err := r.Sleep(ctx, r.pause()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *run) writeRoster(ctx context.Context, lease Lease) error {
+	// Whoever had the lease before may have finished.
+	if w, err := r.Store.Week(ctx, r.Week); err != nil || w.Phase != PhaseNone {
+		return err
+	}
+	record, err := r.record()
+	if err != nil {
+		return err
+	}
+	roster, err := r.readSources(ctx, r.Sources, record, r.Week)
+	if err != nil {
+		return err
+	}
+	most := -1
+	if r.Cap > 0 {
+		most = r.Cap
+	}
+	known, due, capped := roster.known(r.Week, battery, most)
+	r.Log.Info("roster read", "week", r.Week, "listed", len(roster.places), "due", due, "capped", capped)
+	return r.Store.List(ctx, lease, Week{Week: r.Week, OpenedAt: r.Now().UTC().Truncate(time.Second), Listed: int64(len(roster.places)),
+		Capped: capped, Sources: roster.report}, known, r.Shard, r.Lease)
+}
+
+// append adds newly declared hosts to an open week.
+func (r *run) append(ctx context.Context) error {
+	w, err := r.Store.Week(ctx, r.Week)
+	if err != nil {
+		return err
+	}
+	if w.Phase != PhaseOpen {
+		return ErrNotOpen
+	}
+	lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
+	if err != nil {
+		return err
+	}
+	return r.under(ctx, lease, func(ctx context.Context) error {
+		record, err := r.record()
+		if err != nil {
+			return err
+		}
+		declared := slices.DeleteFunc(slices.Clone(r.Sources), func(s Source) bool { return s.Kind != corpus.SourceDeclared })
+		roster, err := r.readSources(ctx, declared, record, r.Week)
+		if err != nil {
+			return err
+		}
+		most := -1
+		if r.Cap > 0 {
+			most = int(max(0, int64(r.Cap)-w.Due))
+		}
+		known, _, capped := roster.known(r.Week, battery, most)
+		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Capped: capped, Sources: roster.report}, slices.Collect(known), r.Shard)
+		return err
+	})
+}
+
+// under does a job while its lease is renewed, and gives the lease back. The job's context ends when the lease is lost.
+func (r *run) under(ctx context.Context, lease Lease, job func(context.Context) error) error {
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		tick := time.NewTicker(r.Lease / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-working.Done():
+				return
+			case <-tick.C:
+			}
+			if err := r.Store.Renew(working, lease, r.Lease); err != nil {
+				stop(err)
+				return
+			}
+		}
+	}()
+	err := job(working)
+	if lost := context.Cause(working); err != nil && lost != nil && ctx.Err() == nil {
+		err = lost
+	}
+	stop(nil)
+	<-renewed
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(r.Lease, patience))
+	defer cancel()
+	return errors.Join(err, r.Store.Release(releasing, lease))
+}

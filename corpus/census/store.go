@@ -1,0 +1,211 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/probe"
+)
+
+// Errors of a Store that the census branches on.
+var (
+	// ErrHeld is returned when another process has what was to be taken.
+	ErrHeld = errors.New("another process has it")
+	// ErrLost is returned when a lease ran out or was taken by another: what was to be written was not.
+	ErrLost = errors.New("the lease is lost")
+	// ErrDone is returned when no shard of the week has a host left that is not finished.
+	ErrDone = errors.New("every host of the week is finished")
+	// ErrUnfinished is returned when a week is to be closed that still has hosts which are not finished.
+	ErrUnfinished = errors.New("hosts of the week are not finished")
+	// ErrNotOpen is returned when hosts are to be added to a week whose round is not begun, or is being sealed.
+	ErrNotOpen = errors.New("the week's round is not open")
+)
+
+// The phases of a week's round, in their order.
+const (
+	PhaseNone   = ""       // no roster stands yet
+	PhaseOpen   = "open"   // the roster stands and hosts are walked
+	PhaseClosed = "closed" // every host is finished and no more are taken
+	PhaseSealed = "sealed" // the round stands in the record
+)
+
+// The jobs of a week that one process does at a time.
+const (
+	JobRoster = "roster" // reading the sources, writing the roster, adding to it
+	JobSeal   = "seal"   // sealing the round
+)
+
+// Week is the state of one week's round.
+type Week struct {
+	Week     string
+	Phase    string // Phase…
+	OpenedAt time.Time
+	Listed   int64 // hosts known by name
+	Capped   bool
+	Sources  []corpus.RosterSource
+	Due      int64 // hosts on the roster, those beyond the cap included
+	Done     int64 // of them those that are finished
+	Control  corpus.Control
+	Sequence int64 // of the round, once it is sealed
+}
+
+// Entry is one host on the roster of a week: the door that is walked and how it came there.
+type Entry struct {
+	Host     string
+	URL      string            // in the form in which it is requested
+	Source   string            // corpus.Source…
+	Catalog  string            // the discovery source that listed it, "" for none
+	Listed   bool              // a discovery source lists it
+	Declared probe.Declaration // the method, where a source says it
+}
+
+// Naming is one source's word about a host.
+type Naming struct {
+	Name string // of the source
+	Kind string // corpus.Source…
+	At   time.Time
+	URL  string // the door it named, "" for none
+}
+
+// Known is what the roster of a week says about a host.
+type Known struct {
+	Host  string
+	Named []Naming // in the order of the sources
+	// Entry is the host's place on the roster; nil when it has none, and then Reason says why.
+	Entry  *Entry
+	Reason string
+	// Row is the host's row where that is settled without a walk: beyond the cap.
+	Row *corpus.Row
+}
+
+// Lease is the right to do a job of a week until it expires.
+type Lease struct {
+	Week, Job, Owner string
+	Fence            int64
+}
+
+// Shard is a part of a roster that one process walks under a lease.
+type Shard struct {
+	Lease
+	Number int
+	Todo   []Entry // not begun, in the order in which they are walked
+	Stale  []Entry // begun by a process whose lease ran out, and not finished
+}
+
+// Result is one finished host.
+type Result struct {
+	Row      corpus.Row // without what Seal sets
+	Evidence []byte     // the encoded judgement input, nil for none
+	// Addresses are those that the door wants to be paid at, by network: kept until the round is sealed.
+	Addresses map[string][]string
+}
+
+// Commit is what a process writes about one shard at once.
+type Commit struct {
+	Claims   []Entry // about to be walked
+	Returned []Entry // claimed before, and not begun: to be walked after all
+	Results  []Result
+	Control  corpus.Control // walks to the control door to be added
+}
+
+// Leases hands out the jobs of a week. A lease alone excludes nobody; whatever is written under one is refused once it
+// was taken by another.
+type Leases interface {
+	// Take takes a job for ttl, or fails with ErrHeld.
+	Take(ctx context.Context, week, job, owner string, ttl time.Duration) (Lease, error)
+	// Renew makes a lease last for ttl from now, or fails with ErrLost.
+	Renew(ctx context.Context, l Lease, ttl time.Duration) error
+	// Release gives a lease back. One that is lost is no error.
+	Release(ctx context.Context, l Lease) error
+}
+
+// Rosters keeps the rosters.
+type Rosters interface {
+	// Week returns the state of a week; its phase is PhaseNone for one that was not begun.
+	Week(ctx context.Context, week string) (Week, error)
+	// List writes the roster of a week in shards of so many hosts, in the order given, in place of what an unfinished
+	// List left, and opens the week. The lease is of JobRoster and is renewed for ttl as long as it goes on.
+	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], shard int, ttl time.Duration) error
+	// Append adds those hosts that have no place on the roster yet and returns how many there were. w's Sources
+	// are counted into those of the week. ErrNotOpen if the week takes none.
+	Append(ctx context.Context, l Lease, w Week, roster []Known, shard int) (int, error)
+	// Why answers for one host in a week; Known is false for one that no source ever named.
+	Why(ctx context.Context, week, host string) (Why, error)
+}
+
+// Walks keeps what is walked and what came of it.
+type Walks interface {
+	// TakeShard takes a shard with hosts that are not finished: ErrHeld if others have them all, ErrDone if there is none.
+	TakeShard(ctx context.Context, week, owner string, ttl time.Duration) (Shard, error)
+	// Commit writes one shard's part in one transaction and makes its lease last for ttl from now. What it
+	// wrote is durable on return. ErrLost if the lease is another's: then nothing was written.
+	Commit(ctx context.Context, s Shard, c Commit, ttl time.Duration) error
+}
+
+// Rounds keeps finished rows until their round is sealed.
+type Rounds interface {
+	// Close ends a week for walkers: ErrUnfinished while hosts are not finished. The lease is of JobSeal.
+	Close(ctx context.Context, l Lease) error
+	// Rows yields the rows of a week, sorted by host bytes.
+	Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, error]
+	// Evidence returns the encoded judgement input of a host, nil for none.
+	Evidence(ctx context.Context, week, host string) ([]byte, error)
+	// Addresses returns the distinct addresses that were advertised in a week, by network, sorted.
+	Addresses(ctx context.Context, week string) (map[string][]string, error)
+	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and drops what is not
+	// needed any more, addresses first. It may be called again after a crash.
+	Sealed(ctx context.Context, round corpus.Round) error
+}
+
+// Store is what many processes share to walk one roster. Its methods may be called by many goroutines at once.
+type Store interface {
+	Leases
+	Rosters
+	Walks
+	Rounds
+}
+
+// Inflows counts transfers of USDC to addresses in a span of time, [from, to). A network that could not be read is in
+// the result with Read false and the reason; an error is for all of them.
+type Inflows interface {
+	Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]corpus.NetworkInflow, error)
+}
+
+// The states of a host in a week.
+const (
+	StateDue         = "due"           // on the roster, not walked yet
+	StateWalking     = "being_walked"  // begun, not finished
+	StateWalked      = "walked"        // a row with a verdict
+	StateNotWalked   = "not_walked"    // a row that says why not
+	StateNotOnRoster = "not_on_roster" // known by name, and this week's roster has no place for it
+	StateDeclared    = "declared"      // it declared itself since the roster was read, and comes onto it within the hour
+	StateNoRosterYet = "no_roster_yet" // the week's sources were not read yet
+	StateNeverNamed  = "never_named"   // no source ever named it
+)
+
+// ThisWeek says what becomes of a host in a week.
+type ThisWeek struct {
+	State    string
+	Reason   string // in words or as a row's reason, "" for none
+	WalkedAt string // RFC 3339
+}
+
+// LastRow is a host's last row in the record.
+type LastRow struct {
+	Sequence int64
+	Week     string
+	Verdict  string
+}
+
+// Why says why a host is walked in a week, or why not.
+type Why struct {
+	Host     string
+	Week     string
+	Known    bool
+	Sources  []Naming
+	ThisWeek ThisWeek
+	LastRow  *LastRow
+}

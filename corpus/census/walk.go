@@ -1,0 +1,82 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"agentstore/corpus"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+)
+
+// kinds are the requests that a walk of the census may make.
+var kinds = []string{probe.KindGet, probe.KindDeclaredPost}
+
+// visited is what came of one walk, before it is known how the control door fared.
+type visited struct {
+	result Result
+	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
+	sheltered *corpus.Row
+}
+
+// visit walks one door.
+func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
+	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, battery, reason)}} }
+	checker, err := probe.NewPreflight(battery, e.URL, e.Declared)
+	if err != nil {
+		r.Log.Error("door not judged", "url", e.URL, "err", err)
+		return because(ReasonNotJudged), nil
+	}
+	report, recording, err := walk.Run(ctx, r.Client, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	if refusal, ok := errors.AsType[*fetch.Refusal](err); ok {
+		return because(refusal.Code), nil
+	}
+	if ctx.Err() != nil {
+		return visited{}, ctx.Err()
+	}
+	if err != nil {
+		r.Log.Error("door not judged", "url", e.URL, "err", err)
+		return because(ReasonNotJudged), nil
+	}
+	if recording.Private {
+		return visited{}, errors.New("a private recording in a public census")
+	}
+	if r.Raw != nil {
+		if err := r.Raw.Put(r.Week, e, report, recording); err != nil {
+			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
+		}
+	}
+	judgement, err := checker.Judgement(recording.Exchanges)
+	if err != nil {
+		r.Log.Error("door not judged", "url", e.URL, "err", err)
+		return because(ReasonNotJudged), nil
+	}
+	on := func(row corpus.Row) corpus.Row {
+		row.Host, row.Listed, row.Source, row.Catalog = e.Host, e.Listed, e.Source, e.Catalog
+		return row
+	}
+	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}
+	if v.result.Row.EvidenceDigest != "" {
+		if raw, err := judgement.Encode(); err == nil && len(raw) <= probe.MaxJudgement {
+			v.result.Evidence = raw
+		}
+		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
+	}
+	if report.Verdict == probe.Unreachable {
+		row := on(corpus.RowFrom(report.ControlFailed(), judgement))
+		v.sheltered = &row
+	}
+	return v, nil
+}
+
+// controlHolds walks our own control door: it holds if it is ready, as it is known to be.
+func (r *run) controlHolds(ctx context.Context) bool {
+	checker, err := probe.NewPreflight(battery, r.Control.URL, probe.Declaration{})
+	if err != nil {
+		return false
+	}
+	report, _, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
+	return err == nil && report.Verdict == probe.Ready
+}

@@ -1,0 +1,153 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"agentstore/corpus"
+)
+
+// patience is how long is waited for a store that is busy. A lease may run out meanwhile, and then nothing is written.
+const patience = 30 * time.Second
+
+// note says what was written.
+type note struct {
+	parts []*part
+	err   error
+}
+
+// part is what is written about one shard.
+type part struct {
+	*held
+	Commit
+	claims []turn
+	lost   bool
+}
+
+// wanted is how many hosts should be written down as about to be walked.
+func (p *pump) wanted() int {
+	if p.ended {
+		return 0
+	}
+	return min(len(p.todo), max(0, p.Workers+p.ahead-p.busy()))
+}
+
+// write begins a transaction for each shard that has something to be written, if none is under way. Lots of results are
+// not waited for, but while walkers have what to do, neither is it hurried.
+func (p *pump) write(ctx context.Context) {
+	now := time.Now()
+	if p.writing || p.under > 0 && now.Before(p.began.Add(writeEvery)) {
+		return
+	}
+	if !p.ended && len(p.todo) > 0 && p.over() {
+		for _, t := range p.todo {
+			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, battery, ReasonWeekOver)})
+		}
+		p.todo = nil
+	}
+	parts := map[*held]*part{}
+	of := func(h *held) *part {
+		if parts[h] == nil {
+			parts[h] = &part{held: h}
+		}
+		return parts[h]
+	}
+	// As many hosts as became free since the last transaction was begun are wanted until the next one is through.
+	p.ahead = min(p.Workers-1, p.walked)
+	n := p.wanted()
+	for _, t := range p.todo[:n] {
+		t.company = p.join()
+		w := of(t.shard)
+		w.Claims, w.claims = append(w.Claims, t.Entry), append(w.claims, t)
+	}
+	p.todo = p.todo[n:]
+	if p.ended {
+		// Nobody was there yet: another may go.
+		for _, t := range p.ready {
+			t.company.under--
+			of(t.shard).Returned = append(of(t.shard).Returned, t.Entry)
+		}
+		for _, t := range p.ready {
+			p.settle(t.company)
+		}
+		p.ready = nil
+	}
+	var all []*part
+	for _, h := range p.shards {
+		if h.lost {
+			continue
+		}
+		if len(h.results) > 0 || !now.Before(h.renew) {
+			of(h)
+		}
+		if w := parts[h]; w != nil {
+			w.Results, w.Control = h.results, h.control
+			h.results, h.control = nil, corpus.Control{}
+			all = append(all, w)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	p.writing, p.began, p.walked, p.claimed = true, now, 0, n
+	// What was seen is written even when ctx has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(p.Lease, patience))
+	go func() {
+		defer cancel()
+		var g errgroup.Group
+		for _, w := range all {
+			g.Go(func() error {
+				err := p.Store.Commit(ctx, w.Shard, w.Commit, p.Lease)
+				if w.lost = errors.Is(err, ErrLost); w.lost {
+					return nil
+				}
+				return err
+			})
+		}
+		err := g.Wait()
+		p.wrote <- note{all, err}
+	}()
+}
+
+// written takes over what a transaction wrote.
+func (p *pump) written(n note) error {
+	p.writing, p.claimed = false, 0
+	if n.err != nil {
+		return n.err
+	}
+	for _, w := range n.parts {
+		if w.lost {
+			p.drop(w)
+			continue
+		}
+		w.renew = p.began.Add(p.Lease / 3)
+		w.open -= len(w.Results)
+		p.ready = append(p.ready, w.claims...)
+	}
+	return nil
+}
+
+// drop forgets a shard that another process has.
+func (p *pump) drop(w *part) {
+	h := w.held
+	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
+	h.lost, h.results, h.control = true, nil, corpus.Control{}
+	p.todo = slices.DeleteFunc(p.todo, func(t turn) bool { return t.shard == h })
+	gone := w.claims
+	p.ready = slices.DeleteFunc(p.ready, func(t turn) bool {
+		if t.shard == h {
+			gone = append(gone, t)
+		}
+		return t.shard == h
+	})
+	for _, t := range gone {
+		t.company.under--
+	}
+	for _, t := range gone {
+		p.settle(t.company)
+	}
+}

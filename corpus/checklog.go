@@ -1,0 +1,468 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// grower rebuilds a tree of tiles from its leaves and compares it with the files below a directory.
+type grower struct {
+	c      *checker
+	dir    string
+	t      tower
+	bundle []byte // of the log; a host index has none
+	inLog  bool
+	roots  map[int64]attest.Digest // at the sizes asked for
+}
+
+func (c *checker) grow(dir string, inLog bool) *grower {
+	g := &grower{c: c, dir: dir, inLog: inLog, roots: make(map[int64]attest.Digest)}
+	g.t.write = func(tile tlog.Tile, data []byte) error {
+		g.same(tilePath(tile), data)
+		return nil
+	}
+	return g
+}
+
+// same demands that the file name holds data, and every file of a part of it the beginning of data.
+func (g *grower) same(name string, data []byte) {
+	full := path.Join(g.dir, name)
+	if held, ok := g.c.read(full); ok && !bytes.Equal(held, data) {
+		g.c.problem(full, attest.ProblemChanged, "not what the signed record gives")
+	}
+	whole := strings.TrimSuffix(path.Dir(full), ".p")
+	if whole == path.Dir(full) {
+		whole = full
+	}
+	for _, part := range g.c.partial[whole] {
+		if part == full {
+			continue
+		}
+		held, ok := g.c.read(part)
+		want := -1
+		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
+			want = width * tlog.HashSize
+			if strings.Contains(part, "/entries/") {
+				want = bundleLength(data, width)
+			}
+		}
+		if ok && (want < 0 || want > len(data) || !bytes.Equal(held, data[:want])) {
+			g.c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
+		}
+	}
+}
+
+// bundleLength is how many bytes the first n entries of a bundle have, -1 if it has fewer.
+func bundleLength(bundle []byte, n int) int {
+	at := 0
+	for range n {
+		if at+2 > len(bundle) {
+			return -1
+		}
+		at += 2 + int(bundle[at])<<8 + int(bundle[at+1])
+	}
+	return at
+}
+
+func (g *grower) add(entry []byte, h tlog.Hash) error {
+	if g.inLog {
+		var err error
+		if g.bundle, err = bundleEntry(g.bundle, entry); err != nil {
+			return err
+		}
+	}
+	if err := g.t.add(h); err != nil {
+		return err
+	}
+	if g.inLog && g.t.size%tileWidth == 0 {
+		g.same(bundlePath(g.t.size/tileWidth-1, tileWidth), g.bundle)
+		g.bundle = g.bundle[:0]
+	}
+	if _, asked := g.roots[g.t.size]; asked {
+		root, err := g.t.root()
+		g.roots[g.t.size] = root
+		return err
+	}
+	return nil
+}
+
+// finish compares what is not full and returns the root.
+func (g *grower) finish() (attest.Digest, error) {
+	if err := g.t.partial(g.t.write); err != nil {
+		return attest.Digest{}, err
+	}
+	if w := int(g.t.size % tileWidth); g.inLog && w > 0 {
+		g.same(bundlePath(g.t.size/tileWidth, w), g.bundle)
+	}
+	return g.t.root()
+}
+
+// log rebuilds the log from rounds and observations and compares it with every file of the log.
+func (c *checker) log(ctx context.Context, remembered []byte) error {
+	heads := make(map[int64]string) // size → the file of its checkpoint
+	for name := range c.files {
+		if size, ok := strings.CutPrefix(name, "log/checkpoints/"); ok {
+			n, err := strconv.ParseInt(size, 10, 64)
+			if err != nil || strconv.FormatInt(n, 10) != size {
+				continue // nothing asks for it
+			}
+			heads[n] = name
+		}
+	}
+	g := c.grow("log", true)
+	for size := range heads {
+		g.roots[size] = attest.MerkleRoot(nil)
+	}
+	var before *Checkpoint
+	if len(remembered) > 0 {
+		old, _, err := OpenCheckpoint(remembered, c.ring)
+		if err != nil {
+			return fmt.Errorf("reading the remembered checkpoint: %w", err)
+		}
+		before = &old
+		g.roots[old.Size] = attest.MerkleRoot(nil)
+	}
+	if err := c.leaves(ctx, g); err != nil || len(c.out.Problems) > 0 {
+		return err
+	}
+	root, err := g.finish()
+	if err != nil {
+		return err
+	}
+	if len(c.rounds) == 0 && len(c.observed) == 0 {
+		return nil // a record that has not begun
+	}
+	head, ok := c.checkpoint(inLog("checkpoint"))
+	if !ok {
+		return nil
+	}
+	c.out.Origin, c.out.Leaves, c.out.Root, c.out.head = head.Origin, head.Size, head.Root, head
+	if head.Size != g.t.size || head.Root != root {
+		c.problem(inLog("checkpoint"), attest.ProblemChanged, fmt.Sprintf("it is of %d leaves with root %s; the record gives %d with %s", head.Size, head.Root, g.t.size, root))
+	}
+	if len(c.rounds) > 0 && c.rounds[0].Origin != head.Origin {
+		c.problem(inLog("checkpoint"), attest.ProblemChanged, fmt.Sprintf("of %s, while the rounds are of %s", head.Origin, c.rounds[0].Origin))
+	}
+	needed := []int64{head.Size}
+	for _, r := range c.rounds {
+		needed = append(needed, r.LeavesEnd())
+	}
+	for _, size := range needed {
+		if heads[size] == "" {
+			c.problem(inLog(fmt.Sprintf("checkpoints/%d", size)), attest.ProblemMissing, "")
+		}
+	}
+	for size, name := range heads {
+		old, ok := c.checkpoint(name)
+		if ok && (old.Size != size || old.Origin != head.Origin || size > head.Size || old.Root != g.roots[size]) {
+			c.problem(name, attest.ProblemChanged, "the log had another root at that size")
+		}
+		c.cosignatures(old)
+	}
+	if before != nil {
+		c.remember(*before, head, g.roots[before.Size])
+	}
+	return nil
+}
+
+// checkpoint reads one of the log's own checkpoints.
+func (c *checker) checkpoint(name string) (Checkpoint, bool) {
+	raw, ok := c.read(name)
+	if !ok {
+		return Checkpoint{}, false
+	}
+	head, others, err := OpenCheckpoint(raw, c.ring)
+	if err == nil && len(others) > 0 {
+		err = fmt.Errorf("opening checkpoint: lines that are not the log's")
+	}
+	if err != nil {
+		c.problem(name, attest.ProblemChanged, err.Error())
+	}
+	return head, err == nil
+}
+
+// cosignatures reads what third parties signed; whose keys to trust is not for the record to say.
+func (c *checker) cosignatures(head Checkpoint) {
+	name := inLog(fmt.Sprintf("cosignatures/%d", head.Size))
+	if _, there := c.files[name]; !there {
+		return
+	}
+	raw, ok := c.read(name)
+	if !ok {
+		return
+	}
+	if len(raw) > maxNote {
+		c.problem(name, attest.ProblemChanged, "too large")
+	} else if _, err := splitNoteLines(string(raw)); err != nil || len(raw) == 0 {
+		c.problem(name, attest.ProblemChanged, "not signature lines of a note")
+	}
+}
+
+// remember refuses a log that does not go on from one that was seen.
+func (c *checker) remember(old, head Checkpoint, root attest.Digest) {
+	name := inLog("checkpoint")
+	switch {
+	case old.Origin != head.Origin:
+		c.problem(name, "rewritten", fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin, old.Origin))
+	case old.Size > head.Size:
+		c.problem(name, "rewritten", fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))
+	case old.Root != root:
+		c.problem(name, "rewritten", fmt.Sprintf("at %d leaves its root is %s; %s was seen, signed by the same log", old.Size, root, old.Root))
+	default:
+		c.out.Remembered = old.Size
+	}
+}
+
+// leaves adds every leaf that rounds and observations give, in the order of the log, and checks the rows on the way.
+func (c *checker) leaves(ctx context.Context, g *grower) error {
+	observed := 0
+	observeUntil := func(leaf int64) error {
+		for g.t.size < leaf && observed < len(c.observed) {
+			raw := c.observed[observed]
+			if err := g.add(raw, tlog.RecordHash(raw)); err != nil {
+				return err
+			}
+			observed++
+		}
+		return nil
+	}
+	for _, round := range c.rounds {
+		if err := observeUntil(round.FirstLeaf); err != nil {
+			return err
+		}
+		if g.t.size != round.FirstLeaf {
+			c.problem(headerPath(round.Sequence), attest.ProblemChanged,
+				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that observations are missing", round.FirstLeaf, g.t.size))
+			return nil
+		}
+		if err := c.round(ctx, round, g); err != nil || len(c.out.Problems) > 0 {
+			return err
+		}
+	}
+	return observeUntil(1 << 62)
+}
+
+// round checks one round's parts and adds its leaves.
+func (c *checker) round(ctx context.Context, round Round, g *grower) error {
+	signer, ok := c.ring.ByKID(round.KID)
+	if !ok {
+		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
+	}
+	index := c.grow(hostsPath(round.Sequence, ""), false)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	last := ""
+	var probed int64
+	for part := range c.parts(ctx, round, ed25519.PublicKey(signer.Public)) {
+		name := partPath(round.Sequence, part.number)
+		c.files[name] = part.err == nil || c.files[name]
+		if part.err == nil && part.first <= last {
+			part.err = fmt.Errorf("%q does not sort after %q", part.first, last)
+		}
+		if part.err != nil {
+			kind := attest.ProblemChanged
+			if part.missing {
+				kind = attest.ProblemMissing
+			}
+			c.problem(name, kind, part.err.Error())
+			return ctx.Err()
+		}
+		last = part.last
+		probed += part.probed
+		for _, f := range part.evidence.files {
+			c.files[f] = true
+		}
+		c.out.Verdicts.add(part.evidence.out)
+		if p := part.evidence.problem; p != nil {
+			c.problem(p.Path, p.Kind, p.Detail)
+		}
+		c.progress(int64(len(part.rows)))
+		for i, raw := range part.rows {
+			if err := g.add(raw, part.leaves[i]); err != nil {
+				return err
+			}
+			if err := index.add(nil, part.entries[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	counted := round
+	counted.Coverage.Probed = probed
+	counted.count()
+	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
+		c.problem(headerPath(round.Sequence), attest.ProblemChanged, "its coverage is not that of its rows")
+	}
+	root, err := index.finish()
+	if err != nil {
+		return err
+	}
+	header, err := fs.ReadFile(c.fsys, headerPath(round.Sequence))
+	if err != nil {
+		return err
+	}
+	first, err := EncodeRoundLeaf(round, header)
+	if err != nil {
+		return err
+	}
+	second, err := encodeHostsLeaf(round.Sequence, root)
+	if err != nil {
+		return err
+	}
+	for _, leaf := range [][]byte{first, second} {
+		if err := g.add(leaf, tlog.RecordHash(leaf)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress counts rows that were checked.
+func (c *checker) progress(rows int64) {
+	c.checked += rows
+	if c.o.Progress == nil {
+		return
+	}
+	var all int64
+	for _, r := range c.rounds {
+		all += r.Rows
+	}
+	c.o.Progress(c.checked, all)
+}
+
+// checkedPart is one part whose rows were verified, each by itself.
+type checkedPart struct {
+	number          int
+	rows            [][]byte
+	leaves, entries []tlog.Hash
+	first, last     string
+	probed          int64
+	evidence        *evidenceCheck
+	missing         bool
+	err             error
+}
+
+// parts verifies the parts of a round on all cores and yields them in order.
+func (c *checker) parts(ctx context.Context, round Round, pub ed25519.PublicKey) func(func(checkedPart) bool) {
+	return func(yield func(checkedPart) bool) {
+		cores := runtime.GOMAXPROCS(0)
+		slots := make([]chan checkedPart, cores)
+		for i := range slots {
+			slots[i] = make(chan checkedPart, 1)
+		}
+		start := func(i int) {
+			if i < len(round.Parts) {
+				go func() { slots[i%cores] <- c.part(ctx, round, i, pub) }()
+			}
+		}
+		for i := range cores {
+			start(i)
+		}
+		for i := range round.Parts {
+			p := <-slots[i%cores]
+			start(i + cores)
+			if !yield(p) {
+				// The channels are buffered: what is under way ends by itself.
+				return
+			}
+		}
+	}
+}
+
+func (c *checker) part(ctx context.Context, round Round, i int, pub ed25519.PublicKey) (out checkedPart) {
+	out.number = i
+	raw, err := fs.ReadFile(c.fsys, partPath(round.Sequence, i))
+	if err != nil {
+		out.missing, out.err = true, err
+		return out
+	}
+	if out.rows, out.err = SplitPart(raw, round.Parts[i]); out.err != nil {
+		return out
+	}
+	position := int64(i) * MaxPartRows
+	out.evidence = openEvidence(c.fsys, round.Sequence, i, !c.o.Unjudged)
+	for n, raw := range out.rows {
+		row, err := VerifyRow(raw, pub)
+		if err == nil {
+			err = round.Belongs(row)
+		}
+		if err == nil && row.Host <= out.last {
+			err = fmt.Errorf("%q does not sort after %q", row.Host, out.last)
+		}
+		var entry tlog.Hash
+		if err == nil {
+			entry, err = hostEntry(round, position+int64(n), row.Host, raw).hash()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			out.err = err
+			return out
+		}
+		if n == 0 {
+			out.first = row.Host
+		}
+		out.last = row.Host
+		if row.Verdict != VerdictNotProbed {
+			out.probed++
+		}
+		out.evidence.row(row, raw)
+		out.leaves = append(out.leaves, tlog.RecordHash(raw))
+		out.entries = append(out.entries, entry)
+	}
+	out.evidence.end()
+	out.evidence.raw = nil
+	return out
+}
+
+// previousLeaves demands that every row names its host's row before it.
+func (c *checker) previousLeaves(ctx context.Context) error {
+	r := &Record{fsys: c.fsys, ring: c.ring, rounds: c.rounds}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, round := range c.rounds {
+		c.out.Rows += round.Rows
+	}
+	var feeds []*feed[sighting]
+	for _, round := range c.rounds {
+		f := newFeed(ahead(ctx, r, round))
+		defer f.stop()
+		feeds = append(feeds, f)
+	}
+	for {
+		host, any, err := least(feeds, func(s sighting) string { return s.host })
+		if err != nil || !any {
+			return err
+		}
+		previous := int64(-1)
+		for i, f := range feeds {
+			if !f.ok || f.held.host != host {
+				continue
+			}
+			if f.held.previous != previous {
+				part := int((f.held.leaf - c.rounds[i].FirstLeaf) / MaxPartRows)
+				c.problem(partPath(c.rounds[i].Sequence, part), attest.ProblemChanged, fmt.Sprintf("%s names leaf %d before it, which is %d", host, f.held.previous, previous))
+				return nil
+			}
+			previous = f.held.leaf
+			f.next()
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+)
+
+// SigningKeyFile is where a published tree keeps its own keys.
+const SigningKeyFile = ".well-known/store-signing-key"
+
+// CloneReport says what a check of a cloned tree found.
+type CloneReport struct {
+	BaseURL string `json:"base_url"`
+	// Identity is the key in force by the ring that was used. Trusted says that the ring came from the caller and not
+	// from the tree itself: then the identity needs no further look.
+	Identity string   `json:"identity"`
+	KID      string   `json:"kid"`
+	Trusted  bool     `json:"trusted_ring"`
+	Specimen bool     `json:"specimen"`
+	SignedBy string   `json:"signed_by"` // kid
+	Status   string   `json:"signed_by_status"`
+	Files    int64    `json:"files"`
+	LeftOut  []string `json:"left_out"`
+	// Record is there if the tree holds the record itself, as its manifest says.
+	Record *RecordReport `json:"record,omitempty"`
+	// Bare says that the record came by git, without a manifest: everything that was signed is checked, and nothing tells
+	// whether a proof of time or what a row was judged by was taken away.
+	Bare bool `json:"without_manifest"`
+	// Problems name files. None: every byte is covered by the signature or named as left out.
+	Problems []CloneProblem `json:"problems"`
+}
+
+// Sound reports whether nothing was found wrong.
+func (r CloneReport) Sound() bool { return len(r.Problems) == 0 }
+
+// CloneProblem is one thing that is wrong with one file.
+type CloneProblem struct {
+	Path   string `json:"path"`
+	Kind   string `json:"kind"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// CloneOptions says whom the one who checks a clone trusts. The zero value trusts the tree's own keys, which shows that
+// the tree is whole and was signed by the key it names, and leaves it to the caller to compare that key with one learned
+// elsewhere.
+type CloneOptions struct {
+	// Ring is the file form of a key ring or a copy of a signing-key document. A tree whose keys follow from it by
+	// signed handovers is as good.
+	Ring []byte
+	RecordOptions
+}
+
+// VerifyClone checks, without any network, a published tree, a record, or a tree that holds both: a record stands at
+// the top or under corpus.
+func VerifyClone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
+	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []CloneProblem{}}
+	var keys attest.Ring
+	if out.Trusted {
+		var err error
+		if keys, err = parseKeys(o.Ring); err != nil {
+			return out, fmt.Errorf("reading the keys to trust: %w", err)
+		}
+	}
+	place, holdsRecord := recordPlace(tree)
+	// A record without a site around it has its keys in a file of its own.
+	file := SigningKeyFile
+	_, err := fs.Stat(tree, file)
+	site := err == nil || !holdsRecord
+	if !site {
+		file = place + RingFile
+	}
+	raw, err := fs.ReadFile(tree, file)
+	var own attest.Ring
+	if err == nil {
+		own, err = parseKeys(raw)
+	}
+	if err == nil {
+		if !out.Trusted {
+			keys = own
+		}
+		keys, err = successor(keys, own)
+	}
+	if err != nil && (!out.Trusted || own.Format != "") {
+		out.Problems = append(out.Problems, CloneProblem{Path: file, Kind: "unreadable", Detail: err.Error()})
+		return out, nil
+	}
+	identity := keys.Identity()
+	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	if site {
+		if err := out.cover(ctx, tree, attest.PublicLayout(), keys, ""); err != nil {
+			return out, err
+		}
+	}
+	if holdsRecord {
+		if err := out.checkRecord(ctx, tree, place, keys, o.RecordOptions); err != nil {
+			return out, err
+		}
+		if record, _ := FindRecord(tree); len(out.Problems) == 0 && site {
+			if err := out.anchorLog(tree, record, keys); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// TrustedKeys returns the newer of two rings, where own, which came with what is to be checked, follows by signed
+// handovers from trusted, or the other way round. Both may be the file form of a ring or a signing-key document. Without
+// trusted it is own that speaks for itself.
+func TrustedKeys(own, trusted []byte) (attest.Ring, error) {
+	keys, err := parseKeys(own)
+	if err != nil || len(trusted) == 0 {
+		return keys, err
+	}
+	held, err := parseKeys(trusted)
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the keys to trust: %w", err)
+	}
+	return successor(held, keys)
+}
+
+// parseKeys reads a ring in either of its forms.
+func parseKeys(raw []byte) (attest.Ring, error) {
+	r, err := attest.ParseRing(raw)
+	if err == nil {
+		return r, nil
+	}
+	doc, docErr := attest.ParseSigningKeyDocument(raw)
+	if docErr != nil {
+		return attest.Ring{}, errors.Join(err, docErr)
+	}
+	return doc, nil
+}
+
+// FindRecord returns the record that stands in a tree, at its top or under corpus.
+func FindRecord(tree fs.FS) (fs.FS, bool) {
+	place, ok := recordPlace(tree)
+	if !ok || place == "" {
+		return tree, ok
+	}
+	sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
+	return sub, err == nil
+}
+
+// recordPlace finds the record in a tree: by any part of it, so that none can be missing unseen.
+func recordPlace(tree fs.FS) (place string, found bool) {
+	for _, sign := range []string{"manifest.json", "rounds", "observations", "log", "proofs", "corpus/manifest.json", "corpus/rounds", "corpus/observations"} {
+		if _, err := fs.Stat(tree, sign); err == nil {
+			if rest, ok := strings.CutPrefix(sign, "corpus/"); ok {
+				return strings.TrimSuffix(sign, rest), true
+			}
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// cover checks the manifest of a tree whose paths begin with place.
+func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys attest.Ring, place string) error {
+	report, err := attest.VerifyTree(ctx, tree, l, keys)
+	if err != nil {
+		return err
+	}
+	r.Files += report.Files
+	if r.BaseURL == "" {
+		r.BaseURL, r.SignedBy, r.Status = report.Manifest.BaseURL, report.Signer.Key, report.Signer.Status
+	}
+	for _, name := range report.LeftOut {
+		r.LeftOut = append(r.LeftOut, place+name)
+	}
+	for _, p := range report.Problems {
+		r.Problems = append(r.Problems, CloneProblem{Path: place + p.Path, Kind: string(p.Kind), Detail: p.Detail})
+	}
+	return nil
+}
+
+// checkRecord checks the record's manifest and, if every file is as it was signed, what the files say.
+func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys attest.Ring, o RecordOptions) error {
+	_, err := fs.Stat(tree, ".git")
+	byGit := err == nil
+	if place != "" {
+		sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
+		if err != nil {
+			return err
+		}
+		tree = sub
+	}
+	tree = recordFS{tree}
+	before := len(r.Problems)
+	if _, err := fs.Stat(tree, attest.CorpusLayout().Head()); err != nil && errors.Is(err, fs.ErrNotExist) && place == "" && byGit {
+		r.Bare = true
+	} else if err := r.cover(ctx, tree, attest.CorpusLayout(), keys, place); err != nil || len(r.Problems) > before {
+		return err
+	}
+	report, err := VerifyRecord(ctx, tree, keys, o)
+	if err != nil {
+		return err
+	}
+	for _, p := range report.Problems {
+		p.Path = place + p.Path
+		r.Problems = append(r.Problems, p)
+	}
+	r.Record = &report
+	return nil
+}
+
+// Print writes the report for people, dir being the tree's name.
+func (r CloneReport) Print(w io.Writer, dir string) {
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s: %s", p.Path, p.Kind)
+		if p.Detail != "" {
+			fmt.Fprintf(w, ": %s", p.Detail)
+		}
+		fmt.Fprintln(w)
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintf(w, "%s: NOT verified: %d problems\n", dir, len(r.Problems))
+		return
+	}
+	if r.Bare {
+		fmt.Fprintf(w, "%s: verified: the record alone, by git and without a manifest; that a proof of time, or what a verdict was reached from, was taken away would not show\n", dir)
+	} else {
+		fmt.Fprintf(w, "%s: verified: %d files of %s are as %s signed them", dir, r.Files, r.BaseURL, r.SignedBy)
+		if r.Status != attest.SignerCurrent {
+			fmt.Fprintf(w, " (a %s key)", r.Status)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, f := range r.LeftOut {
+		fmt.Fprintf(w, "  not covered, and named as such: %s\n", f)
+	}
+	if r.Record != nil {
+		r.Record.print(w)
+	}
+	switch {
+	case r.Specimen:
+		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is whole and nothing more.")
+	case !r.Trusted:
+		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+	}
+}
+
+// print writes what was found of a record without problems.
+func (r *RecordReport) print(w io.Writer) {
+	fmt.Fprintf(w, "  The record of %s: %d rounds", r.Origin, r.Rounds)
+	if r.Rounds > 0 {
+		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
+	}
+	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
+	r.Verdicts.print(w)
+	if r.Remembered > 0 {
+		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
+	}
+	for _, p := range r.Proofs {
+		switch p.State {
+		case ots.StateVerified:
+			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", p.Path, p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
+		case ots.StateUnchecked:
+			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", p.Path, p.Height)
+		default:
+			fmt.Fprintf(w, "  %s: %s\n", p.Path, p.State)
+		}
+	}
+}
+
+// subject names what a proof is about.
+func (p ProofReport) subject() string {
+	if p.Anchor > 0 {
+		return fmt.Sprintf("anchor %d", p.Anchor)
+	}
+	return fmt.Sprintf("round %d", p.Sequence)
+}
+
+// print says how many verdicts were reached again, and why others were not.
+func (r Rejudged) print(w io.Writer) {
+	fmt.Fprintf(w, "  Verdicts: %d judged again from what is kept of the walk, each with the signed result", r.Again)
+	if r.Unjudged > 0 {
+		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
+	}
+	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
+}
+
+// Head returns the signed checkpoint that was verified: what to remember for the next check, or to compare with others.
+func (r *RecordReport) Head() []byte { return r.head.Raw }

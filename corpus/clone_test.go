@@ -1,0 +1,315 @@
+package corpus
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+)
+
+// covered is a small record with a proof of time and a cosignature, covered by its manifest.
+func covered(t testing.TB) (*Writer, fstest.MapFS) {
+	t.Helper()
+	w := testWriter(t)
+	first := judged(t, 1, "a.example")
+	for row := range first.Rows {
+		first.Rows = each(row, walked("b.example", VerdictNotProbed))
+	}
+	seal(t, w, first)
+	observe(t, w, "word")
+	second := seal(t, w, draft(2, walked("a.example", VerdictUnreachable)))
+	// A pending proof: append, SHA-256, pending at http://c.example.
+	tree := slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, 17, 16}, []byte("http://c.example"))
+	p, err := ots.FromAnswer(second.Digest, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := filepath.Join(w.Dir, "proofs", "2", "c.example-1.ots")
+	if err := os.MkdirAll(filepath.Dir(proof), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(proof, p.Encode(), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	k := fixedKey(t, 7)
+	if _, err := w.Cosign(t.Context(), cosign(k, "w.example", open(t, w).Log.Head(), 1), []Witness{{Name: "w.example", Public: k.Public()}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	return w, mapFS(t, w.Dir)
+}
+
+func mapFS(t testing.TB, dir string) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	for name, body := range readAll(t, dir) {
+		out[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o444}
+	}
+	return out
+}
+
+func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
+	t.Helper()
+	r, err := VerifyClone(t.Context(), tree, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func names(r CloneReport, name string) bool {
+	return slices.ContainsFunc(r.Problems, func(p CloneProblem) bool { return p.Path == name })
+}
+
+// kind is what a file of a record is one of.
+func kind(name string) string {
+	switch parts := strings.Split(name, "/"); {
+	case strings.HasPrefix(name, "log/") && len(parts) > 2:
+		return strings.Join(parts[:3], "/")
+	case strings.HasPrefix(name, "rounds/"):
+		return parts[0] + "/" + strings.Join(parts[2:], "/")
+	case strings.HasPrefix(name, "manifest/"), len(parts) < 2:
+		return name
+	default:
+		return parts[0] + filepath.Ext(name) + parts[1]
+	}
+}
+
+func TestEveryByteOfAFileOfEachKindOfARecord(t *testing.T) {
+	_, tree := covered(t)
+	if r := verify(t, tree, CloneOptions{}); len(r.Problems) > 0 || r.Record.Rounds != 2 || r.Record.Rows != 3 || r.Record.Leaves != 8 || len(r.Record.Proofs) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	smallest := map[string]string{}
+	for name, f := range tree {
+		if held, ok := smallest[kind(name)]; !ok || len(f.Data) < len(tree[held].Data) {
+			smallest[kind(name)] = name
+		}
+	}
+	total := 0
+	for _, name := range smallest {
+		f := tree[name]
+		for at := range f.Data {
+			old := f.Data[at]
+			f.Data[at] = old ^ byte(1+at%255)
+			r := verify(t, tree, CloneOptions{})
+			f.Data[at] = old
+			// A changed head or key file leaves nothing else to be judged by.
+			if !names(r, name) {
+				t.Fatalf("%s, byte %d: changed, and the problems are %v", name, at, r.Problems)
+			}
+			total++
+		}
+	}
+	t.Logf("%d bytes in %d kinds of files", total, len(smallest))
+}
+
+// TestRecordWithoutItsManifest changes random bytes of what is signed or logged by itself: the manifest is one cover, not
+// the only one.
+func TestRecordWithoutItsManifest(t *testing.T) {
+	w, tree := covered(t)
+	maps := []string{}
+	for name := range tree {
+		if strings.HasPrefix(name, "rounds/") || strings.HasPrefix(name, "observations/") || strings.HasPrefix(name, "log/") && !strings.Contains(name, "cosign") {
+			maps = append(maps, name)
+		}
+	}
+	slices.Sort(maps)
+	r := rand.New(rand.NewPCG(4, 2))
+	for range 1500 {
+		name := maps[r.IntN(len(maps))]
+		f := tree[name]
+		at := r.IntN(len(f.Data))
+		old := f.Data[at]
+		f.Data[at] ^= byte(1 + r.IntN(255))
+		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name }) {
+			t.Fatalf("%s, byte %d changed to %#02x: %v", name, at, f.Data[at], report.Problems)
+		}
+		f.Data[at] = old
+	}
+	for _, name := range maps {
+		f := tree[name]
+		delete(tree, name)
+		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A missing observation shows at the round or the checkpoint behind it; an older partial tile may be missing.
+		named := slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name })
+		older := strings.Contains(name, ".p/") && !strings.HasSuffix(name, ".p/8") && strings.HasPrefix(name, "log/")
+		between := strings.HasPrefix(name, "observations/") || name == "log/checkpoints/6"
+		if !named && !older && !(between && len(report.Problems) > 0) && name != "log/checkpoints/5" {
+			t.Errorf("%s is missing: %v", name, report.Problems)
+		}
+		tree[name] = f
+	}
+	for _, name := range []string{"rounds/2/part-0002.jsonl", "rounds/x", "rounds/1/hosts/tile/0/001", "log/tile/0/009", "log/tile/0/000.p/9", "observations/000000009.json", "proofs/2/x.ots", "keys/x", "log/.checkpoint.new"} {
+		tree[name] = &fstest.MapFile{Data: []byte("x")}
+		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name }) {
+			t.Errorf("%s is added: %v", name, report.Problems)
+		}
+		delete(tree, name)
+	}
+}
+
+// TestMissingAndAddedInAClone covers by the manifest what the record alone cannot know.
+func TestMissingAndAddedInAClone(t *testing.T) {
+	_, tree := covered(t)
+	all := make([]string, 0)
+	for name := range tree {
+		all = append(all, name)
+	}
+	for _, name := range all {
+		f := tree[name]
+		delete(tree, name)
+		if r := verify(t, tree, CloneOptions{}); !names(r, name) {
+			t.Errorf("%s is missing: %v", name, r.Problems)
+		}
+		tree[name] = f
+	}
+	for _, name := range []string{"rounds/9/x", "proofs/1/x.ots", "log/x", "keys/other", "manifest/x.json", "observations/.x"} {
+		tree[name] = &fstest.MapFile{Data: []byte("x")}
+		if r := verify(t, tree, CloneOptions{}); !names(r, name) {
+			t.Errorf("%s is added: %v", name, r.Problems)
+		}
+		delete(tree, name)
+	}
+	// Swapped: the rounds' parts, and whole rounds.
+	a, b := tree["rounds/1/part-0001.jsonl"], tree["rounds/2/part-0001.jsonl"]
+	tree["rounds/1/part-0001.jsonl"], tree["rounds/2/part-0001.jsonl"] = b, a
+	if r := verify(t, tree, CloneOptions{}); !names(r, "rounds/1/part-0001.jsonl") || !names(r, "rounds/2/part-0001.jsonl") {
+		t.Errorf("parts changed places: %v", r.Problems)
+	}
+}
+
+// TestMovedRowsAreRefused has the store itself sign a round that holds rows of another place.
+func TestMovedRowsAreRefused(t *testing.T) {
+	k := fixedKey(t, 1)
+	row := signRow(t, unprobedRow(), k)
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public(), attest.PurposeLog: fixedKey(t, 2).Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, p, err := EncodePart([][]byte{row})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := testRound(p)
+	first.Sequence, first.PreviousDigest, first.FirstLeaf, first.Week = 1, attest.Digest{}, 0, "2026-W46"
+	_, header := signRound(t, first, k)
+	encoded, err := ring.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fstest.MapFS{"rounds/1/header.json": {Data: header}, "rounds/1/part-0001.jsonl": {Data: part}, RingFile: {Data: encoded}}
+	report, err := VerifyRecord(t.Context(), tree, ring, RecordOptions{})
+	if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "rounds/1/part-0001.jsonl" {
+		t.Errorf("%v, %v", report.Problems, err)
+	}
+}
+
+func TestRewrittenHistoryIsRefused(t *testing.T) {
+	seen, tree := covered(t)
+	file := filepath.Join(t.TempDir(), "remembered")
+	r := verify(t, tree, CloneOptions{})
+	if err := r.Record.Remember(file); err != nil {
+		t.Fatal(err)
+	}
+	remembered, err := ReadRemembered(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := CloneOptions{RecordOptions: RecordOptions{Remembered: remembered}}
+	if r := verify(t, tree, o); len(r.Problems) > 0 || r.Record.Remembered != 8 {
+		t.Errorf("the same record: %v", r.Problems)
+	}
+	// It goes on.
+	observe(t, seen, "more")
+	if err := seen.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, os.DirFS(seen.Dir), o); len(r.Problems) > 0 || r.Record.Remembered != 8 {
+		t.Errorf("the record went on: %v", r.Problems)
+	}
+	// The same store writes another history, with all its keys: shorter, as long, and longer.
+	for _, more := range []int{0, 1, 5} {
+		w := testWriter(t)
+		seal(t, w, draft(1, walked("a.example", VerdictReady), walked("b.example", VerdictReady)))
+		observe(t, w, "word")
+		if more > 0 {
+			seal(t, w, draft(2, walked("a.example", VerdictReady)))
+		}
+		for range more - 1 {
+			observe(t, w, "word")
+		}
+		if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(t, os.DirFS(w.Dir), CloneOptions{}); len(r.Problems) > 0 {
+			t.Fatalf("a stranger sees nothing: %v", r.Problems)
+		}
+		if r := verify(t, os.DirFS(w.Dir), o); len(r.Problems) != 1 || r.Problems[0].Kind != "rewritten" || r.Problems[0].Path != "log/checkpoint" {
+			t.Errorf("rewritten with %d more: %v", more, r.Problems)
+		}
+	}
+}
+
+// TestHandoverOfKeys checks a record begun under one identity and log key and continued under others.
+func TestHandoverOfKeys(t *testing.T) {
+	id, lk, id2, lk2 := fixedKey(t, 1), fixedKey(t, 2), fixedKey(t, 3), fixedKey(t, 4)
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: id.Public(), attest.PurposeLog: lk.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Writer{Dir: t.TempDir(), Origin: testOrigin, Identity: id, LogKey: lk, Ring: ring}
+	seal(t, w, draft(1, walked("a.example", VerdictReady)))
+	old, err := ring.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []struct {
+		p        attest.Purpose
+		from, to *attest.Key
+	}{{attest.PurposeIdentity, id, id2}, {attest.PurposeLog, lk, lk2}} {
+		if ring, err = ring.Handover(h.p, h.from, h.to.Public(), "2026-09-15", "yearly"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = &Writer{Dir: w.Dir, Origin: testOrigin, Identity: id2, LogKey: lk2, Ring: ring}
+	seal(t, w, draft(2, walked("a.example", VerdictReady)))
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, os.DirFS(w.Dir), CloneOptions{Ring: old}); len(r.Problems) > 0 || !r.Trusted {
+		t.Errorf("by the first keys: %v", r.Problems)
+	}
+	stranger, err := attest.SpecimenRing().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, os.DirFS(w.Dir), CloneOptions{Ring: stranger}); !names(r, RingFile) {
+		t.Errorf("by a stranger's keys: %v", r.Problems)
+	}
+	// The old identity key signs once more, after it was handed over.
+	late := &Writer{Dir: w.Dir, Origin: testOrigin, Identity: id, LogKey: lk2, Ring: ring}
+	if _, err := late.Seal(t.Context(), draft(3, walked("a.example", VerdictReady))); err == nil {
+		t.Error("a retired key seals")
+	}
+}

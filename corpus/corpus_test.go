@@ -1,0 +1,414 @@
+package corpus
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus/attest"
+)
+
+type keyBytes = ed25519.PublicKey
+
+// fixedKey is a key that is the same in every run.
+func fixedKey(t testing.TB, seed byte) *attest.Key {
+	t.Helper()
+	k, err := attest.Generate(bytes.NewReader(bytes.Repeat([]byte{seed}, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
+
+func readyRow() Row {
+	previous := int64(0)
+	return Row{
+		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "door.example", URL: "https://door.example/pay?<&>",
+		Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: VerdictReady, ReachedLevel: "L4",
+		Failed: []string{}, Advisories: []string{"no-signed-offers"},
+		AlsoUnder: &AlsoUnder{Version: "v1", Verdict: VerdictReady}, Protocols: []string{"x402"},
+		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
+		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
+			PayTo: []PayTo{{Network: "eip155:8453", Digest: digest("address")}}},
+		Battery: "v2", Fault: FaultNone, ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: digest("evidence"), PreviousLeaf: &previous,
+	}
+}
+
+func unprobedRow() Row {
+	return Row{
+		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "away.example", URL: "https://away.example/",
+		Source: SourceRevisit, Verdict: VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: FaultInstrument,
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{},
+	}
+}
+
+func signRow(t testing.TB, r Row, k *attest.Key) []byte {
+	t.Helper()
+	b, err := SignRow(r, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestRowRoundTrip(t *testing.T) {
+	k := fixedKey(t, 1)
+	for _, r := range []Row{readyRow(), unprobedRow()} {
+		raw := signRow(t, r, k)
+		got, err := VerifyRow(raw, k.Public())
+		if err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		want := r
+		want.Format, want.KID, want.Signature = RowFormat, k.KID(), got.Signature
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("row (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestRowBytes fixes the order and spelling of the format for ever.
+func TestRowBytes(t *testing.T) {
+	k := fixedKey(t, 1)
+	raw := string(signRow(t, readyRow(), k))
+	body, signature, ok := strings.Cut(raw, `,"signature":"`)
+	want := `{"format":"store-row/v1","origin":"store.example/corpus","sequence":3,"week":"2026-W47","host":"door.example",` +
+		`"url":"https://door.example/pay?<&>","listed":true,"source":"discovery","catalog":"bazaar","verdict":"ready",` +
+		`"reached_level":"L4","failed":[],"advisories":["no-signed-offers"],"also_under":{"version":"v1","verdict":"ready"},` +
+		`"protocols":["x402"],"probe_method":{"used":"GET","attempted":["GET"]},"offer":{"networks":["eip155:8453"],"schemes":["exact"],` +
+		`"min_usdc":"0.001","max_usdc":"1","pay_to":[{"network":"eip155:8453","digest":"` + digest("address") + `"}]},"battery":"v2",` +
+		`"fault":"none","observed_at":"2026-11-20T10:11:12Z","evidence_digest":"` + digest("evidence") + `","previous_leaf":0,"kid":"` + k.KID() + `"`
+	if !ok || body != want {
+		t.Errorf("row\n got %s\nwant %s", body, want)
+	}
+	sum := fmt.Sprintf("%x", ed25519.Sign(privateHalf(1), []byte(want+"}")))
+	if signature != sum+`"}` {
+		t.Errorf("the signature is not over the row without it")
+	}
+}
+
+func privateHalf(seed byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+}
+
+func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
+	t.Parallel()
+	k := fixedKey(t, 1)
+	everyByteChange(t, signRow(t, unprobedRow(), k), func(raw []byte) bool {
+		_, err := VerifyRow(raw, k.Public())
+		return err == nil
+	})
+}
+
+func everyByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
+	t.Helper()
+	if !accepted(raw) {
+		t.Fatal("the unchanged artifact is refused")
+	}
+	changed := bytes.Clone(raw)
+	for i := range raw {
+		for x := 1; x < 256; x++ {
+			changed[i] = raw[i] ^ byte(x)
+			if accepted(changed) {
+				t.Fatalf("byte %d changed from %#02x to %#02x is accepted", i, raw[i], changed[i])
+			}
+		}
+		changed[i] = raw[i]
+	}
+}
+
+func TestRowShape(t *testing.T) {
+	k := fixedKey(t, 1)
+	for name, change := range map[string]func(*Row){
+		"origin": func(r *Row) { r.Origin = "" }, "sequence": func(r *Row) { r.Sequence = 0 }, "week": func(r *Row) { r.Week = "2026-W54" },
+		"week zero": func(r *Row) { r.Week = "2026-W00" }, "host case": func(r *Row) { r.Host = "Door.example" }, "no host": func(r *Row) { r.Host = "" },
+		"host of a path": func(r *Row) { r.Host = "door.example/x" }, "source": func(r *Row) { r.Source = "leaderboard" },
+		"verdict": func(r *Row) { r.Verdict = "fine" }, "fault": func(r *Row) { r.Fault = "" }, "level": func(r *Row) { r.ReachedLevel = "L7" },
+		"no level": func(r *Row) { r.ReachedLevel = "" }, "time": func(r *Row) { r.ObservedAt = "2026-11-20" }, "zone": func(r *Row) { r.ObservedAt = "2026-11-20T10:11:12+01:00" },
+		"evidence": func(r *Row) { r.EvidenceDigest = strings.ToUpper(digest("x")) }, "ready but failed": func(r *Row) { r.Failed = []string{"accepts"} },
+		"amount": func(r *Row) { r.Offer.MinUSDC = "1.2345678" }, "address": func(r *Row) { r.Offer.PayTo[0].Digest = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" },
+		"negative leaf": func(r *Row) { n := int64(-1); r.PreviousLeaf = &n }, "battery": func(r *Row) { r.Battery = "" },
+		"unreasoned":       func(r *Row) { *r = unprobedRow(); r.Reason = "" },
+		"unprobed level":   func(r *Row) { *r = unprobedRow(); r.ReachedLevel = "L0" },
+		"unprobed time":    func(r *Row) { *r = unprobedRow(); r.ObservedAt = "2026-11-20T10:11:12Z" },
+		"unprobed failure": func(r *Row) { *r = unprobedRow(); r.Failed = []string{"reachable"} },
+		"bad text":         func(r *Row) { r.URL = "\xff" },
+		"too large":        func(r *Row) { r.URL = strings.Repeat("a", MaxRow) },
+	} {
+		r := readyRow()
+		change(&r)
+		if raw, err := SignRow(r, k); err == nil {
+			t.Errorf("%s is signed: %s", name, raw)
+		}
+	}
+	if _, err := VerifyRow(signRow(t, readyRow(), k), fixedKey(t, 2).Public()); err == nil {
+		t.Error("another key verifies a row")
+	}
+}
+
+// rows returns n signed rows of one round, sorted.
+func rows(t testing.TB, n int, k *attest.Key) [][]byte {
+	t.Helper()
+	var out [][]byte
+	for i := range n {
+		r := unprobedRow()
+		r.Host = fmt.Sprintf("h%06d.example", i)
+		out = append(out, signRow(t, r, k))
+	}
+	return out
+}
+
+func testRound(parts ...Part) Round {
+	r := Round{
+		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", TakenAt: "2026-11-22T00:00:00Z",
+		PreviousDigest: sha256.Sum256([]byte("previous")), Battery: "v2",
+		Roster:    Roster{Listed: 5, Walked: 4, Sources: []RosterSource{{Name: "bazaar", Kind: SourceDiscovery, Hosts: 5, Complete: true}}},
+		Coverage:  Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
+		Control:   Control{Walks: 2},
+		Inflows:   Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z", Networks: []NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2, USDC: "1.5"}}},
+		FirstLeaf: 100, Parts: parts,
+	}
+	for _, p := range parts {
+		r.Rows += p.Rows
+	}
+	return r
+}
+
+func signRound(t testing.TB, r Round, k *attest.Key) (Round, []byte) {
+	t.Helper()
+	r, raw, err := SignRound(r, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, raw
+}
+
+func TestRoundCommitsToItsRows(t *testing.T) {
+	k := fixedKey(t, 1)
+	all := rows(t, MaxPartRows+3, k)
+	var parts []Part
+	var files [][]byte
+	for chunk := range slices.Chunk(all, MaxPartRows) {
+		file, p, err := EncodePart(chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, files = append(parts, p), append(files, file)
+	}
+	round, raw := signRound(t, testRound(parts...), k)
+	back, err := VerifyRound(raw, k.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(round, back); diff != "" {
+		t.Errorf("round (-want +got):\n%s", diff)
+	}
+	n := 0
+	for i, p := range back.Parts {
+		got, err := SplitPart(files[i], p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rowBytes := range got {
+			row, err := VerifyRow(rowBytes, k.Public())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := back.Belongs(row); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(rowBytes, all[n]) {
+				t.Fatalf("row %d came back changed", n)
+			}
+			n++
+		}
+	}
+	if n != len(all) || back.Rows != int64(n) {
+		t.Errorf("%d rows of %d", n, len(all))
+	}
+}
+
+// TestDigestRule recomputes a round's digest the way a stranger would, from
+// the published bytes alone.
+func TestDigestRule(t *testing.T) {
+	k := fixedKey(t, 1)
+	round, raw := signRound(t, testRound(Part{Rows: 1, SHA256: sha256.Sum256(nil)}), k)
+	body, tail, ok := strings.Cut(string(raw), `,"digest":"`)
+	if !ok {
+		t.Fatal("no digest in the header")
+	}
+	if got := digest(body + "}"); got != round.Digest.String() || !strings.HasPrefix(tail, got+`","signature":"`) {
+		t.Errorf("digest %s, recomputed %s, tail %s", round.Digest, got, tail)
+	}
+	if !attest.Verify(k.Public(), []byte(body+"}"), round.Signature) {
+		t.Error("the signature is not over the same bytes")
+	}
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &names); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields("format origin sequence week taken_at previous_digest battery roster coverage control inflows first_leaf rows parts kid digest signature")
+	at := 0
+	for _, name := range want {
+		i := strings.Index(string(raw)[at:], `"`+name+`":`)
+		if i < 0 {
+			t.Fatalf("%s is not in its place", name)
+		}
+		at += i
+	}
+	if len(names) != len(want) {
+		t.Errorf("%d fields, want %d", len(names), len(want))
+	}
+}
+
+func TestEveryChangedByteOfARoundIsRefused(t *testing.T) {
+	t.Parallel()
+	k := fixedKey(t, 1)
+	r := testRound(Part{Rows: 1, SHA256: sha256.Sum256(nil)})
+	r.Roster.Sources, r.Inflows.Networks = []RosterSource{}, []NetworkInflow{}
+	_, raw := signRound(t, r, k)
+	everyByteChange(t, raw, func(raw []byte) bool {
+		_, err := VerifyRound(raw, k.Public())
+		return err == nil
+	})
+}
+
+func TestPartsAreStrict(t *testing.T) {
+	k := fixedKey(t, 1)
+	three := rows(t, 3, k)
+	for name, bad := range map[string][][]byte{
+		"none": nil, "unsorted": {three[1], three[0]}, "twice": {three[0], three[0]}, "not a row": {[]byte("{}")},
+		"too many": slices.Repeat(three, MaxPartRows),
+	} {
+		if _, _, err := EncodePart(bad); err == nil {
+			t.Errorf("%s: the part is written", name)
+		}
+	}
+	file, p, err := EncodePart(three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range file {
+		changed := bytes.Clone(file)
+		changed[i] ^= 1
+		if _, err := SplitPart(changed, p); err == nil {
+			t.Fatalf("byte %d of a part can change", i)
+		}
+	}
+	p.Rows = 2
+	if _, err := SplitPart(file, p); err == nil {
+		t.Error("a part with another number of rows is read")
+	}
+	if _, err := SplitPart(nil, Part{SHA256: sha256.Sum256(nil)}); err == nil {
+		t.Error("an empty part is read")
+	}
+}
+
+func TestRoundShape(t *testing.T) {
+	full := Part{Rows: MaxPartRows, SHA256: sha256.Sum256(nil)}
+	for name, change := range map[string]func(*Round){
+		"origin": func(r *Round) { r.Origin = "" }, "sequence": func(r *Round) { r.Sequence = 0 }, "week": func(r *Round) { r.Week = "W47" },
+		"first with a previous": func(r *Round) { r.Sequence = 1 }, "no previous": func(r *Round) { r.PreviousDigest = attest.Digest{} },
+		"time": func(r *Round) { r.TakenAt = "now" }, "sum": func(r *Round) { r.Rows++ }, "leaf": func(r *Round) { r.FirstLeaf = -1 },
+		"short part inside": func(r *Round) { r.Parts = []Part{{Rows: 1}, full}; r.Rows = MaxPartRows + 1 },
+		"large part":        func(r *Round) { r.Parts = []Part{{Rows: MaxPartRows + 1}}; r.Rows = MaxPartRows + 1 },
+		"empty part":        func(r *Round) { r.Parts = []Part{{}}; r.Rows = 0 },
+		"unread network":    func(r *Round) { r.Inflows.Networks[0].Read = false },
+		"amount":            func(r *Round) { r.Inflows.Networks[0].USDC = "-1" },
+	} {
+		r := testRound(full)
+		change(&r)
+		if _, _, err := SignRound(r, fixedKey(t, 1)); err == nil {
+			t.Errorf("%s: the round is signed", name)
+		}
+	}
+	_, raw := signRound(t, testRound(full), fixedKey(t, 1))
+	if _, err := VerifyRound(raw, fixedKey(t, 2).Public()); err == nil {
+		t.Error("another key verifies a round")
+	}
+}
+
+func TestChain(t *testing.T) {
+	k := fixedKey(t, 1)
+	p := Part{Rows: 1, SHA256: sha256.Sum256(nil)}
+	first := testRound(p)
+	first.Sequence, first.PreviousDigest, first.Week, first.TakenAt, first.FirstLeaf = 1, attest.Digest{}, "2026-W45", "2026-11-08T00:00:00Z", 0
+	first, _ = signRound(t, first, k)
+	follower := func() Round {
+		r := testRound(p)
+		r.Sequence, r.PreviousDigest, r.Week, r.FirstLeaf = 2, first.Digest, "2026-W46", 1
+		return r
+	}
+	if err := follower().Follows(first); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Round){
+		"number": func(r *Round) { r.Sequence = 3 }, "digest": func(r *Round) { r.PreviousDigest[0] ^= 1 }, "origin": func(r *Round) { r.Origin = "x" },
+		"week": func(r *Round) { r.Week = first.Week }, "time": func(r *Round) { r.TakenAt = first.TakenAt }, "leaf": func(r *Round) { r.FirstLeaf = 0 },
+	} {
+		r := follower()
+		change(&r)
+		if err := r.Follows(first); err == nil {
+			t.Errorf("another %s follows", name)
+		}
+	}
+	row := unprobedRow()
+	for name, change := range map[string]func(*Row){"week": func(r *Row) { r.Week = "2026-W46" }, "sequence": func(r *Row) { r.Sequence = 2 }, "origin": func(r *Row) { r.Origin = "x" }} {
+		moved := row
+		change(&moved)
+		if testRound(p).Belongs(moved) == nil {
+			t.Errorf("a row of another %s belongs", name)
+		}
+	}
+}
+
+func TestISOWeek(t *testing.T) {
+	for at, want := range map[string]string{"2026-11-20T00:00:00Z": "2026-W47", "2027-01-01T00:00:00Z": "2026-W53", "2024-12-30T00:00:00Z": "2025-W01", "2026-11-23T00:30:00+01:00": "2026-W47"} {
+		when, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ISOWeek(when); got != want {
+			t.Errorf("ISOWeek(%s) = %s, want %s", at, got, want)
+		}
+	}
+}
+
+func FuzzParseRow(f *testing.F) {
+	k := fixedKey(f, 1)
+	f.Add(signRow(f, readyRow(), k))
+	f.Add(signRow(f, unprobedRow(), k))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := ParseRow(raw)
+		if err != nil {
+			return
+		}
+		if again, err := attest.Canonical(r); err != nil || !bytes.Equal(raw, again) {
+			t.Errorf("%q is written %q, %v", raw, again, err)
+		}
+	})
+}
+
+func FuzzParseRound(f *testing.F) {
+	_, raw := signRound(f, testRound(Part{Rows: 1, SHA256: sha256.Sum256(nil)}), fixedKey(f, 1))
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := ParseRound(raw)
+		if err != nil {
+			return
+		}
+		if again, err := attest.Canonical(r); err != nil || !bytes.Equal(raw, again) {
+			t.Errorf("%q is written %q, %v", raw, again, err)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+// Package corpustest writes a small signed record for tests of what is made from records: twelve weeks, a few hosts with
+// a story each, and as many plain ones as a test wants.
+package corpustest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+)
+
+// Weeks is how many weekly rounds there are.
+const Weeks = 12
+
+// Monday is the first moment of the first week, W36 of 2026.
+var Monday = time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
+
+// stories give a host one letter a week: R ready, N not ready, U unreachable, D unreachable through our own fault, - not
+// probed, M ready with another address, P ready at another price, and a blank for no row at all.
+var stories = []struct{ host, weeks, address string }{
+	{"standing.example", "RRRRRRRRRRRR", "0x1"},
+	{"api.weather.example", "RRRRRRRRRRRR", "0x2"},
+	{"established.example", "RNRRRRUURRRR", "0x2"},
+	{"broken.example", "RRRRRRRRRRRN", "0x3"},
+	{"gone.example", "RRRRUUUUUUUU", "0x4"},
+	{"returned.example", "RRR     -RRR", "0x5"},
+	{"late.example", "          RR", "0x6"},
+	{"missed.example", "RRRR-D-RRR-D", "0x7"},
+	{"moved.example", "RRRRRRRMMMMM", "0x8"},
+	{"dear.example", "RRRRPPPPPPPP", "0x9"},
+	{"never-seen.example", "------------", "0xa"},
+	{"vanished.example", "RRRR        ", "0xb"},
+	{"xn--bcher-kva.example", "NNNNNNNNNNNN", "0xc"},
+}
+
+// Write writes the record with plain hosts besides those that have a story, and returns its folder. The fourth round
+// before the last is capped.
+func Write(t testing.TB, plain int) fs.FS {
+	t.Helper()
+	w := &corpus.Writer{
+		Dir: t.TempDir(), Origin: "general.store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
+	}
+	Append(t, w, plain, Weeks)
+	return os.DirFS(w.Dir)
+}
+
+// Append adds the rounds that are missing up to a number of weeks, and the observations born in them.
+func Append(t testing.TB, w *corpus.Writer, plain, weeks int) {
+	t.Helper()
+	sealed := 0
+	if r, err := corpus.Open(os.DirFS(w.Dir), w.Ring); err == nil {
+		sealed = len(r.Rounds())
+	}
+	for i := sealed; i < weeks; i++ {
+		at := Monday.AddDate(0, 0, 7*i+6)
+		if _, err := w.Seal(t.Context(), draft(i, at, plain)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Observe(t.Context(), observations(i, at)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func draft(i int, at time.Time, plain int) corpus.Draft {
+	return corpus.Draft{
+		Sequence: int64(i + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
+		Roster: corpus.Roster{Listed: int64(len(stories) + plain), Capped: i == Weeks-4, Sources: []corpus.RosterSource{
+			{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(len(stories) + plain), Complete: true}}},
+		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{
+			{Network: "eip155:8453", Read: true, Transfers: int64(3 * i), Addresses: int64(i), USDC: fmt.Sprintf("%d.5", i)},
+			{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no endpoint is configured"}}},
+		Rows: rows(i, at, plain),
+	}
+}
+
+func rows(week int, at time.Time, plain int) iter.Seq2[corpus.Row, error] {
+	var all []corpus.Row
+	for _, s := range stories {
+		if c := s.weeks[week]; c != ' ' {
+			all = append(all, row(s.host, s.address, c, at))
+		}
+	}
+	for n := range plain {
+		all = append(all, row(fmt.Sprintf("door-%05d.plain.example", n), fmt.Sprintf("0xf%d", n), "RRRRNRRU"[(n+week*n)%8], at))
+	}
+	slices.SortFunc(all, func(a, b corpus.Row) int { return strings.Compare(a.Host, b.Host) })
+	return func(yield func(corpus.Row, error) bool) {
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+const base, solana = "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
+
+func row(host, address string, c byte, at time.Time) corpus.Row {
+	r := corpus.Row{
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: corpus.SourceDiscovery, Catalog: "bazaar", Battery: "v2",
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Fault: corpus.FaultNone,
+	}
+	observed := func(verdict, level, fault string) {
+		r.Verdict, r.ReachedLevel, r.Fault = verdict, level, fault
+		r.ObservedAt = at.Add(-time.Duration(len(host)) * time.Minute).Format(time.RFC3339)
+		r.EvidenceDigest = fmt.Sprintf("%x", sha256.Sum256([]byte(host+r.ObservedAt)))
+		r.ProbeMethod = &corpus.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}
+	}
+	price := "0.01"
+	switch c {
+	case 'N':
+		observed(corpus.VerdictNotReady, "L1", corpus.FaultDoor)
+		r.Failed = []string{"status-402"}
+		return r
+	case 'U':
+		observed(corpus.VerdictUnreachable, "L0", corpus.FaultPath)
+		r.ProbeMethod, r.Failed = nil, []string{"reachable"}
+		return r
+	case 'D':
+		observed(corpus.VerdictUnreachable, "L0", corpus.FaultInstrument)
+		r.ProbeMethod, r.Failed = nil, []string{"reachable"}
+		return r
+	case '-':
+		r.Verdict, r.Reason = corpus.VerdictNotProbed, "interrupted"
+		return r
+	case 'M':
+		address += "moved"
+	case 'P':
+		price = "0.25"
+	}
+	observed(corpus.VerdictReady, "L4", corpus.FaultNone)
+	r.Protocols = []string{"x402"}
+	r.Offer = &corpus.RowOffer{Networks: []string{base}, Schemes: []string{"exact"}, MinUSDC: price, MaxUSDC: "1",
+		PayTo: []corpus.PayTo{{Network: base, Digest: exchange.PayToDigest(base, address)}}}
+	if len(host)%3 == 0 {
+		r.Offer.Networks = append(r.Offer.Networks, solana)
+		r.Advisories = []string{"no-signed-offers"}
+	}
+	return r
+}
+
+func observations(week int, at time.Time) []corpus.Observation {
+	when := at.Add(time.Hour).Format(time.RFC3339)
+	digest := strings.Repeat("ab", sha256.Size)
+	switch week {
+	case 2:
+		return []corpus.Observation{
+			{At: when, Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: "standing.example", URL: "https://standing.example/paid", Network: base,
+				Transaction: "0x" + digest, USDC: "0.01", Claim: &corpus.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 812, LatencyMS: 340, ContentType: "application/json"}}},
+			{At: when, Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: "standing.example", Shape: "x402-v1", Doors: []string{"https://standing.example/paid"}, Foreign: 1}},
+		}
+	case 7:
+		return []corpus.Observation{{At: when, Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "moved.example", Lane: "host",
+			Statement: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/).", SignedAt: when}}}
+	case 8:
+		return []corpus.Observation{{At: when, Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "established.example", URL: "https://established.example/paid",
+			Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: corpus.FaultNone, EvidenceDigest: digest}}}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"agentstore/corpus/attest"
+)
+
+// recordFS shows of a folder what belongs to a record and its manifest, so that a record may live beside other files.
+type recordFS struct{ fs.FS }
+
+func inRecord(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	return top == "." || top == "manifest" || top == "manifest.json" || top == "manifest.cosignatures.json" || slices.Contains(recordDirs, top)
+}
+
+func (f recordFS) Open(name string) (fs.File, error) {
+	if !inRecord(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return f.FS.Open(name)
+}
+
+func (f recordFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(f.FS, name)
+	if name == "." {
+		all = slices.DeleteFunc(all, func(e fs.DirEntry) bool { return !inRecord(e.Name()) })
+	}
+	return all, err
+}
+
+// Cover signs a manifest over every file of the record: manifest.json and the files under manifest. It is called after
+// everything else was written, and again after every change. contentDigest is that of the sources of the site, baseURL
+// the site's.
+func (w *Writer) Cover(ctx context.Context, meta attest.Meta) (err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := dir.tidy(); err != nil {
+		return err
+	}
+	tree, err := attest.BuildManifest(ctx, recordFS{r.fsys}, attest.CorpusLayout())
+	if err != nil {
+		return err
+	}
+	sealed, err := tree.Seal(w.Identity, meta)
+	if err != nil {
+		return err
+	}
+	// Parts that the last manifest had and this one has not.
+	stale, err := fs.Glob(r.fsys, "manifest/*")
+	if err != nil {
+		return err
+	}
+	for _, s := range stale {
+		if err := dir.root.RemoveAll(s); err != nil {
+			return fmt.Errorf("covering record: %w", err)
+		}
+	}
+	for _, f := range sealed.Write {
+		if err := dir.put(f.Path, f.Body); err != nil {
+			return err
+		}
+	}
+	return dir.syncUp(".")
+}
+
+// tidy removes what crashes left half written.
+func (f *folder) tidy() error {
+	fsys := recordFS{f.root.FS()}
+	return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasPrefix(path.Base(name), ".") && strings.HasSuffix(name, ".new") {
+			err = f.root.Remove(name)
+		}
+		return err
+	})
+}

@@ -1,0 +1,84 @@
+package derive
+
+import "agentstore/corpus"
+
+// BriefLimit is the most hosts that one list of the brief names; the changes of the week have all of them.
+const BriefLimit = 20
+
+// BriefView is /corpus/brief.json: what the newest round saw and what it changed.
+type BriefView struct {
+	Format      string        `json:"format"`
+	Week        *string       `json:"week"` // null while there is no round
+	Explanation string        `json:"explanation"`
+	Figures     *Week         `json:"figures,omitzero"`
+	Before      *Week         `json:"figures_of_the_round_before,omitzero"`
+	Changes     *BriefChanges `json:"changes,omitzero"`
+	Notes       []NoteHeld    `json:"standing_notes"` // since the round before
+	Walks       int64         `json:"paid_walks"`     // since the round before
+	Control     *Control      `json:"control,omitzero"`
+	Sources     []SourceRead  `json:"sources"`
+	From        Source        `json:"derived_from"`
+}
+
+// Control is how the walks to the store's own control door went.
+type Control struct {
+	Walks  int64 `json:"walks"`
+	Failed int64 `json:"failed"`
+}
+
+// SourceRead is one feed of host names.
+type SourceRead = corpus.RosterSource
+
+// BriefChanges counts what changed since the round before, and names the first of each.
+type BriefChanges struct {
+	From        Cited  `json:"from"`
+	Appeared    int64  `json:"appeared"`
+	Disappeared int64  `json:"disappeared"`
+	Transitions int64  `json:"transitions"`
+	Drift       int64  `json:"drift"`
+	OfBoth      int64  `json:"hosts_in_both"`
+	Names       Diff   `json:"names"` // at most BriefLimit of each
+	All         string `json:"all"`
+}
+
+// Brief is the digest of the newest week.
+func (b *Book) Brief() BriefView {
+	v := BriefView{Format: "store-brief/v1", Explanation: NoRounds, Notes: []NoteHeld{}, Sources: []SourceRead{}, From: b.source()}
+	n := len(b.Rounds)
+	if n == 0 {
+		return v
+	}
+	r := b.Rounds[n-1]
+	v.Week, v.Figures, v.Control, v.Sources = &r.Week, &b.Figures[n-1].Week, &Control{r.Control.Walks, r.Control.Failed}, r.Roster.Sources
+	v.Explanation = "The newest round beside the one before it. Each count stands with its denominator; the rest is in the round itself."
+	since := ""
+	if n > 1 {
+		before := b.Rounds[n-2]
+		since = before.TakenAt
+		d := b.Roll.Weekly(n - 2)
+		c := BriefChanges{From: d.From, Appeared: int64(len(d.Appeared)), Disappeared: int64(len(d.Disappeared)), Transitions: int64(len(d.Transitions)), Drift: int64(len(d.Drift)),
+			OfBoth: d.HostsInBoth, All: b.BaseURL + ChangesPath(r.Week)}
+		d.Appeared, d.Disappeared = d.Appeared[:min(BriefLimit, len(d.Appeared))], d.Disappeared[:min(BriefLimit, len(d.Disappeared))]
+		d.Transitions, d.Drift = d.Transitions[:min(BriefLimit, len(d.Transitions))], d.Drift[:min(BriefLimit, len(d.Drift))]
+		c.Names = d
+		v.Before, v.Changes = &b.Figures[n-2].Week, &c
+	}
+	for _, o := range b.Feed {
+		if o.At < since {
+			continue
+		}
+		switch {
+		case o.Walk != nil:
+			v.Walks++
+		case o.Note != nil && len(v.Notes) < BriefLimit:
+			v.Notes = append(v.Notes, NoteHeld{Observation: o.Number, Statement: o.Note.Statement, Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
+		}
+	}
+	return v
+}
+
+// ChangesPath is the address of what a week changed, below the base URL.
+func ChangesPath(week string) string { return "/corpus/changes/" + week + ".json" }
+
+// DiffPath is the address of what changed since a week, below the base URL.
+func DiffPath(week string) string { return "/corpus/diff/" + week + ".json" }

@@ -1,0 +1,58 @@
+package derive
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
+
+// Count is how often one name was seen.
+type Count struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+}
+
+// Counts are counts by name, sorted by it. Their JSON is one object: {"not_listed":2}.
+type Counts []Count
+
+// MarshalJSON writes one object, whose members are sorted as the counts are.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, n := range c {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(n.Name)
+		if err != nil {
+			return nil, err
+		}
+		number, err := json.Marshal(n.Count)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, name...), ':'), number...)
+	}
+	return append(b, '}'), nil
+}
+
+// Of returns the count of a name.
+func (c Counts) Of(name string) int64 {
+	if i, ok := c.find(name); ok {
+		return c[i].Count
+	}
+	return 0
+}
+
+func (c Counts) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(c, name, func(c Count, name string) int { return cmp.Compare(c.Name, name) })
+}
+
+// count adds one to a name, keeping the names sorted.
+func count(counts Counts, name string) Counts {
+	i, ok := counts.find(name)
+	if !ok {
+		counts = slices.Insert(counts, i, Count{Name: name})
+	}
+	counts[i].Count++
+	return counts
+}

@@ -1,0 +1,398 @@
+package derive
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus"
+)
+
+// world is a record in memory: rows by round and host.
+type world struct {
+	rounds []corpus.Round
+	rows   []map[string]corpus.Row
+	feed   []corpus.Observation
+}
+
+func at(n int) time.Time { return time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*n) }
+
+const second = "2006-01-02T15:04:05Z"
+
+// randomWorld lets everything happen that can happen to a host.
+func randomWorld(r *rand.Rand) *world {
+	w := &world{}
+	n := 1 + r.IntN(14)
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	for i := range n {
+		round := corpus.Round{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second), Digest: sha256.Sum256([]byte{byte(i)})}
+		round.Roster.Capped, round.Coverage.Dropped = r.IntN(6) == 0, r.IntN(6) == 0
+		round.Coverage.Suspect = round.Roster.Capped || round.Coverage.Dropped
+		rows := map[string]corpus.Row{}
+		for h := range 12 {
+			// Some hosts do well, some badly.
+			luck := 4 + h*h
+			if r.IntN(luck) == 0 {
+				continue
+			}
+			row := corpus.Row{Sequence: round.Sequence, Week: round.Week, Host: fmt.Sprintf("h%02d.example", h), Listed: r.IntN(5) > 0, Battery: "v2", Fault: corpus.FaultNone,
+				Source: corpus.SourceDiscovery, Catalog: pick("", "bazaar", "other"), Verdict: corpus.VerdictReady, ObservedAt: at(i).Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(second)}
+			if r.IntN(9) == 0 {
+				row.Source = corpus.SourceRevisit
+			}
+			if r.IntN(9) == 0 {
+				row.Battery = "v1"
+			}
+			switch r.IntN(luck) {
+			case 0:
+				row.Verdict, row.Failed, row.Fault = corpus.VerdictNotReady, []string{pick("accepts", "status-402"), "accepts"}, corpus.FaultDoor
+			case 1:
+				row.Verdict, row.Fault = corpus.VerdictUnreachable, pick(corpus.FaultInstrument, corpus.FaultDoor, corpus.FaultPath)
+			case 2, 3:
+				row.Verdict, row.Reason, row.ObservedAt = corpus.VerdictNotProbed, pick("interrupted", "cap", "excluded"), ""
+			}
+			if row.Verdict != corpus.VerdictNotProbed && r.IntN(3) > 0 {
+				row.Offer = &corpus.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2"), MaxUSDC: "3"}
+				for range r.IntN(3) {
+					row.Offer.PayTo = append(row.Offer.PayTo, corpus.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
+				}
+			}
+			rows[row.Host] = row
+		}
+		round.Rows = int64(len(rows))
+		round.Roster.Listed = round.Rows + 3
+		w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
+	}
+	for i := range r.IntN(5) {
+		w.feed = append(w.feed, corpus.Observation{Number: int64(i + 1), Kind: corpus.ObservationPaidRefresh, At: at(i * 4).Add(time.Duration(r.IntN(400)) * time.Hour).Format(second),
+			Refresh: &corpus.Refresh{Host: fmt.Sprintf("h%02d.example", r.IntN(12)), Verdict: pick(corpus.VerdictReady, corpus.VerdictNotReady, corpus.VerdictUnreachable), Fault: pick(corpus.FaultNone, corpus.FaultInstrument)}})
+	}
+	return w
+}
+
+func (w *world) history(host string) corpus.History {
+	h := corpus.History{Host: host}
+	for _, rows := range w.rows {
+		if r, ok := rows[host]; ok {
+			h.Rows = append(h.Rows, corpus.StoredRow{Row: r})
+		}
+	}
+	return h
+}
+
+func (w *world) stream(i int) iter.Seq2[corpus.StoredRow, error] {
+	return func(yield func(corpus.StoredRow, error) bool) {
+		for _, host := range slices.Sorted(maps.Keys(w.rows[i])) {
+			if !yield(corpus.StoredRow{Row: w.rows[i][host]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// The slow recomputation: written from the rules alone, a question at a time, each over the whole world.
+
+func (w *world) first(host string) int {
+	for i := range w.rounds {
+		if _, ok := w.rows[i][host]; ok {
+			return i
+		}
+	}
+	return len(w.rounds)
+}
+
+// saw is the verdict observed of a host in round i, "" for none.
+func (w *world) saw(i int, host string) string {
+	r, ok := w.rows[i][host]
+	if !ok || r.Verdict == "not_probed" || r.Verdict == "unreachable" && r.Fault == "instrument" {
+		return ""
+	}
+	return r.Verdict
+}
+
+func (w *world) slowTier(host string) string {
+	first, last := w.first(host), len(w.rounds)-1
+	from := max(first, last-7)
+	newest, verdict := "", ""
+	seen, all8, all4, suspect := 0, last-from == 7, last-first >= 3, false
+	for i := from; i <= last; i++ {
+		v := w.saw(i, host)
+		if v != "" {
+			seen++
+			if t := w.rows[i][host].ObservedAt; t >= newest {
+				newest, verdict = t, v
+			}
+		} else if i > last-4 && (w.rounds[i].Roster.Capped || w.rounds[i].Coverage.Dropped) {
+			suspect = true
+		}
+		all8 = all8 && v == "ready"
+		all4 = all4 && (v == "ready" || i <= last-4)
+	}
+	for _, o := range w.feed {
+		old := from > first && o.At < w.rounds[from-1].TakenAt
+		if o.Refresh.Host == host && !old && o.At >= newest && !(o.Refresh.Verdict == "unreachable" && o.Refresh.Fault == "instrument") {
+			newest, verdict = o.At, o.Refresh.Verdict
+		}
+	}
+	n, span, tier := 0, 4, "observed"
+	switch {
+	case verdict == "not_ready" || verdict == "unreachable":
+		tier = "broken"
+	case seen < 4 || suspect:
+		tier = "indeterminate"
+	case all8:
+		tier, span = "standing", 8
+	case all4:
+		tier = "established"
+	}
+	from = max(first, last-span+1)
+	if from > last {
+		return tier + " — no rounds"
+	}
+	for i := from; i <= last; i++ {
+		if w.saw(i, host) == "ready" {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s — %d of %d, %s–%s", tier, n, last-from+1, strings.TrimPrefix(w.rounds[from].Week, "2026-"), strings.TrimPrefix(w.rounds[last].Week, "2026-"))
+}
+
+func TestAgainstASlowRecomputation(t *testing.T) {
+	tiers := map[string]int{}
+	for seed := range uint64(400) {
+		w := randomWorld(rand.New(rand.NewPCG(seed, 1)))
+		for h := range 12 {
+			host := fmt.Sprintf("h%02d.example", h)
+			history := HostHistory(w.rounds, w.history(host), w.feed)
+			standing := Tier(history)
+			tiers[standing.Tier]++
+			if got, want := standing.Label, w.slowTier(host); strings.ReplaceAll(got, "2026-", "") != want {
+				t.Fatalf("seed %d, %s: %q, recomputed %q", seed, host, got, want)
+			}
+			w.checkHistory(t, host, history)
+		}
+		for i := range w.rounds {
+			w.checkWeek(t, i)
+			for j := range i {
+				w.checkDiff(t, j, i)
+			}
+		}
+	}
+	for _, tier := range Tiers() {
+		if tiers[tier] < 50 {
+			t.Errorf("only %d hosts were %s", tiers[tier], tier)
+		}
+	}
+}
+
+func (w *world) checkHistory(t *testing.T, host string, got History) {
+	t.Helper()
+	var since, probed, beyond, absent, degraded, said int64
+	for i := w.first(host); i < len(w.rounds); i++ {
+		since++
+		r, ok := w.rows[i][host]
+		switch {
+		case w.saw(i, host) != "":
+			probed++
+		case !ok && w.rounds[i].Roster.Capped:
+			beyond++
+		case !ok:
+			absent++
+		case r.Verdict == "unreachable":
+			degraded++
+		default:
+			said++
+		}
+	}
+	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed || since > 0 && got.Percent != 100*probed/since {
+		t.Fatalf("%s: %d probed of %d, %d missed, %d %%; recomputed %d of %d", host, got.ProbedRounds, got.Rounds, got.Missed, got.Percent, probed, since)
+	}
+	gaps := map[string]int64{}
+	for _, c := range got.Gaps {
+		gaps[c.Name] = c.Count
+	}
+	if gaps["possibly_beyond_cap"] != beyond || gaps["not_listed"] != absent || gaps["instrument_degraded"] != degraded ||
+		gaps["interrupted"]+gaps["cap"]+gaps["excluded"] != said || gaps["before_first_sighting"] != int64(w.first(host)) {
+		t.Fatalf("%s: gaps %v", host, got.Gaps)
+	}
+	var verdicts []string
+	for i := range w.rounds {
+		if v := w.saw(i, host); v != "" {
+			verdicts = append(verdicts, v)
+		}
+	}
+	if n := len(slices.Compact(verdicts)); len(got.Changes) != max(0, n-1) {
+		t.Fatalf("%s: %d changes, recomputed %d", host, len(got.Changes), n-1)
+	}
+}
+
+func (w *world) checkWeek(t *testing.T, i int) {
+	t.Helper()
+	got, err := Trajectory(w.rounds[i], w.stream(i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(is func(corpus.Row) bool) (n int64) {
+		for _, r := range w.rows[i] {
+			if is(r) {
+				n++
+			}
+		}
+		return n
+	}
+	degraded := func(r corpus.Row) bool { return r.Verdict == "unreachable" && r.Fault == "instrument" }
+	want := got
+	want.HostsDue = int64(len(w.rows[i]))
+	want.HostsListed = number(func(r corpus.Row) bool { return r.Listed })
+	want.Ready = number(func(r corpus.Row) bool { return r.Verdict == "ready" })
+	want.NotReady = number(func(r corpus.Row) bool { return r.Verdict == "not_ready" })
+	want.Unreachable = number(func(r corpus.Row) bool { return r.Verdict == "unreachable" && !degraded(r) })
+	want.NotProbed = number(func(r corpus.Row) bool { return r.Verdict == "not_probed" })
+	want.Degraded = number(degraded)
+	want.HostsProbed = number(func(r corpus.Row) bool { return r.Verdict != "not_probed" })
+	want.OffersSeen = number(func(r corpus.Row) bool { return r.Offer != nil && !degraded(r) })
+	want.FailureClasses, want.Networks, want.Gaps, want.Catalogs = Counts{}, Counts{}, Counts{}, Counts{}
+	add := func(to *Counts, name string, n int64) {
+		if n > 0 {
+			*to = append(*to, Count{name, n})
+		}
+	}
+	for _, name := range []string{"accepts", "status-402"} {
+		add(&want.FailureClasses, name, number(func(r corpus.Row) bool { return slices.Contains(r.Failed, name) }))
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		add(&want.Networks, name, number(func(r corpus.Row) bool {
+			return r.Offer != nil && !degraded(r) && slices.Contains(r.Offer.Networks, name)
+		}))
+	}
+	for _, name := range []string{"cap", "excluded"} {
+		add(&want.Gaps, name, number(func(r corpus.Row) bool { return r.Reason == name }))
+	}
+	add(&want.Gaps, "instrument_degraded", number(degraded))
+	add(&want.Gaps, "interrupted", number(func(r corpus.Row) bool { return r.Reason == "interrupted" }))
+	for _, name := range []string{"bazaar", "other"} {
+		add(&want.Catalogs, name, number(func(r corpus.Row) bool { return r.Catalog == name }))
+	}
+	batteries := map[string]bool{}
+	for _, r := range w.rows[i] {
+		batteries[r.Battery] = true
+	}
+	want.Battery = strings.Join(slices.Sorted(maps.Keys(batteries)), "")
+	if len(batteries) > 1 {
+		want.Battery = "mixed"
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("round %d (-recomputed +got):\n%s", i+1, diff)
+	}
+	facts, err := WalletFacts(w.rounds[i], w.stream(i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addresses, shared, largest int64
+	for _, network := range []string{"a", "b"} {
+		for _, digest := range []string{"1", "2", "3", "4"} {
+			n := number(func(r corpus.Row) bool {
+				return r.Offer != nil && slices.Contains(r.Offer.PayTo, corpus.PayTo{Network: network, Digest: digest})
+			})
+			addresses += min(n, 1)
+			shared += min(n/2, 1)
+			largest = max(largest, n)
+		}
+	}
+	with := number(func(r corpus.Row) bool { return r.Offer != nil && len(r.Offer.PayTo) > 0 })
+	if facts.Addresses != addresses || facts.Shared != shared || facts.LargestCluster != largest || facts.WithPayTo != with || facts.WithOffer < with || facts.HostsProbed != want.HostsProbed {
+		t.Fatalf("round %d: %+v, recomputed %d, %d, %d, %d", i+1, facts, addresses, shared, largest, with)
+	}
+}
+
+func (w *world) checkDiff(t *testing.T, from, to int) {
+	t.Helper()
+	got, err := Compare(w.rounds[from], w.rounds[to], w.stream(from), w.stream(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(i int, host string) (corpus.Row, bool) {
+		r, ok := w.rows[i][host]
+		return r, ok && r.Source != "revisit" && !(r.Verdict == "unreachable" && r.Fault == "instrument")
+	}
+	var appeared, disappeared, moved, drifted []string
+	for h := range 12 {
+		host := fmt.Sprintf("h%02d.example", h)
+		a, inA := in(from, host)
+		b, inB := in(to, host)
+		switch {
+		case inA && !inB:
+			disappeared = append(disappeared, host)
+		case inB && !inA:
+			appeared = append(appeared, host)
+		case inA && inB && w.saw(from, host) != "" && w.saw(to, host) != "":
+			if a.Verdict != b.Verdict {
+				moved = append(moved, host+" "+a.Verdict+" "+b.Verdict)
+			}
+			if a.Offer != nil && b.Offer != nil && a.Offer.MinUSDC != b.Offer.MinUSDC {
+				drifted = append(drifted, host+" "+a.Offer.MinUSDC+" "+b.Offer.MinUSDC)
+			}
+		}
+	}
+	var transitions, prices []string
+	for _, c := range got.Transitions {
+		transitions = append(transitions, c.Host+" "+c.From+" "+c.To)
+	}
+	for _, d := range got.Drift {
+		if d.Field == "min_usdc" {
+			prices = append(prices, d.Host+" "+d.From+" "+d.To)
+		}
+	}
+	for _, c := range []struct{ got, want []string }{{got.Appeared, appeared}, {got.Disappeared, disappeared}, {transitions, moved}, {prices, drifted}} {
+		if !slices.Equal(c.got, c.want) {
+			t.Fatalf("from round %d to %d: %v, recomputed %v", from+1, to+1, c.got, c.want)
+		}
+	}
+	if got.HostsInFrom != got.HostsInBoth+int64(len(disappeared)) || got.HostsInTo != got.HostsInBoth+int64(len(appeared)) {
+		t.Fatalf("%d and %d hosts, %d in both", got.HostsInFrom, got.HostsInTo, got.HostsInBoth)
+	}
+}
+
+// TestTierRules fixes each rule by one example, R ready, N not ready, - not probed, . no row.
+func TestTierRules(t *testing.T) {
+	for _, test := range []struct{ weeks, suspect, want string }{
+		{"RRRRRRRR", "", "standing — 8 of 8, W36–W43"},
+		{"RRRRRRRRRR", "", "standing — 8 of 8, W38–W45"},
+		{"NRRRRRRRR", "", "standing — 8 of 8, W37–W44"},
+		{"RRR-RRRR", "", "established — 4 of 4, W40–W43"},
+		{"RRRR", "", "established — 4 of 4, W36–W39"},
+		{"..RRRR", "", "established — 4 of 4, W38–W41"},
+		{"RRR", "", "indeterminate — 3 of 3, W36–W38"},
+		{"RRRR-", "", "observed — 3 of 4, W37–W40"},
+		{"RRRR-", "....x", "indeterminate — 3 of 4, W37–W40"},
+		{"RRRRR", "....x", "established — 4 of 4, W37–W40"},
+		{"RRRNR", "", "observed — 3 of 4, W37–W40"},
+		{"RRRRRRRN", "", "broken — 3 of 4, W40–W43"},
+		{"N", "", "broken — 0 of 1, W36–W36"},
+		{"N--------", "", "indeterminate — 0 of 4, W41–W44"},
+		{"...", "", "indeterminate — no rounds"},
+	} {
+		w := &world{}
+		for i, c := range test.weeks {
+			round := corpus.Round{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second)}
+			round.Roster.Capped = i < len(test.suspect) && test.suspect[i] == 'x'
+			rows := map[string]corpus.Row{}
+			verdict := map[rune]string{'R': corpus.VerdictReady, 'N': corpus.VerdictNotReady, '-': corpus.VerdictNotProbed}[c]
+			if verdict != "" {
+				rows["a"] = corpus.Row{Sequence: round.Sequence, Host: "a", Verdict: verdict, Reason: "cap", ObservedAt: at(i).Format(second)}
+			}
+			w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
+		}
+		if got := Tier(HostHistory(w.rounds, w.history("a"), nil)).Label; got != test.want {
+			t.Errorf("%s %s: %q, want %q", test.weeks, test.suspect, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package derive
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"agentstore/corpus"
+)
+
+// Roll is every host of the record with its tier, and what changed between rounds. It is made in one pass over the
+// histories and holds about 60 bytes for each host, and 8 for each change.
+type Roll struct {
+	// ByTier counts the hosts of each tier, Observed those that any round observed.
+	ByTier   map[string]int64
+	Observed int64
+	rounds   []corpus.Round
+	naming   strings.Builder
+	names    string // one after the other
+	lines    []rollLine
+	since    []compared // from each round but the newest to the newest
+	weekly   []compared // from each round but the newest to the one after it
+}
+
+// rollLine is a Standing in few bytes.
+type rollLine struct {
+	end                uint32 // of the host's name in names
+	from, to           int32  // places of rounds, -1 for none
+	latest             int64  // sequence or number of the newest observation
+	at                 int64  // of it, in Unix time; 0 for none
+	tier, verdict      uint8
+	ready, counted     uint8
+	refreshed, suspect bool
+}
+
+var verdicts = []string{corpus.VerdictReady, corpus.VerdictNotReady, corpus.VerdictUnreachable, corpus.VerdictNotProbed}
+
+// compared is a Diff in few bytes: hosts are their places on the roll.
+type compared struct {
+	appeared, disappeared []uint32
+	moved                 []moved
+	drift                 []Drift
+	inFrom, inTo, inBoth  int64
+}
+
+type moved struct {
+	host     uint32
+	from, to uint8
+	battery  bool
+}
+
+// CallRoll makes the roll of a record. about returns the observations of a host.
+func CallRoll(rounds []corpus.Round, about func(host string) []corpus.Observation, histories iter.Seq2[corpus.History, error]) (*Roll, error) {
+	r := &Roll{ByTier: make(map[string]int64), rounds: rounds}
+	place := make(map[int64]int, len(rounds))
+	for i, round := range rounds {
+		place[round.Sequence] = i
+	}
+	if n := len(rounds) - 1; n > 0 {
+		r.since, r.weekly = make([]compared, n), make([]compared, n)
+	}
+	rows := make([]*corpus.Row, len(rounds))
+	for h, err := range histories {
+		if err != nil {
+			return nil, err
+		}
+		clear(rows)
+		for i := range h.Rows {
+			rows[place[h.Rows[i].Sequence]] = &h.Rows[i].Row
+		}
+		if err := r.add(h, rows, about(h.Host)); err != nil {
+			return nil, err
+		}
+	}
+	r.names = r.naming.String()
+	return r, nil
+}
+
+func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observation) error {
+	history := HostHistory(r.rounds, h, feed)
+	s := Tier(history)
+	r.ByTier[s.Tier]++
+	if history.ProbedRounds > 0 {
+		r.Observed++
+	}
+	host := uint32(len(r.lines))
+	r.naming.WriteString(h.Host)
+	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds), suspect: s.CoverageSuspect,
+		tier: uint8(slices.Index(Tiers(), s.Tier))}
+	if s.Rounds > 0 {
+		line.to = int32(len(r.rounds) - 1)
+		line.from = line.to - int32(s.Rounds) + 1
+	}
+	if l := s.Latest; l != nil {
+		at, err := time.Parse(time.RFC3339, l.ObservedAt)
+		if err != nil {
+			return fmt.Errorf("reading when %s was observed: %w", h.Host, err)
+		}
+		line.at, line.latest, line.refreshed = at.Unix(), l.Sequence, l.Number > 0
+		line.latest += l.Number
+		line.verdict = uint8(slices.Index(verdicts, l.Verdict))
+	}
+	r.lines = append(r.lines, line)
+	for i := range r.since {
+		r.since[i].add(host, rows[i], rows[len(rows)-1])
+		r.weekly[i].add(host, rows[i], rows[i+1])
+	}
+	return nil
+}
+
+func (c *compared) add(host uint32, x, y *corpus.Row) {
+	var d Diff
+	d.add(x, y)
+	c.inFrom, c.inTo, c.inBoth = c.inFrom+d.HostsInFrom, c.inTo+d.HostsInTo, c.inBoth+d.HostsInBoth
+	switch {
+	case d.Appeared != nil:
+		c.appeared = append(c.appeared, host)
+	case d.Disappeared != nil:
+		c.disappeared = append(c.disappeared, host)
+	}
+	for _, t := range d.Transitions {
+		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, t.From)), uint8(slices.Index(verdicts, t.To)), t.Battery})
+	}
+	c.drift = append(c.drift, d.Drift...)
+}
+
+// Len is how many hosts there are.
+func (r *Roll) Len() int { return len(r.lines) }
+
+// Host is the name of the i-th host, in the order of their bytes.
+func (r *Roll) Host(i int) string {
+	start := uint32(0)
+	if i > 0 {
+		start = r.lines[i-1].end
+	}
+	return r.names[start:r.lines[i].end]
+}
+
+// Standing is that of the i-th host.
+func (r *Roll) Standing(i int) Standing {
+	l := r.lines[i]
+	s := Standing{Host: r.Host(i), Tier: Tiers()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted), CoverageSuspect: l.suspect}
+	if l.from >= 0 {
+		s.From, s.To = r.rounds[l.from].Week, r.rounds[l.to].Week
+	}
+	if l.at != 0 {
+		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339), Source: "census", Sequence: l.latest}
+		if l.refreshed {
+			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = corpus.ObservationPaidRefresh, 0, l.latest
+		}
+	}
+	s.Label = label(s)
+	return s
+}
+
+// Since is the difference from the i-th round, counted from 0, to the newest, which is another.
+func (r *Roll) Since(i int) Diff { return r.diff(r.since[i], r.rounds[i], r.rounds[len(r.rounds)-1]) }
+
+// Weekly is the difference from the i-th round, counted from 0, to the one after it.
+func (r *Roll) Weekly(i int) Diff { return r.diff(r.weekly[i], r.rounds[i], r.rounds[i+1]) }
+
+func (r *Roll) diff(c compared, from, to corpus.Round) Diff {
+	d := newDiff(from, to)
+	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = c.inFrom, c.inTo, c.inBoth
+	for _, h := range c.appeared {
+		d.Appeared = append(d.Appeared, r.Host(int(h)))
+	}
+	for _, h := range c.disappeared {
+		d.Disappeared = append(d.Disappeared, r.Host(int(h)))
+	}
+	for _, m := range c.moved {
+		d.Transitions = append(d.Transitions, Transition{Host: r.Host(int(m.host)), From: verdicts[m.from], To: verdicts[m.to], Battery: m.battery})
+	}
+	d.Drift = append(d.Drift, c.drift...)
+	return d
+}

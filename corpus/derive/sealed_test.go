@@ -1,0 +1,69 @@
+package derive
+
+import (
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed from.
+func TestFromASealedRecord(t *testing.T) {
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	evidence := strings.Repeat("0", 64)
+	weeks := []string{"RR.", "R-N", "RRR", "RNR", "RR-"} // a column a host
+	live := &world{}
+	for i, week := range weeks {
+		rows := map[string]corpus.Row{}
+		for h, c := range week {
+			row := corpus.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/", Source: corpus.SourceDiscovery, Listed: true, Battery: "v2",
+				Fault: corpus.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
+			switch c {
+			case 'R':
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = corpus.VerdictReady, "L4", at(i).Format(second), evidence
+			case 'N':
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest, row.Fault = corpus.VerdictNotReady, "L1", at(i).Format(second), evidence, corpus.FaultDoor
+			case '-':
+				row.Verdict, row.Reason = corpus.VerdictNotProbed, "interrupted"
+			default:
+				continue
+			}
+			rows[row.Host] = row
+		}
+		live.rows = append(live.rows, rows)
+		var stream iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+			for row := range live.stream(i) {
+				if !yield(row.Row, nil) {
+					return
+				}
+			}
+		}
+		round, err := w.Seal(t.Context(), corpus.Draft{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1), Battery: "v2", Rows: stream})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live.rounds = append(live.rounds, round)
+	}
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for h, err := range r.Histories() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels = append(labels, Tier(HostHistory(r.Rounds(), h, nil)).Label)
+		if want := live.slowTier(h.Host); labels[len(labels)-1] != want {
+			t.Errorf("%s: %q, recomputed %q", h.Host, labels[len(labels)-1], want)
+		}
+	}
+	if want := []string{"established — 4 of 4, W37–W40", "observed — 2 of 4, W37–W40", "indeterminate — 2 of 4, W37–W40"}; !slices.Equal(labels, want) {
+		// Told by hand: b was ready, missed, ready, not ready, ready; c not ready, ready, ready, missed, which is three verdicts.
+		t.Errorf("labels %q, want %q", labels, want)
+	}
+}

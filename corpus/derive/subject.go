@@ -1,0 +1,18 @@
+package derive
+
+import "agentstore/corpus"
+
+// SubjectOf is the host that an observation is of, "" for none.
+func SubjectOf(o corpus.Observation) string {
+	switch {
+	case o.Refresh != nil:
+		return o.Refresh.Host
+	case o.Walk != nil:
+		return o.Walk.Host
+	case o.Declaration != nil:
+		return o.Declaration.Host
+	case o.Note != nil:
+		return o.Note.Host
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package derive
+
+import (
+	"fmt"
+
+	"agentstore/corpus"
+)
+
+// The tiers, in the order in which their rules are tested.
+const (
+	TierBroken        = "broken"
+	TierIndeterminate = "indeterminate"
+	TierStanding      = "standing"
+	TierEstablished   = "established"
+	TierObserved      = "observed"
+)
+
+// Tiers returns all tiers in the order of their rules.
+func Tiers() []string {
+	return []string{TierBroken, TierIndeterminate, TierStanding, TierEstablished, TierObserved}
+}
+
+// The rounds that the rules look at.
+const (
+	WindowRounds      = 8
+	EstablishedRounds = 4
+)
+
+// Latest is the newest observation of a host.
+type Latest struct {
+	Verdict    string `json:"verdict"`
+	ObservedAt string `json:"observed_at"`
+	Source     string `json:"source"` // census or paid_refresh
+	Sequence   int64  `json:"sequence,omitzero"`
+	Number     int64  `json:"observation,omitzero"`
+}
+
+// Standing is a host's tier with what it was derived from.
+type Standing struct {
+	Host   string  `json:"host"`
+	Tier   string  `json:"tier"`
+	Label  string  `json:"label"`
+	Ready  int64   `json:"ready"`  // of Rounds
+	Rounds int64   `json:"rounds"` // those the label counts: the last 8 for standing, otherwise the last 4
+	From   string  `json:"first_week,omitzero"`
+	To     string  `json:"last_week,omitzero"`
+	Latest *Latest `json:"latest,omitzero"` // nil if nothing in the window observed it
+	// CoverageSuspect says that in one of the last 4 rounds a suspect round did not observe the host.
+	CoverageSuspect bool `json:"coverage_suspect"`
+}
+
+// Tier derives a host's tier. The window is the last 8 rounds from the host's first sighting, those that missed it
+// included; rules are tested in this order:
+//
+//   - broken: the newest observation in the window, by a round or a paid refresh, is not_ready or unreachable
+//   - indeterminate: fewer than 4 rounds of the window observed it, or one of the last 4 was suspect and did not
+//   - standing: 8 of 8 rounds ready
+//   - established: the last 4 of 4 rounds ready
+//   - observed: the rest
+func Tier(h History) Standing {
+	known := h.Entries
+	for len(known) > 0 && known[0].Probed == BeforeFirst {
+		known = known[1:]
+	}
+	window := tail(known, WindowRounds)
+	recent := tail(window, EstablishedRounds)
+	out := Standing{Host: h.Host, Latest: latest(h, len(known)-len(window), window)}
+	verdicts := int64(0)
+	for _, e := range window {
+		if e.Probed == Probed {
+			verdicts++
+		}
+	}
+	for _, e := range recent {
+		out.CoverageSuspect = out.CoverageSuspect || e.Suspect && e.Probed != Probed
+	}
+	counted := recent
+	switch {
+	case out.Latest != nil && out.Latest.Verdict != corpus.VerdictReady:
+		out.Tier = TierBroken
+	case verdicts < EstablishedRounds || out.CoverageSuspect:
+		out.Tier = TierIndeterminate
+	case len(window) == WindowRounds && ready(window) == WindowRounds:
+		out.Tier, counted = TierStanding, window
+	case ready(recent) == EstablishedRounds:
+		out.Tier = TierEstablished
+	default:
+		out.Tier = TierObserved
+	}
+	out.Ready, out.Rounds = ready(counted), int64(len(counted))
+	if len(counted) > 0 {
+		out.From, out.To = counted[0].Week, counted[len(counted)-1].Week
+	}
+	out.Label = label(out)
+	return out
+}
+
+func label(s Standing) string {
+	if s.Rounds == 0 {
+		return s.Tier + " — no rounds"
+	}
+	return fmt.Sprintf("%s — %d of %d, %s–%s", s.Tier, s.Ready, s.Rounds, s.From[len("2026-"):], s.To[len("2026-"):])
+}
+
+func tail[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
+
+func ready(entries []Entry) (n int64) {
+	for _, e := range entries {
+		if e.Probed == Probed && e.Row.Verdict == corpus.VerdictReady {
+			n++
+		}
+	}
+	return n
+}
+
+// latest is the newest observation in a window that begins behind skipped known rounds. A refresh counts from the moment
+// of the round before the window; of one moment, what came last onto the record wins: the refresh.
+func latest(h History, skipped int, window []Entry) *Latest {
+	var out *Latest
+	for _, e := range window {
+		if e.Probed == Probed && (out == nil || e.Row.ObservedAt >= out.ObservedAt) {
+			out = &Latest{Verdict: e.Row.Verdict, ObservedAt: e.Row.ObservedAt, Source: "census", Sequence: e.Sequence}
+		}
+	}
+	since := ""
+	if skipped > 0 {
+		since = h.Entries[len(h.Entries)-len(window)-1].TakenAt
+	}
+	for _, o := range h.Refreshes {
+		if o.At < since || out != nil && o.At < out.ObservedAt || o.Refresh.Verdict == corpus.VerdictUnreachable && o.Refresh.Fault == corpus.FaultInstrument {
+			continue
+		}
+		out = &Latest{Verdict: o.Refresh.Verdict, ObservedAt: o.At, Source: corpus.ObservationPaidRefresh, Number: o.Number}
+	}
+	return out
+}

@@ -1,0 +1,250 @@
+package derive
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// Week is one point of the trajectory: counts only, no ratios, each with its denominator beside it.
+type Week struct {
+	Week            string        `json:"week"`
+	Sequence        int64         `json:"sequence"`
+	Digest          attest.Digest `json:"digest"`
+	TakenAt         string        `json:"taken_at"`
+	HostsKnown      int64         `json:"hosts_known"`  // by name
+	HostsListed     int64         `json:"hosts_listed"` // rows whose host a source listed
+	HostsDue        int64         `json:"hosts_due"`    // rows
+	HostsProbed     int64         `json:"hosts_probed"`
+	Battery         string        `json:"battery"` // or mixed
+	Ready           int64         `json:"ready"`
+	NotReady        int64         `json:"not_ready"`
+	Unreachable     int64         `json:"unreachable"`
+	NotProbed       int64         `json:"not_probed"`
+	Degraded        int64         `json:"observer_degraded"` // unreachable through our own fault; not among Unreachable
+	OffersSeen      int64         `json:"offers_seen"`
+	Networks        Counts        `json:"networks"`        // offers that take each
+	FailureClasses  Counts        `json:"failure_classes"` // observations that failed each check
+	Gaps            Counts        `json:"gaps_by_reason"`  // rows that are no observation
+	Catalogs        Counts        `json:"catalogs"`        // rows listed by each
+	CoverageSuspect bool          `json:"coverage_suspect"`
+}
+
+// Trajectory derives a round's point from its rows.
+func Trajectory(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Week, error) {
+	w := newWeek(r)
+	for row, err := range rows {
+		if err != nil {
+			return Week{}, err
+		}
+		w.add(r, &row.Row)
+	}
+	return w, nil
+}
+
+func newWeek(r corpus.Round) Week {
+	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed, HostsDue: r.Rows,
+		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{}, CoverageSuspect: r.Coverage.Suspect}
+}
+
+func (w *Week) add(r corpus.Round, row *corpus.Row) {
+	if row.Listed {
+		w.HostsListed++
+	}
+	if row.Catalog != "" {
+		w.Catalogs = count(w.Catalogs, row.Catalog)
+	}
+	switch {
+	case w.Battery == "":
+		w.Battery = row.Battery
+	case w.Battery != row.Battery:
+		w.Battery = "mixed"
+	}
+	if !Observed(*row) {
+		w.Gaps = count(w.Gaps, gap(r, row))
+	}
+	switch {
+	case row.Verdict == corpus.VerdictNotProbed:
+		w.NotProbed++
+		return
+	case !Observed(*row):
+		w.Degraded++
+		w.HostsProbed++
+		return
+	case row.Verdict == corpus.VerdictReady:
+		w.Ready++
+	case row.Verdict == corpus.VerdictNotReady:
+		w.NotReady++
+	default:
+		w.Unreachable++
+	}
+	w.HostsProbed++
+	for i, name := range row.Failed {
+		if !slices.Contains(row.Failed[:i], name) {
+			w.FailureClasses = count(w.FailureClasses, name)
+		}
+	}
+	if row.Offer != nil {
+		w.OffersSeen++
+		for i, n := range row.Offer.Networks {
+			if !slices.Contains(row.Offer.Networks[:i], n) {
+				w.Networks = count(w.Networks, n)
+			}
+		}
+	}
+}
+
+func distinct(names []string) []string {
+	out := slices.Clone(names)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Cited is a round by its place in the chain.
+type Cited struct {
+	Week     string        `json:"week"`
+	Sequence int64         `json:"sequence"`
+	Digest   attest.Digest `json:"digest"`
+}
+
+func cite(r corpus.Round) Cited { return Cited{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest} }
+
+// Transition is a verdict that differs between two rounds.
+type Transition struct {
+	Host    string `json:"host"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Battery bool   `json:"battery_changed,omitzero"`
+}
+
+// Drift is a term that differs between two rounds. Lists are sorted and joined by commas.
+type Drift struct {
+	Host  string `json:"host"`
+	Field string `json:"field"` // min_usdc, max_usdc, networks, schemes or pay_to
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits and rows through our own
+// fault are left out on both sides; a host that was not probed is there, and has no verdict to compare.
+type Diff struct {
+	From        Cited        `json:"from"`
+	To          Cited        `json:"to"`
+	Appeared    []string     `json:"appeared"`
+	Disappeared []string     `json:"disappeared"`
+	Transitions []Transition `json:"transitions"`
+	Drift       []Drift      `json:"drift"`
+	HostsInFrom int64        `json:"hosts_in_from"`
+	HostsInTo   int64        `json:"hosts_in_to"`
+	HostsInBoth int64        `json:"hosts_in_both"`
+}
+
+// Compare derives the difference of two rounds from their rows, which are read once, side by side.
+func Compare(from, to corpus.Round, a, b iter.Seq2[corpus.StoredRow, error]) (Diff, error) {
+	out := newDiff(from, to)
+	nextA, stopA := iter.Pull2(a)
+	defer stopA()
+	nextB, stopB := iter.Pull2(b)
+	defer stopB()
+	x, errX, okX := nextA()
+	y, errY, okY := nextB()
+	for okX || okY {
+		if errX != nil {
+			return Diff{}, errX
+		}
+		if errY != nil {
+			return Diff{}, errY
+		}
+		switch {
+		case !okY || okX && x.Host < y.Host:
+			out.add(&x.Row, nil)
+			x, errX, okX = nextA()
+		case !okX || y.Host < x.Host:
+			out.add(nil, &y.Row)
+			y, errY, okY = nextB()
+		default:
+			out.add(&x.Row, &y.Row)
+			x, errX, okX = nextA()
+			y, errY, okY = nextB()
+		}
+	}
+	return out, nil
+}
+
+func newDiff(from, to corpus.Round) Diff {
+	return Diff{From: cite(from), To: cite(to), Appeared: []string{}, Disappeared: []string{}, Transitions: []Transition{}, Drift: []Drift{}}
+}
+
+// add compares the rows of one host, of which either may be missing.
+func (d *Diff) add(x, y *corpus.Row) {
+	x, y = movable(x), movable(y)
+	if x != nil {
+		d.HostsInFrom++
+	}
+	if y != nil {
+		d.HostsInTo++
+	}
+	switch {
+	case x == nil && y == nil:
+		return
+	case y == nil:
+		d.Disappeared = append(d.Disappeared, x.Host)
+		return
+	case x == nil:
+		d.Appeared = append(d.Appeared, y.Host)
+		return
+	}
+	d.HostsInBoth++
+	if x.Verdict == corpus.VerdictNotProbed || y.Verdict == corpus.VerdictNotProbed {
+		return
+	}
+	if x.Verdict != y.Verdict {
+		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
+	}
+	d.Drift = append(d.Drift, Drifts(*x, *y)...)
+}
+
+// movable leaves out a row that says nothing about a change of the door.
+func movable(r *corpus.Row) *corpus.Row {
+	if r == nil || r.Source == corpus.SourceRevisit || r.Verdict != corpus.VerdictNotProbed && !Observed(*r) {
+		return nil
+	}
+	return r
+}
+
+// Drifts lists the terms of a host that differ between two rows of it, the older one first. What either did not capture
+// did not drift.
+func Drifts(x, y corpus.Row) (out []Drift) {
+	if x.Offer == nil || y.Offer == nil || sameTerms(x.Offer, y.Offer) {
+		return nil
+	}
+	for _, f := range []struct{ name, from, to string }{
+		{"min_usdc", x.Offer.MinUSDC, y.Offer.MinUSDC},
+		{"max_usdc", x.Offer.MaxUSDC, y.Offer.MaxUSDC},
+		{"networks", strings.Join(distinct(x.Offer.Networks), ","), strings.Join(distinct(y.Offer.Networks), ",")},
+		{"schemes", strings.Join(distinct(x.Offer.Schemes), ","), strings.Join(distinct(y.Offer.Schemes), ",")},
+		{"pay_to", payTo(x), payTo(y)},
+	} {
+		if f.from != f.to && !(f.name == "pay_to" && (f.from == "" || f.to == "")) {
+			out = append(out, Drift{Host: x.Host, Field: f.name, From: f.from, To: f.to})
+		}
+	}
+	return out
+}
+
+func payTo(r corpus.Row) string {
+	var all []string
+	for _, p := range r.Offer.PayTo {
+		all = append(all, p.Network+" "+p.Digest)
+	}
+	return strings.Join(distinct(all), ",")
+}
+
+// sameTerms reports whether two offers are spelled alike, as most are from week to week.
+func sameTerms(a, b *corpus.RowOffer) bool {
+	return a.MinUSDC == b.MinUSDC && a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
+		slices.Equal(a.Schemes, b.Schemes) && slices.Equal(a.PayTo, b.PayTo)
+}

@@ -1,0 +1,111 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// buildFsck builds tessera's checker of logs, an implementation of the format that is not ours, from a module file of
+// its own.
+func buildFsck(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "fsck")
+	cmd := exec.Command("go", "build", "-modfile="+filepath.Join("..", ".tools", "fsck.mod"), "-o", bin, "github.com/transparency-dev/tessera/cmd/fsck")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building fsck: %v: %s", err, out)
+	}
+	return bin
+}
+
+// fsck says whether tessera accepts the log in dir. On a damaged log it tries again for ever, so that it is stopped.
+func fsck(t *testing.T, bin, dir, vkey string, patience time.Duration) (bool, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "-storage_url=file://"+dir+"/", "-public_key="+vkey, "-ui=false", "-v=1", "-logtostderr")
+	out, err := cmd.CombinedOutput()
+	return err == nil && strings.Contains(string(out), "Completed ranges") && !strings.Contains(string(out), "failed"), string(out)
+}
+
+func leavesFrom(from, to int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for i := from; i < to; i++ {
+			if !yield(fmt.Appendf(nil, `{"leaf":%d}`, i), nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestTesseraAcceptsTheLog(t *testing.T) {
+	bin := buildFsck(t)
+	w := testWriter(t)
+	vkey := filepath.Join(t.TempDir(), "vkey")
+	if err := os.WriteFile(vkey, []byte(VerifierKey(testOrigin, w.LogKey.Public())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := openFolder(w.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := OpenLog(dir.root.FS(), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heads []Checkpoint
+	for _, size := range []int64{1, 3, 256, 300, 700, 70_000} {
+		if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(log.head.Size, size)); err != nil {
+			t.Fatal(err)
+		}
+		if ok, out := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 2*time.Minute); !ok {
+			t.Fatalf("size %d: %s", size, out)
+		}
+		// Every leaf by x/mod's own client where that is cheap, some of them otherwise.
+		step := max(1, size/400)
+		for i := int64(0); i < size; i += step {
+			h, err := log.hashes().ReadHashes([]int64{tlog.StoredHashIndex(0, i)})
+			if err != nil || h[0] != tlog.RecordHash(fmt.Appendf(nil, `{"leaf":%d}`, i)) {
+				t.Fatalf("size %d, leaf %d: %v", size, i, err)
+			}
+		}
+		for _, old := range heads {
+			proof, err := log.Consistency(old.Size, size)
+			if err == nil {
+				err = CheckConsistency(proof, old, log.head)
+			}
+			if err != nil {
+				t.Fatalf("from %d to %d: %v", old.Size, size, err)
+			}
+		}
+		heads = append(heads, log.head)
+	}
+	again, err := appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, 0))
+	if err != nil || string(again.head.Raw) != string(log.head.Raw) {
+		t.Errorf("nothing appended: %v", err)
+	}
+	bundle := filepath.Join(w.Dir, "log", bundlePath(3, tileWidth))
+	raw, err := os.ReadFile(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[9] ^= 1
+	if err := os.Remove(bundle); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bundle, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 5*time.Second); ok {
+		t.Error("a damaged log is accepted")
+	}
+}

@@ -1,0 +1,232 @@
+package corpus
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// Log is the transparency log of the record, opened read-only at its last checkpoint: C2SP tlog-tiles under log/. Its
+// leaves are the exact bytes of rows and of observations, a record of each round and the root of each round's host
+// index. Hashes are read from tiles and checked against the checkpoint's root. A Log may be used by several goroutines
+// at once.
+type Log struct {
+	fsys fs.FS
+	head Checkpoint
+	kept tileCache
+}
+
+// roundLeaf is the leaf that commits to a round, in the form of RFC 8785.
+type roundLeaf struct {
+	Digest     attest.Digest `json:"digest"`
+	FileSHA256 attest.Digest `json:"file_sha256"` // of header.json
+	Sequence   int64         `json:"sequence"`
+	Type       string        `json:"type"` // round
+}
+
+// hostsLeaf is the leaf that commits to a round's host index, in the form of RFC 8785.
+type hostsLeaf struct {
+	Root     attest.Digest `json:"root"`
+	Sequence int64         `json:"sequence"`
+	Type     string        `json:"type"` // hosts
+}
+
+// EncodeRoundLeaf returns the leaf that commits to a round whose header has these exact bytes.
+func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
+	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence, Type: "round"})
+}
+
+func encodeHostsLeaf(sequence int64, root attest.Digest) ([]byte, error) {
+	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Type: "hosts"})
+}
+
+// RoundLeaf is the log index of the leaf that commits to the round, behind its rows.
+func (r Round) RoundLeaf() int64 { return r.FirstLeaf + r.Rows }
+
+// HostsLeaf is the log index of the root of the round's host index.
+func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
+
+// LeavesEnd is the log index behind the round's last leaf: the size of the checkpoint that was signed when the round was
+// sealed, to which proofs of its rows are pinned.
+func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
+
+// OpenLog opens the log of a record. A record without a checkpoint has an empty log.
+func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
+	raw, err := fs.ReadFile(fsys, inLog("checkpoint"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Log{fsys: fsys, head: Checkpoint{Root: attest.MerkleRoot(nil)}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening log: %w", err)
+	}
+	head, others, err := OpenCheckpoint(raw, ring)
+	if err != nil {
+		return nil, err
+	}
+	if len(others) > 0 {
+		return nil, errors.New("opening checkpoint: lines that are not the log's")
+	}
+	return &Log{fsys: fsys, head: head}, nil
+}
+
+// Head is the log's last checkpoint.
+func (l *Log) Head() Checkpoint { return l.head }
+
+func (l *Log) read(name string) ([]byte, error) { return fs.ReadFile(l.fsys, inLog(name)) }
+
+// tiles reads tiles for package tlog, which authenticates them.
+type tiles struct{ l *Log }
+
+func (tiles) Height() int { return tileHeight }
+
+// SaveTiles is told of tiles that were checked.
+func (t tiles) SaveTiles(checked []tlog.Tile, data [][]byte) {
+	for i, tile := range checked {
+		t.l.kept.keep(tile, data[i])
+	}
+}
+
+func (t tiles) ReadTiles(want []tlog.Tile) (out [][]byte, err error) {
+	for _, tile := range want {
+		data, err := t.l.read(tilePath(tile))
+		if err != nil {
+			return nil, fmt.Errorf("reading log: %w", err)
+		}
+		out = append(out, data)
+	}
+	return out, nil
+}
+
+func (l *Log) hashes() tlog.HashReader {
+	return cachedHashes{&l.kept, tlog.TileHashReader(tlog.Tree{N: l.head.Size, Hash: tlog.Hash(l.head.Root)}, tiles{l})}
+}
+
+// Root is the root that the log had at an earlier size.
+func (l *Log) Root(size int64) (attest.Digest, error) {
+	if size < 0 || size > l.head.Size {
+		return attest.Digest{}, fmt.Errorf("computing root: size %d of a log of %d", size, l.head.Size)
+	}
+	if size == 0 {
+		return attest.MerkleRoot(nil), nil
+	}
+	h, err := tlog.TreeHash(size, l.hashes())
+	return attest.Digest(h), err
+}
+
+// Inclusion proves that leaf index stands in the log of a size.
+func (l *Log) Inclusion(index, size int64) ([]attest.Digest, error) {
+	if index < 0 || index >= size || size > l.head.Size {
+		return nil, fmt.Errorf("proving leaf %d: in %d of %d", index, size, l.head.Size)
+	}
+	p, err := tlog.ProveRecord(size, index, l.hashes())
+	return digests(p), err
+}
+
+// Consistency proves that the log of size from is the beginning of the log of size to; from is at least 1.
+func (l *Log) Consistency(from, to int64) ([]attest.Digest, error) {
+	if from < 1 || from > to || to > l.head.Size {
+		return nil, fmt.Errorf("proving consistency: from %d to %d of %d", from, to, l.head.Size)
+	}
+	p, err := tlog.ProveTree(to, from, l.hashes())
+	return digests(p), err
+}
+
+func digests[T ~[]tlog.Hash](hs T) []attest.Digest {
+	out := make([]attest.Digest, 0, len(hs))
+	for _, h := range hs {
+		out = append(out, attest.Digest(h))
+	}
+	return out
+}
+
+func tlogHashes(ds []attest.Digest) []tlog.Hash {
+	out := make([]tlog.Hash, 0, len(ds))
+	for _, d := range ds {
+		out = append(out, tlog.Hash(d))
+	}
+	return out
+}
+
+// CheckConsistency verifies what Consistency proved.
+func CheckConsistency(proof []attest.Digest, from, to Checkpoint) error {
+	if from.Origin != to.Origin {
+		return fmt.Errorf("checking consistency: of %s and %s", from.Origin, to.Origin)
+	}
+	if from.Size == 0 {
+		return nil
+	}
+	return tlog.CheckTree(tlogHashes(proof), to.Size, tlog.Hash(to.Root), from.Size, tlog.Hash(from.Root))
+}
+
+// Entry returns the bytes of one leaf, checked against the log.
+func (l *Log) Entry(index int64) ([]byte, error) {
+	if index < 0 || index >= l.head.Size {
+		return nil, fmt.Errorf("reading leaf %d: of %d", index, l.head.Size)
+	}
+	n := index / tileWidth
+	name := bundlePath(n, int(min(tileWidth, l.head.Size-n*tileWidth)))
+	data, err := l.read(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading leaf %d: %w", index, err)
+	}
+	entries, err := splitBundle(data)
+	if err != nil || int64(len(entries)) <= index%tileWidth {
+		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is damaged", index, name), err)
+	}
+	entry := entries[index%tileWidth]
+	hashes, err := l.hashes().ReadHashes([]int64{tlog.StoredHashIndex(0, index)})
+	if err != nil || hashes[0] != tlog.RecordHash(entry) {
+		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is not what was logged", index, name), err)
+	}
+	return entry, nil
+}
+
+// Checkpoint returns the signed checkpoint that was published at exactly a size.
+func (l *Log) Checkpoint(size int64, ring attest.Ring) (Checkpoint, error) {
+	raw, err := l.read("checkpoints/" + strconv.FormatInt(size, 10))
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("reading checkpoint: %w", err)
+	}
+	c, _, err := OpenCheckpoint(raw, ring)
+	if err == nil && c.Size != size {
+		err = fmt.Errorf("reading checkpoint: of size %d in place of %d", c.Size, size)
+	}
+	return c, err
+}
+
+// Published returns the bytes to serve as the checkpoint: with the cosignatures that were collected for it, if any.
+func (l *Log) Published() ([]byte, error) {
+	lines, err := l.cosigned(l.head.Size)
+	return append(append([]byte(nil), l.head.Raw...), lines...), err
+}
+
+func (l *Log) cosigned(size int64) ([]byte, error) {
+	lines, err := l.read("cosignatures/" + strconv.FormatInt(size, 10))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return lines, err
+}
+
+// WitnessRequest is the body of a request to a witness that saw the log at size old, 0 for never: what
+// c2sp.org/tlog-witness calls add-checkpoint. Its answer goes to Writer.Cosign.
+func (l *Log) WitnessRequest(old int64) ([]byte, error) {
+	body := fmt.Appendf(nil, "old %d\n", old)
+	if old > 0 {
+		proof, err := l.Consistency(old, l.head.Size)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range proof {
+			body = fmt.Appendf(body, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+		}
+	}
+	return append(append(body, '\n'), l.head.Raw...), nil
+}

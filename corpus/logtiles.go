@@ -1,0 +1,97 @@
+package corpus
+
+import (
+	"slices"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// tileTree is a tile that was checked, with the hashes above its own: level 0 is what the tile holds, and each level has
+// the hashes over pairs of the one below.
+type tileTree [tileHeight + 1][]tlog.Hash
+
+func newTileTree(data []byte) *tileTree {
+	var t tileTree
+	for rest := data; len(rest) >= tlog.HashSize; rest = rest[tlog.HashSize:] {
+		t[0] = append(t[0], tlog.Hash(rest[:tlog.HashSize]))
+	}
+	for level := 1; level < len(t); level++ {
+		for pair := range slices.Chunk(t[level-1], 2) {
+			if len(pair) == 2 {
+				t[level] = append(t[level], tlog.NodeHash(pair[0], pair[1]))
+			}
+		}
+	}
+	return &t
+}
+
+// keptTiles is how many tiles a Log keeps, of 16 KiB each: proofs of neighbouring leaves read the same few.
+const keptTiles = 64
+
+// tileCache keeps the tiles that were checked last.
+type tileCache struct {
+	mu    sync.Mutex
+	tiles map[tileName]*tileTree
+	order []tileName // oldest first
+}
+
+type tileName struct {
+	level int
+	n     int64
+}
+
+func (c *tileCache) keep(tile tlog.Tile, data []byte) {
+	name := tileName{tile.L, tile.N}
+	tree := newTileTree(data)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tiles == nil {
+		c.tiles = make(map[tileName]*tileTree)
+	}
+	held := c.tiles[name]
+	if held != nil && len(held[0]) >= len(tree[0]) {
+		return
+	}
+	if held == nil {
+		c.order = append(c.order, name)
+	}
+	c.tiles[name] = tree
+	if len(c.order) > keptTiles {
+		delete(c.tiles, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+// hash finds a stored hash in the tiles that are kept.
+func (c *tileCache) hash(index int64) (tlog.Hash, bool) {
+	tile := tlog.TileForIndex(tileHeight, index)
+	level, n := tlog.SplitStoredHashIndex(index)
+	c.mu.Lock()
+	tree := c.tiles[tileName{tile.L, tile.N}]
+	c.mu.Unlock()
+	within := level - tile.L*tileHeight
+	at := n - tile.N<<(tileHeight-within)
+	if tree == nil || at < 0 || at >= int64(len(tree[within])) {
+		return tlog.Hash{}, false
+	}
+	return tree[within][at], true
+}
+
+// cachedHashes reads hashes from the kept tiles, and others as checked says.
+type cachedHashes struct {
+	cache   *tileCache
+	checked tlog.HashReader
+}
+
+// ReadHashes implements tlog.HashReader.
+func (r cachedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		var ok bool
+		if out[i], ok = r.cache.hash(index); !ok {
+			return r.checked.ReadHashes(indexes)
+		}
+	}
+	return out, nil
+}

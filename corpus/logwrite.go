@@ -1,0 +1,183 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strconv"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// appendLog adds entries behind the log's head and publishes the new checkpoint: entries and tiles first, then the
+// checkpoint, so that after a crash the old one stands, and the same call again does the rest. The caller holds the
+// lock of dir, and sees to it that what it adds follows from files that are written once.
+func appendLog(ctx context.Context, dir *folder, log *Log, origin string, k *attest.Key, entries iter.Seq2[[]byte, error]) (*Log, error) {
+	head := log.head
+	if head.Origin != "" && head.Origin != origin {
+		return nil, fmt.Errorf("appending to log: it is %s, not %s", head.Origin, origin)
+	}
+	t, err := openTower(head.Size, head.Root, log.read)
+	if err != nil {
+		return nil, err
+	}
+	put := func(name string, data []byte) error { return dir.put(inLog(name), data) }
+	t.write = func(tile tlog.Tile, data []byte) error { return put(tilePath(tile), data) }
+	var bundle []byte
+	if w := int(head.Size % tileWidth); w > 0 {
+		if bundle, err = log.read(bundlePath(head.Size/tileWidth, w)); err != nil {
+			return nil, fmt.Errorf("reading log: %w", err)
+		}
+	}
+	for entry, err := range entries {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			bundle, err = bundleEntry(bundle, entry)
+		}
+		if err == nil {
+			err = t.add(tlog.RecordHash(entry))
+		}
+		if err == nil && t.size%tileWidth == 0 {
+			err = put(bundlePath(t.size/tileWidth-1, tileWidth), bundle)
+			bundle = bundle[:0]
+		}
+		if err != nil {
+			return nil, fmt.Errorf("appending to log: %w", err)
+		}
+	}
+	if t.size == head.Size && head.Raw != nil {
+		return log, nil
+	}
+	if w := int(t.size % tileWidth); w > 0 {
+		if err := put(bundlePath(t.size/tileWidth, w), bundle); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.partial(t.write); err != nil {
+		return nil, err
+	}
+	if err := syncLog(dir, head.Size, t.size); err != nil {
+		return nil, err
+	}
+	root, err := t.root()
+	if err != nil {
+		return nil, err
+	}
+	next, err := signCheckpoint(origin, t.size, root, k)
+	if err != nil {
+		return nil, err
+	}
+	if err := publish(dir, next); err != nil {
+		return nil, err
+	}
+	if err := prune(dir, head.Size, t.size); err != nil {
+		return nil, err
+	}
+	return &Log{fsys: log.fsys, head: next}, nil
+}
+
+// publish makes next the head. A log never signs two checkpoints of one size: the file of its size is written once.
+func publish(dir *folder, next Checkpoint) error {
+	name := inLog("checkpoints/" + strconv.FormatInt(next.Size, 10))
+	if err := dir.once(name, next.Raw); err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// Left by a crash between this file and the next.
+		held, err := dir.root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if string(held) != string(next.Raw) {
+			return fmt.Errorf("appending to log: %s was signed before, and differs", name)
+		}
+	}
+	if err := dir.put(inLog("checkpoint"), next.Raw); err != nil {
+		return err
+	}
+	return dir.syncUp("log")
+}
+
+// changedDirs yields the directories that growing from one size to another wrote tiles or bundles into.
+func changedDirs(from, to int64) map[string]bool {
+	dirs := make(map[string]bool)
+	see := func(name string) {
+		for dir := path.Dir(inLog(name)); !dirs[dir] && dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for _, t := range tlog.NewTiles(tileHeight, from, to) {
+		see(tilePath(t))
+		if t.L == 0 {
+			see(bundlePath(t.N, t.W))
+		}
+	}
+	return dirs
+}
+
+func syncLog(dir *folder, from, to int64) error {
+	for name := range changedDirs(from, to) {
+		d, err := dir.root.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return fmt.Errorf("syncing %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// prune removes the partial tiles and bundles of the checkpoint before the one that was replaced, so that whoever reads
+// while the head moves still finds his.
+func prune(dir *folder, before, now int64) error {
+	entries, err := fs.ReadDir(dir.root.FS(), inLog("checkpoints"))
+	if err != nil {
+		return fmt.Errorf("pruning log: %w", err)
+	}
+	var prior int64
+	for _, e := range entries {
+		if n, err := strconv.ParseInt(e.Name(), 10, 64); err == nil && n < before {
+			prior = max(prior, n)
+		}
+	}
+	keep := make(map[string]bool)
+	for _, size := range []int64{before, now} {
+		for _, name := range partialFiles(size) {
+			keep[name] = true
+		}
+	}
+	for _, name := range partialFiles(prior) {
+		if keep[name] {
+			continue
+		}
+		if err := dir.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("pruning log: %w", err)
+		}
+		_ = dir.root.Remove(path.Dir(name)) // which works if nothing else is in it
+	}
+	return nil
+}
+
+// partialFiles are the tiles and the bundle that are not full in a log of a size.
+func partialFiles(size int64) (names []string) {
+	for level := 0; size>>(tileHeight*level) > 0; level++ {
+		n := size >> (tileHeight * level)
+		w := int(n % tileWidth)
+		if w == 0 {
+			continue
+		}
+		names = append(names, inLog(tilePath(tlog.Tile{H: tileHeight, L: level, N: n / tileWidth, W: w})))
+		if level == 0 {
+			names = append(names, inLog(bundlePath(n/tileWidth, w)))
+		}
+	}
+	return names
+}

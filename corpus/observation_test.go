@@ -1,0 +1,85 @@
+package corpus_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+func observation(number int64, word string) corpus.Observation {
+	return corpus.Observation{Number: number, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word, Epitaph: "It rests."}
+}
+
+func signed(t *testing.T, o corpus.Observation) []byte {
+	t.Helper()
+	b, err := corpus.SignObservation(o, attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestObservationsAreReadInOrder(t *testing.T) {
+	folder := fstest.MapFS{
+		"000000001.json": {Data: signed(t, observation(1, "synergy"))},
+		"000000002.json": {Data: signed(t, observation(2, "leverage"))},
+		".gitkeep":       {},
+	}
+	all, err := corpus.ReadObservations(folder, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, o := range all {
+		words = append(words, o.Word)
+	}
+	if d := cmp.Diff([]string{"synergy", "leverage"}, words); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestObservationFolderIsStrict(t *testing.T) {
+	good := signed(t, observation(1, "synergy"))
+	tests := map[string]fstest.MapFS{
+		"a gap":           {"000000001.json": {Data: good}, "000000003.json": {Data: signed(t, observation(3, "pivot"))}},
+		"another name":    {"1.json": {Data: good}},
+		"a strange file":  {"000000001.json": {Data: good}, "notes.txt": {Data: []byte("hello")}},
+		"the first twice": {"000000001.json": {Data: good}, "000000002.json": {Data: good}},
+	}
+	for name, folder := range tests {
+		if _, err := corpus.ReadObservations(folder, attest.SpecimenRing()); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+// TestEveryByteOfAnObservationIsSigned changes each byte in turn.
+func TestEveryByteOfAnObservationIsSigned(t *testing.T) {
+	raw, ring := signed(t, observation(1, "synergy")), attest.SpecimenRing()
+	for i := range raw {
+		for _, flip := range []byte{1, 0x20, 0x80} {
+			bad := slices.Clone(raw)
+			bad[i] ^= flip
+			if _, err := corpus.VerifyObservation(bad, ring); err == nil {
+				t.Fatalf("byte %d changed from %q to %q is accepted", i, raw[i], bad[i])
+			}
+		}
+	}
+	other, err := attest.Generate(strings.NewReader(strings.Repeat("x", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := corpus.SignObservation(observation(1, "synergy"), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := corpus.VerifyObservation(foreign, ring); err == nil {
+		t.Error("an observation signed by a stranger is accepted")
+	}
+}

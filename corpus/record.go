@@ -1,0 +1,252 @@
+package corpus
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// The record's tree:
+//
+//	rounds/3/header.json            the signed header of round 3, its exact bytes
+//	rounds/3/part-0001.jsonl        up to 4,096 rows, each its exact bytes and a newline
+//	rounds/3/hosts/tile/…           the tiles of the round's host index
+//	evidence/000000003/000001.…     what rows were judged by, see EvidenceIndex
+//	observations/000000017.json     what was born between rounds
+//	proofs/3/<calendar>-<n>.ots     proofs of time of the round's digest, and <height>.header beside
+//	log/checkpoint, log/tile/…      the log in the form of C2SP tlog-tiles
+//	log/checkpoints/<size>          every checkpoint that was ever signed
+//	log/cosignatures/<size>         what third parties signed under it
+//	keys/ring.json                  the public keys, with retired ones and handovers
+//
+// Everything is written once, but for log/checkpoint, the cosignatures, the ring, and the tiles and bundles that are
+// not full, which give way to fuller ones.
+
+// RingFile is where a record keeps its public keys.
+const RingFile = "keys/ring.json"
+
+func roundPath(sequence int64, name string) string {
+	return path.Join("rounds", strconv.FormatInt(sequence, 10), name)
+}
+func headerPath(sequence int64) string             { return roundPath(sequence, "header.json") }
+func hostsPath(sequence int64, name string) string { return roundPath(sequence, "hosts/"+name) }
+
+// partPath names the i-th part, counted from 0.
+func partPath(sequence int64, i int) string {
+	return roundPath(sequence, fmt.Sprintf("part-%04d.jsonl", i+1))
+}
+
+// Record is the signed record, opened read-only. It may be used by several goroutines at once.
+type Record struct {
+	Log    *Log
+	fsys   fs.FS
+	ring   attest.Ring
+	rounds []Round
+}
+
+// Open opens a record: it verifies every header, the chain and the log's last checkpoint. Rows are checked when they
+// are read. ring holds the keys to trust.
+func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
+	r := &Record{fsys: fsys, ring: ring}
+	for n := int64(1); ; n++ {
+		raw, err := fs.ReadFile(fsys, headerPath(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			break // a round without its header was not sealed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("opening record: %w", err)
+		}
+		round, err := OpenRound(raw, n, ring)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", headerPath(n), err)
+		}
+		if n > 1 {
+			if err := round.Follows(r.rounds[n-2]); err != nil {
+				return nil, fmt.Errorf("%s: %w", headerPath(n), err)
+			}
+		}
+		r.rounds = append(r.rounds, round)
+	}
+	var err error
+	r.Log, err = OpenLog(fsys, ring)
+	return r, err
+}
+
+// OpenRound verifies the header of round n with an identity key of the ring, which was in force then.
+func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
+	round, err := ParseRound(raw)
+	if err != nil {
+		return Round{}, err
+	}
+	by, ok := ring.ByKID(round.KID)
+	if !ok || by.Purpose != attest.PurposeIdentity {
+		return Round{}, fmt.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey, round.KID)
+	}
+	if by.RetiredOn != "" && round.TakenAt[:len(by.RetiredOn)] > by.RetiredOn {
+		return Round{}, fmt.Errorf("verifying round %d: its key was retired on %s", round.Sequence, by.RetiredOn)
+	}
+	if round, err = VerifyRound(raw, ed25519.PublicKey(by.Public)); err != nil {
+		return Round{}, err
+	}
+	if round.Sequence != n {
+		return Round{}, fmt.Errorf("verifying round %d: it stands in the place of round %d", round.Sequence, n)
+	}
+	return round, nil
+}
+
+// Rounds returns the headers of all rounds, oldest first.
+func (r *Record) Rounds() []Round { return append([]Round(nil), r.rounds...) }
+
+// Round returns the header of one round.
+func (r *Record) Round(sequence int64) (Round, bool) {
+	if sequence < 1 || sequence > int64(len(r.rounds)) {
+		return Round{}, false
+	}
+	return r.rounds[sequence-1], true
+}
+
+// Header returns the exact bytes of a round's header.
+func (r *Record) Header(sequence int64) ([]byte, error) {
+	return fs.ReadFile(r.fsys, headerPath(sequence))
+}
+
+// Ring returns the keys the record was opened with.
+func (r *Record) Ring() attest.Ring { return r.ring }
+
+// Observations reads and verifies the feed.
+func (r *Record) Observations() ([]Observation, error) {
+	sub, err := fs.Sub(r.fsys, "observations")
+	if err != nil {
+		return nil, err
+	}
+	return ReadObservations(sub, r.ring)
+}
+
+// Part returns the exact bytes of the rows of a round's i-th part, counted from 0, checked against the header. They
+// share one buffer.
+func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
+	round, ok := r.Round(sequence)
+	if !ok || i < 0 || i >= len(round.Parts) {
+		return nil, fmt.Errorf("reading part %d of round %d: there is none", i+1, sequence)
+	}
+	raw, err := fs.ReadFile(r.fsys, partPath(sequence, i))
+	if err != nil {
+		return nil, fmt.Errorf("reading part: %w", err)
+	}
+	rows, err := SplitPart(raw, round.Parts[i])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", partPath(sequence, i), err)
+	}
+	return rows, nil
+}
+
+// StoredRow is a row with its exact bytes and its place in the log.
+type StoredRow struct {
+	Row
+	Raw  []byte
+	Leaf int64
+}
+
+// raws yields the exact bytes of a round's rows, one part in memory at a time.
+func (r *Record) raws(round Round) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for i := range round.Parts {
+			rows, err := r.Part(round.Sequence, i)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, raw := range rows {
+				if !yield(raw, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is what the header
+// commits to, which was signed and sealed in its own form: the rows' signatures and spelling are for VerifyRecord.
+func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
+	return func(yield func(StoredRow, error) bool) {
+		round, ok := r.Round(sequence)
+		if !ok {
+			yield(StoredRow{}, fmt.Errorf("reading rows: no round %d", sequence))
+			return
+		}
+		leaf := round.FirstLeaf
+		for raw, err := range r.raws(round) {
+			var row StoredRow
+			if err == nil {
+				row, err = round.parse(raw, leaf)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+			leaf++
+		}
+	}
+}
+
+// parse reads a row that the header commits to.
+func (r *Round) parse(raw []byte, leaf int64) (StoredRow, error) {
+	row := StoredRow{Raw: raw, Leaf: leaf}
+	var err error
+	if !scanRow(raw, &row.Row) {
+		row.Row = Row{}
+		err = json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true))
+	}
+	if err == nil {
+		err = r.Belongs(row.Row)
+	}
+	return row, err
+}
+
+// leaves yields what a round adds to the log: its rows, its record and its host index.
+func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		index := &tower{}
+		var position int64
+		for raw, err := range r.raws(round) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			var s sighting
+			if err == nil {
+				s, err = glance(raw)
+			}
+			if err == nil {
+				var h tlog.Hash
+				h, err = hostEntry(round, position, s.host, raw).hash()
+				err = errors.Join(err, index.add(h))
+			}
+			if !yield(raw, err) || err != nil {
+				return
+			}
+			position++
+		}
+		header, err := r.Header(round.Sequence)
+		var leaf []byte
+		if err == nil {
+			leaf, err = EncodeRoundLeaf(round, header)
+		}
+		if !yield(leaf, err) || err != nil {
+			return
+		}
+		root, err := index.root()
+		if err == nil {
+			leaf, err = encodeHostsLeaf(round.Sequence, root)
+		}
+		yield(leaf, err)
+	}
+}

@@ -1,0 +1,125 @@
+package corpus
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"iter"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// manyRows yields n rows without holding them.
+func manyRows(n int) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		row := walked("a.example", VerdictReady)
+		for i := range n {
+			row.Host = fmt.Sprintf("h%09d.example", i)
+			row.URL = "https://" + row.Host + "/"
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// peak watches the heap while f runs and returns the most that was in use, in bytes.
+func peak(f func()) uint64 {
+	runtime.GC()
+	stop := make(chan struct{})
+	var most uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	f()
+	close(stop)
+	wg.Wait()
+	return most
+}
+
+// sealAndVerify seals a round of n rows and one more of the same hosts, verifies and reads them, and returns the peak
+// of memory and the time that verifying took.
+func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
+	w := testWriter(t)
+	var verifying time.Duration
+	most := peak(func() {
+		for sequence := range int64(2) {
+			d := draft(sequence + 1)
+			d.Rows = manyRows(n)
+			began := time.Now()
+			seal(t, w, d)
+			t.Logf("%d rows sealed in %v", n, time.Since(began))
+		}
+		began := time.Now()
+		report := check(t, w)
+		verifying = time.Since(began)
+		if len(report.Problems) > 0 || report.Rows != int64(2*n) {
+			t.Errorf("%d rows, %v", report.Rows, report.Problems)
+		}
+		r := open(t, w)
+		last := len(r.Rounds()[1].Parts) - 1
+		rows, err := r.Part(2, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := ParseRow(rows[len(rows)-1])
+		if want := fmt.Sprintf("h%09d.example", n-1); err != nil || row.Host != want || row.PreviousLeaf == nil || *row.PreviousLeaf != int64(n-1) {
+			t.Errorf("the last row is of %s, want %s: %v", row.Host, want, err)
+		}
+	})
+	return most, verifying
+}
+
+// TestMemoryDoesNotFollowRows seals and verifies six times as many rows in about the same memory.
+func TestMemoryDoesNotFollowRows(t *testing.T) {
+	few, many := MaxPartRows+1, 6*MaxPartRows
+	small, _ := sealAndVerify(t, few)
+	large, took := sealAndVerify(t, many)
+	t.Logf("%d rows: %d MiB; %d rows: %d MiB", few, small>>20, many, large>>20)
+	if large > 2*small+(16<<20) {
+		t.Errorf("memory follows the rows: %d MiB for %d, %d MiB for %d", small>>20, few, large>>20, many)
+	}
+	// What ed25519 alone takes for as many signatures on as many cores.
+	k := privateHalf(1)
+	message := make([]byte, 900)
+	signature := ed25519.Sign(k, message)
+	var wg sync.WaitGroup
+	began := time.Now()
+	const sample = 4000
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for range sample / runtime.GOMAXPROCS(0) {
+				ed25519.Verify(k.Public().(ed25519.PublicKey), message, signature)
+			}
+		})
+	}
+	wg.Wait()
+	alone := time.Since(began) * time.Duration(2*many) / sample
+	t.Logf("verified in %v, %.2f of the rate of ed25519 alone", took, alone.Seconds()/took.Seconds())
+}
+
+// TestSoakMillionRows does it at the size that is promised.
+func TestSoakMillionRows(t *testing.T) {
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
+	}
+	most, took := sealAndVerify(t, 1_000_000)
+	t.Logf("a million rows: peak %d MiB, verified in %v", most>>20, took)
+	if most > 512<<20 {
+		t.Errorf("peak of %d MiB", most>>20)
+	}
+}

@@ -1,0 +1,410 @@
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+	"golang.org/x/sync/errgroup"
+
+	"agentstore/corpus/attest"
+)
+
+// ErrSealed is returned for a round whose sequence is sealed: it is never written again.
+var ErrSealed = errors.New("the round is sealed")
+
+// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host twice.
+var ErrOrder = errors.New("rows are not in order")
+
+// Writer appends to a record on disk. Each call locks the record against other processes and finishes first what a
+// crash left undone. It may be used by several goroutines at once.
+type Writer struct {
+	Dir    string // the record's folder, which exists
+	Origin string // of the log, such as store.example/corpus
+	// Identity signs rows, headers and observations; LogKey signs checkpoints. Ring holds the public halves of both, and
+	// of their predecessors.
+	Identity, LogKey *attest.Key
+	Ring             attest.Ring
+}
+
+// Draft is a round before it is sealed.
+type Draft struct {
+	Sequence int64 // the one after the last sealed round
+	Week     string
+	TakenAt  time.Time
+	Battery  string
+	Roster   Roster // Walked is counted by Seal
+	Control  Control
+	Inflows  Inflows
+	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
+	// origin, sequence, week, previous leaf, kid and signature.
+	Rows iter.Seq2[Row, error]
+	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where it is
+	// not to be kept. It is called in the order of the rows; nil keeps nothing.
+	Evidence func(host, digest string) ([]byte, error)
+}
+
+// open locks the record and brings its log up to its files.
+func (w *Writer) open(ctx context.Context) (_ *folder, _ *Record, err error) {
+	for _, k := range []struct {
+		key *attest.Key
+		is  attest.Purpose
+	}{{w.Identity, attest.PurposeIdentity}, {w.LogKey, attest.PurposeLog}} {
+		if held, ok := w.Ring.For(k.is); !ok || k.key == nil || held.KID != k.key.KID() {
+			return nil, nil, fmt.Errorf("opening record: the %s key is not the one in force", k.is)
+		}
+	}
+	dir, err := openFolder(w.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}()
+	r, err := Open(dir.root.FS(), w.Ring)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.keepRing(dir); err != nil {
+		return nil, nil, err
+	}
+	return dir, r, w.catchUp(ctx, dir, r)
+}
+
+func (w *Writer) keepRing(dir *folder) error {
+	ring, err := w.Ring.Encode()
+	if err != nil {
+		return err
+	}
+	if held, err := dir.root.ReadFile(RingFile); err == nil && string(held) == string(ring) {
+		return nil
+	}
+	if err := dir.put(RingFile, ring); err != nil {
+		return err
+	}
+	return dir.syncUp("keys")
+}
+
+// catchUp logs what stands in the record's files and is not in its log yet: the round that a crash cut off, then
+// observations.
+func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
+	size := r.Log.head.Size
+	logged := size // observations in the log
+	for _, round := range r.rounds {
+		if round.LeavesEnd() <= size {
+			logged -= round.Rows + 2
+			continue
+		}
+		if round.FirstLeaf != size {
+			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence, round.FirstLeaf, size)
+		}
+		log, err := appendLog(ctx, dir, r.Log, w.Origin, w.LogKey, r.leaves(ctx, round))
+		if err != nil {
+			return err
+		}
+		r.Log, size = log, log.head.Size
+	}
+	entries, err := fs.ReadDir(r.fsys, "observations")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading observations: %w", err)
+	}
+	var pending []int64
+	for _, e := range entries {
+		var n int64
+		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && n > logged {
+			pending = append(pending, n)
+		}
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	r.Log, err = appendLog(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
+		for i, n := range pending {
+			raw, err := readObservation(r.fsys, n, w.Ring)
+			if err == nil && n != logged+int64(i)+1 {
+				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
+			}
+			if !yield(raw, err) || err != nil {
+				return
+			}
+		}
+	})
+	return err
+}
+
+func readObservation(fsys fs.FS, n int64, ring attest.Ring) ([]byte, error) {
+	name := "observations/" + Observation{Number: n}.File()
+	raw, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := VerifyObservation(raw, ring)
+	if err == nil && o.Number != n {
+		err = fmt.Errorf("it holds observation %d", o.Number)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return raw, nil
+}
+
+// Seal signs and writes a round and appends it to the log. The header is written last and once: from then on the round
+// is sealed, and another Seal of its sequence is ErrSealed, with the round that stands. What a crash left before that
+// is no part of the record and is written anew.
+func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return Round{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if held, ok := r.Round(d.Sequence); ok {
+		return held, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrSealed)
+	}
+	if want := int64(len(r.rounds)) + 1; d.Sequence != want {
+		return Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
+	}
+	for _, left := range []string{roundPath(d.Sequence, ""), evidencePath(d.Sequence)} {
+		if err := dir.root.RemoveAll(left); err != nil {
+			return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+		}
+	}
+	round := Round{
+		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
+		Roster: d.Roster, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
+	}
+	if n := len(r.rounds); n > 0 {
+		last := r.rounds[n-1]
+		round.PreviousDigest, round.Coverage.PreviousProbed = last.Digest, last.Coverage.Probed
+	}
+	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	round.count()
+	round, header, err := SignRound(round, w.Identity)
+	if err != nil {
+		return Round{}, err
+	}
+	if n := len(r.rounds); n > 0 {
+		if err := round.Follows(r.rounds[n-1]); err != nil {
+			return Round{}, err
+		}
+	}
+	if err := dir.once(headerPath(d.Sequence), header); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			err = errors.Join(ErrSealed, err)
+		}
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	r.rounds = append(r.rounds, round)
+	return round, w.catchUp(ctx, dir, r)
+}
+
+// count completes what follows from the rows and the round before.
+func (r *Round) count() {
+	c := &r.Coverage
+	c.Due, c.NotProbed = r.Rows, r.Rows-c.Probed
+	r.Roster.Walked = c.Probed
+	c.Dropped = c.Probed*100 < c.PreviousProbed*60
+	c.Suspect = c.Dropped || r.Roster.Capped
+	for _, s := range r.Roster.Sources {
+		c.Suspect = c.Suspect || !s.Complete
+	}
+}
+
+// writeParts signs rows and writes them part by part, with the tiles of the host index and the evidence that is kept,
+// and counts them into round.
+func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *Round, d Draft) error {
+	seen := r.lastSeen()
+	defer seen.stop()
+	put := func(t tlog.Tile, data []byte) error { return dir.put(hostsPath(round.Sequence, tilePath(t)), data) }
+	index := &tower{write: put}
+	keep, err := newPacker()
+	if err != nil {
+		return err
+	}
+	var part []Row
+	flush := func() error {
+		if len(part) == 0 {
+			return nil
+		}
+		signed, err := w.signRows(part)
+		if err != nil {
+			return err
+		}
+		var raw []byte
+		for i, b := range signed {
+			h, err := hostEntry(*round, round.Rows, part[i].Host, b).hash()
+			if err == nil {
+				err = index.add(h)
+			}
+			if err != nil {
+				return err
+			}
+			round.Rows++
+			raw = append(append(raw, b...), '\n')
+		}
+		if err := dir.put(partPath(round.Sequence, len(round.Parts)), raw); err != nil {
+			return err
+		}
+		if err := keep.put(dir, round.Sequence, len(round.Parts)); err != nil {
+			return err
+		}
+		round.Parts = append(round.Parts, Part{Rows: int64(len(part)), SHA256: sha256.Sum256(raw)})
+		part = part[:0]
+		return nil
+	}
+	last := ""
+	for row, err := range d.Rows {
+		if err != nil {
+			return fmt.Errorf("reading rows: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if row.Host <= last {
+			return fmt.Errorf("%w: %q after %q", ErrOrder, row.Host, last)
+		}
+		last = row.Host
+		row.Origin, row.Sequence, row.Week = round.Origin, round.Sequence, round.Week
+		if row.PreviousLeaf, err = seen.leaf(row.Host); err != nil {
+			return err
+		}
+		if row.Verdict != VerdictNotProbed {
+			round.Coverage.Probed++
+		}
+		if d.Evidence != nil && row.EvidenceDigest != "" {
+			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
+			if err == nil && raw != nil {
+				err = keep.add(row.Host, row.EvidenceDigest, raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if part = append(part, row); len(part) == MaxPartRows {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if err := index.partial(put); err != nil {
+		return err
+	}
+	return errors.Join(dir.syncTree(roundPath(round.Sequence, "")), dir.syncTree(evidencePath(round.Sequence)))
+}
+
+// signRows signs on all cores.
+func (w *Writer) signRows(rows []Row) ([][]byte, error) {
+	out := make([][]byte, len(rows))
+	var g errgroup.Group
+	cores := runtime.GOMAXPROCS(0)
+	for c := range cores {
+		g.Go(func() (err error) {
+			for i := c; i < len(rows) && err == nil; i += cores {
+				out[i], err = SignRow(rows[i], w.Identity)
+			}
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// ErrNumber is returned for an observation whose number is not the next one.
+var ErrNumber = errors.New("not the next observation")
+
+// Observe numbers, signs and writes observations behind those of the record and appends them to the log. It returns
+// them as they stand. One that brings a number must get that one, or it and those behind it are ErrNumber: so who
+// repeats what a crash cut off, or does it beside another process, writes nothing twice.
+func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observation, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	held := r.Log.head.Size
+	for _, round := range r.rounds {
+		held -= round.Rows + 2
+	}
+	out := make([]Observation, 0, len(fresh))
+	for _, o := range fresh {
+		held++
+		if o.Number != 0 && o.Number != held {
+			err := fmt.Errorf("adding observation %d: %w, which is %d", o.Number, ErrNumber, held)
+			return out, errors.Join(err, w.catchUp(ctx, dir, r))
+		}
+		o.Number = held
+		raw, err := SignObservation(o, w.Identity)
+		if err != nil {
+			return nil, err
+		}
+		if err := dir.once("observations/"+o.File(), raw); err != nil {
+			return nil, err
+		}
+		if o, err = VerifyObservation(raw, w.Ring); err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, w.catchUp(ctx, dir, r)
+}
+
+// CatchUp logs observations that another program wrote into the record's folder, and finishes what a crash cut off.
+func (w *Writer) CatchUp(ctx context.Context) (Checkpoint, error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	return r.Log.head, dir.Close()
+}
+
+// Cosign keeps the cosignatures that a witness answered with for the head of the log, after verifying them. Lines by
+// others than these witnesses are dropped; what is kept is never replaced, and a witness is kept once for each size.
+func (w *Writer) Cosign(ctx context.Context, lines []byte, witnesses []Witness) (_ []Cosignature, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	fresh, err := Cosignatures(r.Log.head, lines, witnesses)
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.Log.cosigned(r.Log.head.Size)
+	if err != nil {
+		return nil, err
+	}
+	held, err := Cosignatures(r.Log.head, text, witnesses)
+	if err != nil {
+		return nil, err
+	}
+	var added []Cosignature
+	for _, c := range fresh {
+		known := false
+		for _, h := range held {
+			known = known || h.Witness == c.Witness
+		}
+		if !known {
+			text = append(text, c.Line...)
+			added = append(added, c)
+		}
+	}
+	if len(added) == 0 {
+		return nil, nil
+	}
+	if err := dir.put(inLog(fmt.Sprintf("cosignatures/%d", r.Log.head.Size)), text); err != nil {
+		return nil, err
+	}
+	return added, dir.syncUp("log/cosignatures")
+}
