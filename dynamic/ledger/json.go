@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// GetJSON reads the record at key as a T. It returns ErrNotFound for an absent
+// key and an error for anything but the JSON of a T: unknown members, duplicate
+// names, wrong case and bad UTF-8 are refused, and then the T is zero.
+//
+//	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+func GetJSON[T any](tx Tx, key []byte) (T, error) {
+	value, err := tx.Get(key)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return DecodeJSON[T](Entry{key, value})
+}
+
+// DecodeJSON reads the value of an entry that a scan yielded, as [GetJSON] does.
+func DecodeJSON[T any](e Entry) (T, error) {
+	var v T
+	if err := json.Unmarshal(e.Value, &v, json.RejectUnknownMembers(true)); err != nil {
+		var zero T
+		return zero, fmt.Errorf("decoding ledger record %s: %w", KeyText(e.Key), err)
+	}
+	return v, nil
+}
+
+// SetJSON stores v at key as JSON. Equal values are stored as equal bytes.
+func SetJSON(tx Tx, key []byte, v any) error {
+	value, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encoding ledger record %s: %w", KeyText(key), err)
+	}
+	return tx.Set(key, value)
+}

@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// The layout of the whole ledger. Every key begins with one of these names; a
+// slash stands for the end of a part. Names are permanent: a backup of any age
+// must mean the same for ever.
+const (
+	// purchase/<purchase id>: the journal record of one purchase.
+	prefixPurchase = "purchase"
+	// auth/<network>/<asset>/<method>/<payer>/<nonce>, on Solana
+	// auth/<network>/<sha256 of the message>: which purchase a payment
+	// authorization was claimed by. Never deleted.
+	prefixAuth = "auth"
+	// slot/<payer>/<sha256 of the idempotency key, hex>: which purchase has
+	// the slot.
+	prefixSlot = "slot"
+	// credit/<network>/<tx>/<log index>: which purchase a transfer paid for.
+	prefixCredit = "credit"
+	// counter/<name>: the last number given out, in decimal.
+	prefixCounter = "counter"
+	// cert/<cert_id>: the purchase, number and signed bytes of a certificate.
+	prefixCert = "cert"
+	// patron/<number>: which certificate has this patron number.
+	prefixPatron = "patron"
+	// relayer/<network>/<address>/…: the nonces of a relayer key and the
+	// signed transactions that hold them.
+	prefixRelayer = "relayer"
+	// due/<unix seconds>/<job>/<id>: work to be done from that second on.
+	prefixDue = "due"
+	// lease/<job>: who may do a job, until when, under which fencing number.
+	prefixLease = "lease"
+	// stock/<item>/…: what is left of a good, and what is taken.
+	prefixStock = "stock"
+	// goods/<kind or item>/…: the memory of a kind of goods.
+	prefixGoods = "goods"
+	// nonce/<use>/…: single-use numbers of challenges, with their end.
+	prefixNonce = "nonce"
+	// payer/<payer>/<unix seconds>/<purchase id>: the purchases of one payer,
+	// oldest first.
+	prefixPayer = "payer"
+	// order/<order id>: a human order.
+	prefixOrder = "order"
+	// budget/<name>/…: what is used of a limit.
+	prefixBudget = "budget"
+	// notsettled/<payer>/<unix seconds>/<purchase id>: payments that did not
+	// go through.
+	prefixNotSettled = "notsettled"
+	// body/<purchase id>: the answer that a purchase was delivered with.
+	prefixBody = "body"
+	// census/…: the rosters, walks and rows of weekly rounds; see package
+	// roster.
+	prefixCensus = "census"
+	// meta/<name>: facts about the ledger itself.
+	prefixMeta = "meta"
+)
+
+// PurchaseKey is purchase/<id>.
+func PurchaseKey(id string) []byte { return Key(prefixPurchase, id) }
+
+// Purchases is the range of all purchases, in the order of their ids.
+func Purchases() (from, to []byte) { return Prefix(Key(prefixPurchase)) }
+
+// AuthKey is auth/<claim…>, where claim is the list that makes an authorization
+// unique: network, asset, method, payer, nonce; or network and message digest.
+// The caller has brought each to its one spelling (addresses in lower case).
+func AuthKey(claim ...string) []byte { return Key(append([]string{prefixAuth}, claim...)...) }
+
+// SlotKey is slot/<payer>/<hex of digest>, where digest is the SHA-256 of the
+// idempotency key.
+func SlotKey(payer string, digest [32]byte) []byte {
+	return Key(prefixSlot, payer, hex.EncodeToString(digest[:]))
+}
+
+// CreditKey is credit/<network>/<tx>/<log index>.
+func CreditKey(network, tx string, logIndex uint64) []byte {
+	return Key(prefixCredit, network, tx, Number(logIndex))
+}
+
+// CounterKey is counter/<name>.
+func CounterKey(name string) []byte { return Key(prefixCounter, name) }
+
+// CertKey is cert/<cert_id>.
+func CertKey(id string) []byte { return Key(prefixCert, id) }
+
+// PatronKey is patron/<number>. Numbers begin at 1 and sort by value.
+func PatronKey(number int64) []byte { return Key(prefixPatron, Number(uint64(number))) }
+
+// Patrons is the range of all patron numbers.
+func Patrons() (from, to []byte) { return Prefix(Key(prefixPatron)) }
+
+// RelayerKey is relayer/<network>/<address>/<rest…>.
+func RelayerKey(network, address string, rest ...string) []byte {
+	return Key(append([]string{prefixRelayer, network, address}, rest...)...)
+}
+
+// DueKey is due/<unix seconds of at>/<job>/<id>.
+func DueKey(at time.Time, job, id string) []byte {
+	return Key(prefixDue, seconds(at), job, id)
+}
+
+// Due is the range of the work of all jobs that is due at now, oldest first.
+func Due(now time.Time) (from, to []byte) {
+	from, _ = Prefix(Key(prefixDue))
+	_, to = Prefix(Key(prefixDue, seconds(now)))
+	return from, to
+}
+
+// LeaseKey is lease/<job>.
+func LeaseKey(job string) []byte { return Key(prefixLease, job) }
+
+// StockKey is stock/<item>/<rest…>.
+func StockKey(item string, rest ...string) []byte {
+	return Key(append([]string{prefixStock, item}, rest...)...)
+}
+
+// GoodsKey is goods/<kind>/<rest…>, where kind is a kind of goods or an item.
+func GoodsKey(kind string, rest ...string) []byte {
+	return Key(append([]string{prefixGoods, kind}, rest...)...)
+}
+
+// NonceKey is nonce/<use>/<rest…>.
+func NonceKey(use string, rest ...string) []byte {
+	return Key(append([]string{prefixNonce, use}, rest...)...)
+}
+
+// PayerKey is payer/<payer>/<unix seconds of at>/<purchase id>.
+func PayerKey(payer string, at time.Time, id string) []byte {
+	return Key(prefixPayer, payer, seconds(at), id)
+}
+
+// PayerPurchases is the range of one payer's entries.
+func PayerPurchases(payer string) (from, to []byte) { return Prefix(Key(prefixPayer, payer)) }
+
+// OrderKey is order/<id>.
+func OrderKey(id string) []byte { return Key(prefixOrder, id) }
+
+// BudgetKey is budget/<name>/<rest…>.
+func BudgetKey(name string, rest ...string) []byte {
+	return Key(append([]string{prefixBudget, name}, rest...)...)
+}
+
+// CensusKey is census/<parts…>.
+func CensusKey(parts ...string) []byte { return Key(append([]string{prefixCensus}, parts...)...) }
+
+// MetaKey is meta/<name>.
+func MetaKey(name string) []byte { return Key(prefixMeta, name) }
+
+// ClosedKey is there while a restored ledger has not been reopened.
+func ClosedKey() []byte { return MetaKey("closed") }
+
+// NotSettledKey is notsettled/<payer>/<unix seconds>/<purchase id>: a payment that did not go through.
+func NotSettledKey(payer string, at time.Time, id string) []byte {
+	return Key(prefixNotSettled, payer, seconds(at), id)
+}
+
+// NotSettled is the range of one payer's payments that did not go through, oldest first.
+func NotSettled(payer string) (from, to []byte) { return Prefix(Key(prefixNotSettled, payer)) }
+
+// NotSettledAt is the time in a key of that range.
+func NotSettledAt(key []byte) (time.Time, error) {
+	parts, err := Parts(key)
+	if err != nil || len(parts) != 4 {
+		return time.Time{}, fmt.Errorf("ledger: %s is no key of %s", KeyText(key), prefixNotSettled)
+	}
+	n, err := ParseNumber(parts[2])
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(int64(n), 0).UTC(), nil
+}
+
+// BodyKey is body/<purchase id>: the answer that a purchase was delivered with.
+func BodyKey(id string) []byte { return Key(prefixBody, id) }
