@@ -1,0 +1,262 @@
+// Package evm takes payments on Ethereum-like networks: the x402 scheme "exact" by EIP-3009
+// transferWithAuthorization, in a token such as USDC.
+//
+// A Rail is one network. It implements rail.Rail: it parses and verifies what a buyer signed, settles it by a
+// transaction of its own relayer (or through a remote facilitator), and reads what happened from the token's events.
+// Three rules shape the code (decisions §4 M3):
+//
+//   - authorizationState true is no proof of payment: cancelling sets it too, and so does a use elsewhere;
+//   - a revert of our own transaction is no proof of non-payment: anybody may submit an authorization first;
+//   - only AuthorizationUsed(payer, nonce) directly followed by Transfer(payer, payTo, value) of the same token is.
+//
+// What the package does not know: goods, purchases, HTTP, and the journal. The relayer's key pays gas and holds
+// nothing else; payTo is never needed as a key.
+//
+//	cfg, _ := evm.Preset("eip155:8453")
+//	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{url}, "0x…", key
+//	r, err := evm.New(cfg)
+//	go r.Run(ctx)
+package evm
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"agentstore/dynamic/rail"
+)
+
+// Config describes one network. New fills what Preset's rows leave open with the defaults named here.
+type Config struct {
+	// Network is the CAIP-2 id, eip155:<ChainID>.
+	Network string
+	// ChainID is the EIP-155 chain id; it must agree with Network.
+	ChainID uint64
+	// Name is for people: Base.
+	Name string
+	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are never shown.
+	RPC []string
+	// Asset is the token's address.
+	Asset string
+	// AssetName and AssetVersion are the token's EIP-712 domain name and version. They differ between networks.
+	AssetName, AssetVersion string
+	// Symbol is the token's ticker; default USDC.
+	Symbol string
+	// Decimals of the token; default 6.
+	Decimals int
+	// PayTo receives the payments.
+	PayTo string
+	// MaxTimeout is the advertised validity of a payment; default 300 s.
+	MaxTimeout time.Duration
+	// SettleCost is what settling one payment costs, in atomic units of the asset.
+	SettleCost int64
+	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the head. Default 1.
+	Depth uint64
+	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0 asks the node for
+	// its "finalized" block instead.
+	Finality uint64
+	// GenesisHash is block 0's hash that Check demands (0x, 64 hex digits); empty compares nothing, which is for local
+	// chains only.
+	GenesisHash string
+	// DomainSeparator is what the token's DOMAIN_SEPARATOR() must be (0x, 64 hex digits); empty compares with the
+	// one computed from AssetName and AssetVersion alone.
+	DomainSeparator string
+	// Poll is how often Run asks for a new block; default 1 s. After a Send it asks at once.
+	Poll time.Duration
+	// Relayer is the key of the account that pays the gas. Needed unless Settler is set.
+	Relayer *ecdsa.PrivateKey
+	// GasAlarm is the relayer's balance, in wei, below which Fuel reports low; nil never does.
+	GasAlarm *big.Int
+	// MaxFee caps the fee per gas of our transactions, in wei; default 500 gwei.
+	MaxFee *big.Int
+	// Stuck is the age at which a transaction that waits in the pool is worth replacing; default 30 s.
+	Stuck time.Duration
+	// Settler settles through a third party instead of the own relayer; nil means the relayer.
+	Settler Settler
+	// Log receives what the watcher meets; nil discards it.
+	Log *slog.Logger
+}
+
+// Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing that it says is
+// believed (decisions §4 M10): an error of any kind leaves the outcome unknown, and success only becomes known by
+// Look. Settling the same payment again must be harmless.
+type Settler interface {
+	// Host names the third party.
+	Host() string
+	// Settle hands over an x402 v2 request body {x402Version, paymentPayload, paymentRequirements} and returns the
+	// transaction that the third party claims to have sent, empty when it claims none.
+	Settle(ctx context.Context, request []byte) (tx string, err error)
+}
+
+// Rail is one network. Its methods are safe for concurrent use.
+type Rail struct {
+	cfg       Config
+	rpc       *client
+	asset     common.Address
+	payTo     common.Address
+	chainID   *big.Int
+	separator common.Hash
+	signer    types.Signer
+	relayer   common.Address // zero with a Settler
+	log       *slog.Logger
+
+	index *index
+	nudge chan struct{} // a Send asks Run to poll now
+
+	mu       sync.Mutex                   // guards what follows
+	changed  chan struct{}                // closed at the next block
+	coded    map[common.Address]time.Time // contracts seen with code, until when that is believed
+	claimed  map[string]common.Hash       // request handed over → transaction that the Settler claims
+	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
+
+	simulations map[string]time.Time // claim key → when the node would have taken it
+	newest      reading
+}
+
+var _ rail.Rail = (*Rail)(nil)
+
+// New checks a configuration and returns its rail. It makes no request; Check does.
+func New(cfg Config) (*Rail, error) {
+	if err := defaults(&cfg); err != nil {
+		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
+	}
+	c, err := newClient(cfg.RPC)
+	if err != nil {
+		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
+	}
+	r := &Rail{
+		cfg: cfg, rpc: c, log: cfg.Log,
+		asset:    common.HexToAddress(cfg.Asset),
+		payTo:    common.HexToAddress(cfg.PayTo),
+		chainID:  new(big.Int).SetUint64(cfg.ChainID),
+		index:    newIndex(),
+		nudge:    make(chan struct{}, 1),
+		changed:  make(chan struct{}),
+		coded:    map[common.Address]time.Time{},
+		claimed:  map[string]common.Hash{},
+		lookedAt: map[string]time.Time{},
+
+		simulations: map[string]time.Time{},
+	}
+	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
+	r.signer = types.LatestSignerForChainID(r.chainID)
+	r.separator = domainSeparator(cfg.AssetName, cfg.AssetVersion, cfg.ChainID, r.asset)
+	if cfg.Settler == nil {
+		r.relayer = crypto.PubkeyToAddress(cfg.Relayer.PublicKey)
+	}
+	return r, nil
+}
+
+func defaults(c *Config) error {
+	if c.Network != "eip155:"+strconv.FormatUint(c.ChainID, 10) || c.ChainID == 0 {
+		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
+	}
+	if !common.IsHexAddress(c.Asset) || !common.IsHexAddress(c.PayTo) {
+		return errors.New("asset and payTo must be addresses")
+	}
+	if common.HexToAddress(c.PayTo) == (common.Address{}) {
+		return errors.New("payTo is the zero address")
+	}
+	if c.AssetName == "" || c.AssetVersion == "" {
+		return errors.New("the asset's EIP-712 name and version are needed")
+	}
+	if c.Settler == nil && c.Relayer == nil {
+		return errors.New("a relayer key or a settler is needed")
+	}
+	if c.Settler == nil && crypto.PubkeyToAddress(c.Relayer.PublicKey) == common.HexToAddress(c.PayTo) {
+		return errors.New("the relayer and payTo must be different accounts")
+	}
+	for _, h := range []string{c.GenesisHash, c.DomainSeparator} {
+		if h != "" && !isHash(h) {
+			return fmt.Errorf("%q is not a 32-byte hash", h)
+		}
+	}
+	if c.SettleCost < 0 {
+		return errors.New("the settle cost is negative")
+	}
+	if c.Name == "" {
+		c.Name = c.Network
+	}
+	if c.Symbol == "" {
+		c.Symbol = "USDC"
+	}
+	if c.Decimals == 0 {
+		c.Decimals = 6
+	}
+	if c.MaxTimeout <= 0 {
+		c.MaxTimeout = 300 * time.Second
+	}
+	if c.Depth == 0 {
+		c.Depth = 1
+	}
+	if c.Poll <= 0 {
+		c.Poll = time.Second
+	}
+	if c.MaxFee == nil {
+		c.MaxFee = big.NewInt(500e9)
+	}
+	if c.Stuck <= 0 {
+		c.Stuck = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Info implements rail.Rail.
+func (r *Rail) Info() rail.Info {
+	via := "self"
+	if r.cfg.Settler != nil {
+		via = r.cfg.Settler.Host()
+	}
+	return rail.Info{
+		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
+		PayTo: r.cfg.PayTo, SettleCost: r.cfg.SettleCost, Timeout: r.cfg.MaxTimeout, Via: via,
+	}
+}
+
+// Requirement implements rail.Rail.
+func (r *Rail) Requirement(amount int64) rail.Requirement {
+	return rail.Requirement{
+		Scheme: "exact", Network: r.cfg.Network, Amount: strconv.FormatInt(amount, 10),
+		Asset: r.cfg.Asset, PayTo: r.cfg.PayTo, MaxTimeoutSeconds: int(r.cfg.MaxTimeout / time.Second),
+		Extra: map[string]any{"name": r.cfg.AssetName, "version": r.cfg.AssetVersion},
+	}
+}
+
+// Relayer is the address that pays the gas; empty with a Settler.
+func (r *Rail) Relayer() string {
+	if r.cfg.Settler != nil {
+		return ""
+	}
+	return r.relayer.Hex()
+}
+
+// Close lets go of idle connections. The rail stays usable.
+func (r *Rail) Close() { r.rpc.http.CloseIdleConnections() }
+
+// Changed implements rail.Rail.
+func (r *Rail) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// announce wakes everybody who waits on Changed.
+func (r *Rail) announce() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}

@@ -1,0 +1,322 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"agentstore/dynamic/rail"
+)
+
+const (
+	// lookBack is how many blocks before the mark a use is searched in: a reorganisation may move it there.
+	lookBack = 512
+	// maxLooked bounds the memory of direct looks.
+	maxLooked = 1 << 16
+	// maxOwn is how many of the newest own transactions of one payment are read.
+	maxOwn = 16
+)
+
+// view is the chain as one look sees it.
+type view struct {
+	head      block
+	deep      *block // newest block at the network's depth; nil on a chain that is shorter
+	final     uint64 // newest final block
+	finalTime time.Time
+	mined     uint64 // the relayer's transactions up to head
+	used      uint64 // the relayer's transactions up to the final block
+	known     bool   // a node has the newest own transaction, in a block or in its pool
+}
+
+// Look implements rail.Rail. While the watcher is live, payments that are found and payments that merely wait are
+// answered from its index without a request; everything else is read from the chain directly: nothing is called dead
+// on the index's word, because a log that a node failed to return looks like one that does not exist.
+func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
+	s, live := r.index.state(time.Now(), r.patience())
+	if live {
+		if f, ok := r.fromIndex(s, p, signed, since, now); ok {
+			return f, nil
+		}
+	}
+	v, u, err := r.direct(ctx, p, signed, since)
+	if err != nil {
+		return rail.Finding{}, fmt.Errorf("looking for payment %s of %s: %w", p.Nonce, p.Payer, err)
+	}
+	f := r.judge(v, u, p, signed, since, now)
+	if live && f.State == rail.Waiting && f.Advice == rail.Wait {
+		r.mu.Lock()
+		if len(r.lookedAt) >= maxLooked {
+			clear(r.lookedAt)
+		}
+		r.lookedAt[p.ClaimKey()] = now
+		r.mu.Unlock()
+	}
+	return f, nil
+}
+
+// grace is how long a settlement may wait without being asked after.
+func (r *Rail) grace() time.Duration { return max(3*r.cfg.Poll, 3*time.Second) }
+
+func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, bool) {
+	v := view{head: s.head, deep: s.deep, final: s.final, mined: s.mined, known: true}
+	if u, ok := r.index.find(authorizationOf(p)); ok {
+		// One settlement that paid is as final as its payment. Whether others' nonces are, the index does not know.
+		if v.used = s.mined; len(signed) > 1 || len(signed) == 1 && !ours(signed, u.tx) {
+			v.used = 0
+		}
+		f := r.judge(v, &u, p, signed, since, now)
+		return f, f.Proof != nil && (f.Final || u.block > s.final || len(signed) == 0)
+	}
+	if since.Block+1 < s.low || s.deep == nil || s.deep.Time.Unix() >= p.ValidBefore || len(signed) == 0 {
+		return rail.Finding{}, false
+	}
+	newest := signed[len(signed)-1]
+	if r.cfg.Settler == nil && (!r.mine(newest) || newest.Sequence < s.mined) {
+		return rail.Finding{}, false
+	}
+	r.mu.Lock()
+	asked := r.lookedAt[p.ClaimKey()]
+	r.mu.Unlock()
+	if now.Sub(newest.At) > r.grace() && now.Sub(asked) > r.grace() {
+		return rail.Finding{}, false
+	}
+	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, true
+}
+
+// judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain that up to the
+// view's head there is none.
+func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) rail.Finding {
+	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait}
+	switch {
+	case u == nil:
+		if v.deep != nil && v.deep.Time.Unix() >= p.ValidBefore {
+			f.State, f.Reason, f.Final = rail.Dead, "expired", v.finalTime.Unix() >= p.ValidBefore
+			break
+		}
+		f.Advice = r.advise(v, p, signed, now)
+		return f
+	case u.pays(p) && (ours(signed, u.tx) || later(u, since)):
+		f.Proof = &rail.Proof{
+			Tx: u.tx.Hex(), LogIndex: u.index, Block: u.block, BlockHash: u.blockHash.Hex(), BlockTime: u.time,
+			ByOther: !ours(signed, u.tx) && !r.handedOver(signed, u.tx),
+		}
+		f.State = rail.Seen
+		if r.deep(v, u.block) {
+			f.State, f.Final = rail.Paid, u.block <= v.final
+		}
+	case !r.deep(v, u.block):
+		return f // spent on something else, in a block that may go away again
+	default:
+		f.State, f.Final = rail.Dead, u.block <= v.final
+		switch {
+		case u.canceled:
+			f.Reason = "cancelled"
+		case u.pays(p):
+			f.Reason = "used_before_claim"
+		default:
+			f.Reason = "used_elsewhere"
+		}
+	}
+	f.Unfilled = r.unfilled(v, signed, now)
+	f.Final = f.Final && r.lowest(v.used, signed) == nil
+	return f
+}
+
+func (r *Rail) deep(v view, number uint64) bool {
+	return v.head.Number+1 >= number+r.cfg.Depth
+}
+
+// later reports a use after the claim: in a block above the mark, or in one that a reorganisation put at or below it,
+// which its later time gives away.
+func later(u *use, since rail.Mark) bool {
+	return u.block > since.Block || u.time.After(since.Time)
+}
+
+// unfilled is the newest own settlement at the lowest nonce that is still open. One that is being filled is not worth a
+// word until the filling is stuck.
+func (r *Rail) unfilled(v view, signed []rail.Signed, now time.Time) *rail.Signed {
+	s := r.lowest(v.mined, signed)
+	if s != nil && s.Fill && now.Sub(s.At) < r.cfg.Stuck {
+		return nil
+	}
+	return s
+}
+
+// lowest is the newest own settlement at the lowest nonce from a count of mined ones on; nil if all are used up.
+func (r *Rail) lowest(mined uint64, signed []rail.Signed) *rail.Signed {
+	var low *rail.Signed
+	for i := range signed {
+		if s := &signed[i]; r.mine(*s) && s.Sequence >= mined && (low == nil || s.Sequence <= low.Sequence) {
+			low = s
+		}
+	}
+	if low == nil {
+		return nil
+	}
+	s := *low
+	return &s
+}
+
+// mine reports a settlement by the present relayer.
+func (r *Rail) mine(s rail.Signed) bool {
+	return r.cfg.Settler == nil && s.Account == r.relayer.Hex()
+}
+
+// advise says what would help a payment that has not landed.
+func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Time) rail.Advice {
+	late := now
+	if v.head.Time.After(now) {
+		late = v.head.Time
+	}
+	if len(signed) == 0 || late.Add(margin).Unix() >= p.ValidBefore {
+		return rail.Wait
+	}
+	newest := signed[len(signed)-1]
+	old := now.Sub(newest.At) > r.cfg.Stuck
+	switch {
+	case r.cfg.Settler != nil:
+		if old {
+			return rail.Resend
+		}
+	case !r.mine(newest): // by a settler or a relayer of an earlier configuration: it cannot be replaced
+		if !v.known {
+			return rail.Redraft
+		}
+	case newest.Sequence < v.mined:
+		return rail.Redraft
+	case !v.known || r.lowest(v.mined, signed).Sequence < newest.Sequence: // an earlier nonce was opened again
+		return rail.Resend
+	case old && newest.Sequence == v.mined:
+		return rail.Bump
+	}
+	return rail.Wait
+}
+
+// direct reads all that one look needs. The use is nil only where authorizationState says at the view's head that the
+// authorization is open; that it is spent is no more than a reason to search for the event.
+func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark) (view, *use, error) {
+	var v view
+	head := headCall(&v.head)
+	if err := errors.Join(r.rpc.batch(ctx, head), head.err); err != nil {
+		return v, nil, err
+	}
+	at := hexutil.EncodeUint64(v.head.Number)
+	a := authorizationOf(p)
+	var open hexutil.Bytes
+	var mined hexutil.Uint64
+	var deep, final block
+	var tx struct{}
+	ask := ethCall(common.Address{}, r.asset, append(append(append([]byte{}, selAuthState...), addressWord(a.payer)...), a.nonce[:]...))
+	calls := []*call{
+		{method: "eth_call", params: []any{ask, at}, out: &open},
+		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), at}, out: &mined},
+	}
+	if v.head.Number+1 >= r.cfg.Depth {
+		calls = append(calls, blockCall(v.head.Number+1-r.cfg.Depth, &deep))
+		v.deep = &deep
+	}
+	must := len(calls)
+	fin := finalCall(&final)
+	if r.cfg.Finality > 0 {
+		fin = blockCall(r.finalAt(v.head, final), &final)
+	}
+	calls = append(calls, fin)
+	var used hexutil.Uint64
+	done := &call{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), fin.params[0]}, out: &used}
+	if len(signed) > 0 && r.cfg.Settler == nil {
+		calls = append(calls, done)
+	}
+	// Whether a node has the newest own transaction. One that cannot say counts as one that has it not: sending again
+	// is harmless.
+	have := &call{method: "eth_getTransactionByHash", out: &tx}
+	if n := len(signed); n > 0 && signed[n-1].ID != "" {
+		have.params = []any{signed[n-1].ID}
+		calls = append(calls, have)
+	}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return v, nil, err
+	}
+	for i, k := range calls {
+		_, refused := errors.AsType[*rpcError](k.err)
+		if k.err != nil && (i < must || !refused && k.err != errNull) {
+			return v, nil, fmt.Errorf("%s: %w", k.method, k.err)
+		}
+	}
+	v.known, v.mined = have.params != nil && have.err == nil, uint64(mined)
+	if fin.err == nil {
+		v.final, v.finalTime, v.used = final.Number, final.Time, uint64(used)
+	}
+	if len(open) != 32 {
+		return v, nil, errors.New("authorizationState has an unexpected form")
+	}
+	if common.BytesToHash(open) == (common.Hash{}) {
+		return v, nil, nil
+	}
+	u, err := r.own(ctx, a, signed)
+	if u == nil && err == nil {
+		u, err = r.search(ctx, p, since.Block-min(since.Block, lookBack), v.head.Number)
+	}
+	return v, u, err
+}
+
+// own finds the event among our own transactions' receipts. Nodes that are still indexing cannot give them; then the
+// logs are searched.
+func (r *Rail) own(ctx context.Context, a authorization, signed []rail.Signed) (*use, error) {
+	var calls []*call
+	receipts := make([]receipt, maxOwn)
+	for i, s := range signed[max(0, len(signed)-maxOwn):] {
+		if s.ID != "" {
+			calls = append(calls, &call{method: "eth_getTransactionReceipt", params: []any{s.ID}, out: &receipts[i]})
+		}
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return nil, err
+	}
+	for i := range receipts {
+		if u, ok := uses(r.asset, receipts[i].Logs)[a]; ok && receipts[i].Status == 1 {
+			return r.dated(ctx, u)
+		}
+	}
+	return nil, nil
+}
+
+// search finds the event that spent an authorization. One filter fits both it and the Transfer after it: their second
+// topic is the payer, their third the nonce and payTo.
+func (r *Rail) search(ctx context.Context, p *rail.Payment, from, to uint64) (*use, error) {
+	a := authorizationOf(p)
+	payTo := common.HexToAddress(p.PayTo)
+	topics := []any{
+		[]string{topicUsed.Hex(), topicCanceled.Hex(), topicTransfer.Hex()},
+		common.BytesToHash(a.payer[:]).Hex(),
+		[]string{a.nonce.Hex(), common.BytesToHash(payTo[:]).Hex()},
+	}
+	for w, err := range r.windows(ctx, from, to, topics...) {
+		if err != nil {
+			return nil, err
+		}
+		if u, ok := uses(r.asset, w.logs)[a]; ok {
+			return r.dated(ctx, u)
+		}
+	}
+	return nil, errors.New("the authorization is spent, but no event says how")
+}
+
+// dated adds the time of a use's block.
+func (r *Rail) dated(ctx context.Context, u use) (*use, error) {
+	var b block
+	if err := r.rpc.one(ctx, &b, "eth_getBlockByHash", u.blockHash.Hex(), false); err != nil {
+		return nil, err
+	}
+	if b.Number != u.block {
+		return nil, errBehind
+	}
+	u.time = b.Time
+	return &u, nil
+}

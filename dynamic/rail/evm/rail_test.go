@@ -1,0 +1,9 @@
+package evm_test
+
+import (
+	"testing"
+
+	"agentstore/dynamic/rail/railtest"
+)
+
+func TestRail(t *testing.T) { railtest.Run(t, open) }

@@ -1,0 +1,49 @@
+package evm_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/railtest"
+)
+
+// remoteHarness is a rail without a relayer: a facilitator with a relayer of its own settles, over HTTP.
+type remoteHarness struct {
+	*harness
+	cfg  evm.Config
+	rail rail.Rail
+}
+
+func openRemote(t testing.TB) railtest.Harness {
+	h := openOn(t, 8453)
+	third, err := facilitator.NewHandler(facilitator.HandlerConfig{
+		Rails: []rail.Rail{h.rail}, PayTo: []string{h.PayTo.Hex()}, Wait: time.Millisecond, Poll: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(third)
+	t.Cleanup(func() {
+		server.Close()
+		if err := third.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := facilitator.New(facilitator.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := h.cfg
+	cfg.Relayer, cfg.Settler = nil, client
+	return &remoteHarness{harness: h, cfg: cfg, rail: newRail(t, cfg)}
+}
+
+func (h *remoteHarness) Rail() rail.Rail    { return h.rail }
+func (h *remoteHarness) Restart() rail.Rail { return newRail(h.t, h.cfg) }
+func (h *remoteHarness) Remote() bool       { return true }
+
+func TestRailThroughFacilitator(t *testing.T) { railtest.Run(t, openRemote) }

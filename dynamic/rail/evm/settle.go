@@ -1,0 +1,250 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"agentstore/dynamic/rail"
+)
+
+// maxGas is far above what any settlement takes, L1 data on rollups included.
+const maxGas = 100_000_000
+
+// draft is a transaction of ours with everything known but its nonce.
+type draft struct {
+	r        *Rail
+	to       common.Address
+	data     []byte
+	gas      uint64
+	fees     fees
+	pending  uint64  // the chain's own count of our transactions
+	sequence *uint64 // set for a replacement
+	fill     bool
+}
+
+// fees are the two fee fields of a type-2 transaction, in wei per gas.
+type fees struct{ cap, tip *big.Int }
+
+// Draft implements rail.Rail. A settlement that would revert is refused here; a relayer that cannot pay for it, or a
+// network dearer than MaxFee, is an error.
+func (r *Rail) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+	if r.cfg.Settler != nil {
+		return r.handOver(ctx, p)
+	}
+	return r.prepare(ctx, p, &draft{r: r, to: r.asset, data: transferCall(p)}, nil)
+}
+
+// Replace implements rail.Rail. Both fee fields are at least 10 % above the old ones, without which nodes refuse.
+func (r *Rail) Replace(ctx context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+	if r.cfg.Settler != nil {
+		return nil, errors.New("a settlement by a third party cannot be replaced")
+	}
+	if !r.mine(old) {
+		return nil, fmt.Errorf("a settlement by %s cannot be replaced by %s", old.Account, r.relayer.Hex())
+	}
+	var tx types.Transaction
+	if err := tx.UnmarshalBinary(old.Raw); err != nil {
+		return nil, fmt.Errorf("reading the transaction to replace: %w", err)
+	}
+	d := &draft{r: r, to: r.asset, data: transferCall(p), sequence: &old.Sequence, fill: fill}
+	if fill {
+		d.to, d.data = r.relayer, nil
+	}
+	return r.prepare(ctx, p, d, &fees{cap: raised(tx.GasFeeCap()), tip: raised(tx.GasTipCap())})
+}
+
+// raised is n with an eighth on top, rounded up.
+func raised(n *big.Int) *big.Int {
+	up := new(big.Int).Add(n, big.NewInt(7))
+	return up.Rsh(up, 3).Add(up, n)
+}
+
+// prepare finds gas, fees and the relayer's state in one round trip (two where the watcher does not know the fees), or in
+// none where they were read a moment ago.
+func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fees) (rail.Draft, error) {
+	head, f, err := r.price(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if least != nil {
+		f = fees{cap: larger(f.cap, least.cap), tip: larger(f.tip, least.tip)}
+	}
+	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
+		if least != nil || new(big.Int).Sub(f.cap, f.tip).Cmp(r.cfg.MaxFee) > 0 {
+			return nil, fmt.Errorf("a fee of %s wei per gas is above the limit of %s", f.cap, r.cfg.MaxFee)
+		}
+		f.cap = r.cfg.MaxFee
+	}
+	if f.tip.Cmp(f.cap) > 0 {
+		f.tip = f.cap
+	}
+	spared := least == nil && r.fresh(p)
+	if spared {
+		if known, ok := r.lately(); ok {
+			d.gas, d.fees, d.pending = known.gas+known.gas/2, f, known.pending
+			if err := r.affords(d, known.balance); err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
+	}
+	began := time.Now()
+	var gas, count hexutil.Uint64
+	var balance hexutil.Big
+	// At the latest block, because some nodes estimate on top of the pool otherwise, where the transaction that is to be
+	// replaced has spent the authorization already.
+	params := []any{ethCall(r.relayer, d.to, d.data), "latest"}
+	if now := time.Now(); !d.fill && stale(p, now, head.Time) {
+		params = append(params, map[string]string{}, blockTime(now))
+	}
+	calls := []*call{
+		{method: "eth_estimateGas", params: params, out: &gas},
+		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), "pending"}, out: &count},
+		{method: "eth_getBalance", params: []any{r.relayer.Hex(), "latest"}, out: &balance},
+	}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return nil, fmt.Errorf("preparing a settlement: %w", err)
+	}
+	if err := calls[0].err; err != nil {
+		if why, is := reverted(err); is {
+			return nil, refuseRevert(why)
+		}
+		return nil, fmt.Errorf("estimating gas: %w", err)
+	}
+	if gas > maxGas {
+		return nil, fmt.Errorf("an estimate of %d gas is not to be believed", uint64(gas))
+	}
+	if err := errors.Join(calls[1].err, calls[2].err); err != nil {
+		return nil, fmt.Errorf("reading the relayer's account: %w", err)
+	}
+	d.gas, d.fees, d.pending = uint64(gas)+uint64(gas)/4, f, uint64(count)
+	if spared {
+		r.learn(reading{at: began, gas: uint64(gas), pending: d.pending, balance: (*big.Int)(&balance)})
+	}
+	if err := r.affords(d, (*big.Int)(&balance)); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// affords says whether the relayer's balance covers a transaction at its highest fee.
+func (r *Rail) affords(d *draft, balance *big.Int) error {
+	if cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap); cost.Cmp(balance) > 0 {
+		return fmt.Errorf("the relayer %s cannot pay for gas", r.relayer.Hex())
+	}
+	return nil
+}
+
+func larger(a, b *big.Int) *big.Int {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+// price is the head and what a transaction should offer: room for the base fee to double, and the tip that the node
+// suggests. While the watcher runs both are read once a block.
+func (r *Rail) price(ctx context.Context) (block, fees, error) {
+	if s, ok := r.index.state(time.Now(), r.patience()); ok && s.tip != nil {
+		return s.head, offer(s.head.BaseFee, s.tip), nil
+	}
+	var head block
+	var tip hexutil.Big
+	calls := []*call{headCall(&head), {method: "eth_maxPriorityFeePerGas", out: &tip}}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return block{}, fees{}, fmt.Errorf("reading fees: %w", err)
+	}
+	if err := errors.Join(calls[0].err, calls[1].err); err != nil {
+		return block{}, fees{}, fmt.Errorf("reading fees: %w", err)
+	}
+	return head, offer(head.BaseFee, (*big.Int)(&tip)), nil
+}
+
+func offer(base, tip *big.Int) fees {
+	f := fees{cap: new(big.Int).Set(tip), tip: tip}
+	if base != nil {
+		f.cap.Add(f.cap, new(big.Int).Lsh(base, 1))
+	}
+	if f.cap.Sign() == 0 {
+		f.cap.SetUint64(1)
+	}
+	return f
+}
+
+// Sign implements rail.Draft.
+func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
+	account := d.r.relayer.Hex()
+	var n uint64
+	if d.sequence != nil {
+		n = *d.sequence
+	} else {
+		var err error
+		if n, err = seq.Next(account, d.pending); err != nil {
+			return rail.Signed{}, fmt.Errorf("taking a nonce of %s: %w", account, err)
+		}
+	}
+	tx, err := types.SignNewTx(d.r.cfg.Relayer, d.r.signer, &types.DynamicFeeTx{
+		ChainID: d.r.chainID, Nonce: n, GasTipCap: d.fees.tip, GasFeeCap: d.fees.cap, Gas: d.gas, To: &d.to, Data: d.data,
+	})
+	if err != nil {
+		return rail.Signed{}, fmt.Errorf("signing a settlement: %w", err)
+	}
+	raw, err := tx.MarshalBinary()
+	if err != nil {
+		return rail.Signed{}, fmt.Errorf("encoding a settlement: %w", err)
+	}
+	return rail.Signed{ID: tx.Hash().Hex(), Raw: raw, Account: account, Sequence: n, Fill: d.fill, At: time.Now().UTC()}, nil
+}
+
+// Send implements rail.Rail. A node that knows the transaction, or says that its nonce is spent, is no error: what
+// became of it is for Look to find out.
+func (r *Rail) Send(ctx context.Context, s rail.Signed) error {
+	if strings.HasPrefix(s.Account, viaPrefix) {
+		return r.sendOver(ctx, s)
+	}
+	err := r.rpc.one(ctx, nil, "eth_sendRawTransaction", hexutil.Encode(s.Raw))
+	if err != nil && !known(err) {
+		return fmt.Errorf("sending %s: %w", s.ID, err)
+	}
+	select {
+	case r.nudge <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// known reports the answers by which nodes say that a transaction is in their pool or that its nonce is spent.
+func known(err error) bool {
+	e, ok := errors.AsType[*rpcError](err)
+	if !ok {
+		return false
+	}
+	m := strings.ToLower(e.Message)
+	for _, s := range []string{"already known", "already imported", "known transaction", "nonce too low", "already exists"} {
+		if strings.Contains(m, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fuel implements rail.Rail. With a Settler there is none and it is never low.
+func (r *Rail) Fuel(ctx context.Context) (*big.Int, bool, error) {
+	if r.cfg.Settler != nil {
+		return new(big.Int), false, nil
+	}
+	var balance hexutil.Big
+	if err := r.rpc.one(ctx, &balance, "eth_getBalance", r.relayer.Hex(), "latest"); err != nil {
+		return nil, false, fmt.Errorf("reading the relayer's balance: %w", err)
+	}
+	b := (*big.Int)(&balance)
+	return b, r.cfg.GasAlarm != nil && b.Cmp(r.cfg.GasAlarm) < 0, nil
+}

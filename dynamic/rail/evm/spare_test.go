@@ -1,0 +1,111 @@
+package evm_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/rail"
+)
+
+// watched is a rail whose watcher follows the chain through a counter of estimates.
+func watched(t *testing.T, h *harness) (*rail.Payment, rail.Requirement, *atomic.Int64, rail.Rail) {
+	var c counter
+	var estimates atomic.Int64
+	count := func(body string, _ http.ResponseWriter) bool {
+		estimates.Add(int64(strings.Count(body, "eth_estimateGas")))
+		return false
+	}
+	c.meddle.Store(&count)
+	h.cfg.RPC = []string{c.front(t, h.URL)}
+	r := newRail(t, h.cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	seen := r.Changed()
+	wg.Go(func() { r.Run(ctx) })
+	<-seen
+	settle(t, r, parsed(t, h, r), r.Requirement(500_000)) // reads what the next draft is spared
+	seen = r.Changed()
+	h.Seal()
+	<-seen
+	return parsed(t, h, r), r.Requirement(500_000), &estimates, r
+}
+
+func parsed(t *testing.T, h *harness, r rail.Rail) *rail.Payment {
+	t.Helper()
+	p, err := r.Parse(h.Sign(terms(500_000)), r.Requirement(500_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The draft after a simulation asks nothing again; the one after it, whose settlement may have failed, asks everything.
+func TestOnlyTheFirstDraftIsSpared(t *testing.T) {
+	h := openOn(t, 8453)
+	p, want, estimates, r := watched(t, h)
+	before := estimates.Load()
+	if before != 1 {
+		t.Fatalf("%d estimates for the first settlement, want 1", before)
+	}
+	if _, err := r.Verify(t.Context(), p, want, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for i, asked := range []int64{0, 1, 2} {
+		if _, err := r.Draft(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if got := estimates.Load() - before; got != asked {
+			t.Errorf("%d estimates after draft %d, want %d", got, i+1, asked)
+		}
+	}
+}
+
+// What is seen cancelled between simulation and draft is refused, not sent.
+func TestWhatWasCancelledIsNotSpared(t *testing.T) {
+	h := openOn(t, 8453)
+	data := h.Sign(terms(500_000))
+	_, want, _, r := watched(t, h)
+	p, err := r.Parse(data, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Verify(t.Context(), p, want, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	seen := r.Changed()
+	h.Cancel(data)
+	h.Seal()
+	<-seen
+	if _, err := r.Draft(t.Context(), p); err == nil {
+		t.Error("a cancelled payment is drafted")
+	}
+}
+
+// Sends that keep coming hurry the poll and never put it off.
+func TestSettlementsThatKeepComingAreFollowed(t *testing.T) {
+	h := openOn(t, 8453)
+	h.cfg.Poll = 2 * time.Second // after a Send an eighth of a second
+	p, want, _, r := watched(t, h)
+	_, signed, _ := settle(t, r, p, want)
+	seen := r.Changed()
+	h.Seal()
+	stop := time.After(10 * time.Second)
+	for {
+		select {
+		case <-seen:
+			return
+		case <-stop:
+			t.Fatal("the watcher does not poll while settlements keep being sent")
+		default:
+			if err := r.Send(t.Context(), signed[0]); err != nil { // the node knows it, which is no error
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/dynamic/rail"
+)
+
+// rawObject is JSON that is passed on as it came.
+type rawObject = jsontext.Value
+
+const (
+	maxRequest = 64 << 10
+	maxJobs    = 4096
+	maxBegin   = 30 * time.Second // from the request to the broadcast
+)
+
+// HandlerConfig describes a facilitator of our own.
+type HandlerConfig struct {
+	// Rails are the networks served; each settles with its own relayer.
+	Rails []rail.Rail
+	// PayTo lists the accounts for which payments are settled, because every settlement costs gas. At least one.
+	PayTo []string
+	// Sequencer numbers the relayers' transactions; nil is one in memory that starts at the chain's own count. It
+	// must not be shared with anything that forgets.
+	Sequencer rail.Sequencer
+	// Wait is how long /settle waits, once it has broadcast, before it answers settlement_pending; default 30 s.
+	Wait time.Duration
+	// Poll is how often a settlement is looked at between blocks; default 1 s.
+	Poll time.Duration
+	// Log receives what goes wrong; nil discards it.
+	Log *slog.Logger
+}
+
+// Handler serves /verify, /settle and /supported. It remembers the settlements under way in memory only: the token
+// itself refuses a second use, and after a restart a repeated payment is answered as used.
+type Handler struct {
+	cfg  HandlerConfig
+	mux  *http.ServeMux
+	ctx  context.Context // of the settlements under way
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex // guards what follows
+	jobs map[string]*job
+	old  []string // keys of jobs, oldest first
+}
+
+// job is the settlement of one authorization.
+type job struct {
+	rail rail.Rail
+	p    *rail.Payment
+	want rail.Requirement
+
+	mark   rail.Mark // of the driver
+	signed []rail.Signed
+	sent   chan struct{} // closed at the first broadcast
+
+	mu     sync.Mutex // guards what follows
+	last   Settled
+	driver *driver // nil while nobody drives
+}
+
+// driver is one run of drive.
+type driver struct {
+	done chan struct{}      // closed at its end
+	err  error              // set before
+	over chan struct{}      // closed when the answer is known; filling a number may take longer
+	end  sync.Once          // closes over
+	asks chan chan struct{} // each is closed after the next look
+}
+
+// look returns when the driver has looked once more, and done what was to do.
+func (d *driver) look(ctx context.Context) {
+	timer := time.NewTimer(maxBegin)
+	defer timer.Stop()
+	looked := make(chan struct{})
+	select {
+	case d.asks <- looked:
+		wait(ctx, d.done, looked, maxBegin)
+	case <-d.done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// NewHandler checks a configuration and returns its handler. Close it.
+func NewHandler(cfg HandlerConfig) (*Handler, error) {
+	if len(cfg.Rails) == 0 {
+		return nil, errors.New("a facilitator needs a network")
+	}
+	if len(cfg.PayTo) == 0 {
+		return nil, errors.New("a facilitator needs a list of the accounts it settles for")
+	}
+	if cfg.Sequencer == nil {
+		cfg.Sequencer = &sequence{next: map[string]uint64{}}
+	}
+	if cfg.Wait <= 0 {
+		cfg.Wait = 30 * time.Second
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{cfg: cfg, mux: http.NewServeMux(), jobs: map[string]*job{}}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.mux.HandleFunc("POST /verify", h.verify)
+	h.mux.HandleFunc("POST /settle", h.settle)
+	h.mux.HandleFunc("GET /supported", h.supported)
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Close ends the settlements under way; what they broadcast stays broadcast.
+func (h *Handler) Close() error {
+	h.stop()
+	h.work.Wait()
+	return nil
+}
+
+// read takes a request apart up to its payment. A *rail.Refusal is a business failure.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail.Payment, rail.Requirement, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		return nil, nil, rail.Requirement{}, fmt.Errorf("reading the request: %w", err)
+	}
+	var req Request
+	if err := json.Unmarshal(raw, &req); err != nil {
+		return nil, nil, rail.Requirement{}, errors.New("the body is not a facilitator request")
+	}
+	want, got := req.Requirements, req.Payload.Accepted
+	if req.Version != 2 || req.Payload.Version != 2 {
+		return nil, nil, want, &rail.Refusal{Reason: "invalid_x402_version"}
+	}
+	i := slices.IndexFunc(h.cfg.Rails, func(n rail.Rail) bool { return n.Info().Network == want.Network })
+	if i < 0 {
+		return nil, nil, want, &rail.Refusal{Reason: "invalid_network"}
+	}
+	n := h.cfg.Rails[i]
+	ours := n.Requirement(1)
+	switch {
+	case want.Scheme != ours.Scheme || got.Scheme != ours.Scheme:
+		return nil, nil, want, &rail.Refusal{Reason: "unsupported_scheme"}
+	case got.Network != want.Network:
+		return nil, nil, want, &rail.Refusal{Reason: "invalid_network", Message: "the accepted entry is of another network"}
+	case !strings.EqualFold(want.Asset, ours.Asset):
+		return nil, nil, want, &rail.Refusal{Reason: "invalid_payment_requirements", Message: "the asset is not served"}
+	case !slices.ContainsFunc(h.cfg.PayTo, func(a string) bool { return strings.EqualFold(a, want.PayTo) }):
+		return nil, nil, want, &rail.Refusal{Reason: "invalid_payment_requirements", Message: "payTo is not served"}
+	}
+	p, err := n.Parse(req.Payload.Payload, want)
+	return n, p, want, err
+}
+
+func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
+	n, p, want, err := h.read(w, r)
+	if err == nil {
+		_, err = n.Verify(r.Context(), p, want, time.Now())
+	}
+	a := Verified{Valid: err == nil}
+	if p != nil {
+		a.Payer = p.Payer
+	}
+	if err != nil {
+		ref, ok := errors.AsType[*rail.Refusal](err)
+		if !ok {
+			h.fail(w, r, p, err)
+			return
+		}
+		a.Reason, a.Message = ref.Reason, ref.Message
+	}
+	answer(w, http.StatusOK, a)
+}
+
+func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
+	n, p, want, err := h.read(w, r)
+	if err != nil {
+		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
+			answer(w, http.StatusOK, Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message})
+			return
+		}
+		h.fail(w, r, nil, err)
+		return
+	}
+	j, found := h.job(n, p, want)
+	if !slices.Equal(j.p.Signature, p.Signature) {
+		answer(w, http.StatusOK, Settled{Network: want.Network, Payer: p.Payer, Reason: "duplicate_settlement"})
+		return
+	}
+	d := h.driver(j)
+	if found {
+		d.look(r.Context())
+	} else {
+		wait(r.Context(), d.done, j.sent, maxBegin)
+	}
+	wait(r.Context(), d.done, d.over, h.cfg.Wait)
+	select {
+	case <-d.done:
+		if d.err != nil {
+			h.fail(w, r, p, d.err)
+			return
+		}
+	default:
+	}
+	j.mu.Lock()
+	a := j.last
+	j.mu.Unlock()
+	if !a.Success && a.Reason == "" { // not even broadcast
+		h.fail(w, r, p, errors.New("the settlement takes too long"))
+		return
+	}
+	answer(w, http.StatusOK, a)
+}
+
+// wait returns when one of the channels is closed, ctx ends or d has passed.
+func wait(ctx context.Context, a, b <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-a:
+	case <-b:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// driver is the run that drives a job, joined or started.
+func (h *Handler) driver(j *job) *driver {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.driver == nil {
+		d := &driver{done: make(chan struct{}), over: make(chan struct{}), asks: make(chan chan struct{})}
+		j.driver = d
+		h.work.Go(func() {
+			d.err = h.drive(j, d)
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.driver = nil
+			close(d.done)
+		})
+	}
+	return j.driver
+}
+
+// job is the settlement of an authorization, found or begun.
+func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := p.ClaimKey()
+	if j := h.jobs[key]; j != nil {
+		return j, true
+	}
+	if len(h.old) >= maxJobs {
+		delete(h.jobs, h.old[0])
+		h.old = h.old[1:]
+	}
+	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), last: Settled{Network: want.Network, Payer: p.Payer}}
+	h.jobs[key] = j
+	h.old = append(h.old, key)
+	return j, false
+}
+
+func (h *Handler) forget(j *job) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := j.p.ClaimKey()
+	delete(h.jobs, key)
+	h.old = slices.DeleteFunc(h.old, func(k string) bool { return k == key })
+}
+
+func (h *Handler) supported(w http.ResponseWriter, r *http.Request) {
+	s := Supported{Kinds: []Kind{}, Extensions: []string{}, Signers: map[string][]string{}}
+	for _, n := range h.cfg.Rails {
+		want := n.Requirement(1)
+		s.Kinds = append(s.Kinds, Kind{Version: 2, Scheme: want.Scheme, Network: want.Network})
+	}
+	answer(w, http.StatusOK, s)
+}
+
+// fail answers what is not the payment's fault. The caller learns that nothing is known.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, err error) {
+	if p == nil {
+		answer(w, http.StatusBadRequest, map[string]string{"error": "the body is not a facilitator request"})
+		return
+	}
+	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", p.Network, "err", err)
+	w.Header().Set("Retry-After", "5")
+	answer(w, http.StatusServiceUnavailable, map[string]string{"error": "the network cannot be asked"})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+// sequence is a Sequencer in memory.
+type sequence struct {
+	mu   sync.Mutex
+	next map[string]uint64
+}
+
+// Next implements rail.Sequencer.
+func (q *sequence) Next(account string, atLeast uint64) (uint64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := max(atLeast, q.next[account])
+	q.next[account] = n + 1
+	return n, nil
+}

@@ -1,0 +1,238 @@
+package facilitator_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/facilitator"
+)
+
+// shop is a facilitator of ours on a chain that seals by itself.
+type shop struct {
+	*chaintest.Net
+	rail *evm.Rail
+	url  string
+}
+
+func open(t *testing.T) *shop {
+	n := chaintest.New(t, chaintest.Options{})
+	cfg, _ := evm.Preset(n.ID())
+	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{n.URL}, n.PayTo.Hex(), n.Relayer.Private
+	r, err := evm.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{
+		Rails: []rail.Rail{r}, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	return &shop{n, r, s.URL}
+}
+
+// request is a facilitator request for a payment, after a change.
+func (s *shop) request(t *testing.T, p chaintest.Payment, change func(map[string]any)) []byte {
+	t.Helper()
+	want := func() map[string]any {
+		b, err := json.Marshal(s.rail.Requirement(500_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m map[string]any
+		if err := json.Unmarshal(b, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m := map[string]any{
+		"x402Version": 2,
+		"paymentPayload": map[string]any{
+			"x402Version": 2, "accepted": want(), "resource": map[string]any{"url": "https://shop.example/x"},
+			"payload": map[string]any{
+				"authorization": map[string]any{
+					"from": p.From.Hex(), "to": p.To.Hex(), "value": p.Value.String(), "nonce": p.Nonce.Hex(),
+					"validAfter": strconv.FormatUint(p.ValidAfter, 10), "validBefore": strconv.FormatUint(p.ValidBefore, 10),
+				},
+				"signature": hexutil.Encode(p.Signature),
+			},
+		},
+		"paymentRequirements": want(),
+	}
+	if change != nil {
+		change(m)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (s *shop) post(t *testing.T, path string, body []byte, out any) int {
+	t.Helper()
+	resp, err := http.Post(s.url+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	return resp.StatusCode
+}
+
+func TestSettlesAndRemembers(t *testing.T) {
+	s := open(t)
+	body := s.request(t, s.SignTransfer(s.Buyers[0], s.PayTo, 500_000), nil)
+	var v facilitator.Verified
+	if status := s.post(t, "/verify", body, &v); status != 200 || !v.Valid || v.Payer != s.Buyers[0].Address.Hex() {
+		t.Fatalf("verify = %d %+v", status, v)
+	}
+	answers := make([]facilitator.Settled, 8)
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() { s.post(t, "/settle", body, &answers[i]) })
+	}
+	wg.Wait()
+	for _, a := range answers {
+		if a != answers[0] || !a.Success || a.Transaction == "" || a.Network != s.ID() || a.Amount != "500000" {
+			t.Errorf("settle = %+v, want the success of %s", a, answers[0].Transaction)
+		}
+	}
+	if got := s.Balance(s.PayTo); got != 500_000 {
+		t.Errorf("payTo has %d, want one payment", got)
+	}
+	if status := s.post(t, "/verify", body, &v); status != 200 || v.Valid || v.Reason != "invalid_exact_evm_nonce_already_used" {
+		t.Errorf("verify of a used payment = %d %+v", status, v)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := open(t)
+	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
+	in := func(m map[string]any, names ...string) map[string]any {
+		for _, n := range names {
+			m = m[n].(map[string]any)
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		change func(map[string]any)
+		reason string
+	}{
+		"version":         {func(m map[string]any) { m["x402Version"] = 1 }, "invalid_x402_version"},
+		"payload version": {func(m map[string]any) { in(m, "paymentPayload")["x402Version"] = 1 }, "invalid_x402_version"},
+		"network":         {func(m map[string]any) { in(m, "paymentRequirements")["network"] = "eip155:1" }, "invalid_network"},
+		"accepted network": {func(m map[string]any) {
+			in(m, "paymentPayload", "accepted")["network"] = "eip155:1"
+		}, "invalid_network"},
+		"scheme": {func(m map[string]any) { in(m, "paymentRequirements")["scheme"] = "upto" }, "unsupported_scheme"},
+		"payTo not served": {func(m map[string]any) {
+			in(m, "paymentRequirements")["payTo"] = s.Minter.Address.Hex()
+		}, "invalid_payment_requirements"},
+		"asset": {func(m map[string]any) {
+			in(m, "paymentRequirements")["asset"] = s.Minter.Address.Hex()
+		}, "invalid_payment_requirements"},
+		"malformed": {func(m map[string]any) { in(m, "paymentPayload")["payload"] = map[string]any{} }, "invalid_payload"},
+		"amount": {func(m map[string]any) {
+			in(m, "paymentRequirements")["amount"] = "500001"
+		}, "invalid_exact_evm_payload_authorization_value_mismatch"},
+	} {
+		body := s.request(t, pay, c.change)
+		var v facilitator.Verified
+		if status := s.post(t, "/verify", body, &v); status != 200 || v.Valid || v.Reason != c.reason {
+			t.Errorf("%s: verify = %d %+v, want %s", name, status, v, c.reason)
+		}
+		var a facilitator.Settled
+		if status := s.post(t, "/settle", body, &a); status != 200 || a.Success || a.Reason != c.reason || a.Transaction != "" {
+			t.Errorf("%s: settle = %d %+v, want %s", name, status, a, c.reason)
+		}
+	}
+	for name, body := range map[string]string{
+		"nothing": "", "array": "[]", "twice": `{"x402Version":2,"x402Version":2}`, "long": `{"x":"` + strings.Repeat("x", 70<<10) + `"}`,
+	} {
+		for _, path := range []string{"/verify", "/settle"} {
+			var e struct{ Error string }
+			if status := s.post(t, path, []byte(body), &e); status != 400 || e.Error == "" {
+				t.Errorf("%s: %s = %d %+v, want 400", name, path, status, e)
+			}
+		}
+	}
+	if got := s.Balance(s.PayTo); got != 0 {
+		t.Errorf("payTo has %d", got)
+	}
+	// What was refused settles when it is asked for properly.
+	var a facilitator.Settled
+	if s.post(t, "/settle", s.request(t, pay, nil), &a); !a.Success {
+		t.Errorf("settle = %+v", a)
+	}
+}
+
+// Another signature over a settled authorization learns nothing of the settlement.
+func TestAnotherSignature(t *testing.T) {
+	s := open(t)
+	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
+	var a facilitator.Settled
+	if s.post(t, "/settle", s.request(t, pay, nil), &a); !a.Success {
+		t.Fatalf("settle = %+v", a)
+	}
+	pay.Signature = bytes.Clone(pay.Signature)
+	pay.Signature[5] ^= 1
+	var b facilitator.Settled
+	if s.post(t, "/settle", s.request(t, pay, nil), &b); b.Success || b.Transaction != "" || b.Reason != "duplicate_settlement" {
+		t.Errorf("settle = %+v, want duplicate_settlement", b)
+	}
+}
+
+func TestSupported(t *testing.T) {
+	s := open(t)
+	c, err := facilitator.New(facilitator.Config{URL: s.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Supported(t.Context())
+	if err != nil || len(got.Kinds) != 1 || got.Kinds[0].Network != s.ID() || got.Kinds[0].Scheme != "exact" || got.Kinds[0].Version != 2 {
+		t.Errorf("Supported = %+v, %v", got, err)
+	}
+	v, err := c.Verify(t.Context(), s.request(t, s.SignTransfer(s.Poor, s.PayTo, 500_000), nil))
+	if err != nil || v.Valid || v.Reason != "invalid_exact_evm_insufficient_balance" {
+		t.Errorf("Verify = %+v, %v", v, err)
+	}
+	for _, path := range []string{"/verify", "/settle"} {
+		resp, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s = %d", path, resp.StatusCode)
+		}
+	}
+}
+
+func TestHandlerNeedsAList(t *testing.T) {
+	s := open(t)
+	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}}); err == nil {
+		t.Error("a facilitator for everybody")
+	}
+	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{PayTo: []string{"0x1"}}); err == nil {
+		t.Error("a facilitator without a network")
+	}
+}

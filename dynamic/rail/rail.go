@@ -1,0 +1,222 @@
+// Package rail is the contract between the till and the networks on which money moves.
+//
+// A Rail is one network (eip155:8453, solana:…). It knows how a payment on it is asked for, parsed, checked, settled
+// and read back; it knows nothing of goods, idempotency or HTTP. Protocols (x402, MPP) stand above it and turn their
+// own wire forms into a Payment.
+//
+// Settling is split so that the till can write before it acts: Draft reads the chain, Sign (inside the ledger
+// transaction that stores its result) fixes the bytes, Send broadcasts them. Sending the same bytes again is
+// harmless. What happened is read from the chain's events by Look and by nothing else (decisions §4 M3).
+package rail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// Requirement is one entry of `accepts`: what the buyer is asked to sign (x402 v2 PaymentRequirements).
+type Requirement struct {
+	Scheme            string         `json:"scheme"`
+	Network           string         `json:"network"` // CAIP-2
+	Amount            string         `json:"amount"`  // atomic units, decimal digits
+	Asset             string         `json:"asset"`
+	PayTo             string         `json:"payTo"`
+	MaxTimeoutSeconds int            `json:"maxTimeoutSeconds"`
+	Extra             map[string]any `json:"extra,omitempty"`
+}
+
+// Info is what a rail says of itself.
+type Info struct {
+	Network  string // CAIP-2
+	Name     string // for people: Base
+	Asset    string
+	Symbol   string
+	Decimals int
+	PayTo    string
+	// SettleCost is the configured cost of settling one payment, in atomic units of the asset. A network is offered
+	// only where the price is at least twice this.
+	SettleCost int64
+	// Timeout is the advertised validity of a payment (maxTimeoutSeconds).
+	Timeout time.Duration
+	// Via names the settler: "self" or the facilitator's host.
+	Via string
+}
+
+// Payment is one signed authorization in the canonical spelling of its network: parsed, well-formed, not yet checked.
+type Payment struct {
+	Network     string   `json:"network"`
+	Asset       string   `json:"asset"`
+	Method      string   `json:"method"` // eip3009, permit2, spl
+	Payer       string   `json:"payer"`
+	Nonce       string   `json:"nonce"`
+	PayTo       string   `json:"pay_to"`
+	Amount      *big.Int `json:"amount"`
+	ValidAfter  int64    `json:"valid_after"`  // Unix seconds; clamped to MaxInt64
+	ValidBefore int64    `json:"valid_before"` // Unix seconds; clamped to MaxInt64
+	Signature   []byte   `json:"signature"`
+	Wire        []byte   `json:"wire,omitempty"` // the protocol's own payload, where settling needs it (facilitator, solana)
+}
+
+// ClaimKey identifies the authorization for ever: (network, asset, method, payer, nonce), decisions §4 M2.
+func (p *Payment) ClaimKey() string {
+	return strings.Join([]string{p.Network, p.Asset, p.Method, p.Payer, p.Nonce}, "|")
+}
+
+// Mark is the chain's head as it was read before the authorization was seen unused. A use of the authorization that
+// is not our own settlement counts as payment only in a later block (M3).
+type Mark struct {
+	Block uint64    `json:"block"`
+	Time  time.Time `json:"time"`
+	// Local says that the payer is a contract, whose word counts on its own network alone: the same address may be
+	// somebody else's elsewhere. Verify sets it, also beside a refusal for want of money.
+	Local bool `json:"local,omitzero"`
+}
+
+// Signed is a settlement whose bytes are fixed. It is stored before it is sent. ID is the transaction hash or
+// signature, known before sending; a remote facilitator has none until it answers.
+type Signed struct {
+	ID       string    `json:"id"`
+	Raw      []byte    `json:"raw"`
+	Account  string    `json:"account"`  // relayer or fee payer
+	Sequence uint64    `json:"sequence"` // relayer nonce
+	Fill     bool      `json:"fill,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Sequencer hands out an account's next sequence number inside the ledger transaction that stores its use; it is
+// serial per account and never goes back. atLeast is the chain's own pending count.
+type Sequencer interface {
+	Next(account string, atLeast uint64) (uint64, error)
+}
+
+// Draft is a settlement with its fees and gas known and its sequence number open. Sign touches no network and may be
+// called more than once; only the last call counts.
+type Draft interface {
+	Sign(Sequencer) (Signed, error)
+}
+
+// State is what the chain says about one authorization.
+type State string
+
+const (
+	// Waiting: not seen, and it may still land.
+	Waiting State = "waiting"
+	// Seen: paid in a block that is not deep enough yet.
+	Seen State = "seen"
+	// Paid: paid at the network's depth.
+	Paid State = "paid"
+	// Dead: it can never land: past validBefore, or cancelled, at the network's depth.
+	Dead State = "dead"
+)
+
+// Advice is what would help a settlement that is Waiting.
+type Advice string
+
+const (
+	Wait    Advice = "wait"    // nothing to do
+	Resend  Advice = "resend"  // broadcast the same bytes again, for every sequence number that was signed for
+	Bump    Advice = "bump"    // replace at the same sequence number with higher fees
+	Redraft Advice = "redraft" // the sequence number was taken by another transaction: sign anew
+)
+
+// Proof is the Transfer that paid: the token's Transfer(payer, payTo, value) at the log directly after its own
+// AuthorizationUsed(payer, nonce). (Network, Tx, LogIndex) credits one purchase.
+type Proof struct {
+	Tx        string    `json:"tx"`
+	LogIndex  uint64    `json:"log_index"`
+	Block     uint64    `json:"block"`
+	BlockHash string    `json:"block_hash"`
+	BlockTime time.Time `json:"block_time"`
+	ByOther   bool      `json:"by_other"` // sent by someone else than our relayer
+}
+
+// Finding is the answer of Look.
+type Finding struct {
+	State  State
+	Advice Advice
+	Proof  *Proof // Seen and Paid
+	// Final is Paid or Dead, and beyond reorganisation (finalized), as is the use of every sequence number that was
+	// signed for: one that a reorganisation opens again would hold up the relayer with nobody to look after it.
+	Final  bool
+	Reason string // Dead: cancelled, expired
+	// Unfilled is the newest of our signed settlements at the lowest sequence number that is still open although the
+	// authorization is Dead or paid by another: it blocks the relayer until filled.
+	Unfilled *Signed
+}
+
+// Transfer is one incoming transfer to payTo, for reconciliation and restore (M13).
+type Transfer struct {
+	Network  string
+	Tx       string
+	LogIndex uint64
+	Block    uint64
+	Time     time.Time
+	Payer    string
+	Amount   *big.Int
+	Nonce    string // of the AuthorizationUsed directly before it; empty for a plain transfer
+}
+
+// Rail is one network. All methods are safe for concurrent use. Errors that are a *Refusal are the payment's fault
+// and final for this presentation; every other error means that nothing is known.
+type Rail interface {
+	Info() Info
+	// Requirement is the accepts entry for an amount, byte-stable for a configuration.
+	Requirement(amount int64) Requirement
+	// Parse reads the network's payload strictly and without any I/O. asset is the accepted entry's.
+	// Errors are *Refusal with reason invalid_payload.
+	Parse(payload []byte, accepted Requirement) (*Payment, error)
+	// Verify checks a payment against a requirement in the order of the stock facilitator and returns the head as it
+	// stood before the authorization was seen unused. ErrUsed (a *Refusal) when it is used already.
+	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
+	// Draft prepares a settlement; a *Refusal when the chain says that it would revert.
+	Draft(ctx context.Context, p *Payment) (Draft, error)
+	// Replace prepares a settlement at the same sequence number as old with higher fees; fill asks for an empty
+	// transaction that only consumes the number.
+	Replace(ctx context.Context, p *Payment, old Signed, fill bool) (Draft, error)
+	// Send broadcasts. nil also when the network knows the bytes already. Sending twice is harmless.
+	Send(ctx context.Context, s Signed) error
+	// Look reads what the chain says of p, given everything ever signed for it and the mark of its claim. now is the
+	// wall clock; expiry is judged by max(now, head) with a margin.
+	Look(ctx context.Context, p *Payment, signed []Signed, since Mark, now time.Time) (Finding, error)
+	// Changed returns a channel that is closed when the rail has seen something new (a block, or that more of
+	// them are final) since the call.
+	Changed() <-chan struct{}
+	// Check compares genesis hash, chain id and the token's domain with the configuration. Called at start.
+	Check(ctx context.Context) error
+	// Head is the newest block.
+	Head(ctx context.Context) (Mark, error)
+	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
+	ProveSigner(ctx context.Context, address string, message, signature []byte) error
+	// Incoming lists transfers to payTo from a block on, in order.
+	Incoming(ctx context.Context, from uint64) iter.Seq2[Transfer, error]
+	// Fuel is what the relayer still has, and whether it is below the alarm.
+	Fuel(ctx context.Context) (amount *big.Int, low bool, err error)
+	// Run follows the chain until ctx ends (polling heads and logs).
+	Run(ctx context.Context) error
+}
+
+// Refusal is a payment that cannot be taken, with the stock facilitator's reason code (x402 1.8, 2.3–2.5).
+type Refusal struct {
+	Reason  string // invalid_exact_evm_signature, …
+	Message string // further detail, safe to show
+	Err     error  // ErrUsed, where that is the reason
+}
+
+// Unwrap returns Err, so that errors.Is(err, ErrUsed) works.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	if r.Message == "" {
+		return r.Reason
+	}
+	return fmt.Sprintf("%s: %s", r.Reason, r.Message)
+}
+
+// ErrUsed is wrapped by the refusal of an authorization that was used on chain when it was first presented.
+var ErrUsed = errors.New("authorization used on chain")

@@ -1,0 +1,371 @@
+package railtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"agentstore/dynamic/rail"
+)
+
+const price = 500_000
+
+// waited is longer than any rail leaves a settlement alone.
+const waited = 20 * time.Second
+
+// cases is every case, in the order of a payment's life.
+var cases = []struct {
+	name      string
+	sequenced bool // about sequence numbers of our own
+	run       func(*suite)
+}{
+	{"requirement is byte-stable", false, requirementIsStable},
+	{"check accepts the chain", false, checkAccepts},
+	{"paid once", false, paidOnce},
+	{"replay is used", false, replayIsUsed},
+	{"tampered payments are refused", false, tampered},
+	{"expired", false, expired},
+	{"not yet valid", false, notYetValid},
+	{"valid too long", false, validTooLong},
+	{"insufficient funds", false, insufficientFunds},
+	{"front-run before sending", false, frontRunBefore},
+	{"front-run after sending", false, frontRunAfter},
+	{"used before the claim", false, usedBeforeClaim},
+	{"spent on something else", false, spentElsewhere},
+	{"cancelled", false, cancelled},
+	{"never sent", false, neverSent},
+	{"many in one transaction", false, manyInOne},
+	{"look-alike events", false, lookAlike},
+	{"reorganised and sent again", false, reorganised},
+	{"reorganised into an earlier block", true, reorganisedEarlier},
+	{"crash before sending", false, crashBeforeSend},
+	{"crash after sending", false, crashAfterSend},
+	{"dropped by the network", true, dropped},
+	{"sequence number lost", true, sequenceLost},
+	{"stuck and replaced", true, stuck},
+	{"dead and filled", true, filled},
+	{"forty at once", false, fortyAtOnce},
+	{"contract wallet", false, contractWallet},
+	{"delegated account", false, delegated},
+	{"signers are proved", false, proved},
+	{"incoming transfers", false, incoming},
+}
+
+func requirementIsStable(s *suite) {
+	a, errA := json.Marshal(s.r.Requirement(price))
+	b, errB := json.Marshal(s.h.Restart().Requirement(price))
+	if err := errors.Join(errA, errB); err != nil {
+		s.Fatal(err)
+	}
+	if string(a) != string(b) {
+		s.Errorf("Requirement changes: %s and %s", a, b)
+	}
+	if r := s.r.Requirement(price); r.Network != s.r.Info().Network || r.PayTo != s.r.Info().PayTo || r.Amount != "500000" {
+		s.Errorf("Requirement = %+v", r)
+	}
+}
+
+func checkAccepts(s *suite) {
+	if err := s.r.Check(s.Context()); err != nil {
+		s.Errorf("Check: %v", err)
+	}
+	if _, low, err := s.r.Fuel(s.Context()); err != nil || low {
+		s.Errorf("Fuel: low %v, %v", low, err)
+	}
+}
+
+func paidOnce(s *suite) {
+	x := s.claim(s.terms(price))
+	s.settle(x)
+	if f := s.look(x, s.now()); f.State != rail.Waiting || f.Advice != rail.Wait {
+		s.Fatalf("before a block Look = %s, %s", f.State, f.Advice)
+	}
+	s.earned(0)
+	s.h.Seal()
+	f := s.expect(x, rail.Paid)
+	s.earned(price)
+	if f.Proof.ByOther || f.Final || f.Unfilled != nil {
+		s.Errorf("Look = %+v of %+v, want our own, not final, nothing to fill", f, f.Proof)
+	}
+	if !s.h.Remote() && f.Proof.Tx != x.signed[0].ID {
+		s.Errorf("paid by %s, want %s", f.Proof.Tx, x.signed[0].ID)
+	}
+	if f.Proof.Block <= x.mark.Block || !f.Proof.BlockTime.After(x.mark.Time) {
+		s.Errorf("paid in block %d at %s, not after the mark %v", f.Proof.Block, f.Proof.BlockTime, x.mark)
+	}
+	s.h.Finalize()
+	g := s.until(x, "final", func(f rail.Finding) bool { return f.State == rail.Paid && f.Final })
+	if *g.Proof != *f.Proof {
+		s.Errorf("the final proof %v differs from the first, %v", g.Proof, f.Proof)
+	}
+}
+
+func replayIsUsed(s *suite) {
+	x := s.claim(s.terms(price))
+	s.settle(x)
+	s.h.Seal()
+	s.expect(x, rail.Paid)
+	_, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), s.now())
+	if !errors.Is(err, rail.ErrUsed) {
+		s.Errorf("Verify of a used authorization = %v, want ErrUsed", err)
+	}
+	if _, err := s.r.Draft(s.Context(), x.p); !errors.Is(err, rail.ErrUsed) {
+		s.Errorf("Draft of a used authorization = %v, want ErrUsed", err)
+	}
+	s.earned(price)
+}
+
+func tampered(s *suite) {
+	for _, c := range s.h.Tampers(s.terms(price)) {
+		want := s.r.Requirement(price)
+		p, err := s.r.Parse(c.Payload, want)
+		if err == nil {
+			_, err = s.r.Verify(s.Context(), p, want, s.now())
+		}
+		ref, ok := errors.AsType[*rail.Refusal](err)
+		if !ok {
+			s.Errorf("%s: %v, want a refusal", c.Name, err)
+		} else if c.Reason != "" && ref.Reason != c.Reason {
+			s.Errorf("%s: refused with %v, want %s", c.Name, ref, c.Reason)
+		}
+	}
+	s.h.Seal()
+	s.earned(0)
+}
+
+func expired(s *suite) {
+	t := s.terms(price)
+	t.Before = s.now().Add(-time.Second)
+	s.refused(s.sign(t), reason(s, "valid_before"))
+	t.Before = s.now().Add(20 * time.Second) // inside the margin
+	s.refused(s.sign(t), reason(s, "valid_before"))
+	t.Before = s.now().Add(time.Minute)
+	x := s.claim(t)
+	s.pass(50 * time.Second) // the chain's clock alone is enough
+	if _, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), time.Now()); err == nil && !s.watched {
+		s.Error("Verify trusts the wall clock although the chain is ahead")
+	}
+	s.earned(0)
+}
+
+func notYetValid(s *suite) {
+	t := s.terms(price)
+	t.After = s.now().Add(time.Minute)
+	s.refused(s.sign(t), reason(s, "valid_after"))
+}
+
+func validTooLong(s *suite) {
+	t := s.terms(price)
+	t.Before = s.now().Add(s.r.Info().Timeout + 299*time.Second)
+	s.claim(t)
+	t.Before = s.now().Add(s.r.Info().Timeout + 310*time.Second)
+	s.refused(s.sign(t), reason(s, "valid_before"))
+	t.Before = time.Unix(1<<40, 0)
+	s.refused(s.sign(t), reason(s, "valid_before"))
+}
+
+func insufficientFunds(s *suite) {
+	t := s.terms(price)
+	t.Payer = Poor
+	s.refused(s.sign(t), reason(s, "insufficient_balance"))
+}
+
+// reason is a stock reason code of an EVM or Solana rail.
+func reason(s *suite, what string) string {
+	if strings.HasPrefix(s.r.Info().Network, "eip155:") {
+		if strings.HasPrefix(what, "valid_") {
+			what = "payload_authorization_" + what
+		}
+		return "invalid_exact_evm_" + what
+	}
+	return "invalid_exact_svm_" + what
+}
+
+func frontRunBefore(s *suite) {
+	x := s.claim(s.terms(price))
+	if !s.h.Remote() {
+		s.prepare(x)
+	}
+	s.h.Submit(x.payload)
+	s.h.Seal()
+	f := s.expect(x, rail.Paid)
+	if !f.Proof.ByOther {
+		s.Error("a stranger's settlement is called ours")
+	}
+	if !s.h.Remote() && (f.Unfilled == nil || f.Unfilled.ID != x.signed[0].ID) {
+		s.Errorf("Unfilled = %v, want the settlement that was never sent", f.Unfilled)
+	}
+	s.earned(price)
+}
+
+func frontRunAfter(s *suite) {
+	x := s.claim(s.terms(price))
+	s.h.Submit(x.payload)
+	s.settle(x)
+	s.h.Seal() // whichever is first pays, the other reverts
+	f := s.expect(x, rail.Paid)
+	if f.Unfilled != nil {
+		s.Errorf("Unfilled = %v although the number is spent", f.Unfilled)
+	}
+	s.earned(price)
+}
+
+func usedBeforeClaim(s *suite) {
+	x := s.claim(s.terms(price))
+	s.h.Submit(x.payload)
+	s.h.Seal()
+	_, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), s.now())
+	if !errors.Is(err, rail.ErrUsed) {
+		s.Errorf("Verify = %v, want ErrUsed", err)
+	}
+	var err2 error
+	if x.mark, err2 = s.r.Head(s.Context()); err2 != nil {
+		s.Fatal(err2)
+	}
+	if f := s.expect(x, rail.Dead); f.Reason != "used_before_claim" {
+		s.Errorf("Look = %s, %s; want dead, used_before_claim", f.State, f.Reason)
+	}
+}
+
+func spentElsewhere(s *suite) {
+	x := s.claim(s.terms(price))
+	t := s.terms(price)
+	t.Nonce, t.Amount = x.p.Nonce, price-1
+	other := s.h.Sign(t)
+	if other == nil {
+		return
+	}
+	s.h.Submit(other)
+	s.h.Seal()
+	if f := s.expect(x, rail.Dead); f.Reason != "used_elsewhere" {
+		s.Errorf("Look = %s, %s; want dead, used_elsewhere", f.State, f.Reason)
+	}
+}
+
+func cancelled(s *suite) {
+	x := s.claim(s.terms(price))
+	s.h.Cancel(x.payload)
+	s.settle(x) // nothing is in a block yet, so nobody can know
+	s.h.Seal()
+	f := s.expect(x, rail.Dead)
+	if f.Reason != "cancelled" || f.Final || f.Unfilled != nil {
+		s.Errorf("Look = %+v, want dead, cancelled, not final, nothing to fill", f)
+	}
+	s.h.Finalize()
+	s.until(x, "final", func(f rail.Finding) bool { return f.State == rail.Dead && f.Final })
+	s.refused(x, reason(s, "nonce_already_used"))
+	s.earned(0)
+}
+
+func neverSent(s *suite) {
+	t := s.terms(price)
+	t.Before = s.now().Add(2 * time.Minute)
+	x := s.claim(t)
+	s.prepare(x)
+	s.pass(100 * time.Second) // inside the margin nothing is worth trying
+	s.advised(x, 0, rail.Wait)
+	if f := s.look(x, s.now().Add(time.Hour)); f.State != rail.Waiting {
+		s.Errorf("Look = %s while no block is past validBefore", f.State)
+	}
+	s.pass(30 * time.Second)
+	f := s.expect(x, rail.Dead)
+	if f.Reason != "expired" || f.Final {
+		s.Errorf("Look = %s, %s, final %v; want dead, expired, not final", f.State, f.Reason, f.Final)
+	}
+	if !s.h.Remote() && f.Unfilled == nil {
+		s.Error("the sequence number is open and nobody says so")
+	}
+	s.h.Finalize()
+	if !s.h.Remote() {
+		if f := s.expect(x, rail.Dead); f.Final {
+			s.Error("final, although its sequence number is open and holds up all later ones")
+		}
+		d, err := s.r.Replace(s.Context(), x.p, *f.Unfilled, true)
+		if err != nil {
+			s.Fatalf("Replace to fill: %v", err)
+		}
+		s.fix(x, d)
+		s.send(x)
+		s.h.Seal()
+		s.h.Finalize()
+	}
+	s.until(x, "final", func(f rail.Finding) bool { return f.State == rail.Dead && f.Final })
+	s.earned(0)
+}
+
+func manyInOne(s *suite) {
+	var xs []*sale
+	var payloads [][]byte
+	for i := range 4 {
+		t := s.terms(price + int64(i))
+		t.Buyer = i % 2
+		x := s.claim(t)
+		xs, payloads = append(xs, x), append(payloads, x.payload)
+	}
+	s.h.Submit(payloads...)
+	s.h.Seal()
+	places := map[string]int{}
+	for i, x := range xs {
+		f := s.expect(x, rail.Paid)
+		if !f.Proof.ByOther {
+			s.Error("a stranger's settlement is called ours")
+		}
+		place := fmt.Sprint(f.Proof.Tx, f.Proof.LogIndex)
+		if j, twice := places[place]; twice {
+			s.Errorf("payments %d and %d are proved by the same transfer", i, j)
+		}
+		places[place] = i
+	}
+	s.earned(4*price + 6)
+}
+
+func lookAlike(s *suite) {
+	x := s.claim(s.terms(price))
+	s.h.Forge(x.payload)
+	s.h.Seal()
+	s.settle(x)
+	if f := s.look(x, s.now()); f.State != rail.Waiting {
+		s.Errorf("Look = %s after events of another contract", f.State)
+	}
+	s.h.Seal()
+	s.expect(x, rail.Paid)
+	s.earned(price)
+}
+
+func reorganised(s *suite) {
+	x := s.claim(s.terms(price))
+	s.settle(x)
+	s.h.Seal()
+	f := s.expect(x, rail.Paid)
+	s.h.Reorg(1)
+	s.earned(0)
+	s.expect(x, rail.Waiting)
+	if !s.h.Remote() {
+		s.advised(x, waited, rail.Resend)
+	}
+	s.send(x)
+	s.h.Seal()
+	g := s.until(x, "paid in another block", func(g rail.Finding) bool {
+		return g.State == rail.Paid && g.Proof.BlockHash != f.Proof.BlockHash
+	})
+	if !s.h.Remote() && g.Proof.Tx != f.Proof.Tx {
+		s.Errorf("paid by %s, want the same bytes as before, %s", g.Proof.Tx, f.Proof.Tx)
+	}
+	s.earned(price)
+}
+
+func reorganisedEarlier(s *suite) {
+	s.h.SealEmpty()
+	s.h.SealEmpty()
+	x := s.claim(s.terms(price))
+	s.settle(x)
+	s.h.Seal()
+	s.expect(x, rail.Paid)
+	// Whatever the mark said, our own settlement is payment, also in a block below it.
+	x.mark.Block, x.mark.Time = x.mark.Block+100, x.mark.Time.Add(time.Hour)
+	if f := s.expect(x, rail.Paid); f.Proof.ByOther {
+		s.Error("our own settlement is called another's")
+	}
+}

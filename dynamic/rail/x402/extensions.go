@@ -1,0 +1,138 @@
+package x402
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+)
+
+// Keys of `extensions`.
+const (
+	ExtBazaar    = "bazaar"
+	ExtOffers    = "offer-receipt"
+	ExtPaymentID = "payment-identifier"
+	// ExtChallenge carries the store's own nonce. A settled payment is public calldata; only the buyer who got the
+	// challenge knows the nonce in it, so a replay must bring it (decisions §4 M1).
+	ExtChallenge = "store-challenge"
+)
+
+// NonceLen is the length of a challenge nonce in characters: base64url of 18 random bytes and an 18-byte MAC. It is a
+// multiple of three, so that a nonce can be spliced into ready-made base64.
+const NonceLen = 48
+
+const nonceBytes = 18
+
+// Nonces makes and recognises challenge nonces without storing them.
+type Nonces struct{ key [sha256.Size]byte }
+
+// NewNonces derives the nonce key from the store's secret.
+func NewNonces(secret []byte) *Nonces {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte("store-challenge/v1"))
+	n := &Nonces{}
+	m.Sum(n.key[:0])
+	return n
+}
+
+// Append adds a fresh nonce to b.
+func (n *Nonces) Append(b []byte) []byte {
+	var raw [2 * nonceBytes]byte
+	rand.Read(raw[:nonceBytes])
+	n.mac(raw[nonceBytes:], raw[:nonceBytes])
+	return base64.RawURLEncoding.AppendEncode(b, raw[:])
+}
+
+// Valid reports whether s is a nonce that this store made, in its one spelling.
+func (n *Nonces) Valid(s string) bool {
+	if len(s) != NonceLen {
+		return false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return false
+	}
+	var want [nonceBytes]byte
+	n.mac(want[:], raw[:nonceBytes])
+	return hmac.Equal(want[:], raw[nonceBytes:])
+}
+
+func (n *Nonces) mac(dst, random []byte) {
+	m := hmac.New(sha256.New, n.key[:])
+	m.Write(random)
+	var sum [sha256.Size]byte
+	copy(dst, m.Sum(sum[:0]))
+}
+
+// EchoedNonce is the challenge nonce a buyer sent back, "" when there is none.
+func EchoedNonce(p *Presented) string {
+	var info struct {
+		Nonce string `json:"nonce"`
+	}
+	e, ok := p.Extensions[ExtChallenge]
+	if !ok || json.Unmarshal(e.Info, &info) != nil {
+		return ""
+	}
+	return info.Nonce
+}
+
+// paymentID is the pattern of the payment-identifier extension; an Idempotency-Key obeys it too.
+var paymentID = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
+
+// PaymentID is the id a buyer put into the payment-identifier extension. ok is false when there is one that breaks
+// the extension's own pattern.
+func PaymentID(p *Presented) (id string, ok bool) {
+	e, sent := p.Extensions[ExtPaymentID]
+	if !sent {
+		return "", true
+	}
+	var info map[string]any
+	if json.Unmarshal(e.Info, &info) != nil {
+		return "", false
+	}
+	v, sent := info["id"]
+	if !sent || v == nil {
+		return "", true
+	}
+	id, isString := v.(string)
+	if !isString || !paymentID.MatchString(id) {
+		return "", false
+	}
+	return id, true
+}
+
+// PaymentIDExtension declares that an id is welcome and not required.
+func PaymentIDExtension() Extension {
+	return Extension{
+		Info: json.RawMessage(`{"required":false}`),
+		Schema: json.RawMessage(`{"type":"object","properties":{"required":{"type":"boolean"},` +
+			`"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}`),
+	}
+}
+
+// Offer is one signed offer of the offer-receipt extension.
+type Offer struct {
+	Format      string `json:"format"` // jws
+	AcceptIndex int    `json:"acceptIndex"`
+	Signature   string `json:"signature"` // compact JWS
+}
+
+// OffersExtension declares signed offers.
+func OffersExtension(offers ...Offer) (Extension, error) {
+	info, err := json.Marshal(map[string]any{"offers": offers})
+	if err != nil {
+		return Extension{}, err
+	}
+	return Extension{Info: info, Schema: json.RawMessage(`{"type":"object","properties":{"offers":{"type":"array"}},"required":["offers"]}`)}, nil
+}
+
+// ReceiptExtension carries the signed receipt of a settlement.
+func ReceiptExtension(jws string) (Extension, error) {
+	info, err := json.Marshal(map[string]any{"receipt": map[string]string{"format": "jws", "signature": jws}})
+	if err != nil {
+		return Extension{}, err
+	}
+	return Extension{Info: info, Schema: json.RawMessage(`{"type":"object","properties":{"receipt":{"type":"object"}},"required":["receipt"]}`)}, nil
+}
