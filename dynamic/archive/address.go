@@ -1,0 +1,161 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/derive"
+	"agentstore/corpus/exchange"
+)
+
+// Digests are the forms in which the record may hold an address: 0x and 40 digits, or base58 of a Solana key. They cover
+// the networks on which a door may take USDC.
+func Digests(address string) []corpus.PayTo {
+	networks := []string{"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}
+	if strings.HasPrefix(address, "0x") {
+		networks = []string{"eip155:1", "eip155:10", "eip155:137", "eip155:8453", "eip155:42161", "eip155:42220", "eip155:43114"}
+	}
+	var out []corpus.PayTo
+	for _, n := range networks {
+		out = append(out, corpus.PayTo{Network: n, Digest: exchange.PayToDigest(n, address)})
+	}
+	return out
+}
+
+// MaxDoors is the most doors that a reading of an address lists; it says how many there are.
+const MaxDoors = 100
+
+// AddressReading is where an address was advertised, and what the record says of the doors that did.
+type AddressReading struct {
+	NeverSeen     bool           `json:"never_seen"`
+	RoundsInChain int            `json:"rounds_in_chain"`
+	Digests       []corpus.PayTo `json:"digests"` // what was looked for
+	DoorsTotal    int64          `json:"doors_total"`
+	Doors         []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
+	StandingNote  *StandingNote  `json:"standing_note"`
+	Caveat        string         `json:"shared_wallet_caveat,omitzero"`
+}
+
+// AddressDoor is one host at which an address was advertised.
+type AddressDoor struct {
+	Host       string        `json:"host"`
+	Network    string        `json:"network"`
+	FirstWeek  string        `json:"first_week"` // in which it advertised the address
+	LastWeek   string        `json:"last_week"`
+	Rounds     int           `json:"rounds"`    // in which it did
+	EntryURL   string        `json:"entry_url"` // of the last of them
+	HistoryURL string        `json:"history_url"`
+	Weeks      []AddressWeek `json:"weeks"` // every signed row of the host, oldest first
+	Drift      []TermDrift   `json:"drift"` // in the door's own terms
+}
+
+// AddressWeek is one signed row of a host.
+type AddressWeek struct {
+	Week       string `json:"week"`
+	Sequence   int64  `json:"sequence"`
+	Verdict    string `json:"verdict"`
+	Advertised bool   `json:"advertised"` // the address, in this week
+	Snapshot   string `json:"snapshot_digest"`
+	RowSHA256  string `json:"row_sha256"`
+	EntryURL   string `json:"entry_url"`
+}
+
+// TermDrift is a term that differs between two weeks in which the door was observed.
+type TermDrift struct {
+	FromWeek string `json:"from_week"`
+	ToWeek   string `json:"to_week"`
+	Field    string `json:"field"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+}
+
+// StandingNote is what a subject says of itself in the record.
+type StandingNote struct {
+	Statement   string `json:"statement"`
+	By          string `json:"by"` // address or host
+	At          string `json:"at"`
+	Observation int64  `json:"observation,omitzero"`
+}
+
+// NoteOf shows the note of an observation.
+func NoteOf(o corpus.Observation) *StandingNote {
+	by := "host"
+	if o.Note.Lane == "wallet" {
+		by = "address"
+	}
+	return &StandingNote{Statement: o.Note.Statement, By: by, At: o.Note.SignedAt, Observation: o.Number}
+}
+
+// NoReading is what a record without rounds says of an address.
+func NoReading(addresses []corpus.PayTo) AddressReading {
+	return AddressReading{NeverSeen: true, Digests: addresses, Doors: []AddressDoor{}}
+}
+
+// Address reads what the record holds about an address, given by its digest on each network where it may have been seen.
+// It makes no request. base is the site's address.
+func (s *State) Address(base string, addresses []corpus.PayTo) (AddressReading, error) {
+	out := NoReading(addresses)
+	out.RoundsInChain = len(s.Rounds)
+	for _, p := range addresses {
+		if o, ok := s.Note(p); ok && (out.StandingNote == nil || out.StandingNote.Observation < o.Number) {
+			out.StandingNote = NoteOf(o)
+		}
+		sum, err := s.View.Address(p)
+		if err != nil {
+			return out, err
+		}
+		out.DoorsTotal += sum.Hosts
+		if sum.Hosts == 0 || len(out.Doors) == MaxDoors {
+			continue
+		}
+		for d, err := range s.View.Doors(p) {
+			if err != nil {
+				return out, err
+			}
+			door, err := s.door(base, p, d)
+			if err != nil {
+				return out, err
+			}
+			if out.Doors = append(out.Doors, door); len(out.Doors) == MaxDoors {
+				break
+			}
+		}
+	}
+	if out.NeverSeen = out.DoorsTotal == 0; !out.NeverSeen {
+		out.Caveat = derive.SharedWalletCaveat
+	}
+	return out, nil
+}
+
+func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (AddressDoor, error) {
+	last := d.Sequences[len(d.Sequences)-1]
+	out := AddressDoor{Host: d.Host, Network: p.Network, FirstWeek: d.FirstWeek, LastWeek: d.LastWeek, Rounds: len(d.Sequences),
+		EntryURL: base + derive.RoundPath(last), HistoryURL: base + derive.HostPath(d.Host), Weeks: []AddressWeek{}, Drift: []TermDrift{}}
+	h, _, err := s.View.Host(d.Host)
+	if err != nil {
+		return out, err
+	}
+	in := map[int64]bool{}
+	for _, sequence := range d.Sequences {
+		in[sequence] = true
+	}
+	var before *corpus.StoredRow
+	for i := range h.Rows {
+		row := &h.Rows[i]
+		sum := sha256.Sum256(row.Raw)
+		out.Weeks = append(out.Weeks, AddressWeek{Week: row.Week, Sequence: row.Sequence, Verdict: row.Verdict, Advertised: in[row.Sequence],
+			Snapshot: s.Rounds[row.Sequence-1].Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), EntryURL: base + derive.RoundPath(row.Sequence)})
+		if !derive.Observed(row.Row) {
+			continue
+		}
+		if before != nil {
+			for _, drift := range derive.Drifts(before.Row, row.Row) {
+				out.Drift = append(out.Drift, TermDrift{FromWeek: before.Week, ToWeek: row.Week, Field: drift.Field, From: drift.From, To: drift.To})
+			}
+		}
+		before = row
+	}
+	return out, nil
+}

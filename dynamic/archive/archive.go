@@ -1,0 +1,181 @@
+// Package archive keeps the signed record open for a server. A server asks it by host, by address and by digest; each
+// request takes one State, which does not change, and the archive replaces it as a whole when the record grows: new
+// observations at once, a new round when its view is in force. What it answers comes from the view (see corpus.View) and
+// from the feed of observations, which is held in memory; rounds are never held.
+//
+//	a, err := archive.Open(ctx, archive.Config{Record: "corpus", View: "var/view", Ring: ring})
+//	go a.Run(ctx)
+//	if s := a.Now(); s != nil { … } // nil while there is no round
+package archive
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// Config says where a record is.
+type Config struct {
+	Record string // the record's folder
+	View   string // the folder of its views
+	Ring   attest.Ring
+	Log    *slog.Logger  // nil: nothing is logged
+	Every  time.Duration // how often Run looks; 0 is 5 s
+}
+
+// Archive holds the state of a record that is in force. It may be used by many goroutines at once.
+type Archive struct {
+	cfg     Config
+	current atomic.Pointer[State]
+
+	mu   sync.Mutex // guards looking
+	seen string     // what the state in force was read from
+}
+
+// Open opens a record, after building its view where there is none or an older one. A view that cannot be built stops it
+// only if there is no older one.
+func Open(ctx context.Context, cfg Config) (*Archive, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Every == 0 {
+		cfg.Every = 5 * time.Second
+	}
+	a := &Archive{cfg: cfg}
+	record, err := corpus.Open(os.DirFS(cfg.Record), cfg.Ring)
+	if err != nil {
+		return nil, fmt.Errorf("opening the record: %w", err)
+	}
+	if len(record.Rounds()) > 0 {
+		if err := corpus.BuildView(ctx, record, cfg.View); err != nil {
+			if _, older := corpus.OpenView(os.DirFS(cfg.View)); older != nil {
+				return nil, err
+			}
+			cfg.Log.Error("view of the record not built, the older one stays", "err", err)
+		}
+	}
+	return a, a.Refresh()
+}
+
+// Now is the state in force: nil while the record has no round.
+func (a *Archive) Now() *State { return a.current.Load() }
+
+// Run follows the record until ctx ends.
+func (a *Archive) Run(ctx context.Context) error {
+	tick := time.NewTicker(a.cfg.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := a.Refresh(); err != nil {
+			a.cfg.Log.Error("the record cannot be followed, what was held of it stays", "err", err)
+		}
+	}
+}
+
+// Refresh looks whether the record or its view moved and, if so, puts the new state in force. On an error the old one
+// stays.
+func (a *Archive) Refresh() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	mark, err := a.mark()
+	if err != nil || mark == a.seen {
+		return err
+	}
+	s, err := a.read()
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		a.current.Store(s)
+	}
+	a.seen = mark
+	return nil
+}
+
+// mark changes whenever the log or the view in force does.
+func (a *Archive) mark() (string, error) {
+	h := sha256.New()
+	for _, name := range []string{filepath.Join(a.cfg.Record, "log", "checkpoint"), filepath.Join(a.cfg.View, "current")} {
+		b, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("following the record: %w", err)
+		}
+		fmt.Fprintf(h, "%d %s", len(b), b)
+	}
+	return string(h.Sum(nil)), nil
+}
+
+// read makes a state of what is on disk, nil for a record without rounds or whose view is not built yet.
+func (a *Archive) read() (*State, error) {
+	record, err := corpus.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
+	if err != nil {
+		return nil, fmt.Errorf("opening the record: %w", err)
+	}
+	rounds := record.Rounds()
+	if len(rounds) == 0 {
+		return nil, nil
+	}
+	view, err := corpus.OpenView(os.DirFS(a.cfg.View))
+	if errors.Is(err, corpus.ErrNoView) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stale, err := view.Check(record)
+	if err != nil {
+		return nil, err
+	}
+	if stale {
+		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", view.Head().Sequence(), "rounds", len(rounds))
+	}
+	feed, err := a.feed(record)
+	if err != nil {
+		return nil, fmt.Errorf("reading observations: %w", err)
+	}
+	return newState(record, view, rounds[:view.Head().Sequence()], feed), nil
+}
+
+// feed reads the observations: all of them at first, and then those behind the ones that are held, since files of the
+// record never change.
+func (a *Archive) feed(record *corpus.Record) ([]corpus.Observation, error) {
+	held := a.Now()
+	if held == nil {
+		return record.Observations()
+	}
+	feed := slices.Clip(held.Feed)
+	for {
+		want := corpus.Observation{Number: int64(len(feed) + 1)}
+		raw, err := os.ReadFile(filepath.Join(a.cfg.Record, "observations", want.File()))
+		if errors.Is(err, fs.ErrNotExist) {
+			return feed, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		o, err := corpus.VerifyObservation(raw, a.cfg.Ring)
+		if err != nil {
+			return nil, err
+		}
+		if o.Number != want.Number {
+			return nil, fmt.Errorf("%s holds observation %d", want.File(), o.Number)
+		}
+		feed = append(feed, o)
+	}
+}

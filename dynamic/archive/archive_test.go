@@ -1,0 +1,402 @@
+package archive
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
+	"agentstore/corpus/exchange"
+)
+
+const base = "https://store.test"
+
+func writer(t *testing.T) *corpus.Writer {
+	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+}
+
+func record(t *testing.T, w *corpus.Writer) *corpus.Record {
+	t.Helper()
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func openArchive(t *testing.T, w *corpus.Writer) (*Archive, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "view")
+	a, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, dir
+}
+
+func TestFollowsTheRecord(t *testing.T) {
+	w := writer(t)
+	a, dir := openArchive(t, w)
+	rounds := func() int {
+		t.Helper()
+		if err := a.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		if a.Now() == nil {
+			return 0
+		}
+		return len(a.Now().Rounds)
+	}
+	build := func() {
+		t.Helper()
+		if err := corpus.BuildView(t.Context(), record(t, w), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := rounds(); n != 0 {
+		t.Fatalf("an empty record has %d rounds", n)
+	}
+	corpustest.Append(t, w, 3, 2)
+	if n := rounds(); n != 0 {
+		t.Errorf("%d rounds before there is a view", n)
+	}
+	build()
+	if n := rounds(); n != 2 {
+		t.Errorf("%d rounds, want 2", n)
+	}
+	old := a.Now()
+	if err := a.Refresh(); err != nil || a.Now() != old {
+		t.Errorf("nothing moved, and it was read again: %v", err)
+	}
+	corpustest.Append(t, w, 3, 5)
+	if n := rounds(); n != 2 || len(old.Feed) != 0 || len(a.Now().Feed) != 2 {
+		t.Errorf("a stale view: %d rounds, %d observations, want 2 and 2", n, len(a.Now().Feed))
+	}
+	build()
+	if n := rounds(); n != 5 {
+		t.Errorf("%d rounds, want 5", n)
+	}
+	if h, ok, err := old.History("standing.example"); !ok || err != nil || h.ProbedRounds != 2 {
+		t.Errorf("the old state: %v, %v, %v", h, ok, err)
+	}
+	if h, ok, err := a.Now().History("standing.example"); !ok || err != nil || h.ProbedRounds != 5 {
+		t.Errorf("the new state: %v, %v, %v", h, ok, err)
+	}
+	// What cannot be read leaves what there is.
+	if err := os.WriteFile(filepath.Join(dir, "current"), []byte("nonsense\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	held := a.Now()
+	if err := a.Refresh(); err == nil || a.Now() != held {
+		t.Errorf("a damaged pointer: %v", err)
+	}
+	// A new server makes the view anew.
+	b, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
+	if err != nil || len(b.Now().Rounds) != 5 {
+		t.Errorf("opened over a damaged pointer: %v", err)
+	}
+}
+
+func TestRunTakesANewRound(t *testing.T) {
+	w := writer(t)
+	corpustest.Append(t, w, 1, 1)
+	a, dir := openArchive(t, w)
+	corpustest.Append(t, w, 1, 2)
+	r := record(t, w)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(a.Now().Rounds); n != 1 {
+			t.Errorf("%d rounds before the view moved", n)
+		}
+		if err := corpus.BuildView(ctx, r, dir); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if n := len(a.Now().Rounds); n != 2 {
+			t.Errorf("%d rounds after the view moved", n)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestObservationsAreFoundInTheLog(t *testing.T) {
+	w := writer(t)
+	// Some before the first round, some between two, some behind the last.
+	observe := func(word string) {
+		t.Helper()
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observe("one")
+	observe("two")
+	corpustest.Append(t, w, 2, corpustest.Weeks)
+	observe("three")
+	a, _ := openArchive(t, w)
+	s := a.Now()
+	if len(s.Feed) != 7 {
+		t.Fatalf("%d observations", len(s.Feed))
+	}
+	for _, o := range s.Feed {
+		raw, err := os.ReadFile(filepath.Join(w.Dir, "observations", o.File()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, proof, err := s.ProveObservation(o.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry, err := s.Record.Log.Entry(leaf); err != nil || string(entry) != string(raw) {
+			t.Errorf("observation %d is not leaf %d: %v", o.Number, leaf, err)
+		}
+		if _, err := proof.Verify(raw, w.Ring); err != nil {
+			t.Errorf("observation %d: %v", o.Number, err)
+		}
+	}
+	for _, n := range []int64{0, -1, 8} {
+		if leaf, ok := s.ObservationLeaf(n); ok {
+			t.Errorf("observation %d is leaf %d", n, leaf)
+		}
+	}
+	if o, ok := s.Word("two"); !ok || o.Number != 2 {
+		t.Errorf("%v, %v", o, ok)
+	}
+	if _, ok := s.Word("four"); ok {
+		t.Error("a word that nobody retired")
+	}
+}
+
+func TestStateSaysWhatTheRecordSays(t *testing.T) {
+	w := writer(t)
+	corpustest.Append(t, w, 5, corpustest.Weeks)
+	a, _ := openArchive(t, w)
+	s, r := a.Now(), record(t, w)
+	feed, err := r.Observations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := 0
+	others := map[string]int64{} // by sequence and address
+	for h, err := range r.Histories() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts++
+		got, ok, err := s.History(h.Host)
+		if !ok || err != nil {
+			t.Fatalf("%s: %v, %v", h.Host, ok, err)
+		}
+		if diff := cmp.Diff(derive.HostHistory(r.Rounds(), h, feed), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", h.Host, diff)
+		}
+		for _, row := range h.Rows {
+			if row.Offer != nil {
+				for _, p := range row.Offer.PayTo {
+					others[fmt.Sprint(row.Sequence, p)]++
+				}
+			}
+		}
+	}
+	if hosts < 15 {
+		t.Errorf("%d hosts are no test", hosts)
+	}
+	shared := 0
+	for h := range r.Histories() {
+		for _, row := range h.Rows {
+			if row.Offer == nil {
+				continue
+			}
+			for _, p := range row.Offer.PayTo {
+				n, err := s.Others(row.Sequence, p)
+				if want := others[fmt.Sprint(row.Sequence, p)] - 1; err != nil || n != want {
+					t.Errorf("%s in round %d: %d others, want %d: %v", h.Host, row.Sequence, n, want, err)
+				} else if n > 0 {
+					shared++
+				}
+			}
+		}
+	}
+	if shared == 0 {
+		t.Error("no address is shared: no test")
+	}
+	if got := s.About("standing.example"); len(got) != 2 || got[0].Walk == nil || got[1].Declaration == nil {
+		t.Errorf("about standing.example: %v", got)
+	}
+	if got := s.About("nobody.example"); len(got) != 0 {
+		t.Errorf("about nobody: %v", got)
+	}
+	if _, ok, err := s.History("nobody.example"); ok || err != nil {
+		t.Errorf("nobody is there: %v", err)
+	}
+}
+
+func TestAddressReading(t *testing.T) {
+	w := writer(t)
+	corpustest.Append(t, w, 5, corpustest.Weeks)
+	a, _ := openArchive(t, w)
+	s := a.Now()
+	of := func(address string) AddressReading {
+		t.Helper()
+		got, err := s.Address(base, []corpus.PayTo{{Network: "eip155:1", Digest: exchange.PayToDigest("eip155:1", address)},
+			{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", address)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	two := of("0x2")
+	if two.NeverSeen || two.DoorsTotal != 2 || len(two.Doors) != 2 || two.Caveat == "" || two.RoundsInChain != 12 {
+		t.Fatalf("reading %+v", two)
+	}
+	d := two.Doors[1]
+	if d.Host != "established.example" || d.Network != "eip155:8453" || d.FirstWeek != "2026-W36" || d.LastWeek != "2026-W47" || d.Rounds != 9 || len(d.Weeks) != 12 ||
+		d.EntryURL != base+"/corpus/12.json" || d.HistoryURL != base+"/corpus/host/established.example" {
+		t.Errorf("door %+v", d)
+	}
+	if wk := d.Weeks[1]; wk.Verdict != "not_ready" || wk.Advertised || wk.Snapshot != s.Rounds[1].Digest.String() || wk.Sequence != 2 {
+		t.Errorf("week %+v", wk)
+	}
+	dear := of("0x9")
+	if len(dear.Doors) != 1 || len(dear.Doors[0].Drift) != 1 {
+		t.Fatalf("reading %+v", dear)
+	}
+	if diff := cmp.Diff(TermDrift{FromWeek: "2026-W39", ToWeek: "2026-W40", Field: "min_usdc", From: "0.01", To: "0.25"}, dear.Doors[0].Drift[0]); diff != "" {
+		t.Errorf("drift (-want +got):\n%s", diff)
+	}
+	moved := of("0x8")
+	if door := moved.Doors[0]; door.LastWeek != "2026-W42" || door.Weeks[7].Advertised || !door.Weeks[6].Advertised {
+		t.Errorf("a door that moved away: %+v", door)
+	}
+	if got := of("0xbeef"); !got.NeverSeen || got.DoorsTotal != 0 || len(got.Doors) != 0 || got.Caveat != "" || got.StandingNote != nil {
+		t.Errorf("an address that was never seen: %+v", got)
+	}
+	// A note by the address is read with it.
+	p := corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
+	for _, statement := range []string{"first", "second"} {
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{
+			Host: "established.example", Lane: "wallet", Statement: statement, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	s = a.Now()
+	if note := of("0x2").StandingNote; note == nil || note.Statement != "second" || note.By != "address" {
+		t.Errorf("note %+v", note)
+	}
+}
+
+// TestDigestsCoverWhereUSDCIs holds the list against addresses of either family.
+func TestDigestsCoverWhereUSDCIs(t *testing.T) {
+	if got := Digests("0x0000000000000000000000000000000000000001"); len(got) != 7 || got[3].Network != "eip155:8453" ||
+		got[3].Digest != exchange.PayToDigest("eip155:8453", "0x0000000000000000000000000000000000000001") {
+		t.Errorf("%v", got)
+	}
+	if got := Digests("11111111111111111111111111111111"); len(got) != 1 || got[0].Network != "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestSignedThingsAreFoundById(t *testing.T) {
+	w := writer(t)
+	corpustest.Append(t, w, 2, corpustest.Weeks)
+	a, _ := openArchive(t, w)
+	s := a.Now()
+	found := map[string]int{}
+	for leaf := range s.Record.Log.Head().Size {
+		if _, ok, err := s.Signed(fmt.Sprintf("row_%d", leaf)); err != nil {
+			t.Fatal(err)
+		} else if ok {
+			found[ClassRow]++
+		}
+	}
+	for n := range int64(20) {
+		for _, class := range []string{ClassRound, ClassObservation} {
+			g, ok, err := s.Signed(fmt.Sprintf("%s_%d", class, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				continue
+			}
+			found[class]++
+			if _, err := g.Proof.Verify(g.Entry, w.Ring); err != nil || g.Proof.Index != g.Leaf {
+				t.Errorf("%s %d: %v", class, n, err)
+			}
+			switch class {
+			case ClassRound:
+				round, err := corpus.VerifyRound(g.Raw, w.Identity.Public())
+				if err != nil || round.Sequence != n || round.Digest != attest.Digest(sha256.Sum256(g.Payload)) {
+					t.Errorf("round %d: %v, %v", n, round.Sequence, err)
+				}
+			case ClassObservation:
+				if o, err := corpus.VerifyObservation(g.Raw, w.Ring); err != nil || o.Number != n {
+					t.Errorf("observation %d: %v, %v", n, o.Number, err)
+				}
+			}
+		}
+	}
+	var rows int64
+	for _, r := range s.Rounds {
+		rows += r.Rows
+	}
+	if diff := cmp.Diff(map[string]int{ClassRow: int(rows), ClassRound: 12, ClassObservation: 4}, found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	for _, id := range []string{"", "row", "row_", "row_-1", "row_01", "round_0", "round_13", "row_99999", "row_ 1", "cert_1", "round_1_2", "ROW_1", "row_99999999999999999999"} {
+		if _, ok, err := s.Signed(id); ok || err != nil {
+			t.Errorf("%q is there: %v", id, err)
+		}
+	}
+}
+
+// TestNewObservationsAreReadAlone holds that what is held is not read again, and what is new is checked.
+func TestNewObservationsAreReadAlone(t *testing.T) {
+	w := writer(t)
+	corpustest.Append(t, w, 1, corpustest.Weeks)
+	a, _ := openArchive(t, w)
+	old := a.Now()
+	first := filepath.Join(w.Dir, "observations", "000000001.json")
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "new"}, w.Identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fifth := filepath.Join(w.Dir, "observations", "000000005.json")
+	if err := os.WriteFile(fifth, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.seen = ""
+	if err := a.Refresh(); err != nil || len(a.Now().Feed) != 5 || len(old.Feed) != 4 {
+		t.Errorf("%d observations, and %d before: %v", len(a.Now().Feed), len(old.Feed), err)
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "observations", "000000006.json"), raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.seen = ""
+	if err := a.Refresh(); err == nil || len(a.Now().Feed) != 5 {
+		t.Errorf("an observation in another's place: %v", err)
+	}
+}

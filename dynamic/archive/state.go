@@ -1,0 +1,148 @@
+package archive
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"agentstore/corpus"
+	"agentstore/corpus/derive"
+)
+
+// State is the record at one moment. It does not change.
+type State struct {
+	Record *corpus.Record
+	View   *corpus.View
+	Rounds []corpus.Round // those that the view holds, oldest first
+	Feed   []corpus.Observation
+
+	byHost   map[string][]int32     // places in Feed
+	notes    map[corpus.PayTo]int32 // place of the newest note by an address
+	words    map[string]int32       // place of each retired word
+	evidence map[string]int32       // place of each refresh, by the digest of its evidence
+}
+
+func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, feed []corpus.Observation) *State {
+	s := &State{Record: record, View: view, Rounds: rounds, Feed: feed,
+		byHost: map[string][]int32{}, notes: map[corpus.PayTo]int32{}, words: map[string]int32{}, evidence: map[string]int32{}}
+	for i, o := range feed {
+		if host := hostOf(o); host != "" {
+			s.byHost[host] = append(s.byHost[host], int32(i))
+		}
+		if o.Note != nil && o.Note.PayTo != nil {
+			s.notes[*o.Note.PayTo] = int32(i)
+		}
+		if o.Kind == corpus.ObservationRetiredWord {
+			s.words[o.Word] = int32(i)
+		}
+		if o.Refresh != nil {
+			s.evidence[o.Refresh.EvidenceDigest] = int32(i)
+		}
+	}
+	return s
+}
+
+// hostOf is the host that an observation is about, "" for none.
+func hostOf(o corpus.Observation) string {
+	switch {
+	case o.Refresh != nil:
+		return o.Refresh.Host
+	case o.Walk != nil:
+		return o.Walk.Host
+	case o.Declaration != nil:
+		return o.Declaration.Host
+	case o.Note != nil:
+		return o.Note.Host
+	}
+	return ""
+}
+
+// About returns the observations of one host, in order.
+func (s *State) About(host string) []corpus.Observation {
+	places := s.byHost[host]
+	out := make([]corpus.Observation, len(places))
+	for i, at := range places {
+		out[i] = s.Feed[at]
+	}
+	return out
+}
+
+// Note returns the newest standing note that an address signed; false for none.
+func (s *State) Note(p corpus.PayTo) (corpus.Observation, bool) {
+	at, ok := s.notes[p]
+	if !ok {
+		return corpus.Observation{}, false
+	}
+	return s.Feed[at], true
+}
+
+// Word returns the observation that retired a word; false for none.
+func (s *State) Word(word string) (corpus.Observation, bool) {
+	at, ok := s.words[word]
+	if !ok {
+		return corpus.Observation{}, false
+	}
+	return s.Feed[at], true
+}
+
+// Refreshed returns the refresh whose evidence has a digest; false for none.
+func (s *State) Refreshed(evidence string) (corpus.Observation, bool) {
+	at, ok := s.evidence[evidence]
+	if !ok {
+		return corpus.Observation{}, false
+	}
+	return s.Feed[at], true
+}
+
+// Newest is the newest round.
+func (s *State) Newest() corpus.Round { return s.Rounds[len(s.Rounds)-1] }
+
+// Weeks are those for which there is a round, oldest first.
+func (s *State) Weeks() []string { return slices.Clone(s.View.Head().Weeks) }
+
+// History derives what the record shows of a host; false for one that no round ever named.
+func (s *State) History(host string) (derive.History, bool, error) {
+	rows, ok, err := s.View.Host(host)
+	if err != nil || !ok {
+		return derive.History{Host: host}, false, err
+	}
+	return derive.HostHistory(s.Rounds, rows, s.About(host)), true, nil
+}
+
+// Others tells at how many other hosts a round saw an address that one host advertised in it.
+func (s *State) Others(sequence int64, p corpus.PayTo) (int64, error) {
+	sum, err := s.View.Address(p)
+	return max(0, sum.In[sequence]-1), err
+}
+
+// ObservationLeaf is the log index of an observation: those that the log holds stand in their order wherever no round
+// does. It is false for one that is not in the log yet.
+func (s *State) ObservationLeaf(number int64) (int64, bool) {
+	// Before round i, as many leaves were no round's as begin it less those of the rounds before it.
+	var ofRounds int64
+	rounds := s.Record.Rounds()
+	i := sort.Search(len(rounds), func(i int) bool {
+		return rounds[i].FirstLeaf-leavesBefore(rounds, i) >= number
+	})
+	ofRounds = leavesBefore(rounds, i)
+	at := ofRounds + number - 1
+	return at, number >= 1 && at < s.Record.Log.Head().Size
+}
+
+// leavesBefore counts the leaves of the rounds before the i-th.
+func leavesBefore(rounds []corpus.Round, i int) (n int64) {
+	for _, r := range rounds[:i] {
+		n += r.LeavesEnd() - r.FirstLeaf
+	}
+	return n
+}
+
+// ProveObservation proves that an observation stands in the log, under its head.
+func (s *State) ProveObservation(number int64) (leaf int64, p corpus.Proof, err error) {
+	leaf, ok := s.ObservationLeaf(number)
+	if !ok {
+		return 0, p, fmt.Errorf("proving observation %d: it is not in the log yet", number)
+	}
+	p, err = s.Record.Log.Prove(leaf, s.Record.Log.Head().Size, s.Record.Ring())
+	return leaf, p, err
+}

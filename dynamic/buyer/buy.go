@@ -1,0 +1,369 @@
+package buyer
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/dynamic/rail/x402"
+)
+
+// Waiting between presentations of the same payment.
+const (
+	firstWait = time.Second
+	maxWait   = 30 * time.Second
+	// graceAfterExpiry is how long past its validity an unanswered payment is still asked about by Resume. The answer
+	// may be there although the payment can no longer move money.
+	graceAfterExpiry = 24 * time.Hour
+)
+
+// Result is what came of a purchase.
+type Result struct {
+	State State `json:"state,omitempty"`
+	// Free is set when the door delivered without asking for a payment; there is no journal file then.
+	Free        bool   `json:"free"`
+	Status      int    `json:"status"` // of the last answer; 0 when there was none
+	ContentType string `json:"content_type,omitempty"`
+	Body        []byte `json:"body,omitempty"`
+	Truncated   bool   `json:"truncated,omitempty"` // the body was longer than MaxBody and is cut
+	// Billed is yes, no or unknown, as far as the door's answer tells.
+	Billed string `json:"billed,omitempty"`
+	// Replay is set when the door says that it gave this result before: to this very payment, when it was presented
+	// more than once, or else to an earlier purchase with the same idempotency key. A warning tells the second, in
+	// which case Billed and Settlement are the earlier purchase's.
+	Replay      bool                 `json:"replay,omitempty"`
+	Settlement  *x402.SettleResponse `json:"settlement,omitempty"`
+	Receipt     Receipt              `json:"receipt"`
+	Transaction string               `json:"transaction,omitempty"`
+	Network     string               `json:"network,omitempty"`
+	Amount      int64                `json:"amount,omitempty"` // atomic units, as signed
+	PayTo       string               `json:"pay_to,omitempty"`
+	Payer       string               `json:"payer,omitempty"`
+	// ValidBefore is when the signature stops being worth money.
+	ValidBefore time.Time `json:"valid_before,omitzero"`
+	Journal     string    `json:"journal,omitempty"` // the purchase's file
+	Warnings    []string  `json:"warnings"`
+}
+
+// Buy reads the terms, signs one payment, journals it, presents it, and presents the same payment again for as long as
+// its answer is lost or pending and it is valid.
+//
+// The error is nil when the good was delivered. It wraps a *DoorError when the door gave a final answer that is not
+// the good, and ErrUnknown when there was no final answer: in both cases the Result is there too. A Result beside any
+// other error could not be journalled. With an error and no Result nothing was presented.
+func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, err error) {
+	if b.cfg.Wallet == nil {
+		return nil, errors.New("buying: no wallet is configured")
+	}
+	if o.IdempotencyKey != "" && !wellFormedKey(o.IdempotencyKey) {
+		return nil, errors.New("buying: an idempotency key has 16 to 128 of the characters A-Z, a-z, 0-9, _ and -")
+	}
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.request(u)
+	if err != nil {
+		return nil, err
+	}
+	j, err := openJournal(b.cfg.Journal)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	earlier, err := j.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range earlier {
+		if p.State == Signed && p.Request.same(r) && !o.Again {
+			return nil, fmt.Errorf("%w: it is in %s; nothing was signed. Resume presents that payment again", ErrUnfinished, j.file(p))
+		}
+	}
+	t, err := b.terms(ctx, u, r, o.Choice)
+	if err != nil {
+		return nil, err
+	}
+	if t.Free {
+		a := t.answer
+		return &Result{Free: true, Status: a.Status, ContentType: a.Header.Get("Content-Type"), Body: a.Body, Truncated: a.Truncated, Warnings: t.Warnings}, nil
+	}
+	if o.Agreed != nil {
+		if err := b.agreed(t, o.Agreed); err != nil {
+			return nil, err
+		}
+	}
+	if t.Chosen < 0 {
+		return nil, t.err
+	}
+	// What will be signed is on disk before it is, and the signature is on disk before it leaves.
+	p := b.intend(t, r, u)
+	if err := j.create(p); err != nil {
+		return nil, err
+	}
+	if err := b.sign(p, t, idempotencyKey(o, t, earlier, r)); err != nil {
+		return nil, err
+	}
+	if err := j.update(p); err != nil {
+		return nil, err
+	}
+	b.log.Info("payment journalled", "door", place(u), "amount", p.Amount, "network", p.Network, "pay_to", p.PayTo, "file", filepath.Base(j.file(p)))
+	res, err := b.finish(ctx, j, p)
+	if res != nil {
+		res.Warnings = append(t.Warnings, res.Warnings...)
+	}
+	return res, err
+}
+
+// Resume presents the payments again that the journal holds without an answer, and returns what came of them. A
+// payment past its validity is presented once more, because the answer may be waiting although the payment can no
+// longer move money. Resume needs no wallet. Its error joins those of the purchases, each as Buy would return it.
+func (b *Buyer) Resume(ctx context.Context) (results []*Result, err error) {
+	j, err := openJournal(b.cfg.Journal)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	all, err := j.read()
+	errs := []error{err}
+	for _, p := range all {
+		if p.State != Signed {
+			continue
+		}
+		p.repeated = true
+		res, err := b.finish(ctx, j, p)
+		if res != nil {
+			results = append(results, res)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("resuming %s: %w", filepath.Base(j.file(p)), err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, errors.Join(errs...)
+}
+
+// idempotencyKey is the caller's, or the door's suggestion unless the journal has it for another request, or random.
+func idempotencyKey(o Options, t *Terms, earlier []*purchase, r request) string {
+	if o.IdempotencyKey != "" {
+		return o.IdempotencyKey
+	}
+	fits := t.SuggestedKey != ""
+	for _, p := range earlier {
+		if p.Request.Header.Get(headerKey) == t.SuggestedKey && !p.Request.same(r) {
+			fits = false
+		}
+	}
+	if fits {
+		return t.SuggestedKey
+	}
+	var b [16]byte
+	rand.Read(b[:])
+	return "pay_" + hex.EncodeToString(b[:])
+}
+
+// finish presents a journalled payment until it is answered, and journals the answer.
+func (b *Buyer) finish(ctx context.Context, j *journal, p *purchase) (*Result, error) {
+	if _, err := parseURL(p.Request.URL); err != nil {
+		return nil, err
+	}
+	a, err := b.present(ctx, p)
+	if err != nil {
+		if b.cfg.Now().After(p.validBefore().Add(graceAfterExpiry)) {
+			p.State = Unknown
+			err = errors.Join(err, j.update(p))
+		}
+		res := b.result(ctx, j, p)
+		res.Billed = "unknown"
+		return res, err
+	}
+	p.Answer, p.State = a, Refused
+	if a.Status >= 200 && a.Status < 300 {
+		p.State = Delivered
+	}
+	// The good is in hand: failing to journal it is told beside it.
+	jerr := j.update(p)
+	res := b.result(ctx, j, p)
+	b.log.Info("payment answered", "status", a.Status, "state", p.State, "billed", res.Billed, "transaction", res.Transaction)
+	if p.State == Refused {
+		return res, errors.Join(fmt.Errorf("buying: %w", a.refusal(res)), jerr)
+	}
+	return res, jerr
+}
+
+// present sends the same request until there is a final answer. Once the payment has expired it is sent one last time.
+func (b *Buyer) present(ctx context.Context, p *purchase) (*answer, error) {
+	end := p.validBefore()
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		a, err := b.exchange(ctx, p.Request, MaxBody)
+		if err == nil && !a.pending() {
+			return a, nil
+		}
+		if err == nil {
+			err = errors.New(a.doorError().Error()) // not final, so not to be found as a *DoorError
+		}
+		p.repeated = true
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+		}
+		now := b.cfg.Now()
+		if now.After(end) {
+			return nil, fmt.Errorf("%w: it stopped being valid at %s: %w", ErrUnknown, end.Format(time.RFC3339), err)
+		}
+		d := wait
+		if a != nil {
+			d = max(d, retryAfter(a.Header, now))
+		}
+		d = min(d, end.Sub(now)+time.Second)
+		b.log.Warn("payment not answered, presenting the same one again", "error", err, "in", d)
+		timer := time.NewTimer(d)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("%w: %w: %w", ErrUnknown, ctx.Err(), err)
+		}
+	}
+}
+
+// pending reports whether an answer leaves the payment's fate open, so that the same payment is to be presented again.
+func (a *answer) pending() bool {
+	switch {
+	case a.Status >= 500, a.Status == http.StatusRequestTimeout, a.Status == http.StatusTooEarly, a.Status == http.StatusTooManyRequests:
+		return true
+	case a.Status < 300:
+		return false
+	case a.Status == http.StatusPaymentRequired:
+		// A stock seller whose wait for the block ran out answers 402 with this reason.
+		s, err := a.settlement()
+		if err == nil && s.ErrorReason == "settlement_pending" {
+			return true
+		}
+	}
+	s := a.said()
+	return s.Code == "idempotency_in_flight" || s.Billed == "unknown" || s.Retry == "same_payment"
+}
+
+// retryAfter reads Retry-After in seconds or as a date; 0 when there is none.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	v := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// settlement reads PAYMENT-RESPONSE.
+func (a *answer) settlement() (*x402.SettleResponse, error) {
+	var s x402.SettleResponse
+	if err := decodeHeader(a.Header, headerResponse, &s); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// result puts together what a purchase has come to.
+func (b *Buyer) result(ctx context.Context, j *journal, p *purchase) *Result {
+	r := &Result{
+		State: p.State, Network: p.Network, Amount: p.Amount, PayTo: p.PayTo, Payer: p.Payer, ValidBefore: p.validBefore(),
+		Journal: j.file(p), Billed: "unknown", Warnings: []string{}, Receipt: Receipt{Note: "the door gave no signed receipt"},
+	}
+	a := p.Answer
+	if a == nil {
+		return r
+	}
+	r.Status, r.ContentType, r.Body, r.Truncated = a.Status, a.Header.Get("Content-Type"), a.Body, a.Truncated
+	said := a.said()
+	if said.Billed == "yes" || said.Billed == "no" {
+		r.Billed = said.Billed
+	} else if a.Status == http.StatusPaymentRequired {
+		r.Billed = "no"
+	}
+	if a.used() {
+		r.Billed = "yes"
+	}
+	var body struct {
+		Replay bool `json:"idempotent_replay"`
+	}
+	if strings.EqualFold(a.Header.Get("Idempotent-Replayed"), "true") || readLenient(a.Body, &body) && body.Replay {
+		r.Replay = true
+		if !p.repeated {
+			r.Warnings = append(r.Warnings, "This is the result of an earlier purchase with the same idempotency key; this payment was not taken for it.")
+		}
+	}
+	if len(a.Header.Values(headerResponse)) > 0 {
+		s, err := a.settlement()
+		if err != nil {
+			r.Warnings = append(r.Warnings, "The settlement cannot be read: "+err.Error()+".")
+			return r
+		}
+		b.settled(ctx, r, p, s)
+	} else if p.State == Delivered {
+		r.Warnings = append(r.Warnings, "The door delivered without saying that it settled.")
+	}
+	return r
+}
+
+// settled adds what the door says of the settlement.
+func (b *Buyer) settled(ctx context.Context, r *Result, p *purchase, s *x402.SettleResponse) {
+	r.Settlement, r.Transaction = s, s.Transaction
+	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	if s.Success {
+		r.Billed = "yes"
+		r.Receipt = b.checkReceipt(ctx, p, s)
+	} else if p.State == Delivered {
+		warn("The door delivered and says that the settlement failed: %s.", printable(s.ErrorReason, 100))
+	}
+	if s.Network != "" && s.Network != p.Network {
+		warn("The settlement names another network: %s.", printable(s.Network, 60))
+	}
+	if s.Payer != "" && !strings.EqualFold(s.Payer, p.Payer) {
+		warn("The settlement names another payer: %s.", printable(s.Payer, 60))
+	}
+	if s.Amount != "" && s.Amount != strconv.FormatInt(p.Amount, 10) {
+		warn("The settlement names another amount: %s.", printable(s.Amount, 60))
+	}
+}
+
+// reasons are the words in which a door says why it did not take a payment.
+func (a *answer) reasons() string {
+	var out []string
+	if s, err := a.settlement(); err == nil && s.ErrorReason != "" {
+		out = append(out, s.ErrorReason)
+	}
+	var w wireRequired
+	if decodeHeader(a.Header, headerRequired, &w) == nil && w.Error != "" {
+		out = append(out, w.Error)
+	}
+	return strings.Join(out, ", ")
+}
+
+// used reports whether the door says that the authorization was used on chain. Its nonce is random and was given to
+// this door alone, so the money has moved.
+func (a *answer) used() bool {
+	return strings.Contains(a.reasons()+a.said().Error, "nonce_already_used")
+}
+
+// refusal is the error for a final answer that is not the good.
+func (a *answer) refusal(r *Result) error {
+	e := a.doorError()
+	if why := a.reasons(); why != "" {
+		e.Detail = strings.TrimPrefix(e.Detail+"; "+printable(why, 200), "; ")
+	}
+	if r.Billed == "yes" {
+		return fmt.Errorf("%w; the money has moved: keep %s", e, r.Journal)
+	}
+	return fmt.Errorf("%w; no other payment was signed, and this one stays valid until %s", e, r.ValidBefore.Format(time.RFC3339))
+}

@@ -1,0 +1,362 @@
+package buyer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/rail/x402"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Terms is what a door asks for one request, read unpaid. Text that is the door's own is in its words.
+type Terms struct {
+	URL    string `json:"url"`
+	Method string `json:"method"`
+	Status int    `json:"status"`
+	// Free is set when the door answered without asking for a payment.
+	Free        bool    `json:"free"`
+	Resource    string  `json:"resource,omitempty"` // resource.url
+	Description string  `json:"description,omitempty"`
+	MimeType    string  `json:"mime_type,omitempty"`
+	Service     string  `json:"service,omitempty"`
+	Message     string  `json:"message,omitempty"` // error of the object
+	Entries     []Entry `json:"accepts,omitempty"` // one for each entry of accepts, in order
+	// Chosen is the index of the entry that Buy would pay, -1 when there is none; Why says why not.
+	Chosen int    `json:"chosen"`
+	Why    string `json:"why,omitempty"`
+	// ValidSeconds is how long the signature of the chosen entry will be valid.
+	ValidSeconds int64 `json:"valid_seconds,omitempty"`
+	// SuggestedKey is the idempotency key that the door suggests, when it is well-formed.
+	SuggestedKey string `json:"suggested_key,omitempty"`
+	// Warnings is everything odd, in plain sentences.
+	Warnings []string `json:"warnings"`
+
+	err        error // why nothing is chosen, for errors.Is
+	answer     *answer
+	keys       *keyring
+	resource   jsontext.Value
+	extensions map[string]jsontext.Value
+}
+
+// Entry is one entry of accepts and what is thought of it.
+type Entry struct {
+	Scheme            string `json:"scheme"`
+	Network           string `json:"network"`
+	Chain             string `json:"chain,omitempty"` // for people; empty when the network is not known
+	Asset             string `json:"asset"`
+	Symbol            string `json:"symbol,omitempty"` // empty when the asset is not known
+	Amount            string `json:"amount"`           // as the door wrote it
+	Atomic            int64  `json:"atomic"`           // the amount in atomic units; 0 when it cannot be read
+	PayTo             string `json:"pay_to"`
+	MaxTimeoutSeconds int64  `json:"max_timeout_seconds"`
+	Flow              string `json:"flow"`              // authorization, upfront, …
+	Refused           string `json:"refused,omitempty"` // why it is not paid; empty when it can be
+	Offer             string `json:"offer"`             // what is known of its signed offer
+
+	overCeiling bool
+	asset       Asset
+	payTo       wallet.Address
+	raw         jsontext.Value
+}
+
+// Terms asks a door unpaid and says what it wants. A door that wants no payment gives Terms that are Free. The error
+// is a *DoorError when the door answered something that is neither.
+func (b *Buyer) Terms(ctx context.Context, rawURL string, o Options) (*Terms, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.request(u)
+	if err != nil {
+		return nil, err
+	}
+	return b.terms(ctx, u, r, o.Choice)
+}
+
+func (b *Buyer) terms(ctx context.Context, u *url.URL, r request, c Choice) (*Terms, error) {
+	a, err := b.exchange(ctx, r, MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	t := &Terms{URL: r.URL, Method: r.Method, Status: a.Status, Chosen: -1, Warnings: []string{}, answer: a}
+	if a.Status >= 200 && a.Status < 300 {
+		t.Free = true
+		return t, nil
+	}
+	if a.Status != http.StatusPaymentRequired {
+		return nil, a.doorError()
+	}
+	if len(a.Header.Values(headerRequired)) == 0 {
+		e := a.doorError()
+		e.Detail = "it asks for a payment without an x402 version 2 " + x402.HeaderRequired + " header"
+		return nil, e
+	}
+	var w wireRequired
+	if err := decodeHeader(a.Header, headerRequired, &w); err != nil {
+		return nil, fmt.Errorf("reading the terms: %w", err)
+	}
+	if err := t.read(w); err != nil {
+		return nil, fmt.Errorf("reading the terms: %w", err)
+	}
+	for i := range t.Entries {
+		b.judge(&t.Entries[i])
+	}
+	b.choose(t, c)
+	b.suspect(t, u)
+	b.checkOffers(ctx, t, u)
+	return t, nil
+}
+
+func (t *Terms) warn(format string, args ...any) {
+	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
+}
+
+// read takes the object apart. An entry of accepts that cannot be read is kept as one that is not paid.
+func (t *Terms) read(w wireRequired) error {
+	if string(w.X402Version) != strconv.Itoa(x402.Version) {
+		return fmt.Errorf("x402Version is %s, not %d", printable(string(w.X402Version), 20), x402.Version)
+	}
+	if len(w.Accepts) == 0 || len(w.Accepts) > maxAccepts {
+		return fmt.Errorf("accepts has %d entries, not 1 to %d", len(w.Accepts), maxAccepts)
+	}
+	t.Message = w.Error
+	switch w.Resource.Kind() {
+	case '{':
+		var res wireResource
+		if err := json.Unmarshal(w.Resource, &res); err != nil {
+			return errors.New("resource does not have the members it should")
+		}
+		t.Resource, t.Description, t.MimeType, t.Service = res.URL, res.Description, res.MimeType, res.ServiceName
+		t.resource = w.Resource
+	case 0, 'n':
+	default:
+		return errors.New("resource is not an object")
+	}
+	for name, e := range w.Extensions {
+		if e.Kind() != '{' {
+			return fmt.Errorf("extensions.%s is not an object", printable(name, 40))
+		}
+	}
+	t.extensions = w.Extensions
+	for _, raw := range w.Accepts {
+		t.Entries = append(t.Entries, readEntry(raw))
+	}
+	t.SuggestedKey = suggestedKey(t.answer)
+	return nil
+}
+
+func readEntry(raw jsontext.Value) Entry {
+	e := Entry{raw: raw}
+	var w wireAccept
+	var x wireExtra
+	if raw.Kind() != '{' || json.Unmarshal(raw, &w) != nil {
+		e.Refused = "it cannot be read: a member is missing its type (amounts are strings of digits)"
+		return e
+	}
+	e.Scheme, e.Network, e.Asset, e.Amount, e.PayTo, e.MaxTimeoutSeconds = w.Scheme, w.Network, w.Asset, w.Amount, w.PayTo, w.MaxTimeoutSeconds
+	e.Chain = chainName(e.Network)
+	switch w.Extra.Kind() {
+	case '{':
+		if json.Unmarshal(w.Extra, &x) != nil {
+			e.Refused = "extra cannot be read"
+			return e
+		}
+	case 0, 'n':
+	default:
+		e.Refused = "extra is not an object"
+		return e
+	}
+	e.Flow = x.PaymentFlow
+	if e.Flow == "" {
+		e.Flow = "authorization"
+	}
+	var known bool
+	e.asset, known = findAsset(e.Network, e.Asset)
+	if known {
+		e.Symbol = e.asset.Symbol
+	}
+	n, ok := atomic(e.Amount)
+	e.Atomic = n
+	pay, err := wallet.ParseAddress(e.PayTo)
+	e.payTo = pay
+	switch {
+	case e.Scheme != "exact":
+		e.Refused = fmt.Sprintf("scheme %s is not known", quoted(e.Scheme))
+	case e.Chain == "":
+		e.Refused = fmt.Sprintf("network %s is not known", quoted(e.Network))
+	case !known:
+		e.Refused = fmt.Sprintf("asset %s is not a known dollar token of %s", quoted(e.Asset), e.Chain)
+	case x.Method != "" && x.Method != "eip3009":
+		e.Refused = fmt.Sprintf("transfer method %s is not eip3009", quoted(x.Method))
+	case x.Name != e.asset.Name || x.Version != e.asset.Version:
+		e.Refused = fmt.Sprintf("it names the token %s version %s, but the token calls itself %q version %q, so a signature would be void",
+			quoted(x.Name), quoted(x.Version), e.asset.Name, e.asset.Version)
+	case e.Flow != "authorization" && e.Flow != "upfront":
+		e.Refused = fmt.Sprintf("payment flow %s is not known", quoted(e.Flow))
+	case !ok:
+		e.Refused = fmt.Sprintf("amount %s is not a plain whole number of atomic units", quoted(e.Amount))
+	case n == 0:
+		e.Refused = "the amount is zero"
+	case err != nil:
+		e.Refused = fmt.Sprintf("payTo %s is not an address in its right spelling", quoted(e.PayTo))
+	case pay.IsZero():
+		e.Refused = "payTo is the zero address: the money would be lost"
+	case e.MaxTimeoutSeconds < minValidity:
+		e.Refused = fmt.Sprintf("maxTimeoutSeconds is %d: too short to pay in", e.MaxTimeoutSeconds)
+	}
+	return e
+}
+
+// atomic reads an amount: decimal digits without a leading zero, in the range of int64.
+func atomic(s string) (int64, bool) {
+	u, err := wallet.ParseUint256(s)
+	if err != nil {
+		return 0, false
+	}
+	return u.Int64()
+}
+
+// judge adds what this buyer's configuration says of an entry that could be paid.
+func (b *Buyer) judge(e *Entry) {
+	switch {
+	case e.Refused != "":
+	case len(b.cfg.Networks) > 0 && !slices.Contains(b.cfg.Networks, e.Network):
+		e.Refused = "its network is not among those that may be paid on"
+	case e.Atomic > b.cfg.Ceiling:
+		e.Refused = fmt.Sprintf("%s USDC is above the ceiling of %s USDC", USDC(e.Atomic), USDC(b.cfg.Ceiling))
+		e.overCeiling = true
+	}
+}
+
+// choose picks the first payable entry that the choice allows, one that settles after the good is made before one that
+// is paid up front, as stock clients do.
+func (b *Buyer) choose(t *Terms, c Choice) {
+	var over *Entry
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case c.Network != "" && e.Network != c.Network, c.Amount != 0 && e.Atomic != c.Amount:
+		case e.overCeiling:
+			if over == nil || e.Atomic < over.Atomic {
+				over = e
+			}
+		case e.Refused != "":
+		case t.Chosen < 0, t.Entries[t.Chosen].Flow != "authorization" && e.Flow == "authorization":
+			t.Chosen = i
+		}
+	}
+	if t.Chosen >= 0 {
+		t.ValidSeconds = b.validity(t.Entries[t.Chosen])
+		return
+	}
+	if over != nil {
+		t.err = fmt.Errorf("%w: the door asks for %s USDC on %s and the ceiling is %s USDC; nothing was signed. Raise the ceiling to buy it",
+			ErrCeiling, USDC(over.Atomic), over.Chain, USDC(b.cfg.Ceiling))
+	} else {
+		var why []string
+		for i, e := range t.Entries {
+			reason := e.Refused
+			if reason == "" {
+				reason = "it is not the choice that was made"
+			}
+			why = append(why, fmt.Sprintf("entry %d: %s", i, reason))
+		}
+		t.err = fmt.Errorf("%w: %s", ErrNotPayable, strings.Join(why, "; "))
+	}
+	t.Why = t.err.Error()
+}
+
+func (b *Buyer) validity(e Entry) int64 {
+	return min(e.MaxTimeoutSeconds, int64(b.cfg.MaxValidity/time.Second))
+}
+
+// suspect warns of everything odd in the terms.
+func (b *Buyer) suspect(t *Terms, u *url.URL) {
+	ru, err := url.Parse(t.Resource)
+	switch {
+	case t.Resource == "":
+		t.warn("The terms do not say which resource they are for.")
+	case err != nil || place(ru) != place(u):
+		t.warn("The terms are for another address than the one asked: %s.", printable(t.Resource, 200))
+	}
+	for i, e := range t.Entries {
+		if e.Refused != "" && !e.overCeiling && e.Scheme == "exact" && strings.HasPrefix(e.Network, wallet.NamespaceEVM+":") {
+			t.warn("Entry %d is not payable: %s.", i, e.Refused)
+		}
+	}
+	if t.Chosen < 0 {
+		return
+	}
+	e := t.Entries[t.Chosen]
+	if e.Flow == "upfront" {
+		t.warn("The payment is settled before the good is made.")
+	}
+	if e.asset.Test {
+		t.warn("%s is a test network: its tokens are worth nothing.", e.Chain)
+	}
+	if e.MaxTimeoutSeconds > t.ValidSeconds {
+		t.warn("The door would let a signature be valid for %d s; it is made valid for %d s.", e.MaxTimeoutSeconds, t.ValidSeconds)
+	}
+	if strings.EqualFold(e.payTo.Lower(), e.Asset) {
+		t.warn("The money goes to the token contract itself, where it would be stuck.")
+	}
+	if b.cfg.Wallet != nil && e.payTo == b.cfg.Wallet.Address() {
+		t.warn("The money goes to the paying wallet itself.")
+	}
+	if t.answer.Truncated {
+		t.warn("The body of the terms is longer than %d bytes and was not read whole.", MaxBody)
+	}
+}
+
+// suggestedKey reads idempotency.suggested_key of a 402 body, "" when there is none that is well-formed.
+func suggestedKey(a *answer) string {
+	var body struct {
+		Idempotency struct {
+			Key    string `json:"suggested_key"`
+			Header string `json:"header"`
+		} `json:"idempotency"`
+	}
+	if a.Truncated || json.Unmarshal(a.Body, &body) != nil || !wellFormedKey(body.Idempotency.Key) {
+		return ""
+	}
+	if h := body.Idempotency.Header; h != "" && !strings.EqualFold(h, headerKey) {
+		return ""
+	}
+	return body.Idempotency.Key
+}
+
+func wellFormedKey(s string) bool {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return len(s) >= 16 && len(s) <= 128 && strings.Trim(s, alphabet) == ""
+}
+
+// agreed checks fresh terms against those that somebody said yes to.
+func (b *Buyer) agreed(t, before *Terms) error {
+	if before.Chosen < 0 || before.URL != t.URL || before.Method != t.Method {
+		return fmt.Errorf("%w: the terms that were agreed to are for another request or for nothing", ErrChanged)
+	}
+	o := before.Entries[before.Chosen]
+	best := -1
+	for i, e := range t.Entries {
+		if e.Refused == "" && e.Network == o.Network && strings.EqualFold(e.Asset, o.Asset) && strings.EqualFold(e.PayTo, o.PayTo) && e.Flow == o.Flow &&
+			e.Atomic <= o.Atomic && (best < 0 || e.Atomic > t.Entries[best].Atomic) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return fmt.Errorf("%w: %s USDC on %s to %s is not asked any more; nothing was signed", ErrChanged, USDC(o.Atomic), o.Chain, o.PayTo)
+	}
+	t.Chosen, t.err, t.Why = best, nil, ""
+	t.ValidSeconds = b.validity(t.Entries[best])
+	return nil
+}

@@ -1,0 +1,327 @@
+package dynamic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// call is one request on its way through a row: what handlers may know of it, and the writer that watches its answer.
+type call struct {
+	route.Request
+	http.ResponseWriter
+	status int
+	bytes  int64
+	name   string // of the row
+	m      *measured
+}
+
+// WriteHeader remembers the final status.
+func (c *call) WriteHeader(status int) {
+	if c.status == 0 && status >= 200 {
+		c.status = status
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes.
+func (c *call) Write(b []byte) (int, error) {
+	if c.status == 0 {
+		c.status = http.StatusOK
+	}
+	n, err := c.ResponseWriter.Write(b)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap gives http.ResponseController the real writer.
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// answer finds the row of a request and lets it answer.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	s.metrics.inFlight.Inc()
+	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted"}
+	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)
+	c.Client = s.client(r)
+	h := w.Header()
+	allowOrigins(h)
+	h["X-Request-Id"] = []string{c.ID}
+	r = r.WithContext(route.With(r.Context(), &c.Request))
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked(c, r, p)
+		}
+		took := time.Since(start)
+		s.metrics.inFlight.Dec()
+		c.m.observe(c.status, took)
+		s.logCall(r, c, took)
+	}()
+	switch {
+	case headerSize(r) > s.limits.Header:
+		h.Set("Connection", "close")
+		s.refuse(c, r, &problem.Error{Code: "header_too_large", Extra: map[string]any{"limit_bytes": s.limits.Header},
+			Detail: "Nothing was done: the request line and header fields together are larger than the limit."})
+	case r.Method == http.MethodOptions:
+		s.preflight(c, r)
+	case crooked(r):
+		s.notFound(c, r)
+	default:
+		s.mux.ServeHTTP(c, r)
+	}
+}
+
+// adapt makes the http.Handler of a row: retirement, budget, inputs, time, and the one place where errors are written.
+func (s *Server) adapt(row *route.Row) (http.Handler, error) {
+	validator, err := route.NewValidator(&row.Route)
+	if err != nil {
+		return nil, err
+	}
+	m := uncounted
+	if !row.Uncounted {
+		m = s.metrics.measure(row.Name)
+	}
+	timeout := row.Timeout
+	if timeout == 0 {
+		timeout = s.limits.Handle
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := w.(*call)
+		c.m, c.name, c.Validator = m, row.Name, validator
+		cacheControl(w.Header(), row.Serve)
+		if err := s.retired(w.Header(), row); err != nil {
+			s.fail(c, r, err)
+			return
+		}
+		ctx, cancel := context.WithTimeoutCause(r.Context(), timeout, errTooSlow)
+		defer cancel()
+		if timeout+writeMargin > s.limits.Write {
+			// The route needs longer than the server's own limit for an answer; without a connection there is none.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
+		}
+		r = r.WithContext(ctx)
+		if err := s.admit(c, r, row); err != nil {
+			s.fail(c, r, err)
+			return
+		}
+		if err := row.Handle(c, r); err != nil {
+			s.fail(c, r, err)
+		}
+	}), nil
+}
+
+// writeMargin is what an answer has left to be written when its handler has used up its time.
+const writeMargin = 15 * time.Second
+
+var errTooSlow = errors.New("the handler's time is up")
+
+// admit checks what can be checked before the handler runs.
+func (s *Server) admit(c *call, r *http.Request, row *route.Row) error {
+	if err := s.admitBody(c, r, row); err != nil {
+		return err
+	}
+	if !row.ValidateLate {
+		values, bad := c.Validator.Read(r)
+		if bad != nil {
+			return bad
+		}
+		c.Inputs = values
+	}
+	if row.Budget != "" && !row.SpendLate {
+		return s.budgets.Admit(c, r, row.Budget, route.Client(r))
+	}
+	return nil
+}
+
+func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	limit := s.limits.Body
+	if row.Body != nil {
+		limit = row.Body.Limit
+		got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		want, _, _ := strings.Cut(row.Body.ContentType, ";")
+		if err != nil || got != want {
+			return &problem.Error{Code: "unsupported_media_type", Header: http.Header{"Accept": {want}},
+				Detail: "Nothing was done: this route takes a body of type " + want + "."}
+		}
+	}
+	if r.ContentLength > limit {
+		return &problem.Error{Code: "body_too_large", Extra: map[string]any{"limit_bytes": limit},
+			Detail: "Nothing was done: the request body is larger than this route takes."}
+	}
+	r.Body = http.MaxBytesReader(c.ResponseWriter, r.Body, limit)
+	return nil
+}
+
+// retired sets the fields of a version that is going, and refuses one that is gone (RFC 9745, RFC 8594).
+func (s *Server) retired(h http.Header, row *route.Row) error {
+	if row.Deprecated.IsZero() {
+		return nil
+	}
+	now := time.Now()
+	link := "<" + s.baseURL + `/deprecation>; rel="deprecation"; type="text/html"`
+	if now.Before(row.Deprecated) {
+		return nil
+	}
+	h.Set("Deprecation", "@"+strconv.FormatInt(row.Deprecated.Unix(), 10))
+	if !row.Sunset.IsZero() {
+		h.Set("Sunset", row.Sunset.UTC().Format(http.TimeFormat))
+		link += ", <" + s.baseURL + `/deprecation>; rel="sunset"; type="text/html"`
+	}
+	h.Add("Link", link)
+	if !row.Sunset.IsZero() && !now.Before(row.Sunset) {
+		return &problem.Error{Code: "gone", Detail: "This version is no longer served. " + s.baseURL + "/deprecation lists those that are."}
+	}
+	return nil
+}
+
+// fail writes the error of a handler. Anything but a *problem.Error is a fault of ours: 500 without detail.
+func (s *Server) fail(c *call, r *http.Request, err error) {
+	e, ok := errors.AsType[*problem.Error](err)
+	if ok && e == nil {
+		return // a nil *problem.Error that became an error on its way: nothing went wrong
+	}
+	if !ok {
+		e = &problem.Error{Code: "internal", Err: err}
+		if errors.Is(context.Cause(r.Context()), errTooSlow) {
+			e = &problem.Error{Code: "request_timeout", Status: http.StatusServiceUnavailable, Err: err, Retry: 10 * time.Second,
+				Detail: "The answer took too long to make. Try again later."}
+		}
+	}
+	s.refuse(c, r, e)
+}
+
+// refuse writes a problem document and logs the cause of our own faults.
+func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
+	if e.Err != nil {
+		level := slog.LevelDebug
+		if row, known := problem.Lookup(e.Code); !known || row.Status >= 500 || e.Status >= 500 {
+			level = slog.LevelError
+		}
+		s.log.LogAttrs(r.Context(), level, "request failed", slog.String("request_id", c.ID), slog.String("route", c.name),
+			slog.String("code", e.Code), slog.String("err", e.Err.Error()))
+	}
+	if c.status != 0 {
+		// The answer has begun; cutting it off is the only way to say that it is not whole.
+		panic(http.ErrAbortHandler)
+	}
+	if e.Code == "not_found" && e.Payment == nil && s.pageNotFound(c, r) {
+		return
+	}
+	row, _ := problem.Lookup(e.Code)
+	if e.Status == http.StatusBadRequest || e.Status == 0 && row.Status == http.StatusBadRequest {
+		budget.Strip(c.Header())
+	}
+	problem.Write(c, r, s.baseURL, e)
+}
+
+// panicked answers for a handler that did not.
+func (s *Server) panicked(c *call, r *http.Request, p any) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	s.metrics.panics.Inc()
+	s.log.LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("request_id", c.ID), slog.String("route", c.name),
+		slog.String("err", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+	if c.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	problem.Write(c, r, s.baseURL, &problem.Error{Code: "internal",
+		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same payment again; sign no other."})
+}
+
+// logCall writes the access log: names and numbers, never a query or a header value. What cost nothing and changed
+// nothing (a document, a 402) is at debug level.
+func (s *Server) logCall(r *http.Request, c *call, took time.Duration) {
+	level := slog.LevelInfo
+	if c.status == http.StatusPaymentRequired || c.status < 400 && (r.Method == http.MethodGet || r.Method == http.MethodHead) && c.m.document {
+		level = slog.LevelDebug
+	}
+	if !s.log.Enabled(r.Context(), level) {
+		return
+	}
+	s.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", c.ID), slog.String("method", methodLabel(r.Method)),
+		slog.String("route", c.name), slog.Int("status", c.status), slog.Int64("bytes", c.bytes), slog.Duration("took", took))
+}
+
+func methodLabel(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}
+
+// cacheControl is what an answer says of caches unless its handler says otherwise.
+func cacheControl(h http.Header, serve api.Serve) {
+	switch serve {
+	case api.Paid, api.Private:
+		h["Cache-Control"] = privateNoStore
+	case api.Metered, api.Ledger, api.Clock:
+		h["Cache-Control"] = noStore
+	}
+}
+
+var (
+	privateNoStore = []string{"private, no-store"}
+	noStore        = []string{"no-store"}
+)
+
+// headerSize counts the bytes of the request line and header fields as they stood on the wire, about.
+func headerSize(r *http.Request) int {
+	n := len(r.Method) + len(r.RequestURI) + len("  HTTP/1.1\r\n")
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n + len(r.Host) + len("Host: \r\n")
+}
+
+// client is the address a request came from: that of the connection, or, while that is a trusted proxy's, the one
+// before it in X-Forwarded-For.
+func (s *Server) client(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	a := at.Addr().Unmap()
+	if len(s.proxies) == 0 || !s.trusted(a) {
+		return a
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		if a = hop.Unmap(); !s.trusted(a) {
+			break
+		}
+	}
+	return a
+}
+
+func (s *Server) trusted(a netip.Addr) bool {
+	for _, p := range s.proxies {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package desk
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+
+	"github.com/go-json-experiment/json"
+)
+
+// writeJSON answers 200 with v.
+func writeJSON(w http.ResponseWriter, v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", api.JSON)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	_, err = w.Write(b)
+	if err != nil {
+		return nil // the client went away: nobody is left to tell
+	}
+	return nil
+}
+
+// RateLimit is what an answer repeats of its budget: the tightest of its counts.
+type RateLimit struct {
+	Budget    string `json:"budget"`
+	Limit     int    `json:"limit"`
+	Remaining int    `json:"remaining"`
+	ResetIn   int    `json:"reset_in_seconds"`
+	Note      string `json:"note"`
+}
+
+const budgetNote = "The store's own budget for everybody together. It says nothing about the endpoint."
+
+// take spends one use of a budget and writes its fields to the answer.
+func (d *Desk) take(w http.ResponseWriter, r *http.Request, name string) (*RateLimit, error) {
+	rd, err := d.cfg.Budgets.Take(w, r, name, route.Client(r))
+	if err != nil {
+		return nil, err
+	}
+	return rateLimit(name, rd), nil
+}
+
+func rateLimit(name string, rd budget.Reading) *RateLimit {
+	rl := &RateLimit{Budget: name, ResetIn: int(rd.Reset / time.Second), Note: budgetNote}
+	for i, c := range rd.Counts {
+		if i == 0 || c.Remaining < rl.Remaining {
+			rl.Limit, rl.Remaining = c.Quota, c.Remaining
+		}
+	}
+	return rl
+}
+
+// maxURL is the most characters of a URL that an instrument takes.
+const maxURL = 2048
+
+// readBody reads a request whose main member is a url. A body that is no JSON of that shape lacks one.
+func readBody[T any](r *http.Request) (T, error) {
+	in, err := route.ReadJSON[T](r, false)
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok || e.Code != "invalid_input" {
+		return in, err
+	}
+	var none T
+	if len(e.Fields) > 0 && e.Fields[0].Field != "body" && e.Fields[0].Field != "url" {
+		return none, e // JSON, with a member that is wrong
+	}
+	return none, &problem.Error{Code: fetch.CodeMissing, Fields: e.Fields,
+		Detail: "Nothing was read: the body must be a JSON object with the member url, a text."}
+}
+
+// door judges the spelling of a URL and returns the form in which it would be requested. It sends nothing.
+func (d *Desk) door(raw string) (string, error) {
+	if len(raw) > 4*maxURL || len([]rune(raw)) > maxURL {
+		return "", &problem.Error{Code: fetch.CodeUnparseable, Detail: "Nothing was read: url is longer than 2048 characters.",
+			Fields: []problem.Field{{Field: "url", Problem: "is longer than 2048 characters"}}}
+	}
+	if strings.TrimSpace(raw) == "" {
+		return "", &problem.Error{Code: fetch.CodeMissing, Detail: "Nothing was read: no url was given."}
+	}
+	canonical, err := d.cfg.Client.Parse(raw, fetch.Rule{})
+	if err != nil {
+		return "", refused(err)
+	}
+	return canonical, nil
+}
+
+// refused turns the guard's refusal into an answer; another error passes as it is.
+func refused(err error) error {
+	r, ok := errors.AsType[*fetch.Refusal](err)
+	if !ok {
+		return err
+	}
+	return &problem.Error{Code: r.Code, Detail: "Nothing was sent: " + r.Reason + ". This is about the store's rules and says nothing about the host."}
+}

@@ -1,0 +1,178 @@
+package desk
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/corpus/derive"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/route"
+)
+
+// checkBadge shows the last reading of a door and its age. It never probes: a badge is asked for by every visitor of a
+// page, and a door must not be walked for that.
+func (d *Desk) checkBadge(w http.ResponseWriter, r *http.Request) error {
+	raw := route.Inputs(r).String("url")
+	door, err := d.cfg.Client.Parse(raw, fetch.Rule{})
+	if err != nil {
+		// Whoever looks at the page sees an image or nothing, so the refusal is one too.
+		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 check", "not a door's URL", "#4d5a66"))
+	}
+	u, err := url.Parse(door)
+	if err != nil {
+		return err
+	}
+	last, err := d.cfg.Record.Reading(r.Context(), u.Hostname())
+	if err != nil {
+		return err
+	}
+	if own := d.cfg.Keep.Last(door); own != nil && (last == nil || own.ObservedAt > last.ObservedAt) {
+		last = own
+	}
+	return d.writeBadge(w, r, http.StatusOK, badge(last, time.Now()))
+}
+
+func (d *Desk) writeBadge(w http.ResponseWriter, r *http.Request, status int, svg []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", api.SVG)
+	h.Set("Cache-Control", "public, max-age=300")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(svg) // the client went away: nobody is left to tell
+	}
+	return nil
+}
+
+// hostBadge shows what the signed record says of a host, and how old its newest observation is.
+func (d *Desk) hostBadge(w http.ResponseWriter, r *http.Request) error {
+	door, err := d.cfg.Client.Parse("https://"+route.Inputs(r).String("host")+"/", fetch.Rule{})
+	if err != nil {
+		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 record", "not a host", "#4d5a66"))
+	}
+	u, err := url.Parse(door)
+	if err != nil {
+		return err
+	}
+	if u.Path != "/" || u.RawQuery != "" {
+		return d.writeBadge(w, r, http.StatusBadRequest, drawBadge("x402 record", "not a host", "#4d5a66"))
+	}
+	held, err := d.cfg.Record.Host(r.Context(), u.Hostname())
+	if err != nil {
+		return err
+	}
+	return d.writeBadge(w, r, http.StatusOK, recordBadge(held, time.Now()))
+}
+
+// recordBadge draws a tier with its fraction and its age.
+func recordBadge(held Held, now time.Time) []byte {
+	said, colour := "never met", "#4d5a66"
+	if held.Tier != nil {
+		said = held.Tier.Line
+		switch held.Tier.Name {
+		case derive.TierStanding, derive.TierEstablished:
+			colour = "#46591c"
+		case derive.TierBroken:
+			colour = "#a01f2c"
+		}
+		if held.Passport != nil {
+			said += " · " + age(held.Passport.ObservedAt, now)
+		}
+	}
+	return drawBadge("x402 record", said, colour)
+}
+
+// badge draws the two words. The verdict is said, then coloured.
+func badge(last *LastReading, now time.Time) []byte {
+	said, colour := "no reading", "#4d5a66"
+	if last != nil {
+		switch last.Verdict {
+		case probe.Ready:
+			colour = "#46591c"
+		case probe.NotReady, probe.Unreachable:
+			colour = "#a01f2c"
+		}
+		said = fmt.Sprintf("%s (%s) · %s", verdictWords(last.Verdict), last.Battery, age(last.ObservedAt, now))
+	}
+	return drawBadge("x402 check", said, colour)
+}
+
+func drawBadge(label, said, colour string) []byte {
+	left, right := 7*len(label)+12, 7*len([]rune(said))+12
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="22" role="img" aria-label="%[5]s: %[6]s">`+
+		`<title>%[5]s: %[6]s</title><rect width="%[2]d" height="22" fill="#241f19"/><rect x="%[2]d" width="%[3]d" height="22" fill="%[4]s"/>`+
+		`<g fill="#f7f2e6" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="11.5" text-anchor="middle">`+
+		`<text x="%[7]d" y="15">%[5]s</text><text x="%[8]d" y="15">%[6]s</text></g></svg>`+"\n",
+		left+right, left, right, colour, label, said, left/2, left+right/2)
+}
+
+func verdictWords(v probe.Verdict) string {
+	switch v {
+	case probe.Ready:
+		return "ready"
+	case probe.NotReady:
+		return "not ready"
+	case probe.Unreachable:
+		return "unreachable"
+	case probe.MethodUnresolved:
+		return "not judged"
+	}
+	return "not probed"
+}
+
+// age says how old a reading is, in its largest whole unit.
+func age(observed string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339, observed)
+	if err != nil {
+		return "of unknown age"
+	}
+	d := max(0, now.Sub(at))
+	unit := func(n int, name string) string {
+		if n == 1 {
+			return "1 " + name + " old"
+		}
+		return fmt.Sprintf("%d %ss old", n, name)
+	}
+	switch {
+	case d < time.Minute:
+		return "under a minute old"
+	case d < time.Hour:
+		return unit(int(d/time.Minute), "minute")
+	case d < 24*time.Hour:
+		return unit(int(d/time.Hour), "hour")
+	}
+	return unit(int(d/(24*time.Hour)), "day")
+}
+
+func (d *Desk) hostBadgeRow() route.Row {
+	return route.Row{
+		Route: api.Route{
+			Name: "host_badge", Method: http.MethodGet, Pattern: "/badge/host.svg", Tags: []string{tagInstruments}, Serve: api.Ledger,
+			Summary:     "A host's tier in the record, as a badge",
+			Description: "Shows the tier with its fraction and weeks, and the age of the newest signed observation. It contacts nobody.",
+			Params:      []api.Param{{Name: "host", In: api.QueryP, Type: "string", Required: true, MinLength: 1, MaxLength: 255, Description: "Host name"}},
+			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
+				{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: it is no host"}},
+				problems(503)...),
+		},
+		Handle: d.hostBadge,
+	}
+}
+
+func (d *Desk) badgeRow() route.Row {
+	return route.Row{
+		Route: api.Route{
+			Name: "check_badge", Method: http.MethodGet, Pattern: "/badge/check.svg", Tags: []string{tagInstruments}, Serve: api.Ledger,
+			Summary:     "The last reading of a door, as a badge",
+			Description: "Shows the verdict of the newest reading and its age. It is not a probe: asking for it never contacts the door.",
+			Params:      []api.Param{{Name: "url", In: api.QueryP, Type: "string", Format: "uri", Required: true, MinLength: 1, MaxLength: maxURL, Description: "https URL of the door"}},
+			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
+				{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: the URL is none that is read"}},
+				problems(503)...),
+		},
+		Handle: d.checkBadge,
+	}
+}

@@ -1,0 +1,135 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// maxBatch is how many doors one batch may name.
+const maxBatch = 20
+
+// BatchRequest names the doors of a batch.
+type BatchRequest struct {
+	URLs    []string `json:"urls" jsonschema:"1 to 20 https URLs, each at most 2048 characters"`
+	Battery string   `json:"battery,omitempty" jsonschema:"v1 or v2; v2 when left out"`
+}
+
+// Batch is what a batch came to. Results stand in the order of the request; what could not be read has an error
+// instead of a report, and the others are not worse for it.
+type Batch struct {
+	Version   string         `json:"version"`
+	Asked     int            `json:"asked"`
+	Read      int            `json:"read"`
+	Counts    map[string]int `json:"counts"` // by verdict, and by error
+	Results   []BatchResult  `json:"results"`
+	RateLimit *RateLimit     `json:"rate_limit,omitzero"`
+	NextSteps []string       `json:"next_steps"`
+}
+
+// BatchResult is one door of a batch.
+type BatchResult struct {
+	URL    string     `json:"url"` // as it was asked
+	Report *Preflight `json:"report,omitzero"`
+	Error  string     `json:"error,omitzero"` // a problem code
+	Detail string     `json:"detail,omitzero"`
+}
+
+func (b *BatchResult) fail(err error) {
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		e = &problem.Error{Code: "internal", Detail: "This one could not be read because of a fault here."}
+	}
+	b.Error, b.Detail = e.Code, e.Detail
+}
+
+// batch reads up to twenty doors from one budget. Each door that is read spends one use; when the budget is spent, the
+// rest is left unread and says so. A batch of which nothing could be granted is a 429.
+func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
+	in, err := route.ReadJSON[BatchRequest](r, false)
+	if err != nil {
+		return err
+	}
+	if in.Battery == "" {
+		in.Battery = probe.V2
+	}
+	if in.Battery != probe.V1 && in.Battery != probe.V2 {
+		return route.Invalid(problem.Field{Field: "battery", Problem: "is neither v1 nor v2"})
+	}
+	if len(in.URLs) == 0 {
+		return &problem.Error{Code: "url_missing", Detail: "Nothing was read: urls holds no URL."}
+	}
+	if len(in.URLs) > maxBatch {
+		return route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs", maxBatch)})
+	}
+	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{}, Results: make([]BatchResult, len(in.URLs)),
+		NextSteps: []string{"A door with the error budget_spent was not read: ask again after the minute in RateLimit."}}
+	doors := make([]string, len(in.URLs))
+	var wg sync.WaitGroup
+	for i, raw := range in.URLs {
+		out.Results[i].URL = shownURL(raw)
+		var err error
+		if doors[i], err = d.door(raw); err != nil {
+			out.Results[i].fail(err)
+			continue
+		}
+		wg.Go(func() {
+			if err := d.lookup(r.Context(), doors[i]); err != nil {
+				out.Results[i].fail(err)
+			}
+		})
+	}
+	wg.Wait()
+	var spent error
+	for i := range out.Results {
+		res := &out.Results[i]
+		if res.Error != "" {
+			continue
+		}
+		if spent == nil {
+			var rl *RateLimit
+			if rl, spent = d.take(w, r, BudgetPreflight); spent == nil {
+				out.RateLimit = rl
+				wg.Go(func() { d.batchOne(r, in.Battery, doors[i], res) })
+				continue
+			}
+		}
+		res.fail(spent)
+	}
+	wg.Wait()
+	if spent != nil && out.RateLimit == nil {
+		return spent
+	}
+	for _, res := range out.Results {
+		if res.Report == nil {
+			out.Counts[res.Error]++
+			continue
+		}
+		out.Read++
+		out.Counts[string(res.Report.Verdict)]++
+	}
+	return writeJSON(w, out)
+}
+
+func (d *Desk) batchOne(r *http.Request, battery, url string, into *BatchResult) {
+	l, shared, err := d.walk(r.Context(), battery, url)
+	if err != nil {
+		into.fail(failed(err))
+		return
+	}
+	p := d.served(l, shared, nil)
+	into.Report = &p
+}
+
+// shownURL repeats what was asked for, no longer than a URL may be.
+func shownURL(raw string) string {
+	if s := []rune(raw); len(s) > maxURL {
+		return string(s[:maxURL])
+	}
+	return raw
+}

@@ -1,0 +1,128 @@
+package desk
+
+import (
+	"net/http"
+
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/selection"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxClients is how many clients one question may name.
+const maxClients = 8
+
+// BuyerRequest names a door and describes the client that would pay.
+type BuyerRequest struct {
+	URL string `json:"url" jsonschema:"https URL of the door, at most 2048 characters"`
+	// Profile is read by hand: one that cannot be read counts as none, and the answer says so.
+	Profile jsontext.Value `json:"client_profile,omitempty" jsonschema:"object with max_amount_per_payment_usd (number, or false for no ceiling) and spend_controls_disabled (boolean); left out: a client configured with nothing"`
+	Clients []string       `json:"clients,omitempty" jsonschema:"names of clients to replay besides the default one; GET /api/preflight/checks names none, the answer lists them"`
+}
+
+// Buyer is what a stock client would do at a door, and the door itself.
+type Buyer struct {
+	Version    string             `json:"version"` // v1
+	URL        string             `json:"url"`
+	WillPay    string             `json:"will_your_client_pay"` // would_sign, would_throw or cannot_simulate
+	YourClient selection.Answer   `json:"your_client"`
+	Others     []selection.Answer `json:"other_clients"` // those that were named
+	Known      []string           `json:"clients_that_can_be_named"`
+	Door       Preflight          `json:"the_door"`
+	Different  string             `json:"these_are_different_questions"`
+	IsNot      []string           `json:"what_this_is_not"`
+	RateLimit  *RateLimit         `json:"rate_limit,omitzero"`
+	NextSteps  []string           `json:"next_steps"`
+}
+
+func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
+	in, err := readBody[BuyerRequest](r)
+	if err != nil {
+		return err
+	}
+	profile := readProfile(in.Profile)
+	if len(in.Clients) > maxClients {
+		return route.Invalid(problem.Field{Field: "clients", Problem: "names more than 8 clients"})
+	}
+	for _, name := range in.Clients {
+		if _, known := selection.ClientByName(name); !known || name == "" {
+			return route.Invalid(problem.Field{Field: "clients", Problem: "names a client that cannot be replayed"})
+		}
+	}
+	url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
+	if err != nil {
+		return err
+	}
+	l, shared, err := d.walk(r.Context(), probe.V2, url)
+	if err != nil {
+		return failed(err)
+	}
+	out := Buyer{
+		Version: "v1", URL: url, Others: []selection.Answer{}, Door: d.served(l, shared, rl), RateLimit: rl,
+		Different: "the_door says whether the terms can be paid at all; your_client says which of them a client would sign. A door may be ready and a client still throw, and the other way round.",
+		IsNot:     []string{"advice to pay", "a look at your wallet: your balance was not asked", "a promise that the seller delivers"},
+		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you mean to.", "GET " + d.cfg.BaseURL + "/api/practice/dust-correct is a door to practise refusing at."},
+	}
+	for _, c := range selection.Clients() {
+		out.Known = append(out.Known, c.Name)
+	}
+	x := judged(l)
+	for i, name := range append([]string{""}, in.Clients...) {
+		profile.Client = name
+		rep, err := selection.Judge(x, profile)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			out.YourClient, out.WillPay = rep.YourClient, rep.YourClient.Outcome
+			continue
+		}
+		out.Others = append(out.Others, rep.YourClient)
+	}
+	return writeJSON(w, out)
+}
+
+// judged is the exchange that the report is about: the one made with the method that was used.
+func judged(l look) exchange.Exchange {
+	x := l.recording.Exchanges[0]
+	for _, y := range l.recording.Exchanges {
+		if y.Request.Method == l.report.ProbeMethod.Used {
+			x = y
+		}
+	}
+	return x
+}
+
+// readProfile reads what is known of a client. What cannot be read counts as a client configured with nothing.
+func readProfile(raw jsontext.Value) selection.Profile {
+	if len(raw) == 0 || string(raw) == "null" {
+		return selection.Profile{}
+	}
+	var p struct {
+		Max      jsontext.Value `json:"max_amount_per_payment_usd"`
+		Disabled bool           `json:"spend_controls_disabled"`
+	}
+	unreadable := selection.Profile{UnreadableCountedAsEmpty: true}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return unreadable
+	}
+	out := selection.Profile{SpendControlsDisabled: p.Disabled}
+	switch p.Max.Kind() {
+	case 'n', 0:
+	case 'f':
+		out.NoMax = true
+	case '0':
+		var f float64
+		if err := json.Unmarshal(p.Max, &f); err != nil || f < 0 {
+			return unreadable
+		}
+		out.MaxAmountPerPaymentUSD = &f
+	default:
+		return unreadable
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/corpus/conformance"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// ConformanceRequest is an artifact to be judged.
+type ConformanceRequest struct {
+	Artifact      string `json:"artifact" jsonschema:"compact JWS, or the JSON object that a challenge or a settlement carries; at most 9000 characters"`
+	Kind          string `json:"kind,omitempty" jsonschema:"offer or receipt; detected when left out"`
+	PublicKeyHex  string `json:"public_key_hex,omitempty" jsonschema:"ed25519 key in 64 hexadecimal characters; makes the check fully offline"`
+	SignerAddress string `json:"signer_address,omitempty" jsonschema:"account that is expected to have signed an EIP-712 artifact"`
+}
+
+// Conformance is the judgement as it is served.
+type Conformance struct {
+	conformance.Report
+	Note      string     `json:"note"`
+	RateLimit *RateLimit `json:"rate_limit,omitzero"` // where a key had to be fetched
+	NextSteps []string   `json:"next_steps"`
+}
+
+// conform judges an artifact. Only a key that has to be fetched spends the budget of readings: an offline check is
+// arithmetic.
+func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
+	in, err := route.ReadJSON[ConformanceRequest](r, false)
+	if err != nil {
+		return err
+	}
+	c := conformance.Checker{At: time.Now().UTC().Truncate(time.Second),
+		Request: conformance.Request{Artifact: in.Artifact, Kind: in.Kind, PublicKeyHex: in.PublicKeyHex, SignerAddress: in.SignerAddress}}
+	report, next, err := c.Step(nil)
+	if errors.Is(err, conformance.ErrRequest) {
+		return &problem.Error{Code: "invalid_input", Detail: "Nothing was judged: " + err.Error() + "."}
+	}
+	if err != nil {
+		return err
+	}
+	var rl *RateLimit
+	if next != nil {
+		if report, rl, err = fetched(d, w, r, c, next.Request.URL); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, Conformance{Report: report, RateLimit: rl,
+		Note:      "An artifact that can be parsed is not thereby verified. conforms means that every check that can fail it passed, the signature among them.",
+		NextSteps: []string{"Compare every field of a live offer with the challenge you are about to sign.", "GET " + d.cfg.BaseURL + "/api/conformance/v1/fixtures has artifacts to try your own verifier on."}})
+}
+
+// fetched judges with a key that has to be fetched. An address that the guard refuses is no refusal of the request: the
+// caller asked about an artifact, and its key cannot be found.
+func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker, url string) (conformance.Report, *RateLimit, error) {
+	rl, err := d.take(w, r, BudgetReadings)
+	if err != nil {
+		return conformance.Report{}, nil, err
+	}
+	report, recording, err := read(d, r.Context(), c, walk.Start{URL: url})
+	if _, refused := errors.AsType[*fetch.Refusal](err); refused {
+		report, err = probe.Replay(recording.Exchanges, c)
+	}
+	if err != nil {
+		return report, nil, failed(err)
+	}
+	return report, rl, nil
+}
+
+// read walks for an instrument that is not shared, within the bound of walks under way.
+func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.Start) (R, walk.Recording, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, errBusy)
+	defer cancel()
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	case <-ctx.Done():
+		var none R
+		return none, walk.Recording{}, context.Cause(ctx)
+	}
+	return walk.Run(ctx, d.cfg.Client, c, start)
+}
+
+func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
+	b, err := conformance.Fixtures(d.cfg.Key, d.cfg.BaseURL)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", api.JSON)
+	h.Set("Cache-Control", "public, no-cache")
+	_, _ = w.Write(b) // the client went away: nobody is left to tell
+	return nil
+}
+
+func (d *Desk) conformanceRows() []route.Row {
+	return []route.Row{
+		d.metered(api.Route{
+			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Budget: BudgetReadings, Tool: "check_offer_or_receipt",
+			Summary:     "Judge a signed offer or receipt of any issuer",
+			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no budget is spent; without it the kid's did:web is resolved.",
+			Body:        body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement", meteredProblems...),
+		}, d.conform),
+		{
+			Route: api.Route{
+				Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1",
+				Summary:     "Artifacts to try a verifier on",
+				Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes stand at /.well-known/conformance/offer-receipt-vectors.json.",
+				Responses:   ok[conformance.FixtureSet]("The fixture set"),
+			},
+			Handle: d.fixtures,
+		},
+	}
+}

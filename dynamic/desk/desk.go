@@ -1,0 +1,133 @@
+// Package desk is the counter of the free instruments: it probes a stranger's door and says what was seen and whose
+// fault it is, judges offers, receipts, cards, directories and pages, looks things up on the shelf, lets an owner read
+// the record about an address, and keeps practice doors that are wrong on purpose. It judges nothing itself and makes
+// no request itself: checkers under corpus judge, the guarded client fetches. What is its own is the budget of each
+// instrument, the sharing of one probe among those who ask at once, the private keeping of raw recordings, and the
+// shape of the answers.
+//
+// A refusal of an input is a 400 and spends nothing; a verdict of any kind is a 200.
+//
+//	d, err := desk.New(desk.Config{BaseURL: "https://store.example", Site: site, DB: db, Budgets: budgets, Client: client, Key: key, Record: desk.NoRounds{}})
+//	rows := d.Rows()
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/walk"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/ledger"
+	"agentstore/templates"
+)
+
+// The names of the desk's budgets.
+const (
+	BudgetPreflight  = "preflight"
+	BudgetA2A        = "a2a_check"
+	BudgetReadings   = "readings"
+	BudgetProvenance = "provenance"
+	BudgetDeclare    = "declare_door"
+)
+
+// Budgets are the budgets that the desk's rows name, as they are unless configured otherwise.
+func Budgets() []budget.Limit {
+	return []budget.Limit{
+		{Name: BudgetPreflight, Window: time.Minute, Process: 30, Shared: 60,
+			Doc: "Doors that are probed for anybody: preflight, batch, look, before-you-pay and the page where a person pastes a URL."},
+		{Name: BudgetA2A, Window: time.Minute, Process: 30, Shared: 60,
+			Doc: "Agent cards that are fetched and judged."},
+		{Name: BudgetReadings, Window: time.Minute, Process: 30, Shared: 60,
+			Doc: "Signature directories, pages, and the keys of offers and receipts that are fetched to be judged."},
+		{Name: BudgetDeclare, Window: time.Minute, Process: 30, Shared: 60,
+			Doc: "Hosts whose own list of doors is read by hand. Each host is read once in 24 hours besides."},
+		{Name: BudgetProvenance, Window: time.Minute, Client: 30, Process: 600,
+			Doc: "Challenges and answers of those who prove an address: each challenge is a record in the ledger."},
+	}
+}
+
+// Client makes the desk's requests; *fetch.Client is one.
+type Client interface {
+	walk.Client
+	// Check says whether a URL would be contacted, without contacting it.
+	Check(ctx context.Context, raw string, rule fetch.Rule) error
+}
+
+// Config is what a Desk is made of.
+type Config struct {
+	BaseURL string
+	Site    *content.Site
+	DB      ledger.DB
+	Budgets *budget.Set
+	Client  Client
+	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
+	Key *attest.Key
+	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key, for none of its own.
+	Walker *attest.Key
+	Record Record            // what the signed record holds; NoRounds while there is none
+	Roster Roster            // what the census of the week does; nil where there is none
+	Keep   *Drawer           // where raw recordings are kept, nil for nowhere
+	Chrome *templates.Chrome // of the pages that are rendered on request
+	Log    *slog.Logger      // nil: nothing is logged
+	// Share is how long a finished probe answers others who ask for the same URL; 0 is DefaultShare.
+	Share time.Duration
+	// Walks bounds how many doors are walked at once, and with it memory; 0 is DefaultWalks. More wait.
+	Walks int
+}
+
+// The defaults of Config.
+const (
+	DefaultShare = 5 * time.Second
+	DefaultWalks = 64
+)
+
+// Desk answers the routes of the instruments. It may be used by many goroutines at once.
+type Desk struct {
+	cfg       Config
+	host      string
+	directory signedDirectory
+	looks     sharing[look]
+	readings  sharing[reading]
+	slots     chan struct{}
+}
+
+// New checks cfg and returns a desk.
+func New(cfg Config) (*Desk, error) {
+	u, err := url.Parse(cfg.BaseURL)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, fmt.Errorf("opening the desk: base URL %q", cfg.BaseURL)
+	case cfg.Site == nil || cfg.DB == nil || cfg.Budgets == nil || cfg.Client == nil || cfg.Key == nil || cfg.Record == nil || cfg.Chrome == nil:
+		return nil, errors.New("opening the desk: the site, ledger, budgets, client, key, record or chrome is missing")
+	case cfg.Share < 0 || cfg.Walks < 0:
+		return nil, errors.New("opening the desk: a bound is negative")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Share == 0 {
+		cfg.Share = DefaultShare
+	}
+	if cfg.Walks == 0 {
+		cfg.Walks = DefaultWalks
+	}
+	d := &Desk{cfg: cfg, host: u.Host, slots: make(chan struct{}, cfg.Walks)}
+	d.looks.keep, d.readings.keep = cfg.Share, cfg.Share
+	d.directory = signedDirectory{keys: []*attest.Key{cfg.Key}, authority: u.Host}
+	if cfg.Walker != nil && cfg.Walker.KID() != cfg.Key.KID() {
+		d.directory.keys = append(d.directory.keys, cfg.Walker)
+	}
+	return d, nil
+}
+
+// Drain waits for the walks under way, which end by themselves within seconds.
+func (d *Desk) Drain(ctx context.Context) error {
+	return errors.Join(d.looks.wait(ctx), d.readings.wait(ctx))
+}

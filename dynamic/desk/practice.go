@@ -1,0 +1,58 @@
+package desk
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// practice answers as a door that is wrong on purpose. It sells nothing, settles nothing, and is not counted.
+func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("scenario")
+	for _, p := range probe.Practices() {
+		if p.ID != id {
+			continue
+		}
+		a := p.Answer(d.cfg.BaseURL + "/api/practice/" + id)
+		h := w.Header()
+		maps.Copy(h, a.Header)
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Practice", "nothing is sold here")
+		h.Set("Link", "<"+d.cfg.BaseURL+"/conformance#practice>; rel=\"help\"")
+		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+		w.WriteHeader(a.Status)
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(a.Body) // the client went away: nobody is left to tell
+		}
+		return nil
+	}
+	return &problem.Error{Code: "not_found", Detail: "There is no practice door of this name."}
+}
+
+func (d *Desk) practiceRow() route.Row {
+	var ids []string
+	var text strings.Builder
+	text.WriteString("Doors that are wrong on purpose, to practise on. None sells anything, none settles, and what happens here is counted nowhere.\n")
+	for _, p := range probe.Practices() {
+		ids = append(ids, p.ID)
+		text.WriteString("\n- `" + p.ID + "`: " + p.Teaches + ". A right buyer: " + p.RightBuyer)
+	}
+	return route.Row{
+		Route: api.Route{
+			Name: "practice", Method: http.MethodGet, Pattern: "/api/practice/{scenario}", Tags: []string{tagInstruments}, Serve: api.Clock, Uncounted: true,
+			Summary: "A door that is wrong on purpose", Description: text.String(),
+			Params: []api.Param{{Name: "scenario", In: api.Path, Type: "string", Required: true, Enum: ids, Description: "which fault"}},
+			Responses: []api.Response{
+				{Status: http.StatusPaymentRequired, ContentType: api.JSON, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge with one fault"},
+				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: http.StatusText(http.StatusNotFound)},
+			},
+		},
+		Handle: d.practice,
+	}
+}

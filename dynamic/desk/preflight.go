@@ -1,0 +1,149 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"agentstore/corpus/botauth"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// URLRequest is the body of the instruments that read one address.
+type URLRequest struct {
+	URL string `json:"url" jsonschema:"https URL that a buyer would request expecting a 402; at most 2048 characters"`
+}
+
+// Preflight is a report as it is served: with its budget, and with what the next step is.
+type Preflight struct {
+	probe.Report
+	Conflict  string     `json:"our_conflict_of_interest"`
+	Identity  string     `json:"store_identity"` // whose signature the probe carried
+	Shared    bool       `json:"shared"`         // somebody else had asked for the same URL within seconds
+	Private   bool       `json:"private,omitzero"`
+	RateLimit *RateLimit `json:"rate_limit,omitzero"`
+}
+
+const conflictNote = "This store sells goods, some of them readings of doors. It earns nothing by a verdict, and the battery is public: GET /api/preflight/checks."
+
+// look is one walk and what was made of it.
+type look struct {
+	report    probe.Report
+	recording walk.Recording
+}
+
+// walk looks at a door under a battery, or judges what somebody else's look at the same URL recorded within seconds,
+// under whichever battery that was. url is in the client's form.
+func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error) {
+	checker, err := probe.NewPreflight(version, url, probe.Declaration{})
+	if err != nil {
+		return look{}, false, err
+	}
+	live := func(ctx context.Context) (look, error) { return d.walkLive(ctx, checker, url) }
+	l, shared, err := d.looks.do(ctx, url, live)
+	if err != nil || l.report.Version == version {
+		return l, shared, err
+	}
+	recorded := l.recording.Exchanges[:min(len(l.recording.Exchanges), checker.MaxRequests())]
+	report, next, err := checker.Step(recorded)
+	if err != nil {
+		return look{}, false, err
+	}
+	if next != nil { // this battery asks for one request more than the other one made
+		return d.looks.do(ctx, version+" "+url, live)
+	}
+	l.report, l.recording.Exchanges = report, recorded
+	return l, true, nil
+}
+
+// walkLive makes the requests, in turn with other walks.
+func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url string) (look, error) {
+	report, recording, err := read(d, ctx, checker, walk.Start{URL: url})
+	if err != nil {
+		return look{}, err
+	}
+	if d.cfg.Keep != nil {
+		if err := d.cfg.Keep.Put(url, report, recording); err != nil {
+			d.cfg.Log.Error("recording not kept", "err", err)
+		}
+	}
+	return look{report, recording}, nil
+}
+
+// maxWait bounds a walk with the wait for its turn; it is less than a handler's time.
+const maxWait = 50 * time.Second
+
+var errBusy = errors.New("no turn to walk within the time")
+
+// admit judges a URL as far as that takes no request, and then spends a use of the budget. What it refuses spends
+// nothing. It returns the URL in the client's form.
+func (d *Desk) admit(w http.ResponseWriter, r *http.Request, raw, budget string) (string, *RateLimit, error) {
+	url, err := d.door(raw)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := d.lookup(r.Context(), url); err != nil {
+		return "", nil, err
+	}
+	rl, err := d.take(w, r, budget)
+	return url, rl, err
+}
+
+// lookup asks the name service before anything is spent: a name that leads inwards is refused like an address. A name
+// that cannot be looked up is a finding of the walk.
+func (d *Desk) lookup(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	if refusal := refused(d.cfg.Client.Check(ctx, url, fetch.Rule{})); isProblem(refusal) {
+		return refusal
+	}
+	return nil
+}
+
+const lookupTime = 2 * time.Second
+
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*problem.Error](err)
+	return ok
+}
+
+// failed turns the error of a walk into an answer.
+func failed(err error) error {
+	switch {
+	case errors.Is(err, errBusy):
+		return &problem.Error{Code: "request_timeout", Status: http.StatusServiceUnavailable, Retry: 10 * time.Second,
+			Detail: "So many doors are being walked that yours had no turn. Nothing was read. Try again shortly."}
+	default:
+		return refused(err)
+	}
+}
+
+// served makes the answer of a look.
+func (d *Desk) served(l look, shared bool, rl *RateLimit) Preflight {
+	return Preflight{Report: l.report, Conflict: conflictNote, Identity: d.cfg.BaseURL + botauth.Path, Shared: shared,
+		Private: l.recording.Private, RateLimit: rl}
+}
+
+// preflight answers for one battery.
+func (d *Desk) preflight(version string) route.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		in, err := readBody[URLRequest](r)
+		if err != nil {
+			return err
+		}
+		url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
+		if err != nil {
+			return err
+		}
+		l, shared, err := d.walk(r.Context(), version, url)
+		if err != nil {
+			return failed(err)
+		}
+		return writeJSON(w, d.served(l, shared, rl))
+	}
+}

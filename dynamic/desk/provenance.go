@@ -1,0 +1,236 @@
+package desk
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/archive"
+	"agentstore/dynamic/challenge"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+const useProvenance = "provenance"
+
+// ProvenanceChallenge is the text by which an owner proves an address.
+type ProvenanceChallenge struct {
+	Address   string `json:"address"`
+	Challenge string `json:"challenge"` // CAIP-122: EIP-4361, or its sibling for Solana
+	SignHow   string `json:"sign_how"`
+	Nonce     string `json:"nonce"`
+	ExpiresAt string `json:"expires_at"`
+	ExpiresIn int    `json:"expires_in_seconds"`
+	SingleUse bool   `json:"single_use"`
+	NextStep  string `json:"next_step"`
+}
+
+// ProvenanceRequest is the signed answer.
+type ProvenanceRequest struct {
+	Address   string `json:"address" jsonschema:"the address that the challenge was made for"`
+	Signature string `json:"signature" jsonschema:"EVM: hex of the personal_sign signature; Solana: base58 or hex of the ed25519 signature"`
+	Nonce     string `json:"nonce,omitempty" jsonschema:"which challenge was signed; the newest when left out"`
+}
+
+// Provenance is what the record holds about an address, read to its owner.
+type Provenance struct {
+	Version   string                 `json:"version"`
+	Proved    Proved                 `json:"proved"`
+	Free      bool                   `json:"free"`
+	Reading   archive.AddressReading `json:"reading"`
+	Cannot    []string               `json:"what_this_cannot_see"`
+	NotStored string                 `json:"what_is_kept"`
+	NextSteps []string               `json:"next_steps"`
+}
+
+// Proved says who proved the address, and how.
+type Proved struct {
+	Address string `json:"address"`
+	By      string `json:"by"` // eip191 or ed25519
+	At      string `json:"at"`
+}
+
+// owner is an address of either family in its one spelling.
+type owner struct {
+	shown, key string
+	solana     bool
+}
+
+func parseOwner(s string) (owner, error) {
+	if strings.HasPrefix(s, "0x") {
+		a, err := wallet.ParseAddressAnyCase(s)
+		if err == nil {
+			return owner{shown: a.String(), key: a.Lower()}, nil
+		}
+	} else if _, err := wallet.ParseSolanaAddress(s); err == nil {
+		return owner{shown: s, key: s, solana: true}, nil
+	}
+	return owner{}, route.Invalid(problem.Field{Field: "address", Problem: "is neither 0x and 40 hex digits nor base58 of 32 bytes"})
+}
+
+func (d *Desk) provenanceChallenge(w http.ResponseWriter, r *http.Request) error {
+	o, err := parseOwner(route.Inputs(r).String("address"))
+	if err != nil {
+		return err
+	}
+	if _, err := d.take(w, r, BudgetProvenance); err != nil {
+		return err
+	}
+	nonce := strings.ToLower(rand.Text())
+	var c challenge.Challenge
+	err = d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
+		now := tx.Now().UTC().Truncate(time.Second)
+		c = challenge.Challenge{Nonce: nonce, Expires: now.Add(challenge.Life)}
+		text := wallet.SignIn{
+			Domain: d.host, Address: o.shown, Statement: "Show me what the record says about this address.", URI: d.cfg.BaseURL + "/api/provenance/self",
+			Version: "1", ChainID: "8453", Nonce: nonce, IssuedAt: now.Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
+		}
+		var err error
+		if o.solana {
+			text.ChainID = "mainnet"
+			c.Message, err = text.Solana()
+		} else {
+			c.Message, err = text.Ethereum()
+		}
+		if err != nil {
+			return err
+		}
+		return challenge.Open(tx, useProvenance, o.key, c)
+	})
+	if err != nil {
+		return ledgerDown(err)
+	}
+	how := "personal_sign (EIP-191) over challenge exactly as it stands."
+	if o.solana {
+		how = "Sign the bytes of challenge exactly as they stand with the address's ed25519 key."
+	}
+	return writeJSON(w, ProvenanceChallenge{Address: o.shown, Challenge: c.Message, SignHow: how, Nonce: nonce,
+		ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life / time.Second), SingleUse: true,
+		NextStep: "POST {address, signature} to " + d.cfg.BaseURL + "/api/provenance/self within five minutes. A wrong signature spends the challenge."})
+}
+
+// provenance answers a signed challenge with the reading. The challenge is burned before the signature is judged.
+func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
+	in, err := route.ReadJSON[ProvenanceRequest](r, false)
+	if err != nil {
+		return err
+	}
+	o, err := parseOwner(in.Address)
+	if err != nil {
+		return err
+	}
+	sig, err := parseProof(o, in.Signature)
+	if err != nil {
+		return err
+	}
+	if _, err := d.take(w, r, BudgetProvenance); err != nil {
+		return err
+	}
+	message, at, err := d.burnProof(r.Context(), o.key, in.Nonce)
+	if err != nil {
+		return err
+	}
+	proved := Proved{Address: o.shown, By: "eip191", At: at.UTC().Format(time.RFC3339)}
+	if o.solana {
+		proved.By = "ed25519"
+		_, err = wallet.VerifySolanaText(message, sig)
+	} else {
+		_, err = wallet.VerifyEthereum(message, sig)
+	}
+	if err != nil {
+		return &problem.Error{Code: "claim_signature_invalid", Detail: "The signature does not prove this address. The challenge is spent; ask for a new one.",
+			Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown}
+	}
+	reading, err := d.cfg.Record.Address(r.Context(), archive.Digests(o.shown))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, Provenance{Version: "v1", Proved: proved, Free: true, Reading: reading,
+		Cannot: []string{
+			"doors that the weekly rounds never walked, and terms that a door shows to some buyers only",
+			"who runs a door: a shared address is no verdict about operators",
+			"payments: the record holds what doors asked for, not what was paid",
+		},
+		NotStored: "The challenge was deleted. Neither the address nor this reading is kept or published.",
+		NextSteps: []string{"GET " + d.cfg.BaseURL + "/criteria says what the record holds and what it cannot tell."}})
+}
+
+// parseProof reads the signature in the form of its family.
+func parseProof(o owner, s string) ([]byte, error) {
+	bad := route.Invalid(problem.Field{Field: "signature", Problem: "is no signature: 65 bytes of hex for 0x addresses, 64 bytes of base58 or hex for Solana ones"})
+	want := wallet.SignatureSize
+	if o.solana {
+		want = 64
+	}
+	if len(s) > 4*want {
+		return nil, bad
+	}
+	b, err := hex.DecodeString(strings.TrimPrefix(s, "0x"))
+	if err != nil && o.solana {
+		b, err = wallet.DecodeBase58(s)
+	}
+	if err != nil || len(b) != want {
+		return nil, bad
+	}
+	return b, nil
+}
+
+// burnProof takes a challenge out of the ledger: the named one, or the newest.
+func (d *Desk) burnProof(ctx context.Context, addr, nonce string) (message string, at time.Time, err error) {
+	found := false
+	var c challenge.Challenge
+	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+		at = tx.Now()
+		c, found, err = challenge.Burn(tx, useProvenance, addr, nonce)
+		return err
+	})
+	if err != nil {
+		return "", at, ledgerDown(err)
+	}
+	if !found {
+		return "", at, &problem.Error{Code: "claim_challenge_invalid", Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + addr,
+			Detail: "There is no open challenge for this address: it was never asked for, was answered already, or is older than five minutes."}
+	}
+	return c.Message, at, nil
+}
+
+func ledgerDown(err error) error {
+	if _, ok := errors.AsType[*problem.Error](err); ok {
+		return err
+	}
+	return &problem.Error{Code: "ledger_unavailable", Retry: 5 * time.Second, Err: err,
+		Detail: "The store's ledger did not answer in time. Nothing was read. Try again shortly."}
+}
+
+func (d *Desk) provenanceRows() []route.Row {
+	return []route.Row{
+		{
+			Route: api.Route{
+				Name: "provenance_challenge", Method: http.MethodGet, Pattern: "/api/provenance/self", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetProvenance,
+				Summary:     "Ask for a text to prove your own address with",
+				Description: "A CAIP-122 text bound to this store, to a single-use nonce and to five minutes. Sign it and POST it back to read, free, what the record says about the address.",
+				Params: []api.Param{{Name: "address", In: api.QueryP, Type: "string", Required: true, MinLength: 32, MaxLength: 44,
+					Description: "0x and 40 hex digits, or a Solana address"}},
+				Responses: ok[ProvenanceChallenge]("The text to sign", 400, 429, 503),
+			},
+			SpendLate: true, Handle: d.provenanceChallenge,
+		},
+		{
+			Route: api.Route{
+				Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetProvenance,
+				Summary:     "Read the record about your own address",
+				Description: "Answers the signed challenge. Where the address was advertised, by its digest; never a word about payments. A wrong signature spends the challenge.",
+				Body:        &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](), Limit: 4 << 10, Description: "address and signature"},
+				Responses:   ok[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
+			},
+			SpendLate: true, Handle: d.provenance,
+		},
+	}
+}

@@ -1,0 +1,203 @@
+package desk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/derive"
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/archive"
+)
+
+// Rounds is the Record that an archive holds open. Each question is answered from one state of it; before the first
+// round it answers as NoRounds does.
+type Rounds struct {
+	Archive *archive.Archive
+	BaseURL string
+}
+
+// The words of Passport.Freshness: how old the newest signed observation of a host is. Rounds are weekly.
+const (
+	FreshnessFresh   = "fresh"   // up to FreshFor
+	FreshnessAging   = "aging"   // up to AgingFor
+	FreshnessExpired = "expired" // older
+)
+
+// The ages at which an observation ceases to be fresh, and to be worth a decision: a round and a day, four rounds.
+const (
+	FreshFor = 8 * 24 * time.Hour
+	AgingFor = 28 * 24 * time.Hour
+)
+
+// The words of Passport.Decision, which follow from verdict, tier and age alone.
+const (
+	DecisionReady  = "ready_on_record"     // the newest observation is ready, not expired, and no rule says that too little is known
+	DecisionBroken = "not_ready_on_record" // the newest observation is not_ready or unreachable, and not expired
+	DecisionLook   = "look_again"          // the record cannot carry a decision
+)
+
+// Host derives what is held of a host.
+func (r Rounds) Host(ctx context.Context, host string) (Held, error) {
+	s := r.Archive.Now()
+	if s == nil {
+		return NoRounds{}.Host(ctx, host)
+	}
+	now := time.Now().UTC()
+	held := Held{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
+		WhatThisCannotSee: derive.CannotSee(), DerivedAt: now.Format(time.RFC3339)}
+	h, ok, err := s.History(host)
+	if err != nil || !ok {
+		return held, err
+	}
+	held.NeverMet = false
+	held.RowsURL = r.BaseURL + derive.HostPath(host) + ".json"
+	held.RoundsSinceFirst, held.RoundsProbed, held.RoundsGapped = int(h.Rounds), int(h.ProbedRounds), int(h.Missed)
+	held.FirstObserved, held.LastObserved = h.First, h.Last
+	for _, g := range h.Gaps {
+		held.GapsByReason[g.Name] = int(g.Count)
+	}
+	for _, c := range h.Changes {
+		held.VerdictChanges = append(held.VerdictChanges, VerdictChange{Week: c.Week, At: s.Rounds[c.Sequence-1].TakenAt,
+			From: probe.Verdict(c.From), To: probe.Verdict(c.To), Battery: c.Battery})
+	}
+	t := derive.Tier(h)
+	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds), FirstWeek: t.From, LastWeek: t.To}}
+	held.Passport = r.passport(t, now)
+	for i := len(h.Entries) - 1; i >= 0; i-- {
+		if e := h.Entries[i]; e.Probed == derive.Probed {
+			held.LastProbed = r.cite(s, *e.Row)
+			held.PaymentAddress, err = paymentAddress(s, *e.Row)
+			break
+		}
+	}
+	for _, o := range s.About(host) {
+		if o.Note != nil {
+			held.StandingNote = archive.NoteOf(o)
+		}
+	}
+	return held, err
+}
+
+// passport says what the newest signed observation is worth now; nil if nothing in the window observed the host.
+func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
+	l := t.Latest
+	if l == nil {
+		return nil
+	}
+	p := &Passport{ObservedAt: l.ObservedAt, Verdict: probe.Verdict(l.Verdict), Source: l.Source, URL: r.BaseURL + derive.HostPath(t.Host)}
+	at, err := time.Parse(time.RFC3339, l.ObservedAt)
+	switch age := now.Sub(at); {
+	case err != nil || age > AgingFor:
+		p.Freshness = FreshnessExpired
+	case age > FreshFor:
+		p.Freshness = FreshnessAging
+	default:
+		p.Freshness = FreshnessFresh
+	}
+	switch {
+	case p.Freshness == FreshnessExpired:
+		p.Decision = DecisionLook
+	case l.Verdict != corpus.VerdictReady:
+		p.Decision = DecisionBroken
+	case t.Tier == derive.TierIndeterminate:
+		p.Decision = DecisionLook
+	default:
+		p.Decision = DecisionReady
+	}
+	return p
+}
+
+// paymentAddress describes the address of a row, which is that of the newest observation.
+func paymentAddress(s *archive.State, row corpus.StoredRow) (*PaymentAddress, error) {
+	out := &PaymentAddress{Week: row.Week, Sequence: row.Sequence, Caveat: derive.SharedWalletCaveat}
+	switch offer := row.Offer; {
+	case offer == nil:
+		out.WhyNot = "no_offer_seen"
+	case len(offer.PayTo) == 0:
+		if out.WhyNot = offer.NotCapturedReason; out.WhyNot == "" {
+			out.WhyNot = "no_address_in_the_offer"
+		}
+	default:
+		others, err := s.Others(row.Sequence, offer.PayTo[0])
+		if err != nil {
+			return nil, err
+		}
+		out.Captured, out.Digest, out.AtOtherDoors = true, offer.PayTo[0].Digest, &others
+	}
+	return out, nil
+}
+
+// cite describes one signed row.
+func (r Rounds) cite(s *archive.State, row corpus.StoredRow) *Cited {
+	sum := sha256.Sum256(row.Raw)
+	round := s.Rounds[row.Sequence-1]
+	return &Cited{Week: row.Week, Sequence: row.Sequence, TakenAt: round.TakenAt, ObservedAt: row.ObservedAt, URL: row.URL,
+		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), Leaf: row.Leaf,
+		Verdict: probe.Verdict(row.Verdict), Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery}
+}
+
+// Row finds the signed row of a host in a week, or the last in which the host was probed, with its proof.
+func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, error) {
+	s := r.Archive.Now()
+	if s == nil {
+		return nil, []string{}, nil
+	}
+	h, _, err := s.View.Host(host)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := len(h.Rows) - 1; i >= 0; i-- {
+		row := h.Rows[i]
+		if week == "" && !derive.Observed(row.Row) || week != "" && row.Week != week {
+			continue
+		}
+		c := r.cite(s, row)
+		proof, err := s.Record.Log.Prove(row.Leaf, s.Rounds[row.Sequence-1].LeavesEnd(), s.Record.Ring())
+		if err != nil {
+			return nil, nil, err
+		}
+		c.Inclusion = string(proof.Text())
+		return c, s.Weeks(), nil
+	}
+	return nil, s.Weeks(), nil
+}
+
+// Address reads where an address was advertised.
+func (r Rounds) Address(_ context.Context, digests []corpus.PayTo) (archive.AddressReading, error) {
+	s := r.Archive.Now()
+	if s == nil {
+		return archive.NoReading(digests), nil
+	}
+	return s.Address(r.BaseURL, digests)
+}
+
+// Reading is the newest signed observation of a host, from a round or a paid refresh.
+func (r Rounds) Reading(_ context.Context, host string) (*LastReading, error) {
+	s := r.Archive.Now()
+	if s == nil {
+		return nil, nil
+	}
+	h, ok, err := s.History(host)
+	if err != nil || !ok {
+		return nil, err
+	}
+	l := derive.Tier(h).Latest
+	if l == nil {
+		return nil, nil
+	}
+	out := &LastReading{Verdict: probe.Verdict(l.Verdict), ObservedAt: l.ObservedAt, Source: l.Source}
+	for _, e := range h.Entries {
+		if e.Sequence == l.Sequence && e.Row != nil {
+			out.Battery = e.Row.Battery
+		}
+	}
+	for _, o := range h.Refreshes {
+		if o.Number == l.Number {
+			out.Battery = o.Refresh.Battery
+		}
+	}
+	return out, nil
+}

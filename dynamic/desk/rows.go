@@ -1,0 +1,93 @@
+package desk
+
+import (
+	"net/http"
+	"slices"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// tagInstruments groups the desk's routes in the API description.
+const tagInstruments = "instruments"
+
+// Rows are the desk's routes. They may be asked of a nil Desk by who only describes them.
+func (d *Desk) Rows() []route.Row {
+	rows := []route.Row{
+		d.metered(api.Route{
+			Name: "preflight_v1", Pattern: "/api/preflight/v1", Version: "v1", Budget: BudgetPreflight, Tool: "preflight_v1",
+			Summary:     "Probe a door under the frozen battery v1",
+			Description: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What a single probe cannot tell stands in the answer.",
+			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
+		}, d.preflight("v1")),
+		d.metered(api.Route{
+			Name: "preflight_v2", Pattern: "/api/preflight/v2", Version: "v2", Budget: BudgetPreflight, Tool: "preflight",
+			Summary:     "Probe a door under battery v2",
+			Description: "Asks besides whether the terms can be paid, and may send one POST of an empty object where the door itself declares POST. also_under has the verdict of v1.",
+			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
+		}, d.preflight("v2")),
+		d.metered(api.Route{
+			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight, Tool: "preflight_batch",
+			Summary:     "Probe up to twenty doors",
+			Description: "Each door that is read spends one use of the preflight budget. What could not be read has an error in its place, and the others are not worse for it.",
+			Body:        body[BatchRequest]("urls and battery"), Responses: ok[Batch]("What was read", meteredProblems...),
+		}, d.batch),
+		{
+			Route: api.Route{
+				Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Tags: []string{tagInstruments}, Serve: api.Clock, Tool: "list_checks",
+				Summary:   "Every check and advisory of the batteries",
+				Responses: ok[Checks]("The manifest"),
+			},
+			Handle: d.checks,
+		},
+		d.metered(api.Route{
+			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Budget: BudgetPreflight, Tool: "look_at_door",
+			Summary:     "Probe a door and set it against the record",
+			Description: "One live probe under v2 folded with what the signed record holds about the host, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
+			Body:        body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
+		}, d.look),
+		d.metered(api.Route{
+			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Budget: BudgetPreflight, Tool: "before_you_pay",
+			Summary:     "Which of a door's terms a stock client would sign",
+			Description: "Probes the door and replays a stock x402 client's selection over its terms: default assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends the preflight budget.",
+			Body:        body[BuyerRequest]("url, client_profile and clients"), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),
+		}, d.beforeYouPay),
+		d.cardRow(),
+		{Route: d.catalogRoute(), ValidateLate: true, Handle: d.catalog},
+		d.practiceRow(),
+		d.badgeRow(),
+		d.hostBadgeRow(),
+		d.tryRow(),
+		{Route: directoryRoute(), Handle: d.signatureDirectory},
+	}
+	return slices.Concat(rows, d.readingRows(), d.recordingRows(), d.conformanceRows(), d.provenanceRows(), d.declareRows())
+}
+
+// metered makes the row of an instrument that spends its budget after it has judged its input.
+func (d *Desk) metered(r api.Route, h route.Handler) route.Row {
+	r.Method, r.Serve, r.Tags = http.MethodPost, api.Metered, []string{tagInstruments}
+	return route.Row{Route: r, SpendLate: true, Handle: h}
+}
+
+var meteredProblems = []int{400, 413, 415, 429, 503}
+
+// bodyLimit holds twenty URLs of the greatest length, each character escaped.
+const bodyLimit = 256 << 10
+
+func body[T any](what string) *api.Body {
+	return &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[T](), Limit: bodyLimit, Description: what}
+}
+
+func problems(codes ...int) []api.Response {
+	var out []api.Response
+	for _, c := range codes {
+		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
+	}
+	return out
+}
+
+// ok describes a 200 of JSON, a T, and the problems.
+func ok[T any](description string, codes ...int) []api.Response {
+	return append([]api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](), Description: description}}, problems(codes...)...)
+}

@@ -1,0 +1,201 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+	"agentstore/templates"
+)
+
+// tryLimit bounds the form: one URL, every byte of it escaped.
+const tryLimit = 16 << 10
+
+// try answers the form of the page /try: the same reading as preflight, as a page for people, in Markdown or as JSON.
+// A refusal is a page too, with the status that an agent would get.
+func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
+	raw, battery, err := readForm(r)
+	p := Preflight{}
+	if err == nil {
+		p, err = d.tryOne(w, r, raw, battery)
+	}
+	mediaType := wanted(r.Header.Get("Accept"))
+	if mediaType == api.JSON {
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, p)
+	}
+	status := http.StatusOK
+	v := templates.TryView{Chrome: d.cfg.Chrome, Page: templates.Page{Title: "A reading", Path: "/try", NoIndex: true}, Asked: shownURL(raw), Battery: battery}
+	if e, refused := errors.AsType[*problem.Error](err); refused {
+		row, _ := problem.Lookup(e.Code)
+		status = row.Status
+		if e.Status != 0 {
+			status = e.Status
+		}
+		if e.Retry > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(e.Retry/time.Second)))
+		}
+		v.Page.Title, v.Refusal = "No reading", &templates.Refusal{Code: e.Code, Title: row.Title, Status: status, Says: e.Detail}
+	} else if err != nil {
+		return err
+	} else {
+		v.Reading = readingView(p)
+		v.Page.Title = "A reading of " + v.Reading.Host
+	}
+	render := templates.RenderTry
+	if mediaType == api.Markdown {
+		render = templates.RenderTryMarkdown
+	}
+	b, err := render(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("Content-Security-Policy", templates.ContentSecurityPolicy())
+	h.Set("Vary", "Accept")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // the client went away: nobody is left to tell
+	return nil
+}
+
+func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery string) (Preflight, error) {
+	door, rl, err := d.admit(w, r, raw, BudgetPreflight)
+	if err != nil {
+		return Preflight{}, err
+	}
+	l, shared, err := d.walk(r.Context(), battery, door)
+	if err != nil {
+		return Preflight{}, failed(err)
+	}
+	return d.served(l, shared, rl), nil
+}
+
+// readForm reads the two fields of the form. A person may leave out https://.
+func readForm(r *http.Request) (raw, battery string, err error) {
+	b, err := route.ReadBody(r)
+	if err != nil {
+		return "", probe.V2, err
+	}
+	form, err := url.ParseQuery(string(b))
+	if err != nil {
+		return "", probe.V2, &problem.Error{Code: "url_missing", Detail: "Nothing was read: the form is not well-formed."}
+	}
+	battery = form.Get("battery")
+	if battery != probe.V1 {
+		battery = probe.V2
+	}
+	raw = strings.TrimSpace(form.Get("url"))
+	if raw != "" && !strings.Contains(raw, "://") && strings.Contains(raw, ".") {
+		raw = "https://" + raw
+	}
+	return raw, battery, nil
+}
+
+// wanted picks the representation: a page unless the client names JSON or Markdown before HTML.
+func wanted(accept string) string {
+	at := func(t string) int {
+		i := strings.Index(accept, t)
+		if i < 0 {
+			return len(accept) + 1
+		}
+		return i
+	}
+	html, json, markdown := at("text/html"), at("application/json"), at("text/markdown")
+	switch {
+	case json < html && json < markdown:
+		return api.JSON
+	case markdown < html:
+		return api.Markdown
+	}
+	return api.HTML
+}
+
+// readingView turns a report into what its page shows.
+func readingView(p Preflight) *templates.Reading {
+	host := p.URL
+	if u, err := url.Parse(p.URL); err == nil {
+		host = u.Hostname()
+	}
+	v := &templates.Reading{
+		URL: p.URL, Host: host, Verdict: verdictWords(p.Verdict), Mark: verdictMark(p.Verdict), Battery: p.Version,
+		Level: p.ReachedLevel, LevelMeaning: p.ReachedLevelMeaning, Fault: string(p.Fault), ObservedAt: p.Evidence.ObservedAt,
+		AlsoUnder: fmt.Sprintf("%s under battery %s", verdictWords(p.AlsoUnder.Verdict), p.AlsoUnder.Version), Difference: p.AlsoUnder.Difference,
+		Method: strings.Join(p.ProbeMethod.Attempted, ", then "), Protocols: strings.Join(p.ProtocolsSpoken, ", "),
+		Note: p.SingleProbeNote, Cannot: p.CannotTell, Next: p.NextSteps, Digest: p.Evidence.Digest, Private: p.Private,
+	}
+	for _, c := range p.ChecksVector {
+		line := templates.CheckLine{Name: c.Name, State: "passed", Mark: "good", Detail: c.Detail}
+		switch {
+		case c.State == probe.Fail:
+			line.State, line.Mark = "failed", "bad"
+		case c.State == probe.NotReached && c.BlockedBy != "":
+			line.State, line.Mark, line.Detail = "not reached", "unknown", "because "+c.BlockedBy+" failed"
+		case c.State == probe.NotReached:
+			line.State, line.Mark = "not asked", "unknown"
+		}
+		if c.State == probe.Pass {
+			v.Passed++
+		}
+		if c.State != probe.NotReached {
+			v.Asked++
+		}
+		v.Checks = append(v.Checks, line)
+	}
+	for _, a := range p.Advisories {
+		v.Advisories = append(v.Advisories, templates.Fact{Name: a.Name, Value: a.Detail})
+	}
+	for _, m := range p.Remediation {
+		v.Remedies = append(v.Remedies, templates.Fact{Name: m.Check, Value: m.Fix})
+	}
+	status := "No response"
+	if p.Evidence.Status != 0 {
+		status = fmt.Sprintf("HTTP %d", p.Evidence.Status)
+	}
+	v.Evidence = templates.EvidenceView{Status: status, SHA256: p.Evidence.BodySHA256, Bytes: p.Evidence.BodyBytes}
+	for _, h := range p.Evidence.Headers {
+		v.Evidence.Headers = append(v.Evidence.Headers, templates.Fact{Name: h.Name, Value: h.Value})
+	}
+	if c := p.Evidence.Challenge; c != nil {
+		v.Evidence.Raw, v.Evidence.RawIs = string(c.Value), "The terms that were judged, from the "+string(c.From)
+	}
+	return v
+}
+
+func verdictMark(v probe.Verdict) string {
+	switch v {
+	case probe.Ready:
+		return "good"
+	case probe.NotReady, probe.Unreachable:
+		return "bad"
+	}
+	return "unknown"
+}
+
+func (d *Desk) tryRow() route.Row {
+	return route.Row{
+		Route: api.Route{
+			Name: "try_door", Method: http.MethodPost, Pattern: "/try", Tags: []string{tagInstruments}, Serve: api.Metered, Budget: BudgetPreflight,
+			Summary:     "The reading of a door, as a page",
+			Description: "What the form of /try posts: `url`, and perhaps `battery`. The same reading as POST /api/preflight/v2 as a page, in Markdown or as JSON, by Accept.",
+			Body:        &api.Body{ContentType: "application/x-www-form-urlencoded", Limit: tryLimit, Description: "url=https%3A%2F%2F…&battery=v2"},
+			Responses: append([]api.Response{
+				{Status: http.StatusOK, ContentType: api.HTML, Description: "The report, for people"},
+				{Status: http.StatusOK, ContentType: api.Markdown, Description: "The report in Markdown"},
+				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Preflight](), Description: "The report"},
+			}, problems(meteredProblems...)...),
+		},
+		SpendLate: true, Handle: d.try,
+	}
+}

@@ -1,0 +1,55 @@
+package dynamic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/bolt"
+	"agentstore/dynamic/ledger/postgres"
+)
+
+// engine is one way to keep a ledger, chosen by the scheme of its address.
+type engine struct {
+	schemes []string
+	example string
+	open    func(ctx context.Context, address string) (ledger.DB, error)
+}
+
+// engines is the table of ledger engines.
+var engines = []engine{
+	{[]string{"bolt"}, "bolt:var/ledger.bolt", func(ctx context.Context, address string) (ledger.DB, error) {
+		return bolt.Open(ctx, strings.TrimPrefix(address, "bolt:"))
+	}},
+	{[]string{"postgres", "postgresql"}, "postgres://user@host/store", func(ctx context.Context, address string) (ledger.DB, error) {
+		return postgres.Open(ctx, address, postgres.Options{})
+	}},
+	{[]string{"mem"}, "mem:", func(_ context.Context, address string) (ledger.DB, error) {
+		if address != "mem:" {
+			return nil, fmt.Errorf("the address of a ledger in memory is mem: alone")
+		}
+		return ledger.NewMem(ledger.MemOptions{}), nil
+	}},
+}
+
+// Open opens the ledger at an address such as bolt:var/ledger.bolt, postgres://user@host/store, or mem: (for tests: it
+// forgets everything). The error never holds a password.
+func Open(ctx context.Context, address string) (ledger.DB, error) {
+	scheme, rest, ok := strings.Cut(address, ":")
+	for _, e := range engines {
+		if !ok || !slices.Contains(e.schemes, scheme) {
+			continue
+		}
+		if rest == "" && scheme != "mem" {
+			return nil, fmt.Errorf("opening ledger: the address says only %s:, want something like %s", scheme, e.example)
+		}
+		return e.open(ctx, address)
+	}
+	examples := make([]string, len(engines))
+	for i, e := range engines {
+		examples[i] = e.example
+	}
+	return nil, fmt.Errorf("opening ledger: unknown kind of address, want one like %s", strings.Join(examples, " or "))
+}

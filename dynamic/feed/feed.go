@@ -1,0 +1,132 @@
+// Package feed is where things that happen in the store and belong on the public record wait for it: corpus
+// observations, numbered in the ledger transaction of their cause, whole. An exporter writes them to the record in the
+// order of their numbers, which stay the same: observation 17 of the feed is 000000017.json. The feed is never changed
+// and is the only source of a store's observations.
+//
+//	err := db.Update(ctx, func(tx ledger.Tx) error {
+//		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: w, Epitaph: e})
+//	})
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+)
+
+// Counter is the ledger counter that numbers observations.
+const Counter = "observation"
+
+// maxBytes bounds one observation before it is signed. A signed one has 64 KiB.
+const maxBytes = 60 << 10
+
+// ErrShut is returned while the ledger is closed after a restore: its counter may be behind the record's, so a number
+// that it gave could be one that the record has.
+var ErrShut = errors.New("feed: the ledger is closed after a restore")
+
+// Observe appends an observation, whose number and time are given by the ledger. One that could not stand in the record
+// is an error, for its cause to answer for.
+func Observe(tx ledger.Tx, o corpus.Observation) error {
+	switch _, err := tx.Get(ledger.ClosedKey()); {
+	case err == nil:
+		return ErrShut
+	case !errors.Is(err, ledger.ErrNotFound):
+		return err
+	}
+	n, err := ledger.Next(tx, Counter)
+	if err != nil {
+		return err
+	}
+	o.Format, o.Number, o.At = corpus.ObservationFormat, n, tx.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+	o.KID, o.Signature = "", nil
+	key := observationKey(n)
+	if err := ledger.SetJSON(tx, key, o); err != nil {
+		return fmt.Errorf("putting an observation on the feed: %w", err)
+	}
+	// What is judged is what the exporter will read.
+	stored, err := get(tx, key)
+	if err == nil {
+		err = stored.Check()
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = attest.Canonical(stored)
+	}
+	if err == nil && len(raw) > maxBytes {
+		err = fmt.Errorf("%d bytes are more than %d", len(raw), maxBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("putting an observation on the feed: %w", err)
+	}
+	return nil
+}
+
+// Since reads the feed from a number on, at most limit observations, unsigned.
+func Since(tx ledger.Tx, from int64, limit int) ([]corpus.Observation, error) {
+	var all []corpus.Observation
+	_, end := ledger.Prefix(ledger.GoodsKey("observation"))
+	for e, err := range tx.Scan(observationKey(from), end) {
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == limit {
+			break
+		}
+		o, err := decode(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// Follow makes an empty feed go on behind a record that has n observations. One that is not empty and has fewer numbers
+// than the record is not this record's: what it holds would be lost.
+func Follow(tx ledger.Tx, n int64) error {
+	last, err := ledger.Last(tx, Counter)
+	if err != nil || last >= n {
+		return err
+	}
+	if last > 0 {
+		return fmt.Errorf("the ledger gave %d observations numbers and the record has %d: compare them with the restore's reconcile step", last, n)
+	}
+	switch _, err := tx.Get(ledger.ClosedKey()); {
+	case err == nil:
+		return ErrShut
+	case !errors.Is(err, ledger.ErrNotFound):
+		return err
+	}
+	return ledger.Raise(tx, Counter, n)
+}
+
+func get(tx ledger.Tx, key []byte) (corpus.Observation, error) {
+	v, err := tx.Get(key)
+	if err != nil {
+		return corpus.Observation{}, err
+	}
+	return decode(ledger.Entry{Key: key, Value: v})
+}
+
+// decode reads an entry. Older ones have neither format nor the members of kinds that came later, and may have a time
+// in another zone.
+func decode(e ledger.Entry) (corpus.Observation, error) {
+	o, err := ledger.DecodeJSON[corpus.Observation](e)
+	if err != nil {
+		return o, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, o.At)
+	if err != nil {
+		return o, fmt.Errorf("decoding ledger record %s: %w", ledger.KeyText(e.Key), err)
+	}
+	o.Format, o.At = corpus.ObservationFormat, at.UTC().Truncate(time.Second).Format(time.RFC3339)
+	return o, nil
+}
+
+func observationKey(n int64) []byte {
+	return ledger.GoodsKey("observation", ledger.Number(uint64(n)))
+}

@@ -1,0 +1,93 @@
+package feed
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+)
+
+// KeyEvents puts the handovers of a ring on the feed that are not there yet, in the ring's order, which is the order in
+// which they took effect. It may be called at any time by anybody.
+func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
+	for _, h := range ring.Handovers {
+		raw, err := attest.Canonical(h)
+		if err != nil {
+			return err
+		}
+		key := ledger.GoodsKey("key-event", attest.Digest(sha256.Sum256(raw)).String())
+		if _, err := tx.Get(key); err == nil {
+			continue
+		} else if !errors.Is(err, ledger.ErrNotFound) {
+			return err
+		}
+		if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationKeyEvent, Handover: &h}); err != nil {
+			return err
+		}
+		if err := tx.Set(key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recorded tells a restored ledger of an observation that the record holds: its number is never given again, and a key
+// event is not put there twice; what hosts declared is known again.
+func Recorded(tx ledger.Tx, o corpus.Observation) error {
+	if err := ledger.Raise(tx, Counter, o.Number); err != nil {
+		return err
+	}
+	switch {
+	case o.Declaration != nil:
+		return recorded(tx, o)
+	case o.Handover == nil:
+		return nil
+	}
+	raw, err := attest.Canonical(*o.Handover)
+	if err != nil {
+		return err
+	}
+	return tx.Set(ledger.GoodsKey("key-event", attest.Digest(sha256.Sum256(raw)).String()), nil)
+}
+
+// A Class is a class of artifacts and the ledger counter that counts them.
+type Class struct{ Name, Counter string }
+
+// issued is what was last said of artifacts.
+type issued struct {
+	Week  string `json:"week"`
+	Total int64  `json:"total"`
+}
+
+// Artifacts puts the number of artifacts issued so far on the feed, once in a week in which it changed.
+func Artifacts(tx ledger.Tx, classes []Class) error {
+	last, err := ledger.GetJSON[issued](tx, issuedKey())
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	now := issued{Week: corpus.ISOWeek(tx.Now())}
+	counts := &corpus.Issued{Classes: []corpus.IssuedClass{}}
+	for _, c := range classes {
+		n, err := ledger.Last(tx, c.Counter)
+		if err != nil {
+			return err
+		}
+		counts.Classes = append(counts.Classes, corpus.IssuedClass{Class: c.Name, Total: n})
+		counts.Total += n
+	}
+	slices.SortFunc(counts.Classes, func(a, b corpus.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
+	now.Total = counts.Total
+	if now.Week == last.Week || now.Total == last.Total {
+		return nil
+	}
+	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationArtifactsIssued, Issued: counts}); err != nil {
+		return err
+	}
+	return ledger.SetJSON(tx, issuedKey(), now)
+}
+
+func issuedKey() []byte { return ledger.GoodsKey("artifacts-issued") }

@@ -1,0 +1,40 @@
+package goods
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/ledger"
+)
+
+// daily gives one entry per wallet and UTC day: whoever asks again before midnight gets the same one.
+var daily = Kind{
+	Name: content.KindDaily,
+	Doc:  "one fortune a day per wallet, stable within the UTC day",
+	Reserve: func(m Maker, tx ledger.Tx, o *Order) error {
+		key := ledger.GoodsKey("day", day(o.At), o.Good.ID, o.Payer)
+		held, err := tx.Get(key)
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			return err
+		}
+		if _, ok := m.Site.Pools[o.Good.Pool].Entry(string(held)); ok {
+			o.Entry = string(held)
+			return nil
+		}
+		if err := anyEntry(m, tx, o); err != nil {
+			return err
+		}
+		return tx.Set(key, []byte(o.Entry))
+	},
+	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
+		e, err := m.entry(o)
+		if err != nil {
+			return nil, err
+		}
+		return made(o, Deliverable{Text: e.Text, Day: day(o.At)}, e.Text, e.Text), nil
+	},
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -1,0 +1,26 @@
+package goods
+
+import (
+	"context"
+	"fmt"
+
+	"agentstore/content"
+	"agentstore/templates/drawing"
+)
+
+// luckies deals an animal card with an honest strength.
+var luckies = Kind{
+	Name:     content.KindLuckies,
+	Doc:      "an animal card, drawn, with one of three strengths",
+	Reserve:  notTwice,
+	Release:  notTwiceRelease,
+	Complete: notTwiceComplete,
+	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
+		e, err := m.entry(o)
+		if err != nil {
+			return nil, err
+		}
+		d := Deliverable{Animal: e.Animal, Strength: e.Strength, Text: e.Text, SVG: drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
+		return made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength), fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text)), nil
+	},
+}

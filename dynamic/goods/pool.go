@@ -1,0 +1,165 @@
+package goods
+
+import (
+	"crypto/rand"
+	"errors"
+	"math/big"
+
+	"agentstore/content"
+	"agentstore/dynamic/ledger"
+)
+
+// Keys under goods/ (ledger.GoodsKey): entries are named by digest, never by position.
+//
+//	goods/once/<pool>/<digest>        which purchase took an entry that is given once
+//	goods/open/<item>/<payer>/<id>    the entry reserved by a purchase under way
+//	goods/last/<item>/<payer>         the entry this payer was given last
+//	goods/day/<day>/<item>/<payer>    the entry of a payer's day
+//	goods/word/<word>                 which purchase retired a word
+
+// pick chooses one of the entries at random; ok is false when there are none.
+func pick(entries []string) (digest string, ok bool) {
+	if len(entries) == 0 {
+		return "", false
+	}
+	i, err := rand.Int(rand.Reader, big.NewInt(int64(len(entries))))
+	if err != nil { // crypto/rand does not fail
+		panic(err)
+	}
+	return entries[i.Int64()], true
+}
+
+// any reserves any entry of the pool.
+func anyEntry(m Maker, _ ledger.Tx, o *Order) error {
+	d, ok := pick(m.Site.Pools[o.Good.Pool].Digests())
+	if !ok {
+		return &SoldOut{Item: o.Good.ID}
+	}
+	o.Entry = d
+	return nil
+}
+
+// once reserves an entry that nobody was given and nobody will be given after.
+func once(m Maker, tx ledger.Tx, o *Order) error {
+	left, err := untaken(m, tx, o.Good)
+	if err != nil {
+		return err
+	}
+	d, ok := pick(left)
+	if !ok {
+		return &SoldOut{Item: o.Good.ID}
+	}
+	o.Entry = d
+	return tx.Set(onceKey(o.Good.Pool, d), []byte(o.ID))
+}
+
+func onceAvailable(m Maker, tx ledger.Tx, good content.Good, _ map[string]string) error {
+	left, err := untaken(m, tx, good)
+	if err != nil {
+		return err
+	}
+	if len(left) == 0 {
+		return &SoldOut{Item: good.ID}
+	}
+	return nil
+}
+
+func onceRelease(_ Maker, tx ledger.Tx, o *Order) error {
+	holder, err := tx.Get(onceKey(o.Good.Pool, o.Entry))
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && string(holder) != o.ID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Delete(onceKey(o.Good.Pool, o.Entry))
+}
+
+func onceKey(pool, digest string) []byte { return ledger.GoodsKey("once", pool, digest) }
+
+// untaken lists the entries of the good's pool that are still to be had.
+func untaken(m Maker, tx ledger.Tx, good content.Good) ([]string, error) {
+	taken := make(map[string]bool)
+	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("once", good.Pool))) {
+		if err != nil {
+			return nil, err
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		taken[parts[len(parts)-1]] = true
+	}
+	var left []string
+	for _, d := range m.Site.Pools[good.Pool].Digests() {
+		if !taken[d] {
+			left = append(left, d)
+		}
+	}
+	return left, nil
+}
+
+// MarkTaken notes that an entry of a pool was given away, when a ledger was restored from before that.
+func MarkTaken(tx ledger.Tx, pool, digest string) error {
+	key := onceKey(pool, digest)
+	if _, err := tx.Get(key); !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	return tx.Set(key, []byte("restored"))
+}
+
+// Left counts the entries of a good's pool that are still to be had.
+func (m Maker) Left(tx ledger.Tx, good content.Good) (int, error) {
+	left, err := untaken(m, tx, good)
+	return len(left), err
+}
+
+// notTwice reserves an entry that is neither the last one this payer was given nor one reserved for the payer by a
+// purchase still under way: whatever the order in which those end, no two in a row are the same.
+func notTwice(m Maker, tx ledger.Tx, o *Order) error {
+	not := make(map[string]bool)
+	last, err := tx.Get(lastKey(o))
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
+	not[string(last)] = true
+	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("open", o.Good.ID, o.Payer))) {
+		if err != nil {
+			return err
+		}
+		not[string(e.Value)] = true
+	}
+	var left []string
+	all := m.Site.Pools[o.Good.Pool].Digests()
+	for _, d := range all {
+		if !not[d] {
+			left = append(left, d)
+		}
+	}
+	if len(left) == 0 {
+		// A payer with the whole pool under way at once: any but the last.
+		for _, d := range all {
+			if d != string(last) {
+				left = append(left, d)
+			}
+		}
+	}
+	d, ok := pick(left)
+	if !ok {
+		return &SoldOut{Item: o.Good.ID}
+	}
+	o.Entry = d
+	return tx.Set(openKey(o), []byte(d))
+}
+
+func notTwiceRelease(_ Maker, tx ledger.Tx, o *Order) error { return tx.Delete(openKey(o)) }
+
+func notTwiceComplete(_ Maker, tx ledger.Tx, o *Order, _ *Made) error {
+	if err := tx.Delete(openKey(o)); err != nil {
+		return err
+	}
+	return tx.Set(lastKey(o), []byte(o.Entry))
+}
+
+func openKey(o *Order) []byte { return ledger.GoodsKey("open", o.Good.ID, o.Payer, o.ID) }
+func lastKey(o *Order) []byte { return ledger.GoodsKey("last", o.Good.ID, o.Payer) }

@@ -1,0 +1,45 @@
+package goods
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/ledger"
+	"agentstore/templates/drawing"
+)
+
+// JarCounter is the ledger counter of jars sold.
+const JarCounter = "jar_of_tuesday"
+
+// tuesday sells one particular Tuesday, once. The jar's number is given when it is paid for, so numbers have no gaps.
+var tuesday = Kind{
+	Name:      content.KindTuesday,
+	Doc:       "a particular Tuesday, numbered as sold, never sold twice",
+	Available: onceAvailable,
+	Reserve:   once,
+	Release:   onceRelease,
+	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
+		e, err := m.entry(o)
+		if err != nil {
+			return nil, err
+		}
+		date := e.Date.Format(time.DateOnly)
+		return made(o, Deliverable{Date: date, Text: e.Text}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text)), nil
+	},
+	Settle: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
+		n, err := ledger.Next(tx, JarCounter)
+		if err != nil {
+			return err
+		}
+		date, err := time.Parse(time.DateOnly, g.Deliverable.Date)
+		if err != nil {
+			return err
+		}
+		g.Deliverable.Number = n
+		g.Deliverable.SVG = drawing.TuesdayJar(date, n)
+		g.Tag = fmt.Sprintf("jar %d", n)
+		return nil
+	},
+}

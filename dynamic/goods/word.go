@@ -1,0 +1,133 @@
+package goods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"agentstore/content"
+	"agentstore/corpus"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
+// and stands on the public register when it is delivered.
+var word = Kind{
+	Name: content.KindWord,
+	Doc:  "a word retired on the public register, once",
+	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
+		_, _, err := chooseWord(m, tx, good, inputs)
+		return err
+	},
+	Reserve: func(m Maker, tx ledger.Tx, o *Order) error {
+		w, entry, err := chooseWord(m, tx, o.Good, o.Inputs)
+		if err != nil {
+			return err
+		}
+		o.Word, o.Entry = w, entry
+		return tx.Set(wordKey(w), []byte(o.ID))
+	},
+	Release: func(_ Maker, tx ledger.Tx, o *Order) error {
+		holder, err := tx.Get(wordKey(o.Word))
+		if errors.Is(err, ledger.ErrNotFound) || err == nil && string(holder) != o.ID {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Delete(wordKey(o.Word))
+	},
+	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
+		epitaph := "It did what was asked of it, and then it was asked again."
+		if o.Entry != "" {
+			e, err := m.entry(o)
+			if err != nil {
+				return nil, err
+			}
+			epitaph = e.Text
+		}
+		return made(o, Deliverable{Word: o.Word, Text: epitaph}, fmt.Sprintf("%q has stopped work.", o.Word),
+			fmt.Sprintf("%s. %s", o.Word, epitaph)), nil
+	},
+	Complete: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
+		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: o.Word, Epitaph: g.Deliverable.Text})
+	},
+}
+
+// chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose epitaph goes with it.
+func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) (w, entry string, err error) {
+	pool := m.Site.Pools[good.Pool]
+	if asked := inputs["detail"]; asked != "" {
+		w = foldWord(asked)
+		if w == "" {
+			return "", "", &BadInput{Field: "detail", Problem: "is not a word"}
+		}
+		taken, err := wordTaken(tx, w)
+		if err != nil {
+			return "", "", err
+		}
+		if taken {
+			return "", "", &Taken{Word: w}
+		}
+		for _, e := range pool.Entries {
+			if foldWord(e.Word) == w {
+				entry = e.Digest
+			}
+		}
+		return w, entry, nil
+	}
+	var waiting []string
+	for _, d := range pool.Digests() {
+		e, _ := pool.Entry(d)
+		taken, err := wordTaken(tx, foldWord(e.Word))
+		if err != nil {
+			return "", "", err
+		}
+		if !taken {
+			waiting = append(waiting, d)
+		}
+	}
+	d, ok := pick(waiting)
+	if !ok {
+		return "", "", &SoldOut{Item: good.ID}
+	}
+	e, _ := pool.Entry(d)
+	return foldWord(e.Word), d, nil
+}
+
+func wordTaken(tx ledger.Tx, w string) (bool, error) {
+	_, err := tx.Get(wordKey(w))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func wordKey(w string) []byte { return ledger.GoodsKey("word", w) }
+
+// foldWord is the spelling under which a word is retired: compatibility forms composed, case folded, single spaces,
+// nothing invisible. So no word comes back in full width, in ligatures or with a joiner inside.
+func foldWord(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, s)
+	s = norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// MarkRetired notes that a word was retired, when a ledger was restored from before that.
+func MarkRetired(tx ledger.Tx, w string) error {
+	taken, err := wordTaken(tx, w)
+	if err != nil || taken {
+		return err
+	}
+	return tx.Set(wordKey(w), []byte("restored"))
+}

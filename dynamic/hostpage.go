@@ -1,0 +1,114 @@
+package dynamic
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/corpus"
+	"agentstore/corpus/derive"
+	"agentstore/dynamic/archive"
+	"agentstore/dynamic/problem"
+	"agentstore/templates"
+)
+
+// HostPages renders the pages of hosts from the signed record, with the bytes that a build would write.
+type HostPages struct {
+	Archive *archive.Archive // nil: there is no record
+	Chrome  *templates.Chrome
+	BaseURL string
+	// Spell returns a host in the record's spelling, as far as it is one: lower case, ASCII form, no dot at its end.
+	Spell func(host string) string
+}
+
+// Canonical is the host as it stands in addresses.
+func (p HostPages) Canonical(name string) string {
+	if isHashed(name) {
+		return name
+	}
+	return derive.HostName(p.Spell(name))
+}
+
+// isHashed reports whether a name is a digest in place of a host.
+func isHashed(name string) bool {
+	sum, ok := strings.CutPrefix(name, "h-")
+	return ok && len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
+}
+
+// Render makes one representation of a host's page. A host that no round named has none, and the answer says where to ask
+// and what to do.
+func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, error) {
+	var s *archive.State
+	if p.Archive != nil {
+		s = p.Archive.Now()
+	}
+	host := name
+	if s == nil {
+		return nil, p.notMet(host)
+	}
+	if isHashed(name) {
+		spelled, ok, err := s.View.Hashed(name[len("h-"):])
+		if err != nil {
+			return nil, err
+		}
+		if !ok || derive.HostName(spelled) != name {
+			return nil, p.notMet(host)
+		}
+		host = spelled
+	}
+	h, ok, err := s.History(host)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, p.notMet(host)
+	}
+	described, err := p.describe(s, h)
+	if err != nil {
+		return nil, fmt.Errorf("describing %s: %w", host, err)
+	}
+	view, err := templates.NewHostView(p.Chrome, described)
+	if err != nil {
+		return nil, err
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderHost(view)
+	case api.Markdown:
+		return templates.RenderHostMarkdown(view)
+	case api.JSON:
+		return templates.HostJSON(view), nil
+	}
+	return nil, fmt.Errorf("rendering %s: there is no form of type %s", host, mediaType)
+}
+
+// describe puts together what is published of a host.
+func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, error) {
+	var failed error
+	described, err := derive.DescribeHost(s.Rounds, h, derive.Tier(h), derive.HostParts{
+		BaseURL: p.BaseURL, Feed: s.About(h.Host),
+		Others: func(sequence int64, address corpus.PayTo) int64 {
+			n, err := s.Others(sequence, address)
+			if err != nil {
+				failed = err
+			}
+			return n
+		},
+		Prove: func(leaf, size int64) (corpus.Proof, error) { return s.Record.Log.Prove(leaf, size, s.Record.Ring()) },
+	})
+	if failed != nil {
+		return described, failed
+	}
+	return described, err
+}
+
+func (p HostPages) notMet(host string) error {
+	why, declare := p.BaseURL+"/api/why/"+url.PathEscape(host), p.BaseURL+"/api/declare-door"
+	return &problem.Error{Code: "not_found",
+		Detail: "No round of the record has named this host. That is a fact about the store, not about the host.",
+		Next: "GET " + why + " says whether the host is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
+			" has the host's own list of doors read now.",
+		Extra: map[string]any{"host": host, "never_met": true, "why_url": why, "declare_url": declare}}
+}

@@ -1,0 +1,177 @@
+package roster_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"agentstore/cmd/devnet/street"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/census"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/bolt"
+	"agentstore/dynamic/roster"
+)
+
+// controlDoor is the street's door that is our own in these tests.
+const controlDoor = "https://99.ready-many.doors.street/paid"
+
+// world is a street, a record and a store that censuses share.
+type world struct {
+	t      *testing.T
+	street *street.Street
+	writer *corpus.Writer
+	db     ledger.DB
+	store  *roster.Store
+	key    *attest.Key
+	now    time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Now().UTC()}
+	var err error
+	if w.street, err = street.Open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.street.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if w.db, err = bolt.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.bolt")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.store = roster.New(w.db)
+	w.writer = newWriter(t)
+	w.key = w.writer.Identity
+	return w
+}
+
+func newWriter(t *testing.T) *corpus.Writer {
+	t.Helper()
+	keys := make([]*attest.Key, 2)
+	for i := range keys {
+		var err error
+		if keys[i], err = attest.Generate(rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ring, err := attest.NewRing("2026-11-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: keys[0].Public(), attest.PurposeLog: keys[1].Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
+}
+
+// client reaches the street, quickly.
+func (w *world) client(change ...func(*fetch.Config)) *fetch.Client {
+	w.t.Helper()
+	cfg := w.street.Config(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: w.key, Agent: "https://store.example",
+		OwnHosts: []string{"store.example"}, Timeout: 4 * time.Second, Now: func() time.Time { return w.now }})
+	for _, c := range change {
+		c(&cfg)
+	}
+	c, err := fetch.New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// doors are the street's doors that a census is told of, those with a fault in their URL among them.
+func (w *world) doors() (urls []string) {
+	for _, d := range w.street.Doors() {
+		if d.Declares == "" {
+			urls = append(urls, d.URL())
+		} else {
+			urls = append(urls, d.Host) // its own file names the door, and the method
+		}
+	}
+	return urls
+}
+
+// lists are the sources of a keeper's list of lines.
+func lists(lines ...string) []census.Source {
+	fsys := fstest.MapFS{"doors.txt": {Data: []byte(strings.Join(lines, "\n"))}}
+	return []census.Source{census.List("keeper", fsys, "doors.txt"), census.WellKnown("files", fsys, "doors.txt"), census.Revisits("revisits", 8)}
+}
+
+// config is a census of the whole street.
+func (w *world) config(sources ...census.Source) census.Config {
+	client := w.client()
+	return census.Config{
+		Owner: rand.Text(), Store: w.store, Client: client, Control: census.Control{URL: controlDoor, Client: client},
+		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
+		Now: func() time.Time { return w.now },
+	}
+}
+
+func (w *world) record() (*corpus.Record, error) {
+	return corpus.Open(os.DirFS(w.writer.Dir), w.writer.Ring)
+}
+
+// run runs a census to its end.
+func (w *world) run(cfg census.Config) census.Report {
+	w.t.Helper()
+	report, err := census.Run(w.t.Context(), cfg)
+	if err != nil {
+		w.t.Fatalf("Run: %v", err)
+	}
+	return report
+}
+
+// rows are the rows of a round, by host.
+func (w *world) rows(sequence int64) map[string]corpus.Row {
+	w.t.Helper()
+	record, err := w.record()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]corpus.Row{}
+	for row, err := range record.Rows(sequence) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out[row.Host] = row.Row
+	}
+	return out
+}
+
+func (w *world) round(sequence int64) corpus.Round {
+	w.t.Helper()
+	record, err := w.record()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	round, ok := record.Round(sequence)
+	if !ok {
+		w.t.Fatalf("no round %d", sequence)
+	}
+	return round
+}
+
+// verify demands that a stranger accepts the record.
+func (w *world) verify() {
+	w.t.Helper()
+	report, err := corpus.VerifyRecord(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring, corpus.RecordOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, p := range report.Problems {
+		w.t.Errorf("%s: %s: %s", p.Path, p.Kind, p.Detail)
+	}
+}

@@ -1,0 +1,264 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/census"
+	"agentstore/dynamic/ledger"
+)
+
+// Week implements census.Store.
+func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
+	var w census.Week
+	err := s.view(ctx, func(tx ledger.Tx) error {
+		w = census.Week{Week: week}
+		r, ok, err := get[weekRecord](tx, weekKey(week))
+		if err != nil || !ok || r.Phase == phaseWriting {
+			return err
+		}
+		w.Phase, w.OpenedAt, w.Listed, w.Capped, w.Sources, w.Sequence = r.Phase, r.OpenedAt, r.Listed, r.Capped, r.Sources, r.Sequence
+		w.Due, w.Done = r.Settled, r.Settled
+		return eachShard(tx, week, func(_ int, c shardRecord) error {
+			w.Due += c.Hosts
+			w.Done += c.Done
+			w.Control.Walks += c.Control.Walks
+			w.Control.Failed += c.Control.Failed
+			return nil
+		})
+	})
+	return w, err
+}
+
+func eachShard(tx ledger.Tx, week string, do func(n int, c shardRecord) error) error {
+	for e, err := range tx.Scan(ledger.Prefix(ledger.CensusKey("shard", week))) {
+		if err != nil {
+			return err
+		}
+		number, err := host(e.Key)
+		if err != nil {
+			return err
+		}
+		n, err := ledger.ParseNumber(number)
+		if err != nil {
+			return err
+		}
+		c, err := ledger.DecodeJSON[shardRecord](e)
+		if err != nil {
+			return err
+		}
+		if err := do(int(n), c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// List implements census.Store.
+func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known], size int, ttl time.Duration) error {
+	if size < 1 {
+		return fmt.Errorf("roster: shards of %d hosts", size)
+	}
+	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources}
+	under := func(f func(ledger.Tx) error) error {
+		return said(s.update(ctx, func(tx ledger.Tx) error {
+			if _, err := ledger.Renew(tx, lease(l), ttl); err != nil {
+				return err
+			}
+			r, ok, err := get[weekRecord](tx, weekKey(l.Week))
+			if err != nil {
+				return err
+			}
+			if ok && r.Phase != phaseWriting {
+				return fmt.Errorf("roster: the roster of %s stands", l.Week)
+			}
+			return f(tx)
+		}))
+	}
+	if err := under(func(tx ledger.Tx) error { return ledger.SetJSON(tx, weekKey(l.Week), head) }); err != nil {
+		return err
+	}
+	for _, kind := range []string{"shard", "entry", "intent", "row"} {
+		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
+			return err
+		}
+	}
+	var p placing
+	some := make([]census.Known, 0, chunk)
+	flush := func() error {
+		var next placing
+		err := under(func(tx ledger.Tx) error {
+			next = p
+			for _, k := range some {
+				if err := next.place(tx, l.Week, k, size); err != nil {
+					return err
+				}
+			}
+			return next.close(tx, l.Week)
+		})
+		p, some = next, some[:0]
+		return err
+	}
+	for k := range known {
+		if some = append(some, k); len(some) == chunk {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return under(func(tx ledger.Tx) error {
+		head.Phase, head.Settled, head.Shards = census.PhaseOpen, p.settled, p.shards()
+		return ledger.SetJSON(tx, weekKey(l.Week), head)
+	})
+}
+
+// placing puts hosts into shards, one after another.
+type placing struct {
+	first   int   // number of the first shard
+	placed  int64 // hosts in shards
+	settled int64
+	open    int64 // hosts in the last shard
+	size    int64
+}
+
+func (p *placing) shards() int {
+	if p.placed == 0 {
+		return p.first
+	}
+	return p.first + int((p.placed-1)/p.size) + 1
+}
+
+func (p *placing) place(tx ledger.Tx, week string, k census.Known, size int) error {
+	p.size = int64(size)
+	shard := -1
+	switch {
+	case k.Row != nil:
+		if err := setRow(tx, week, *k.Row); err != nil {
+			return err
+		}
+		p.settled++
+	case k.Entry != nil:
+		if p.open == p.size {
+			if err := p.close(tx, week); err != nil {
+				return err
+			}
+			p.open = 0
+		}
+		p.placed++
+		p.open++
+		shard = p.shards() - 1
+		if err := ledger.SetJSON(tx, entryKey(week, shard, k.Host), record(*k.Entry)); err != nil {
+			return err
+		}
+	}
+	return ledger.SetJSON(tx, namedKey(k.Host), named(week, shard, k))
+}
+
+// close writes the count of the last shard as it stands.
+func (p *placing) close(tx ledger.Tx, week string) error {
+	if p.open == 0 {
+		return nil
+	}
+	return ledger.SetJSON(tx, shardKey(week, p.shards()-1), shardRecord{Hosts: p.open})
+}
+
+// clear deletes everything below a prefix, in transactions of its own.
+func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
+	for more := true; more; {
+		err := update(func(tx ledger.Tx) error {
+			n := 0
+			more = false
+			for e, err := range tx.Scan(ledger.Prefix(prefix)) {
+				if err != nil {
+					return err
+				}
+				if n++; n > 4*chunk {
+					more = true
+					break
+				}
+				if err := tx.Delete(e.Key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Append implements census.Store.
+func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known []census.Known, size int) (added int, err error) {
+	if size < 1 {
+		return 0, fmt.Errorf("roster: shards of %d hosts", size)
+	}
+	for chunk := range slices.Chunk(known, chunk) {
+		fresh := 0
+		err := s.update(ctx, func(tx ledger.Tx) error {
+			fresh = 0
+			if err := ledger.Check(tx, lease(l)); err != nil {
+				return err
+			}
+			head, ok, err := get[weekRecord](tx, weekKey(l.Week))
+			if err != nil {
+				return err
+			}
+			if !ok || head.Phase != census.PhaseOpen {
+				return census.ErrNotOpen
+			}
+			p := placing{first: head.Shards}
+			for _, k := range chunk {
+				held, named, err := get[namedRecord](tx, namedKey(k.Host))
+				if err != nil {
+					return err
+				}
+				_, settled, err := get[corpus.Row](tx, rowKey(l.Week, k.Host))
+				if err != nil {
+					return err
+				}
+				if k.Entry == nil || named && held.Week == l.Week && held.Shard >= 0 || settled {
+					continue
+				}
+				if named && held.Week == l.Week {
+					for _, n := range held.Named {
+						k.Named = append(k.Named, census.Naming(n))
+					}
+				} else {
+					head.Listed++
+				}
+				if err := p.place(tx, l.Week, k, size); err != nil {
+					return err
+				}
+				fresh++
+			}
+			if fresh == 0 {
+				return nil
+			}
+			head.Settled += p.settled
+			head.Capped = head.Capped || w.Capped
+			head.Shards = p.shards()
+			for i := range head.Sources {
+				if slices.ContainsFunc(w.Sources, func(o corpus.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
+					head.Sources[i].Hosts += int64(fresh)
+					break
+				}
+			}
+			return errors.Join(p.close(tx, l.Week), ledger.SetJSON(tx, weekKey(l.Week), head))
+		})
+		if err != nil {
+			return added, said(err)
+		}
+		added += fresh
+	}
+	return added, nil
+}

@@ -1,0 +1,125 @@
+package roster
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"agentstore/content/api"
+	"agentstore/corpus"
+	"agentstore/corpus/census"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// Desk answers why a host is walked or not. It may be used by many goroutines at once.
+type Desk struct {
+	Store   *Store
+	BaseURL string // without a slash at its end
+	Now     func() time.Time
+}
+
+// Answer is the body of /api/why/{host}.
+type Answer struct {
+	Version     string   `json:"version"` // v1
+	Host        string   `json:"host"`
+	Week        string   `json:"week"`  // the ISO week that it is now
+	Known       bool     `json:"known"` // by name: some source named it at some time
+	Sources     []Source `json:"sources"`
+	ThisWeek    ThisWeek `json:"this_week"`
+	LastRow     *LastRow `json:"last_row"`
+	NextDue     string   `json:"next_due,omitzero"` // RFC 3339: from then on it is walked
+	HowToWalked []string `json:"how_to_be_walked"`
+}
+
+// Source is one source's word about a host.
+type Source struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`     // discovery, declared, well-known or revisit
+	NamedAt string `json:"named_at"` // RFC 3339
+	URL     string `json:"url,omitzero"`
+}
+
+// ThisWeek says how far the host is in the week's round.
+type ThisWeek struct {
+	State    string `json:"state"` // census.State…
+	Meaning  string `json:"meaning"`
+	Reason   string `json:"reason,omitzero"`
+	WalkedAt string `json:"walked_at,omitzero"` // RFC 3339
+}
+
+// LastRow is the host's last row in the signed record.
+type LastRow struct {
+	Sequence int64  `json:"sequence"`
+	Week     string `json:"week"`
+	Verdict  string `json:"verdict"`
+	EntryURL string `json:"entry_url"`
+}
+
+// meanings say each state in words.
+var meanings = map[string]string{
+	census.StateDue:         "It is on this week's roster and was not walked yet.",
+	census.StateWalking:     "It is being walked, or the process that walked it was interrupted: then this week's row will say so, and it is not walked again this week.",
+	census.StateWalked:      "It was walked this week. The row is in this week's round once that is sealed.",
+	census.StateNotWalked:   "It has a row this week that says why it was not probed.",
+	census.StateNotOnRoster: "It is known by name and has no place on this week's roster.",
+	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked at the next hourly firing.",
+	census.StateNoRosterYet: "This week's sources were not read yet.",
+	census.StateNeverNamed:  "No source ever named it.",
+}
+
+var howToBeWalked = []string{
+	"Serve your doors at /.well-known/x402 on the host itself and POST {\"host\": …} to /api/declare-door: a declared host is walked before all others.",
+	"Or be listed by a discovery API that the rounds name under roster.sources.",
+	"One door of a host is walked a week: the first that it declared, else the one a source names.",
+}
+
+// Rows are the desk's routes. They may be asked of a nil Desk by who only describes them.
+func (d *Desk) Rows() []route.Row {
+	return []route.Row{{
+		Route: api.Route{
+			Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"}, Serve: api.Ledger, Tool: "why_not_walked",
+			Summary:     "Why the weekly census walks a host, or does not",
+			Description: "Which source named the host and when, how far it is this week, what stopped the walk, when it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. Asking contacts nobody.",
+			Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
+				Description: "host name, in ASCII"}},
+			Responses: []api.Response{
+				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Answer](), Description: "What is known"},
+				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
+			},
+		},
+		Handle: d.why,
+	}}
+}
+
+func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
+	host := strings.TrimSuffix(strings.ToLower(route.Inputs(r).String("host")), ".")
+	now := d.Now().UTC().Truncate(time.Second)
+	known, err := d.Store.Why(r.Context(), corpus.ISOWeek(now), host)
+	if err != nil {
+		return err
+	}
+	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{}, HowToWalked: howToBeWalked,
+		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: meanings[known.ThisWeek.State], Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
+	for _, s := range known.Sources {
+		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339), URL: s.URL})
+	}
+	if l := known.LastRow; l != nil {
+		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, EntryURL: d.BaseURL + "/corpus/host/" + host + ".json"}
+	}
+	if due := nextDue(known, now); !due.IsZero() {
+		out.NextDue = due.Format(time.RFC3339)
+	}
+	b, err := json.Marshal(out, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", api.JSON)
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b) // the client went away: nobody is left to tell
+	}
+	return nil
+}

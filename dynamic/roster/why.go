@@ -1,0 +1,133 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/census"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
+)
+
+// Reasons in words, where neither a source nor a row gives one.
+const (
+	reasonNotNamed      = "no source named it this week"
+	reasonDeclaredLate  = "it declared itself after this week's round was closed"
+	reasonDeclaredEarly = "it declared itself and this week's roster is not read yet"
+)
+
+// declaredSource names the feed of declarations where a roster has not named it yet.
+const declaredSource = "declared"
+
+// Why implements census.Store. A host that declared itself since the last roster is known as well.
+func (s *Store) Why(ctx context.Context, week, host string) (census.Why, error) {
+	var out census.Why
+	err := s.view(ctx, func(tx ledger.Tx) (err error) {
+		out, err = why(tx, week, host)
+		return err
+	})
+	return out, err
+}
+
+func why(tx ledger.Tx, week, host string) (census.Why, error) {
+	out := census.Why{Host: host, Week: week, Sources: []census.Naming{}}
+	last, seen, err := get[lastRecord](tx, lastKey(host))
+	if err != nil {
+		return out, err
+	}
+	if seen {
+		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict}
+	}
+	name, listed, err := get[namedRecord](tx, namedKey(host))
+	if err != nil {
+		return out, err
+	}
+	for _, n := range name.Named {
+		out.Sources = append(out.Sources, census.Naming(n))
+	}
+	head, begun, err := get[weekRecord](tx, weekKey(week))
+	if err != nil {
+		return out, err
+	}
+	begun = begun && head.Phase != phaseWriting
+	out.Known = seen || listed
+	if listed && begun && name.Week == week {
+		if out.ThisWeek, err = placed(tx, week, host, name); err != nil || out.ThisWeek.State != census.StateNotOnRoster {
+			return out, err
+		}
+	}
+	declared, err := feed.HostDeclared(tx, host)
+	if err != nil {
+		return out, err
+	}
+	if declared != nil && len(declared.Doors) > 0 {
+		if !out.Known || name.Week != week {
+			out.Sources = append(out.Sources, census.Naming{Name: declaredSource, Kind: corpus.SourceDeclared, At: declared.At, URL: declared.Doors[0]})
+		}
+		out.Known = true
+		switch {
+		case !begun:
+			out.ThisWeek = census.ThisWeek{State: census.StateNoRosterYet, Reason: reasonDeclaredEarly}
+		case head.Phase == census.PhaseOpen:
+			out.ThisWeek = census.ThisWeek{State: census.StateDeclared}
+		default:
+			out.ThisWeek = census.ThisWeek{State: census.StateNotOnRoster, Reason: reasonDeclaredLate}
+		}
+		return out, nil
+	}
+	switch {
+	case out.ThisWeek.State != "":
+	case !out.Known:
+		out.ThisWeek.State = census.StateNeverNamed
+	case !begun:
+		out.ThisWeek.State = census.StateNoRosterYet
+	default:
+		out.ThisWeek = census.ThisWeek{State: census.StateNotOnRoster, Reason: reasonNotNamed}
+	}
+	return out, nil
+}
+
+// placed says how far a host of a week's roster is.
+func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek, error) {
+	row, finished, err := get[corpus.Row](tx, rowKey(week, host))
+	if err != nil {
+		return census.ThisWeek{}, err
+	}
+	if finished {
+		out := census.ThisWeek{State: census.StateWalked, Reason: row.Reason, WalkedAt: row.ObservedAt}
+		if row.Verdict == corpus.VerdictNotProbed {
+			out.State = census.StateNotWalked
+		}
+		return out, nil
+	}
+	if name.Shard < 0 {
+		return census.ThisWeek{State: census.StateNotOnRoster, Reason: name.Reason}, nil
+	}
+	_, err = tx.Get(intentKey(week, name.Shard, host))
+	switch {
+	case err == nil:
+		return census.ThisWeek{State: census.StateWalking}, nil
+	case errors.Is(err, ledger.ErrNotFound):
+		return census.ThisWeek{State: census.StateDue}, nil
+	}
+	return census.ThisWeek{}, err
+}
+
+// nextDue is when a host is walked next, the zero time if never.
+func nextDue(w census.Why, now time.Time) time.Time {
+	switch w.ThisWeek.State {
+	case census.StateNeverNamed:
+		return time.Time{}
+	case census.StateDeclared:
+		return now.Truncate(time.Hour).Add(time.Hour)
+	case census.StateDue, census.StateWalking, census.StateNoRosterYet:
+		return now
+	}
+	monday, err := census.Monday(w.Week)
+	if err != nil {
+		return time.Time{}
+	}
+	return monday.AddDate(0, 0, 7)
+}

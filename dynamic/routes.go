@@ -1,0 +1,120 @@
+package dynamic
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"agentstore/content/api"
+)
+
+// mux finds the row of a request. This file is the only one that knows which library does it.
+type mux struct{ *chi.Mux }
+
+// retirement is how long the fields Deprecation and Sunset are sent at least.
+const retirement = 90 * 24 * time.Hour
+
+// routes checks the table and derives the mux from it.
+func (s *Server) routes() error {
+	s.mux = mux{chi.NewMux()}
+	names := make(map[string]bool)
+	addresses := make(map[string]bool)
+	for i := range s.table {
+		row := &s.table[i]
+		switch {
+		case names[row.Name]:
+			return fmt.Errorf("route %s: the name is used twice", row.Name)
+		case addresses[row.Method+" "+row.Pattern]:
+			return fmt.Errorf("route %s: %s %s is used twice", row.Name, row.Method, row.Pattern)
+		case row.Handle == nil:
+			return fmt.Errorf("route %s: no handler", row.Name)
+		case row.Budget != "" && (s.budgets == nil || !s.budgets.Has(row.Budget)):
+			return fmt.Errorf("route %s: budget %q is not in the table", row.Name, row.Budget)
+		case !row.Sunset.IsZero() && row.Sunset.Sub(row.Deprecated) < retirement:
+			return fmt.Errorf("route %s: sunset less than 90 days after its deprecation", row.Name)
+		}
+		if err := row.Check(); err != nil {
+			return err
+		}
+		names[row.Name] = true
+		addresses[row.Method+" "+row.Pattern] = true
+		h, err := s.adapt(row)
+		if err != nil {
+			return err
+		}
+		s.mux.Method(row.Method, row.Pattern, h)
+		if row.Method == http.MethodGet {
+			// The same gate: a HEAD that ran the handler unpaid would be a hole.
+			s.mux.Method(http.MethodHead, row.Pattern, h)
+		}
+	}
+	s.mux.NotFound(s.notFound)
+	s.mux.MethodNotAllowed(s.methodNotAllowed)
+	return nil
+}
+
+// allowed lists the methods of a path, for the Allow field. It is empty for a path without rows.
+func (s *Server) allowed(path string) []string {
+	var methods []string
+	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
+		if s.mux.Match(chi.NewRouteContext(), m, path) {
+			methods = append(methods, m)
+		}
+	}
+	if len(methods) > 0 {
+		methods = append(methods, http.MethodOptions)
+		slices.Sort(methods)
+	}
+	return methods
+}
+
+// walk lists what the mux really holds, as "METHOD pattern"; for the test that compares it with the table.
+func (m mux) walk() ([]string, error) {
+	var found []string
+	err := chi.Walk(m, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		found = append(found, method+" "+pattern)
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// addresses lists the table in the same form.
+func addresses(rows []api.Route) []string {
+	var list []string
+	for _, r := range rows {
+		list = append(list, r.Method+" "+r.Pattern)
+		if r.Method == http.MethodGet {
+			list = append(list, http.MethodHead+" "+r.Pattern)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// crooked reports whether a request's path is written in a way that different programs read differently: repeated or
+// escaped slashes, dot segments, backslashes, control characters. Such a path is never matched against the table.
+func crooked(r *http.Request) bool {
+	p := r.URL.Path
+	if p == "" || p[0] != '/' {
+		return true
+	}
+	if strings.Contains(p, "//") || strings.Contains(p, "/./") || strings.Contains(p, "/../") ||
+		strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..") {
+		return true
+	}
+	for i := range len(p) {
+		if c := p[i]; c == '\\' || c < 0x20 || c == 0x7f {
+			return true
+		}
+	}
+	if raw := r.URL.RawPath; raw != "" {
+		// Only set where the path was escaped in an unusual way. No address of ours needs that.
+		return true
+	}
+	return false
+}

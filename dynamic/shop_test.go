@@ -1,0 +1,225 @@
+package dynamic
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"iter"
+	"log/slog"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/desk"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/roster"
+	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
+	"agentstore/templates"
+)
+
+// closedRail is a network that asks for money and takes none.
+type closedRail struct{}
+
+var errClosed = errors.New("this network takes no payment")
+
+func (closedRail) Info() rail.Info {
+	return rail.Info{Network: "eip155:8453", Name: "Base", Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Symbol: "USDC", Decimals: 6,
+		PayTo: "0x000000000000000000000000000000000000dEaD", Timeout: 5 * time.Minute, Via: "self"}
+}
+
+func (r closedRail) Requirement(amount int64) rail.Requirement {
+	i := r.Info()
+	return rail.Requirement{Scheme: "exact", Network: i.Network, Amount: strconv.FormatInt(amount, 10), Asset: i.Asset, PayTo: i.PayTo,
+		MaxTimeoutSeconds: int(i.Timeout / time.Second), Extra: map[string]any{"name": "USD Coin", "version": "2"}}
+}
+
+func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
+	return nil, &rail.Refusal{Reason: "invalid_payload", Message: "closed"}
+}
+
+func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
+	return rail.Mark{}, errClosed
+}
+func (closedRail) Draft(context.Context, *rail.Payment) (rail.Draft, error) { return nil, errClosed }
+func (closedRail) Replace(context.Context, *rail.Payment, rail.Signed, bool) (rail.Draft, error) {
+	return nil, errClosed
+}
+func (closedRail) Send(context.Context, rail.Signed) error { return errClosed }
+func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+	return rail.Finding{}, errClosed
+}
+func (closedRail) Changed() <-chan struct{}                { return nil }
+func (closedRail) Check(context.Context) error             { return nil }
+func (closedRail) Head(context.Context) (rail.Mark, error) { return rail.Mark{}, errClosed }
+func (closedRail) ProveSigner(context.Context, string, []byte, []byte) error {
+	return &rail.Refusal{Reason: "invalid_signature"}
+}
+func (closedRail) Incoming(context.Context, uint64) iter.Seq2[rail.Transfer, error] {
+	return func(func(rail.Transfer, error) bool) {}
+}
+func (closedRail) Fuel(context.Context) (*big.Int, bool, error) { return new(big.Int), true, nil }
+func (closedRail) Run(ctx context.Context) error                { <-ctx.Done(); return nil }
+
+// shopRows are the routes of a till that can be asked everything but takes no payment.
+func shopRows(t testing.TB) []route.Row {
+	t.Helper()
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop, err := till.New(till.Config{
+		BaseURL: base, Site: site, DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{closedRail{}},
+		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: make([]byte, 32), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: base, Now: time.Now}
+	return slices.Concat(shop.Rows(), deskRows(t, site), why.Rows())
+}
+
+// street is where the desk's probes end up: one door, whatever name and address was asked for.
+type street struct{ address string }
+
+func (street) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if strings.HasPrefix(host, "inside.") {
+		return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
+	}
+	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+}
+
+func (s street) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, s.address)
+}
+
+// deskRows are the routes of a desk that reads one practice door.
+func deskRows(t testing.TB, site *content.Site) []route.Row {
+	t.Helper()
+	door := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, p := range probe.Practices() {
+			if p.ID == "dust-correct" {
+				a := p.Answer("https://" + r.Host + r.URL.Path)
+				maps.Copy(w.Header(), a.Header)
+				w.WriteHeader(a.Status)
+				w.Write(a.Body)
+			}
+		}
+	}))
+	t.Cleanup(door.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(door.Certificate())
+	at := street{door.Listener.Addr().String()}
+	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+" + base + "/criteria)", Key: attest.SpecimenKey(), Agent: base, OwnHosts: []string{"store.example"},
+		Resolver: at, Dialer: at, Roots: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := ledger.NewMem(ledger.MemOptions{})
+	budgets, err := budget.New(db, Budgets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Record: desk.NoRounds{}, Chrome: chrome})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d.Rows()
+}
+
+// publicRows are the rows of every instrument, for who only describes them.
+func publicRows() []route.Row {
+	return slices.Concat((*till.Till)(nil).Rows(), (*desk.Desk)(nil).Rows(), (*roster.Desk)(nil).Rows())
+}
+
+var release = flag.Bool("release", false, "write the description of the API as the released one of its version")
+
+// TestNothingReleasedIsTakenAway compares the API with the released description of its contract version.
+func TestNothingReleasedIsTakenAway(t *testing.T) {
+	raw, err := api.BuildOpenAPI(api.Info{BaseURL: base, Title: "Store", Summary: "A general store for agents."}, Describe(publicRows()), api.Documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := "../content/api/released/openapi-" + api.ContractVersion + ".json"
+	if *release {
+		if err := os.WriteFile(file, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	released, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := api.Compatible(released, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range found {
+		t.Error(b)
+	}
+}
+
+// TestBudgetsAreSpent: no budget is kept that no route names.
+func TestBudgetsAreSpent(t *testing.T) {
+	named := make(map[string]bool)
+	for _, r := range publicRows() {
+		named[r.Budget] = true
+	}
+	for _, l := range Budgets() {
+		if !named[l.Name] {
+			t.Errorf("budget %s is named by no route", l.Name)
+		}
+		if l.Doc == "" {
+			t.Errorf("budget %s does not say what it protects", l.Name)
+		}
+	}
+}
+
+// TestProblemCodesHavePages: the type of every problem document leads to a page with the same status.
+func TestProblemCodesHavePages(t *testing.T) {
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range problem.Codes {
+		p, ok := site.Problem(c.Code)
+		if !ok {
+			t.Errorf("code %s has no page", c.Code)
+		} else if p.Status != c.Status {
+			t.Errorf("code %s has status %d, its page says %d", c.Code, c.Status, p.Status)
+		}
+	}
+	for _, p := range site.Problems() {
+		if _, ok := problem.Lookup(p.Code()); !ok {
+			t.Errorf("page %s is about no code", p.Name)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package dynamic
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/route"
+)
+
+const base = "https://store.example"
+
+// publish writes a signed tree of files to a new directory under dir and returns it.
+func publish(t testing.TB, dir, name, baseURL, digest string, files map[string]string) string {
+	t.Helper()
+	tree := filepath.Join(dir, name)
+	put := func(file string, b []byte) {
+		at := filepath.Join(tree, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, body := range files {
+		put(file, []byte(body))
+	}
+	m, err := attest.BuildManifest(t.Context(), os.DirFS(tree), attest.PublicLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := m.Seal(attest.SpecimenKey(), attest.Meta{BaseURL: baseURL, ContentDigest: digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range sealed.Write {
+		put(f.Path, f.Body)
+	}
+	return tree
+}
+
+// compress writes the twins of a text.
+func compress(t testing.TB, twins, body string) {
+	t.Helper()
+	if err := os.MkdirAll(twins, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(body))
+	for ext, writer := range map[string]func(io.Writer) io.WriteCloser{
+		".br": func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) },
+		".gz": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+	} {
+		var b bytes.Buffer
+		w := writer(&b)
+		if _, err := io.WriteString(w, body); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(twins, hex.EncodeToString(sum[:])+ext), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	homePage = "<!doctype html><title>store</title>" + strings.Repeat("<p>A small general store.</p>\n", 60)
+	bigFile  = strings.Repeat("0123456789abcdef", 8<<10) // 128 KiB: not kept in memory
+)
+
+func testFiles() map[string]string {
+	return map[string]string{
+		"index.html": homePage, "index.md": "# store\n",
+		"what/index.html": "<p>what</p>", "what.md": "what\n", "what.json": `{"what":1}`,
+		"corpus/log/checkpoints/15": "store.example/corpus\n15\n", "corpus/log/cosignatures/15": "— witness\n", "corpus/log/tile/entries/000": bigFile,
+		"corpus/evidence/000000001/000001.jsonl.gz": "\x1f\x8bfirst member\x1f\x8bsecond member", "corpus/evidence/000000001/000001.index.json": `{"entries":[]}`,
+		"menu.json": `{"goods":[]}`, "menu.md": "| good |\n",
+		"menu/hello.json": `{"id":"hello"}`, "menu/hello.md": "hello\n", "menu/hello/index.html": "<p>hello</p>",
+		"problems/sold_out/index.html": "<p>sold out</p>", "problems/sold_out.md": "sold out\n",
+		"defects/no-402/index.html": "<p>no 402</p>", "defects/no-402.md": "no 402\n",
+		"404.html": "<p>nothing here</p>", "_headers": "/*\n", "style.css": "p{}",
+		".well-known/store-signing-key": "00ff\n", ".well-known/did.json": `{"id":"did:web:store.example"}`,
+		".well-known/anchor-log.json": `{"format":"store-anchor-log/v1"}`,
+		"corpus/1.json":               `{"round":{}}`, "corpus/log/checkpoint": "store.example/corpus\n", "corpus/log/tile/0/000.p/7": "tile", "corpus/parts/1/000001.jsonl": "{}\n",
+		"corpus/1.ots": "proof", "corpus/index/1.json": `{"page":1}`, "corpus/feed/1.json": `{"page":1}`, "corpus/changes/2026-W41.json": `{"changes":1}`,
+		"corpus/diff/2026-W40.json": `{"diff":40}`, "corpus/diff/2026-W41.json": `{"diff":41}`, "corpus/search/we.json": `{"shard":"we"}`,
+		"corpus/tiers/1.json": `{"page":1}`, "corpus/tiers/1.md": "hosts\n", "corpus/tiers/1/index.html": "<p>hosts</p>", "okf/rounds/1.md": "round\n",
+		"corpus/host/shop.md.json": `{"host":"shop.md"}`, "corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
+		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
+	}
+}
+
+func openTestSite(t testing.TB, pointer, twins string) *Site {
+	t.Helper()
+	site, err := OpenSite(SiteConfig{Pointer: pointer, Twins: twins, Ring: attest.SpecimenRing(), BaseURL: base, ContentDigest: "d1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// testServer serves a small site with twins of its home page, and rows.
+func testServer(t testing.TB, rows ...route.Row) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	twins := filepath.Join(dir, "twins")
+	compress(t, twins, homePage)
+	compress(t, twins, bigFile)
+	site := openTestSite(t, publish(t, dir, "tree", base, "d1", testFiles()), twins)
+	return newServer(t, Config{Site: site, Rows: rows})
+}
+
+func newServer(t testing.TB, cfg Config) *Server {
+	t.Helper()
+	cfg.BaseURL = base
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ask makes a request; fields come in pairs.
+func ask(t testing.TB, h http.Handler, method, target string, fields ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec.Result()
+}
+
+func body(t testing.TB, res *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,248 @@
+package dynamic
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"agentstore/dynamic/problem"
+)
+
+// serveExact answers a request whose path is exactly one of the published tree's, and reports whether it did. This is
+// the hot path: a look-up, a negotiation where there is a choice, and header fields that stand ready.
+func (s *Server) serveExact(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.RawPath != "" {
+		return false
+	}
+	snap := s.site.current.Load()
+	p := snap.pages[r.URL.Path]
+	if p == nil {
+		return false
+	}
+	start := time.Now()
+	i := 0
+	if len(p.reps) > 1 {
+		if i = negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
+			return false // the slow path says 406
+		}
+	}
+	a, err := snap.answer(p.reps[i], joined(r.Header["Accept-Encoding"]))
+	if err != nil {
+		s.log.Error("published file cannot be served", "err", err)
+		return false // the slow path says 500
+	}
+	m := p.label.m
+	if a.body == nil || conditional(r.Header) {
+		status, ok := s.serveContent(w, r, a)
+		if !ok {
+			return false
+		}
+		s.observeDocument(r, m, status, start)
+		return true
+	}
+	h := w.Header()
+	for _, f := range a.fields {
+		h[f.name] = f.value
+	}
+	if r.Method == http.MethodGet {
+		// The client went away: nobody is left to tell.
+		_, _ = w.Write(a.body)
+	}
+	s.observeDocument(r, m, http.StatusOK, start)
+	return true
+}
+
+func (s *Server) observeDocument(r *http.Request, m *measured, status int, start time.Time) {
+	took := time.Since(start)
+	m.observe(status, took)
+	if s.log.Enabled(context.Background(), slog.LevelDebug) {
+		s.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method),
+			slog.String("route", m.name), slog.Int("status", status), slog.Duration("took", took))
+	}
+}
+
+// conditional reports whether a request asks for anything but the whole representation.
+func conditional(h http.Header) bool {
+	return h["If-None-Match"] != nil || h["Range"] != nil || h["If-Match"] != nil || h["If-Range"] != nil ||
+		h["If-Modified-Since"] != nil || h["If-Unmodified-Since"] != nil
+}
+
+// serveContent answers conditional and range requests and large files. It returns false, with nothing written, if the
+// body cannot be opened.
+func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer) (int, bool) {
+	body, done, err := a.reader()
+	if err != nil {
+		s.log.Error("published file cannot be served", "err", err)
+		return 0, false
+	}
+	defer func() {
+		if err := done(); err != nil {
+			s.log.Error("closing a published file", "err", err)
+		}
+	}()
+	h := w.Header()
+	for _, f := range a.fields {
+		if f.name != "Content-Length" {
+			h[f.name] = f.value
+		}
+	}
+	c := &contentWriter{ResponseWriter: w}
+	if h["Content-Encoding"] != nil && r.Header["Range"] == nil {
+		// http.ServeContent leaves the length of encoded content open; ours is known.
+		h.Set("Content-Length", length(a))
+	}
+	http.ServeContent(c, r, "", time.Time{}, body)
+	if c.refused {
+		e := &problem.Error{Code: "precondition_failed", Detail: "The version that was asked for is not the current one. Fetch it without the condition."}
+		if c.status == http.StatusRequestedRangeNotSatisfiable {
+			e = &problem.Error{Code: "range_not_satisfiable", Detail: "The range is beyond the end of the file or malformed; Content-Range has its length."}
+		}
+		problem.Write(w, r, s.baseURL, e)
+	}
+	return c.status, true
+}
+
+// contentWriter withholds the refusals of http.ServeContent, which speaks plain text, so that ours can be written.
+type contentWriter struct {
+	http.ResponseWriter
+	status  int
+	refused bool
+}
+
+func (c *contentWriter) WriteHeader(status int) {
+	c.status = status
+	if c.refused = status >= 400; !c.refused {
+		c.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (c *contentWriter) Write(b []byte) (int, error) {
+	if c.refused {
+		return len(b), nil
+	}
+	if c.status == 0 {
+		c.status = http.StatusOK
+	}
+	return c.ResponseWriter.Write(b)
+}
+
+func length(a *answer) string {
+	for _, f := range a.fields {
+		if f.name == "Content-Length" {
+			return f.value[0]
+		}
+	}
+	return ""
+}
+
+// joined is a field that may be repeated, as one list.
+func joined(values []string) string {
+	switch len(values) {
+	case 0:
+		return ""
+	case 1:
+		return values[0]
+	}
+	return strings.Join(values, ",")
+}
+
+// document answers for the rows of documents where the exact path is not in the tree, or could not be answered.
+func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Vary"] = varyAll
+	p := s.site.current.Load().pages[r.URL.Path]
+	if p == nil {
+		if done, err := s.rendered(w, r); done || err != nil {
+			return err
+		}
+		return notThere()
+	}
+	if len(p.reps) > 1 && negotiate(joined(r.Header["Accept"]), p.types) < 0 {
+		return notAcceptable(p.types)
+	}
+	return errChanged
+}
+
+func notThere() *problem.Error {
+	return &problem.Error{Code: "not_found", Detail: "There is nothing at this address. /menu.json lists what is sold, /openapi.json every address."}
+}
+
+// notFound answers for paths that no row has: a redirect for a page's other spellings, else 404.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	c := w.(*call)
+	if s.site != nil {
+		c.Header()["Vary"] = varyAll
+		if to := s.canonical(r); to != "" {
+			c.Header().Set("Location", to)
+			c.Header().Set("Cache-Control", "public, max-age=300")
+			c.WriteHeader(http.StatusPermanentRedirect)
+			return
+		}
+	}
+	s.refuse(c, r, notThere())
+}
+
+// canonical is the path of the page that a path with a slash or index.html at its end means.
+func (s *Server) canonical(r *http.Request) string {
+	if crooked(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return ""
+	}
+	to, ok := strings.CutSuffix(r.URL.Path, "/index.html")
+	if !ok {
+		to, ok = strings.CutSuffix(r.URL.Path, "/")
+	}
+	if to == "" {
+		to = "/"
+	}
+	if !ok || to == r.URL.Path {
+		return ""
+	}
+	if p := s.site.current.Load().pages[to]; p != nil {
+		if slices.Contains(p.types, "text/html") {
+			return to
+		}
+		return ""
+	}
+	if want, ok := s.site.wants(to, s.renderers); !ok || want.own {
+		return ""
+	}
+	return to
+}
+
+// pageNotFound shows a person in a browser the site's 404 page instead of a problem document.
+func (s *Server) pageNotFound(c *call, r *http.Request) bool {
+	if s.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead ||
+		strings.HasPrefix(r.URL.Path, "/api/") ||
+		negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
+		return false
+	}
+	snap := s.site.current.Load()
+	p := snap.pages["/404.html"]
+	if p == nil {
+		return false
+	}
+	a, err := snap.answer(p.reps[0], "")
+	if err != nil || a.body == nil {
+		s.log.Error("the 404 page cannot be served", "err", err)
+		return false
+	}
+	h := c.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h["Cache-Control"] = noStore
+	h["Vary"] = varyAll
+	h.Set("Content-Length", length(a))
+	c.WriteHeader(http.StatusNotFound)
+	if r.Method == http.MethodGet {
+		_, _ = c.Write(a.body)
+	}
+	return true
+}
+
+// methodNotAllowed answers for a path that has rows, but none for the method.
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	methods := strings.Join(s.allowed(r.URL.Path), ", ")
+	s.refuse(w.(*call), r, &problem.Error{Code: "method_not_allowed", Header: http.Header{"Allow": {methods}},
+		Detail: "Nothing was done: this address takes " + methods + "."})
+}

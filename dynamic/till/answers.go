@@ -1,0 +1,133 @@
+package till
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail/x402"
+)
+
+// withPayment says on an error what became of the payment. Errors that are not problems pass as they are.
+func withPayment(err error, pay problem.Payment) error {
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		return err
+	}
+	e.Payment = &pay
+	return e
+}
+
+func notBilled(retry, next string) problem.Payment {
+	return problem.Payment{Billed: "no", Retry: retry, NextStep: next}
+}
+
+// ledgerDown is the answer when the ledger fails: nothing was claimed, so nothing was charged.
+func ledgerDown(err error) error {
+	if _, ok := errors.AsType[*problem.Error](err); ok {
+		return err
+	}
+	return withPayment(&problem.Error{Code: "ledger_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
+		Detail: "The store's ledger did not answer in time. Nothing was claimed for you by this request."},
+		problem.Payment{Billed: "unknown", Retry: "same_payment", NextStep: "Send the identical request with the identical payment again: if it was claimed it is recognised, and it is never charged twice."})
+}
+
+// alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1).
+func alreadyUsed() error {
+	return withPayment(&problem.Error{Code: "payment_already_used", Status: http.StatusConflict,
+		Detail: "This authorization was used or presented before and this request does not prove to come from its sender. If the wallet is yours, everything bought with it is at POST /api/claims."},
+		notBilled("never", "Prove the wallet at POST /api/claims/challenge and POST /api/claims, or sign a new payment for a new purchase."))
+}
+
+// recovery is how a buyer comes back to a purchase. The token is private to the buyer.
+type recovery struct {
+	PurchaseID  string `json:"purchase_id"`
+	StatusToken string `json:"status_token"`
+	StatusURL   string `json:"status_url"`
+}
+
+func (t *Till) recovery(id string) recovery {
+	return recovery{id, t.statusToken(id), t.cfg.BaseURL + "/api/purchase-status/" + id}
+}
+
+// notYet is the answer while a purchase is on its way: 503 with everything that is needed to come back, and no terms,
+// because a stock client would sign again.
+func (t *Till) notYet(p *Purchase) error {
+	billed := "unknown"
+	detail := "Your payment is being settled and the outcome is not known yet. Do not sign another one."
+	if p.State == Settled || p.State == SettledLate {
+		billed, detail = "yes", "Your payment has settled and the goods are being signed. Do not sign another one."
+	}
+	h := http.Header{}
+	response, err := x402.Encode(x402.SettleResponse{
+		ErrorReason: "settlement_pending", Payer: p.Payment.Payer, Transaction: p.tx(), Network: p.Payment.Network,
+	})
+	if err != nil {
+		return err
+	}
+	h.Set(x402.HeaderResponse, response)
+	return &problem.Error{Code: "payment_unknown", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Header: h, Detail: detail,
+		Extra: map[string]any{"recovery": t.recovery(p.ID)},
+		Payment: &problem.Payment{Billed: billed, Retry: "same_payment",
+			NextStep: "Send the identical request with the identical payment again, or read recovery.status_url with recovery.status_token as bearer."}}
+}
+
+// ended is the answer for a purchase that ended without goods.
+func (t *Till) ended(p *Purchase) error {
+	h := http.Header{}
+	e := &problem.Error{Header: h, Extra: map[string]any{"recovery": t.recovery(p.ID), "reason": p.Reason}}
+	retry := "now"
+	if !p.Final {
+		retry = "after"
+	}
+	next := "Sign a new payment if you still want it."
+	if retry == "after" {
+		next = fmt.Sprintf("The authorization you sent can be used by its holder until %s; if it should land after all, this purchase is delivered or refunded. After that, sign a new one.",
+			time.Unix(min(p.Payment.ValidBefore, 1<<40), 0).UTC().Format(time.RFC3339))
+	}
+	switch p.State {
+	case NotSettled:
+		response, err := x402.Encode(x402.SettleResponse{ErrorReason: p.Reason, Payer: p.Payment.Payer, Transaction: p.tx(), Network: p.Payment.Network})
+		if err != nil {
+			return err
+		}
+		h.Set(x402.HeaderResponse, response)
+		e.Code, e.Status = "payment_invalid", http.StatusPaymentRequired
+		e.Detail = "The payment did not go through (" + p.Reason + "), so the goods were kept back. Nothing was charged."
+		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
+	case Refused:
+		e.Code, e.Status = "sold_out", http.StatusConflict
+		e.Detail = "The order could not be taken (" + p.Reason + "). Nothing was charged."
+		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
+	case Failed:
+		e.Code, e.Status = "internal", http.StatusInternalServerError
+		e.Detail = "The goods could not be made, so your payment was not settled. Nothing was charged."
+		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
+	case RefundOwed:
+		e.Code, e.Status = "refund_owed", http.StatusConflict
+		e.Detail = "Your payment arrived after this purchase had been given up, and the goods are gone. What you paid is owed to you and is paid back to the wallet that paid."
+		e.Extra["owed_usdc"] = usdc(p.Amount)
+		e.Payment = &problem.Payment{Billed: "yes", Retry: "never", NextStep: "Nothing to do: the refund goes to the paying wallet on the same network. Its state stands at recovery.status_url."}
+	case Reversed:
+		e.Code, e.Status = "payment_reversed", http.StatusConflict
+		e.Detail = "The chain took this payment back after the goods had been delivered. The certificate says so."
+		e.Payment = &problem.Payment{Delivered: true, Billed: "no", Retry: "now", NextStep: "Sign a new payment if you want the goods to stand."}
+	case FromChain:
+		return alreadyUsed()
+	default:
+		return fmt.Errorf("till: purchase in state %s has no answer", p.State)
+	}
+	return e
+}
+
+// closedError is the answer of a store that was restored and not reopened (M13).
+func closedError() error {
+	return withPayment(&problem.Error{Code: "store_closed", Status: http.StatusServiceUnavailable, Retry: 5 * time.Minute,
+		Detail: "The store was restored from a backup and is being checked against the chain. It takes no orders until the keeper reopens it."},
+		notBilled("same_payment", "Come back later. What you bought before is not lost."))
+}
+
+var errNotFound = ledger.ErrNotFound

@@ -1,0 +1,176 @@
+package till_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/bolt"
+	"agentstore/dynamic/ledger/postgres"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/till"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// childEnv holds, as JSON, what a copy of this test binary does in place of tests: it is a shop in a process of its
+// own, which can be killed.
+const childEnv = "TILL_TEST_CHILD"
+
+// childBase is the base URL of every child; where it listens is another matter and changes from child to child.
+const childBase = "http://store.test"
+
+type childConfig struct {
+	Ledger, RPC, PayTo, Relayer string
+	// Step and Nth say after which step the process kills itself, the Nth time it is taken; "any" is any step, "" none.
+	Step string
+	Nth  int
+	// SettleWait is how long a buyer waits.
+	SettleWait time.Duration
+	// Refuse makes drafts fail as if the chain said that they would revert.
+	Refuse bool
+}
+
+func TestMain(m *testing.M) {
+	if c := os.Getenv(childEnv); c != "" {
+		if err := runChild(c); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// runChild sells until its standard input ends. It prints where it listens.
+func runChild(config string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	shared := strings.HasPrefix(c.Ledger, "postgres:")
+	var db ledger.DB
+	var err error
+	if shared {
+		db, err = postgres.Open(ctx, c.Ledger, postgres.Options{})
+	} else {
+		db, err = bolt.Open(ctx, c.Ledger)
+	}
+	if err != nil {
+		return err
+	}
+	relayer, err := crypto.ToECDSA(hexutil.MustDecode(c.Relayer))
+	if err != nil {
+		return err
+	}
+	cfg, _ := evm.Preset("eip155:8453")
+	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash = []string{c.RPC}, c.PayTo, relayer, ""
+	cfg.Poll = 20 * time.Millisecond
+	r, err := evm.New(cfg)
+	if err != nil {
+		return err
+	}
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		return err
+	}
+	var sells rail.Rail = r
+	if c.Refuse {
+		sells = refusing{r}
+	}
+	tl, err := till.New(till.Config{
+		BaseURL: childBase, Site: site, DB: db, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
+		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared,
+		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: killer(c),
+	})
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { r.Run(ctx) })
+	wg.Go(func() { tl.Run(ctx) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: handler(tl, childBase, func(w http.ResponseWriter, r *http.Request, err error) {
+		fmt.Fprintln(os.Stderr, r.URL.Path, err)
+	})}
+	wg.Go(func() { srv.Serve(listener) })
+	fmt.Println("http://" + listener.Addr().String())
+	io.Copy(io.Discard, os.Stdin)
+	srv.Close()
+	drain, done := context.WithTimeout(ctx, 10*time.Second)
+	defer done()
+	err = tl.Drain(drain)
+	cancel()
+	wg.Wait()
+	return errors.Join(err, db.Close())
+}
+
+// killer kills this process after a step, as the kernel would: nothing is flushed, nothing is said.
+func killer(c childConfig) func(string) {
+	var mu sync.Mutex
+	n := 0
+	return func(step string) {
+		if c.Step == "" || c.Step != "any" && c.Step != step {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n == c.Nth {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// refusing is a rail whose chain says of every settlement that it would revert.
+type refusing struct{ rail.Rail }
+
+func (refusing) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
+	return nil, &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed"}
+}
+
+// handler serves a till's rows as the store does, with odd errors shown to the test.
+func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	mux := http.NewServeMux()
+	for _, row := range tl.Rows() {
+		if strings.HasSuffix(row.Pattern, ".svg") {
+			continue
+		}
+		mux.HandleFunc(row.Method+" "+row.Pattern, func(w http.ResponseWriter, r *http.Request) {
+			err := row.Handle(w, r)
+			if err == nil {
+				return
+			}
+			pe, ok := errors.AsType[*problem.Error](err)
+			if !ok {
+				pe = &problem.Error{Code: "internal", Err: err}
+				odd(w, r, err)
+			}
+			problem.Write(w, r, base, pe)
+		})
+	}
+	return mux
+}

@@ -1,0 +1,333 @@
+package till
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/x402"
+)
+
+// CounterPatron is the ledger counter of patron numbers: sequential, without gaps.
+const CounterPatron = "patron"
+
+// creditOf says which purchase a transfer paid for.
+type creditOf struct {
+	Purchase string `json:"purchase"`
+}
+
+// errCredited says that a transfer paid for another purchase already.
+var errCredited = errors.New("till: this transfer is credited to another purchase")
+
+// credit: → settled. The transfer is credited once, by a unique key; number, certificate id, date and key are fixed
+// here and never change (M3, M7).
+func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, proof *rail.Proof) error {
+	if proof == nil {
+		return fmt.Errorf("till: purchase %s is paid without a proof", p.ID)
+	}
+	certID := newID(prefixCert)
+	kid := t.signer().KID()
+	_, err := t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
+		if err := takeCredit(tx, p, proof); err != nil {
+			return err
+		}
+		p.State = to
+		if to == SettledLate {
+			return t.retake(tx, p)
+		}
+		return t.number(tx, p, certID, kid)
+	})
+	return err
+}
+
+// takeCredit credits a transfer to p and to no other purchase (M3). A log index counts within its block, so after a
+// reorganisation another payment of the same transaction may stand where one was credited before: a credit of another
+// block is void, and its purchase finds its own place when it is watched.
+func takeCredit(tx ledger.Tx, p *Purchase, proof *rail.Proof) error {
+	key := ledger.CreditKey(p.Payment.Network, proof.Tx, proof.LogIndex)
+	held, err := ledger.GetJSON[creditOf](tx, key)
+	if err == nil && held.Purchase != p.ID {
+		other, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(held.Purchase))
+		if err != nil {
+			return err
+		}
+		if other.Proof == nil || other.Proof.BlockHash == "" || other.Proof.BlockHash == proof.BlockHash {
+			return errCredited
+		}
+	} else if err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	p.Proof = proof
+	return ledger.SetJSON(tx, key, creditOf{p.ID})
+}
+
+// number fixes what a settled purchase has for ever.
+func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
+	if shut, err := isClosed(tx); err != nil || shut {
+		return errors.Join(err, closedIf(shut))
+	}
+	n, err := ledger.Next(tx, CounterPatron)
+	if err != nil {
+		return err
+	}
+	p.Number, p.CertID, p.KID = n, certID, kid
+	p.Date = p.Proof.BlockTime.UTC().Format(time.RFC3339)
+	o, k, err := t.order(p)
+	if err != nil {
+		return err
+	}
+	if k.Settle != nil {
+		return k.Settle(t.maker, tx, o, p.Made)
+	}
+	return nil
+}
+
+// retake reserves anew for money that came late. When the good is gone, what was paid is owed.
+func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
+	o, k, err := t.order(p)
+	if err != nil { // off the shelf meanwhile
+		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
+		return nil
+	}
+	if err := k.Reserve(t.maker, tx, o); err != nil {
+		if !refused(err) {
+			return err
+		}
+		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
+		return nil
+	}
+	p.Entry, p.Word, p.Made = o.Entry, o.Word, nil
+	return nil
+}
+
+// refused reports an error by which a kind of goods says no, as against one of the ledger.
+func refused(err error) bool {
+	if _, ok := errors.AsType[*goods.SoldOut](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*goods.Taken](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*goods.BadInput](err)
+	return ok
+}
+
+// certificate is the signed form of a settled purchase.
+func (t *Till) certificate(p *Purchase, g content.Good, info rail.Info) attest.Certificate {
+	c := attest.Certificate{
+		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
+		Note: p.Made.Note, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Config.Keeper,
+		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
+		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: "x402 " + info.Via,
+	}
+	if p.Tip > 0 {
+		c.TipUSDC = usdc(p.Tip)
+	}
+	if p.Proof.ByOther {
+		c.SettledVia = "x402 sent by another"
+	}
+	return c
+}
+
+func usdc(atomic int64) string { return content.FormatUSDC(atomic) }
+
+// Delivery is the body of a delivered purchase (decisions §3). The two last fields differ between the first answer
+// and its repeats; the rest is kept as it was first written.
+type Delivery struct {
+	Message      string             `json:"message"`
+	ItemID       string             `json:"item_id"`
+	Deliverable  goods.Deliverable  `json:"deliverable"`
+	PaidUSDC     string             `json:"paid_usdc"`
+	TipUSDC      string             `json:"tip_usdc"`
+	PatronNumber int64              `json:"patron_number"`
+	CertID       string             `json:"cert_id"`
+	BadgeURL     string             `json:"badge_url"`
+	Certificate  attest.Certificate `json:"certificate"`
+	attest.Proof
+	VerifyURL        string   `json:"verify_url"`
+	Receipt          string   `json:"receipt"` // compact JWS
+	Recovery         recovery `json:"recovery"`
+	IdempotentReplay bool     `json:"idempotent_replay"`
+	FirstServedAt    string   `json:"first_served_at,omitempty"`
+}
+
+// certRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
+// certificate says.
+type certRecord struct {
+	Purchase    string             `json:"purchase"`
+	Certificate attest.Certificate `json:"certificate"`
+	Proof       attest.Proof       `json:"proof"`
+	Nicer       bool               `json:"nicer,omitzero"`
+	Reversed    bool               `json:"reversed,omitzero"`
+	ReversedOn  string             `json:"reversed_on,omitzero"`
+}
+
+// deliver: settled → delivered. The signature and the answer are made before the transaction and stored in it; the
+// first commit wins, and only after it may the answer leave (M7).
+func (t *Till) deliver(ctx context.Context, p *Purchase) error {
+	if p.State == SettledLate {
+		return t.deliverLate(ctx, p)
+	}
+	r, err := t.railOf(p)
+	if err != nil {
+		return err
+	}
+	o, k, err := t.order(p)
+	if err != nil {
+		return err
+	}
+	key, err := t.key(p.KID)
+	if err != nil {
+		return err
+	}
+	cert := t.certificate(p, o.Good, r.Info())
+	signed, err := cert.Sign(key)
+	if err != nil {
+		return fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
+	}
+	receipt, err := attest.SignReceipt(key, t.kidURL(key), attest.Receipt{
+		Version: 1, Network: p.Payment.Network, ResourceURL: t.resourceURL(o.Good), Payer: p.Payment.Payer,
+		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
+	})
+	if err != nil {
+		return fmt.Errorf("signing the receipt of %s: %w", p.ID, err)
+	}
+	body, err := json.Marshal(Delivery{
+		Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: usdc(p.Amount), TipUSDC: usdc(p.Tip),
+		PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" + strconv.FormatInt(p.Number, 10) + ".svg",
+		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID, Receipt: receipt, Recovery: t.recovery(p.ID),
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.cfg.HighWater.Keep(HighMark{Patron: p.Number, Item: p.Item, Pool: o.Good.Pool, Entry: p.Entry, Word: p.Word, Jar: p.Made.Deliverable.Number}); err != nil {
+		return fmt.Errorf("keeping the high-water mark: %w", err)
+	}
+	_, err = t.advance(ctx, p.ID, []State{Settled}, "delivered", func(tx ledger.Tx, p *Purchase) error {
+		if err := tx.Set(ledger.BodyKey(p.ID), body); err != nil {
+			return err
+		}
+		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), certRecord{
+			Purchase: p.ID, Certificate: cert, Proof: signed.Proof, Nicer: goods.NicerBadge(o.Good.Kind),
+		}); err != nil {
+			return err
+		}
+		if err := tx.Set(ledger.PatronKey(p.Number), []byte(p.CertID)); err != nil {
+			return err
+		}
+		if k.Complete != nil {
+			if err := k.Complete(t.maker, tx, o, p.Made); err != nil {
+				return err
+			}
+		}
+		p.State, p.DeliveredAt, p.Tries = Delivered, tx.Now().Truncate(time.Second), 0
+		return nil
+	})
+	return err
+}
+
+// deliverLate makes the good that the late money is for, then goes on as if it had come in time.
+func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
+	o, k, err := t.order(p)
+	if err != nil {
+		return err
+	}
+	made, err := k.Make(ctx, t.maker, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
+		_, err := t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
+			if k.Release != nil {
+				if err := k.Release(t.maker, tx, o); err != nil {
+					return err
+				}
+			}
+			p.State, p.Reason, p.Final = RefundOwed, "goods_not_made", true
+			return nil
+		})
+		return err
+	}
+	certID := newID(prefixCert)
+	kid := t.signer().KID()
+	_, err = t.advance(ctx, p.ID, []State{SettledLate}, "settled", func(tx ledger.Tx, p *Purchase) error {
+		p.Made, p.State = made, Settled
+		return t.number(tx, p, certID, kid)
+	})
+	return err
+}
+
+// writeDelivered answers 200 with the stored body, its signed receipt in PAYMENT-RESPONSE.
+func (t *Till) writeDelivered(w http.ResponseWriter, p *Purchase, replay bool) error {
+	body, err := t.body(p.ID)
+	if err != nil {
+		return ledgerDown(err)
+	}
+	// The receipt is in the body already; the header carries it where clients look.
+	var d struct {
+		Receipt string `json:"receipt"`
+	}
+	if err := json.Unmarshal(body, &d); err != nil {
+		return err
+	}
+	ext, err := x402.ReceiptExtension(d.Receipt)
+	if err != nil {
+		return err
+	}
+	response, err := x402.Encode(x402.SettleResponse{
+		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
+		Amount: strconv.FormatInt(p.Amount, 10), Extensions: map[string]x402.Extension{x402.ExtOffers: ext},
+	})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set(x402.HeaderResponse, response)
+	h["Content-Type"] = []string{"application/json"}
+	h["Cache-Control"] = privateNoStore
+	if replay {
+		h.Set("Idempotent-Replayed", "true")
+		body = replayBody(body, p.DeliveredAt)
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // a client that left comes back with the same payment
+	return nil
+}
+
+func (t *Till) body(id string) ([]byte, error) {
+	ctx, cancel := ledgerContext(context.Background())
+	defer cancel()
+	var body []byte
+	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
+		body, err = tx.Get(ledger.BodyKey(id))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("answer of %s: %w", id, err)
+	}
+	return body, nil
+}
+
+// notReplay is how every stored body ends: its last field in the first answer.
+var notReplay = []byte(`"idempotent_replay":false}`)
+
+// replayBody is the stored body, marked as a repeat.
+func replayBody(body []byte, first time.Time) []byte {
+	head, ok := bytes.CutSuffix(body, notReplay)
+	if !ok {
+		return body
+	}
+	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q}`, first.UTC().Format(time.RFC3339))
+}

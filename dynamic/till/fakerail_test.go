@@ -1,0 +1,292 @@
+package till_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"math/big"
+	"slices"
+	"strconv"
+	"time"
+
+	"agentstore/dynamic/rail"
+
+	jsonx "github.com/go-json-experiment/json"
+)
+
+// fakeRail is a rail on a fakeChain.
+type fakeRail struct{ c *fakeChain }
+
+func (r fakeRail) Info() rail.Info {
+	return rail.Info{Network: fakeNetwork, Name: "Fake", Asset: fakeAsset, Symbol: "USDC", Decimals: 6, PayTo: fakePayTo, Timeout: 300 * time.Second, Via: "self"}
+}
+
+func (r fakeRail) Requirement(amount int64) rail.Requirement {
+	return rail.Requirement{Scheme: "exact", Network: fakeNetwork, Amount: strconv.FormatInt(amount, 10), Asset: fakeAsset, PayTo: fakePayTo,
+		MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "Fake", "version": "1"}}
+}
+
+func (r fakeRail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, error) {
+	var w fakePayload
+	if err := jsonx.Unmarshal(payload, &w, jsonx.RejectUnknownMembers(true)); err != nil || w.Payer == "" || w.Nonce == "" || accepted.Network != fakeNetwork {
+		return nil, &rail.Refusal{Reason: "invalid_payload"}
+	}
+	amount, ok := new(big.Int).SetString(w.Amount, 10)
+	if !ok {
+		return nil, &rail.Refusal{Reason: "invalid_payload"}
+	}
+	return &rail.Payment{Network: fakeNetwork, Asset: fakeAsset, Method: "fake", Payer: w.Payer, Nonce: w.Nonce, PayTo: w.To, Amount: amount,
+		ValidAfter: w.After, ValidBefore: w.Before, Signature: []byte(w.Sig)}, nil
+}
+
+func payloadOf(p *rail.Payment) fakePayload {
+	return fakePayload{p.Payer, p.Nonce, p.PayTo, p.Amount.String(), p.ValidAfter, p.ValidBefore, string(p.Signature)}
+}
+
+// lock takes the chain, or says that no node answers.
+func (r fakeRail) lock() (unlock func(), err error) {
+	r.c.mu.Lock()
+	if r.c.silent {
+		r.c.mu.Unlock()
+		return nil, errSilent
+	}
+	return r.c.mu.Unlock, nil
+}
+
+func (r fakeRail) refusal(why string) *rail.Refusal {
+	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why}
+	if why == "nonce_already_used" {
+		ref.Err = rail.ErrUsed
+	}
+	return ref
+}
+
+func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Mark{}, err
+	}
+	defer unlock()
+	h := r.c.head()
+	late := now
+	if h.time.After(late) {
+		late = h.time
+	}
+	why := ""
+	switch w := payloadOf(p); {
+	case w.Sig != w.signature():
+		why = "signature"
+	case p.PayTo != want.PayTo:
+		why = "recipient_mismatch"
+	case p.ValidBefore < late.Add(fakeMargin).Unix() || p.ValidBefore > now.Add(600*time.Second).Unix():
+		why = "payload_authorization_valid_before"
+	case p.ValidAfter > now.Unix():
+		why = "payload_authorization_valid_after"
+	case p.Amount.String() != want.Amount:
+		why = "payload_authorization_value_mismatch"
+	default:
+		why = r.c.runs(w, late)
+	}
+	if why != "" {
+		return rail.Mark{}, r.refusal(why)
+	}
+	return rail.Mark{Block: h.number, Time: h.time}, nil
+}
+
+type fakeDraft struct {
+	tx       fakeTx
+	sequence *uint64
+	mined    uint64
+	fill     bool
+}
+
+func (r fakeRail) Draft(_ context.Context, p *rail.Payment) (rail.Draft, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+		return nil, r.refusal(why)
+	}
+	return &fakeDraft{tx: fakeTx{Relayer: true, Fee: 100, Pays: []fakePayload{payloadOf(p)}}, mined: r.c.head().mined}, nil
+}
+
+func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var x fakeTx
+	if err := json.Unmarshal(old.Raw, &x); err != nil {
+		return nil, err
+	}
+	x.Fee, x.Pays = x.Fee*9/8+1, []fakePayload{payloadOf(p)}
+	if fill {
+		x.Pays = nil
+	}
+	return &fakeDraft{tx: x, sequence: &old.Sequence, fill: fill}, nil
+}
+
+func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
+	x := d.tx
+	if d.sequence != nil {
+		x.Sequence = *d.sequence
+	} else {
+		n, err := seq.Next("relayer", d.mined)
+		if err != nil {
+			return rail.Signed{}, err
+		}
+		x.Sequence = n
+	}
+	return rail.Signed{ID: x.id(), Raw: x.raw(), Account: "relayer", Sequence: x.Sequence, Fill: d.fill, At: time.Now().UTC()}, nil
+}
+
+func (r fakeRail) Send(_ context.Context, s rail.Signed) error {
+	unlock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	x := new(fakeTx)
+	if err := json.Unmarshal(s.Raw, x); err != nil {
+		return err
+	}
+	return r.c.take(x)
+}
+
+// take puts a transaction of the relayer's into the pool.
+func (c *fakeChain) take(x *fakeTx) error {
+	if x.Sequence < c.head().mined {
+		return nil // the number is spent: as good as known
+	}
+	for i, y := range c.pool {
+		if !y.Relayer || y.Sequence != x.Sequence {
+			continue
+		}
+		if y.id() == x.id() {
+			return nil
+		}
+		if x.Fee*10 < y.Fee*11 {
+			return errors.New("replacement transaction underpriced")
+		}
+		c.pool[i] = x
+		return nil
+	}
+	c.pool = append(c.pool, x)
+	return nil
+}
+
+func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Finding{}, err
+	}
+	defer unlock()
+	h := r.c.head()
+	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait}
+	ours := func(id string) bool {
+		return slices.ContainsFunc(signed, func(s rail.Signed) bool { return s.ID == id })
+	}
+	u, b := r.c.use(p.Payer + "|" + p.Nonce)
+	switch {
+	case b == nil && h.time.Unix() < p.ValidBefore:
+		f.Advice = r.advise(p, signed, now)
+		return f, nil
+	case b == nil:
+		f.State, f.Reason, f.Final = rail.Dead, "expired", r.c.final().time.Unix() >= p.ValidBefore
+	case !u.cancelled && u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 && (ours(u.tx.id()) || b.number > since.Block || b.time.After(since.Time)):
+		f.State, f.Final = rail.Paid, b.number <= r.c.final().number
+		f.Proof = &rail.Proof{Tx: u.tx.id(), LogIndex: u.index, Block: b.number, BlockHash: b.hash, BlockTime: b.time, ByOther: !ours(u.tx.id())}
+	default:
+		f.State, f.Final = rail.Dead, b.number <= r.c.final().number
+		f.Reason = "used_elsewhere"
+		if u.cancelled {
+			f.Reason = "cancelled"
+		} else if u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 {
+			f.Reason = "used_before_claim"
+		}
+	}
+	for _, s := range signed {
+		if s.Sequence >= h.mined && (f.Unfilled == nil || s.Sequence <= f.Unfilled.Sequence) {
+			f.Unfilled = &s
+		}
+		f.Final = f.Final && s.Sequence < r.c.final().mined
+	}
+	return f, nil
+}
+
+func (r fakeRail) advise(p *rail.Payment, signed []rail.Signed, now time.Time) rail.Advice {
+	h := r.c.head()
+	if h.time.After(now) {
+		now = h.time
+	}
+	if len(signed) == 0 || now.Add(fakeMargin).Unix() >= p.ValidBefore {
+		return rail.Wait
+	}
+	newest := signed[len(signed)-1]
+	switch {
+	case newest.Sequence < h.mined:
+		return rail.Redraft
+	case slices.ContainsFunc(signed, func(s rail.Signed) bool {
+		return s.Sequence >= h.mined && !slices.ContainsFunc(r.c.pool, func(x *fakeTx) bool { return x.Relayer && x.Sequence == s.Sequence })
+	}):
+		return rail.Resend
+	case now.Sub(newest.At) > fakeStuck && newest.Sequence == h.mined:
+		return rail.Bump
+	}
+	return rail.Wait
+}
+
+func (r fakeRail) Changed() <-chan struct{} {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	return r.c.changed
+}
+
+func (r fakeRail) Check(context.Context) error { return nil }
+
+func (r fakeRail) Head(context.Context) (rail.Mark, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Mark{}, err
+	}
+	defer unlock()
+	return rail.Mark{Block: r.c.head().number, Time: r.c.head().time}, nil
+}
+
+func (r fakeRail) ProveSigner(context.Context, string, []byte, []byte) error {
+	return &rail.Refusal{Reason: "invalid_exact_evm_signature"}
+}
+
+func (r fakeRail) Incoming(_ context.Context, from uint64) iter.Seq2[rail.Transfer, error] {
+	return func(yield func(rail.Transfer, error) bool) {
+		r.c.mu.Lock()
+		blocks := slices.Clone(r.c.blocks)
+		r.c.mu.Unlock()
+		for _, b := range blocks {
+			for key, u := range b.uses {
+				if b.number < from || u.cancelled || u.to != fakePayTo {
+					continue
+				}
+				var payer, nonce string
+				payer, nonce = key[:slices.Index([]byte(key), '|')], key[slices.Index([]byte(key), '|')+1:]
+				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r fakeRail) Fuel(context.Context) (*big.Int, bool, error) { return big.NewInt(1), false, nil }
+
+func (r fakeRail) Run(ctx context.Context) error {
+	r.c.mu.Lock()
+	r.c.announce()
+	r.c.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}

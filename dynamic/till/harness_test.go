@@ -1,0 +1,261 @@
+package till_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/bolt"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/till"
+)
+
+// shop is a till on fresh chains behind a test server.
+type shop struct {
+	t    *testing.T
+	net  *chaintest.Net
+	db   ledger.DB
+	till *till.Till
+	url  string
+	site *content.Site
+	stop func()
+}
+
+type shopOptions struct {
+	networks []uint64
+	manual   bool
+	buyers   int
+	config   func(*till.Config)
+	db       ledger.DB
+	net      *chaintest.Net
+	rail     func(rail.Rail) rail.Rail
+	evm      func(*evm.Config)
+	site     *content.Site
+	chain    chaintest.Options
+}
+
+func newShop(t *testing.T, o shopOptions) *shop {
+	t.Helper()
+	s := &shop{t: t, net: o.net, db: o.db}
+	if s.net == nil {
+		c := o.chain
+		c.Networks, c.Manual, c.Buyers = o.networks, o.manual, o.buyers
+		s.net = chaintest.New(t, c)
+	}
+	if s.db == nil {
+		db, err := bolt.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.bolt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		s.db = db
+	}
+	s.site = o.site
+	if s.site == nil {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.site = site
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running []chan struct{}
+	run := func(f func(context.Context) error) {
+		done := make(chan struct{})
+		running = append(running, done)
+		go func() {
+			defer close(done)
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				t.Errorf("background: %v", err)
+			}
+		}()
+	}
+	var rails []rail.Rail
+	for _, c := range s.net.Chains {
+		cfg, ok := evm.Preset(fmt.Sprintf("eip155:%d", c.ChainID()))
+		if !ok {
+			t.Fatalf("no preset for %d", c.ChainID())
+		}
+		cfg.RPC = []string{c.URL}
+		cfg.PayTo = s.net.PayTo.Hex()
+		cfg.Relayer = s.net.Relayer.Private
+		cfg.GenesisHash = ""
+		cfg.Depth = 1
+		cfg.Poll = 20 * time.Millisecond
+		if o.evm != nil {
+			o.evm(&cfg)
+		}
+		r, err := evm.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(ctx); err != nil {
+			t.Fatal(err)
+		}
+		run(r.Run)
+		var rr rail.Rail = r
+		if o.rail != nil {
+			rr = o.rail(rr)
+		}
+		rails = append(rails, rr)
+	}
+	key := attest.SpecimenKey()
+	level := slog.LevelWarn
+	if os.Getenv("TILL_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	s.url = srv.URL
+	secret := bytes.Repeat([]byte("s"), 32)
+	cfg := till.Config{
+		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(), Secret: secret,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), Exclusive: true, Patience: time.Second,
+	}
+	if o.config != nil {
+		o.config(&cfg)
+	}
+	tl, err := till.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.till = tl
+	mux.Handle("/", handler(tl, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
+		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
+	}))
+	run(tl.Run)
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		srv.Close()
+		drain, c := context.WithTimeout(context.Background(), 5*time.Second)
+		defer c()
+		tl.Drain(drain)
+		cancel()
+		for _, d := range running {
+			<-d
+		}
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// reply is an answer of the shop.
+type reply struct {
+	status int
+	header http.Header
+	raw    []byte
+	body   map[string]any
+}
+
+func (r reply) str(path ...string) string {
+	var v any = r.body
+	for _, p := range path {
+		m, _ := v.(map[string]any)
+		v = m[p]
+	}
+	s, _ := v.(string)
+	return s
+}
+
+func (s *shop) do(method, path string, header map[string]string, body ...string) reply {
+	s.t.Helper()
+	r, err := s.try(method, path, header, body...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+func (s *shop) try(method, path string, header map[string]string, body ...string) (reply, error) {
+	var rd io.Reader
+	if len(body) > 0 {
+		rd = strings.NewReader(body[0])
+	}
+	req, err := http.NewRequest(method, s.url+path, rd)
+	if err != nil {
+		return reply{}, err
+	}
+	if rd != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	out := reply{status: resp.StatusCode, header: resp.Header, raw: raw}
+	json.Unmarshal(raw, &out.body)
+	if header["PAYMENT-SIGNATURE"] != "" && method != "HEAD" {
+		if err := answersPayment(out); err != nil {
+			s.t.Errorf("%s %s = %d %s: %v", method, path, out.status, raw, err)
+		}
+	}
+	return out, nil
+}
+
+// challenge reads a 402.
+func (s *shop) challenge(path string) map[string]any {
+	s.t.Helper()
+	r := s.do("GET", path, nil)
+	if r.status != 402 {
+		s.t.Fatalf("GET %s = %d %s, want 402", path, r.status, r.raw)
+	}
+	return decodeChallenge(s.t, r.header.Get("PAYMENT-REQUIRED"))
+}
+
+// decodeChallenge reads a PAYMENT-REQUIRED header.
+func decodeChallenge(t testing.TB, header string) map[string]any {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pay signs accepts[i] of a challenge and returns the header.
+func (s *shop) pay(ch map[string]any, i int, from chaintest.Key) string {
+	s.t.Helper()
+	return s.sign(ch, i, from, nil).header(s.t)
+}
+
+// buy pays for a path once with the first offer.
+func (s *shop) buy(path string, from chaintest.Key, header map[string]string) (reply, string) {
+	s.t.Helper()
+	pay := s.pay(s.challenge(path), 0, from)
+	h := map[string]string{"PAYMENT-SIGNATURE": pay}
+	maps.Copy(h, header)
+	return s.do("GET", path, h), pay
+}

@@ -1,0 +1,280 @@
+package till_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chain"
+	"agentstore/cmd/devnet/token"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// claimOf reads the claim on a payment's authorization.
+func (s *shop) claimOf(p payment) till.Claim {
+	s.t.Helper()
+	var c till.Claim
+	err := s.db.View(s.t.Context(), func(tx ledger.Tx) (err error) {
+		c, err = ledger.GetJSON[till.Claim](tx, ledger.AuthKey(s.net.ID(), s.net.Asset.Hex(), "eip3009", p.From.Hex(), p.Nonce.Hex()))
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// sameAnswer demands the first answer again, marked as a repeat.
+func (s *shop) sameAnswer(what string, first, again reply) {
+	s.t.Helper()
+	s.want(what, again, 200, "")
+	if d := cmp.Diff(plainBody(first), plainBody(again)); d != "" {
+		s.t.Errorf("%s differs from the first answer: %s", what, d)
+	}
+	if again.body["idempotent_replay"] != true || again.str("first_served_at") == "" || again.header.Get("Idempotent-Replayed") != "true" {
+		s.t.Errorf("%s does not say that it is a repeat", what)
+	}
+}
+
+func TestSlotAnswersTheSameOrder(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path, key = "/api/buy/hello?agent_name=Ada", "order-0123456789"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	first := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key)
+	s.want("the first order", first, 200, "")
+
+	fresh := s.sign(ch, 0, buyer, nil)
+	s.sameAnswer("the same order with a fresh authorization", first, s.present(path, fresh, "Idempotency-Key", key))
+	s.sameAnswer("that authorization without the key", first, s.present(path, fresh))
+	s.sameAnswer("that authorization for another order", first, s.present("/api/buy/hello?agent_name=Eve", fresh))
+	s.sameAnswer("another source", first, s.present(path+"&source=elsewhere", s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	if c := s.claimOf(fresh); !c.Answered || c.Purchase != first.purchase() {
+		t.Errorf("the fresh authorization is claimed as %+v, want answered with %s", c, first.purchase())
+	}
+	if s.net.Used(fresh.From, fresh.Nonce) {
+		t.Error("the fresh authorization was settled")
+	}
+
+	other := s.sign(ch, 0, buyer, nil)
+	r := s.present("/api/buy/hello?agent_name=Eve", other, "Idempotency-Key", key)
+	s.want("another order with the same key", r, 422, "idempotency_conflict")
+	r = s.present("/api/buy/small_blessing", s.sign(s.challenge("/api/buy/small_blessing"), 0, buyer, nil), "Idempotency-Key", key)
+	s.want("another item with the same key", r, 422, "idempotency_conflict")
+	r = s.present("/api/buy/hello?agent_name=Eve", other, "Idempotency-Key", key+"-2")
+	s.want("the refused authorization with a new key", r, 200, "")
+	if r.body["idempotent_replay"] != false || r.str("certificate", "name") != "Eve" {
+		t.Errorf("the refused authorization bought %s", r.raw)
+	}
+
+	r = s.present(path, s.sign(ch, 0, s.net.Buyers[1], nil), "Idempotency-Key", key)
+	s.want("another wallet's order with the same key", r, 200, "")
+	if r.body["idempotent_replay"] != false || r.body["patron_number"] == first.body["patron_number"] {
+		t.Error("a slot opened for another wallet")
+	}
+	if n := s.audit(); n != 3 {
+		t.Errorf("%d purchases, want 3", n)
+	}
+}
+
+func TestSlotForAnEmptyWallet(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path, key = "/api/buy/hello", "order-0123456789"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	first := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key)
+	s.want("the first order", first, 200, "")
+	all := s.net.Authorize(buyer.Address, s.net.Minter.Address, s.net.Balance(buyer.Address)).Value
+	s.net.Await(s.net.Send(buyer, s.net.Asset, token.PayCall(s.net.Minter.Address, all)).Hash())
+
+	s.sameAnswer("the order from an empty wallet", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	r := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key+"x")
+	s.want("an empty wallet's new order", r, 402, "payment_invalid")
+	if got := r.str("reason"); got != "invalid_exact_evm_insufficient_balance" {
+		t.Errorf("reason = %s", got)
+	}
+	// Somebody else's signature over the empty wallet's name proves nothing.
+	forged := s.signAs(ch, 0, s.net.Buyers[1], buyer.Address, nil)
+	r = s.present(path, forged, "Idempotency-Key", key)
+	s.want("a forged payment of the empty wallet", r, 402, "payment_invalid")
+	s.audit()
+}
+
+func TestSuggestedKeyOfTheMinuteBefore(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path = "/api/buy/hello?agent_name=Ada"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	r := s.do("GET", path, nil)
+	key := r.str("idempotency", "suggested_key")
+	minute, err := time.Parse("200601021504", key[len("store-hello-"):])
+	if err != nil {
+		t.Fatalf("suggested key %q: %v", key, err)
+	}
+	at := func(d int) string {
+		return "store-hello-" + minute.Add(time.Duration(d)*time.Minute).Format("200601021504")
+	}
+	first := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", at(0))
+	s.want("the first order", first, 200, "")
+	s.sameAnswer("the key suggested a minute later", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", at(1)))
+	for what, req := range map[string]struct{ path, key string }{
+		"another order in the minute after": {"/api/buy/hello?agent_name=Eve", at(1)},
+		"two minutes later":                 {path, at(2)},
+		"the minute before":                 {path, at(-1)},
+		"the next minute's key of no item":  {path, "store-hullo-" + at(1)[len("store-hello-"):]},
+	} {
+		r := s.present(req.path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", req.key)
+		s.want(what, r, 200, "")
+		if r.body["idempotent_replay"] != false {
+			t.Errorf("%s was answered as a repeat", what)
+		}
+	}
+	s.want("another order in the same minute", s.present("/api/buy/hello?agent_name=Bob", s.sign(ch, 0, buyer, nil), "Idempotency-Key", at(0)), 422, "idempotency_conflict")
+	s.audit()
+}
+
+// withID puts an id into the payment-identifier extension of a payment.
+func withID(t *testing.T, p payment, id any) payment {
+	t.Helper()
+	ext := map[string]any{}
+	maps.Copy(ext, p.wire["extensions"].(map[string]any))
+	ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false, "id": id}}
+	p.wire["extensions"] = ext
+	return p
+}
+
+func TestPaymentIdentifierIsTheSameSlot(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path, key = "/api/buy/hello", "order-0123456789"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	sign := func(id any) payment { return withID(t, s.sign(ch, 0, buyer, nil), id) }
+	first := s.present(path, sign(key))
+	s.want("the first order", first, 200, "")
+	s.sameAnswer("the header with the id's key", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	s.sameAnswer("the id again", first, s.present(path, sign(key)))
+	s.sameAnswer("both", first, s.present(path, sign(key), "Idempotency-Key", key))
+
+	p := sign(key)
+	s.want("a header that disagrees", s.present(path, p, "Idempotency-Key", key+"x"), 400, "idempotency_keys_disagree")
+	for _, id := range []any{"short", "with spaces in the id", 17, "", []string{key}} {
+		s.want("a bad id", s.present(path, sign(id)), 400, "idempotency_key_invalid")
+	}
+	r := s.present(path, sign(nil))
+	s.want("no id at all", r, 200, "")
+	if r.body["idempotent_replay"] != false {
+		t.Error("a payment without id was answered as a repeat")
+	}
+	s.audit()
+}
+
+func TestBadIdempotencyKeyComesBeforeEverything(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path = "/api/buy/hello"
+	used := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	s.want("a purchase", s.present(path, used), 200, "")
+	for _, key := range []string{"short", "a key with a space", "0123456789abcde", "umlaut-äöüäöüäöü", "x!0123456789abcdef"} {
+		for _, p := range []string{path, "/api/buy/nothing_like_it", "/api/buy/the_confession", path + "?nonsense=1"} {
+			s.want("a bad key without a payment", s.do("GET", p, map[string]string{"Idempotency-Key": key}), 400, "idempotency_key_invalid")
+			r := s.present(p, used, "Idempotency-Key", key)
+			s.want("a bad key with a used payment", r, 400, "idempotency_key_invalid")
+			r = s.do("GET", p, map[string]string{"Idempotency-Key": key, "PAYMENT-SIGNATURE": "garbage"})
+			s.want("a bad key with garbage", r, 400, "idempotency_key_invalid")
+		}
+	}
+	s.audit()
+}
+
+func TestSlotInFlightAndFreed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) {
+		c.SettleWait, c.RepeatWait = 300*time.Millisecond, 100*time.Millisecond
+	}})
+	const path, key = "/api/buy/hello", "order-0123456789"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	one := s.sign(ch, 0, buyer, nil)
+	pending := s.present(path, one, "Idempotency-Key", key)
+	s.want("an order that the chain does not answer", pending, 503, "payment_unknown")
+	if pending.str("billed") != "unknown" || pending.response()["transaction"] == "" {
+		t.Errorf("the unknown order says %s, %v", pending.raw, pending.response())
+	}
+	two := s.sign(ch, 0, buyer, nil)
+	for _, what := range []string{"a second order with the key", "the second order again"} {
+		r := s.present(path, two, "Idempotency-Key", key)
+		s.want(what, r, 409, "idempotency_in_flight")
+		if r.header.Get("Retry-After") == "" || r.str("billed") != "no" {
+			t.Errorf("%s: %v %s", what, r.header, r.raw)
+		}
+	}
+	s.want("the first order again", s.present(path, one, "Idempotency-Key", key), 503, "payment_unknown")
+
+	// The buyer withdraws the first payment: the slot is free again, and the second order's authorization stays unused.
+	s.net.Drop()
+	sig := s.net.SignDigest(buyer, token.CancelDigest(buyer.Address, one.Nonce, s.net.DomainSeparator()))
+	cancel := s.net.Transaction(s.net.Minter, s.net.Asset, token.CancelCall(buyer.Address, one.Nonce, sig))
+	s.net.MustSealTxs(cancel)
+	for range chain.DefaultFinalDepth {
+		s.net.MustSealTxs()
+	}
+	s.state(pending.purchase(), till.NotSettled, 10*time.Second)
+	r := s.present(path, one)
+	s.want("the withdrawn order", r, 402, "payment_invalid")
+	if r.str("billed") != "no" || r.header.Get("PAYMENT-REQUIRED") != "" {
+		t.Errorf("the withdrawn order says %s", r.raw)
+	}
+
+	s.net.SetAutomine(true)
+	three := s.sign(ch, 0, buyer, nil)
+	bought := s.present(path, three, "Idempotency-Key", key)
+	if bought.status == 503 { // the settlement may take longer than the short wait of this test
+		s.state(bought.purchase(), till.Delivered, 10*time.Second)
+		bought = s.present(path, three, "Idempotency-Key", key)
+	}
+	s.want("an order with the freed key", bought, 200, "")
+	if bought.purchase() == pending.purchase() {
+		t.Error("the freed slot answered with the purchase that failed")
+	}
+	for _, p := range []payment{one, two} {
+		if got := s.claimOf(p).Purchase; got != pending.purchase() {
+			t.Errorf("a withdrawn payment's claim is %s, want %s", got, pending.purchase())
+		}
+	}
+	s.rest(10 * time.Second)
+	if n := s.audit(); n != 1 {
+		t.Errorf("%d purchases, want 1", n)
+	}
+}
+
+func TestUnknownThenDelivered(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) {
+		c.SettleWait, c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond
+	}})
+	const path = "/api/buy/hello"
+	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	r := s.present(path, p)
+	s.want("an order that the chain does not answer", r, 503, "payment_unknown")
+	s.state(r.purchase(), till.Unknown, 5*time.Second)
+	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	if st.str("state") != "unknown" || st.str("billed") != "unknown" || st.str("settlement", "status") != "pending" || st.str("settlement", "tx") != r.response()["transaction"] {
+		t.Errorf("status = %s", st.raw)
+	}
+	s.want("the same payment again", s.present(path, p), 503, "payment_unknown")
+	s.net.SetAutomine(true)
+	done := s.state(r.purchase(), till.Delivered, 10*time.Second)
+	again := s.present(path, p)
+	s.want("the same payment after the block", again, 200, "")
+	if again.purchase() != done.ID || again.body["idempotent_replay"] != true {
+		t.Errorf("the repeat = %s", again.raw)
+	}
+	s.audit()
+}

@@ -1,0 +1,123 @@
+package till_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/till"
+)
+
+// moody is a rail that refuses to draft while it is told to.
+type moody struct {
+	rail.Rail
+	refuses *atomic.Bool
+}
+
+func (m moody) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+	if m.refuses.Load() {
+		return nil, &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed", Message: "it would revert"}
+	}
+	return m.Rail.Draft(ctx, p)
+}
+
+// newMoodyShop is a shop that gives up on payments while refuses is set.
+func newMoodyShop(t *testing.T, o shopOptions) (*shop, *atomic.Bool) {
+	t.Helper()
+	refuses := new(atomic.Bool)
+	o.rail = func(r rail.Rail) rail.Rail { return moody{r, refuses} }
+	return newShop(t, o), refuses
+}
+
+// giveUp makes the shop give up on a payment that is good.
+func (s *shop) giveUp(path string, p payment, refuses *atomic.Bool) reply {
+	s.t.Helper()
+	refuses.Store(true)
+	defer refuses.Store(false)
+	r := s.present(path, p)
+	s.want("a payment that would revert", r, 402, "payment_invalid")
+	if r.str("billed") != "no" || r.body["delivered"] != false || r.header.Get("PAYMENT-REQUIRED") != "" || r.response()["success"] != false {
+		s.t.Errorf("a payment that did not go through is answered %s, %v", r.raw, r.response())
+	}
+	return r
+}
+
+// land lets a stranger submit a payment.
+func (s *shop) land(p payment) {
+	s.t.Helper()
+	s.net.Await(s.net.Send(s.net.Minter, s.net.Asset, p.Call()).Hash())
+}
+
+func TestLateLandingIsDelivered(t *testing.T) {
+	t.Parallel()
+	s, refuses := newMoodyShop(t, shopOptions{})
+	const path = "/api/buy/the_drawer"
+	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	r := s.giveUp(path, p, refuses)
+	s.land(p)
+	s.state(r.purchase(), till.Delivered, 20*time.Second)
+	again := s.present(path, p)
+	s.want("the payment that landed late", again, 200, "")
+	if got := again.str("certificate", "settled_via"); got != "x402 sent by another" {
+		t.Errorf("settled_via = %q", got)
+	}
+	if n := s.audit(); n != 1 {
+		t.Errorf("%d delivered, want 1", n)
+	}
+}
+
+func TestLateLandingOfWhatIsGoneIsOwed(t *testing.T) {
+	t.Parallel()
+	s, refuses := newMoodyShop(t, shopOptions{site: scarce(t, map[string]int{"drawer": 1})})
+	const path = "/api/buy/the_drawer"
+	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	r := s.giveUp(path, p, refuses)
+	sold, _ := s.buy(path, s.net.Buyers[1], nil)
+	s.want("the sale of what was given back", sold, 200, "")
+	s.land(p)
+	owed := s.state(r.purchase(), till.RefundOwed, 20*time.Second)
+	if owed.Proof == nil || owed.Number != 0 {
+		t.Errorf("the purchase whose good is gone has proof %v, number %d", owed.Proof, owed.Number)
+	}
+	again := s.present(path, p)
+	s.want("the payment that landed late", again, 409, "refund_owed")
+	if again.str("billed") != "yes" || again.str("owed_usdc") != "9" || again.str("retry") != "never" {
+		t.Errorf("what is owed is told as %s", again.raw)
+	}
+	if n := s.audit(); n != 1 {
+		t.Errorf("%d patron numbers, want 1", n)
+	}
+}
+
+func TestThreeUnsettledPaymentsInADay(t *testing.T) {
+	t.Parallel()
+	var made atomic.Int64
+	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) {
+		c.AfterStep = func(step string) {
+			if step == "goods_ready" {
+				made.Add(1)
+			}
+		}
+	}})
+	const path = "/api/buy/hello"
+	buyer := s.net.Buyers[0]
+	ch := s.challenge(path)
+	for range 3 {
+		s.giveUp(path, s.sign(ch, 0, buyer, nil), refuses)
+	}
+	p := s.sign(ch, 0, buyer, nil)
+	r := s.present(path, p)
+	s.want("the fourth payment", r, 429, "payment_refused_for_now")
+	wait, err := time.ParseDuration(r.header.Get("Retry-After") + "s")
+	if err != nil || wait < 23*time.Hour || wait > 24*time.Hour {
+		t.Errorf("Retry-After = %s (%v), want about a day", r.header.Get("Retry-After"), err)
+	}
+	if n := made.Load(); n != 3 {
+		t.Errorf("goods were made %d times, want 3: not for a payer who is refused", n)
+	}
+	r, _ = s.buy(path, s.net.Buyers[1], nil)
+	s.want("another wallet", r, 200, "")
+	s.audit()
+}

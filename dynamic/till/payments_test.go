@@ -1,0 +1,290 @@
+package till_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/devnet/token"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// payment is a signed payment and the object that goes into the header; a test may change the object.
+type payment struct {
+	chaintest.Payment
+	wire map[string]any
+}
+
+// sign signs accepts[i] of a challenge. change may alter the authorization before it is signed.
+func (s *shop) sign(ch map[string]any, i int, from chaintest.Key, change func(*token.Authorization)) payment {
+	s.t.Helper()
+	return s.signAs(ch, i, from, from.Address, change)
+}
+
+// signAs is sign for a payer whose key signs for it: a contract wallet.
+func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.Address, change func(*token.Authorization)) payment {
+	s.t.Helper()
+	accepted := ch["accepts"].([]any)[i].(map[string]any)
+	var chainID uint64
+	fmt.Sscanf(accepted["network"].(string), "eip155:%d", &chainID)
+	amount, _ := new(big.Int).SetString(accepted["amount"].(string), 10)
+	c := s.net.On(chainID)
+	a := c.Authorize(payer, common.HexToAddress(accepted["payTo"].(string)), amount.Int64())
+	if change != nil {
+		change(&a)
+	}
+	return wired(ch, accepted, c.Sign(key, a))
+}
+
+// wired is the x402 object of a payment with everything that the challenge asks to have echoed.
+func wired(ch, accepted map[string]any, p chaintest.Payment) payment {
+	return payment{p, map[string]any{
+		"x402Version": 2,
+		"payload": map[string]any{
+			"authorization": map[string]any{
+				"from": p.From.Hex(), "to": p.To.Hex(), "value": fmt.Sprint(p.Value), "validAfter": fmt.Sprint(p.ValidAfter),
+				"validBefore": fmt.Sprint(p.ValidBefore), "nonce": common.Hash(p.Nonce).Hex(),
+			},
+			"signature": "0x" + common.Bytes2Hex(p.Signature),
+		},
+		"extensions": ch["extensions"], "resource": ch["resource"], "accepted": accepted,
+	}}
+}
+
+func (p payment) header(t testing.TB) string {
+	t.Helper()
+	b, err := json.Marshal(p.wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// present sends a payment for a path, with further headers as name, value.
+func (s *shop) present(path string, p payment, headers ...string) reply {
+	s.t.Helper()
+	h := map[string]string{"PAYMENT-SIGNATURE": p.header(s.t)}
+	for i := 0; i+1 < len(headers); i += 2 {
+		h[headers[i]] = headers[i+1]
+	}
+	return s.do("GET", path, h)
+}
+
+// want ends the test unless an answer has this status and, for problems, this code.
+func (s *shop) want(what string, r reply, status int, code string) {
+	s.t.Helper()
+	if r.status != status || code != "" && r.code() != code {
+		s.t.Fatalf("%s = %d %s, want %d %s", what, r.status, r.raw, status, code)
+	}
+}
+
+// code is the last part of a problem's type.
+func (r reply) code() string {
+	typ := r.str("type")
+	for i := len(typ) - 1; i >= 0; i-- {
+		if typ[i] == '/' {
+			return typ[i+1:]
+		}
+	}
+	return typ
+}
+
+func (r reply) purchase() string { return r.str("recovery", "purchase_id") }
+
+// response is the decoded PAYMENT-RESPONSE, nil without one.
+func (r reply) response() map[string]any {
+	raw, err := base64.StdEncoding.DecodeString(r.header.Get("PAYMENT-RESPONSE"))
+	if err != nil {
+		return nil
+	}
+	var m map[string]any
+	json.Unmarshal(raw, &m)
+	return m
+}
+
+// answersPayment holds every answer to a presented payment against the rules of errors: what became of the goods and
+// the money, and no new terms while the money may be on its way.
+func answersPayment(r reply) error {
+	if r.header.Get("Cache-Control") == "" {
+		return errors.New("the answer may be cached")
+	}
+	if r.status < 400 {
+		return nil
+	}
+	var errs []error
+	if _, ok := r.body["delivered"].(bool); !ok {
+		errs = append(errs, errors.New("no delivered"))
+	}
+	if !slices.Contains([]string{"yes", "no", "unknown"}, r.str("billed")) {
+		errs = append(errs, errors.New("no billed"))
+	}
+	if !slices.Contains([]string{"never", "now", "after", "same_payment"}, r.str("retry")) {
+		errs = append(errs, errors.New("no retry"))
+	}
+	if r.str("next_step") == "" {
+		errs = append(errs, errors.New("no next_step"))
+	}
+	if r.str("billed") == "unknown" {
+		if r.status != 503 || r.header.Get("Retry-After") == "" {
+			errs = append(errs, errors.New("an unknown outcome is 503 with Retry-After"))
+		}
+		if r.code() == "payment_unknown" && (r.response()["errorReason"] != "settlement_pending" || r.response()["success"] != false || r.purchase() == "") {
+			errs = append(errs, errors.New("an unknown outcome names its settlement and the way back"))
+		}
+		if r.header.Get("PAYMENT-REQUIRED") != "" || r.header.Get("WWW-Authenticate") != "" {
+			errs = append(errs, errors.New("an unknown outcome invites to sign again"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// purchases reads the whole journal.
+func purchases(t testing.TB, db ledger.DB) []till.Purchase {
+	t.Helper()
+	var all []till.Purchase
+	err := db.View(context.Background(), func(tx ledger.Tx) error {
+		all = nil
+		for e, err := range tx.Scan(ledger.Purchases()) {
+			if err != nil {
+				return err
+			}
+			p, err := ledger.DecodeJSON[till.Purchase](e)
+			if err != nil {
+				return err
+			}
+			all = append(all, p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func resting(p till.Purchase) bool {
+	switch p.State {
+	case till.Claimed, till.GoodsReady, till.Settling, till.Unknown, till.Settled, till.SettledLate:
+		return false
+	}
+	return true
+}
+
+// until waits for a condition that comes by itself.
+func until(t testing.TB, what string, wait time.Duration, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(wait)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited %s for %s", wait, what)
+		}
+	}
+}
+
+// rest waits until no purchase is on its way.
+func (s *shop) rest(wait time.Duration) {
+	s.t.Helper()
+	until(s.t, "all purchases to end", wait, func() bool {
+		return !slices.ContainsFunc(purchases(s.t, s.db), func(p till.Purchase) bool { return !resting(p) })
+	})
+}
+
+// state waits until a purchase is in a state.
+func (s *shop) state(id string, want till.State, wait time.Duration) till.Purchase {
+	s.t.Helper()
+	var got till.Purchase
+	until(s.t, fmt.Sprintf("purchase %s to be %s", id, want), wait, func() bool {
+		for _, p := range purchases(s.t, s.db) {
+			if p.ID == id {
+				got = p
+				return p.State == want
+			}
+		}
+		return false
+	})
+	return got
+}
+
+// audit compares ledger and chains to the atomic unit: what payTo has received on each network is what credited
+// purchases paid there; patron numbers run from 1 without gaps. It returns how many purchases have one.
+func (s *shop) audit() int {
+	s.t.Helper()
+	return auditLedger(s.t, s.net, s.db)
+}
+
+func auditLedger(t testing.TB, net *chaintest.Net, db ledger.DB) int {
+	t.Helper()
+	all := purchases(t, db)
+	auditCredits(t, net, all)
+	numbers := make(map[int64]string)
+	for _, p := range all {
+		if p.Number != 0 {
+			if other := numbers[p.Number]; other != "" {
+				t.Errorf("patron number %d is %s's and %s's", p.Number, other, p.ID)
+			}
+			numbers[p.Number] = p.ID
+		}
+	}
+	for n := range int64(len(numbers)) {
+		if numbers[n+1] == "" {
+			t.Errorf("patron number %d is missing among %d", n+1, len(numbers))
+		}
+	}
+	return len(numbers)
+}
+
+// auditCredits compares what payTo has received on each network with what the journal credits.
+func auditCredits(t testing.TB, net *chaintest.Net, all []till.Purchase) {
+	t.Helper()
+	credited := make(map[string]int64)
+	transfers := make(map[string]string)
+	for _, p := range all {
+		switch p.State {
+		case till.Settled, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain:
+			credited[p.Payment.Network] += p.Amount
+			key := fmt.Sprintf("%s/%s/%d", p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
+			if other := transfers[key]; other != "" {
+				t.Errorf("transfer %s paid for %s and %s", key, other, p.ID)
+			}
+			transfers[key] = p.ID
+		}
+	}
+	for _, c := range net.Chains {
+		if got, want := c.Balance(net.PayTo), credited[c.Network.ID()]; got != want {
+			t.Errorf("payTo received %d on %s, the ledger credits %d", got, c.Network.Name, want)
+		}
+	}
+}
+
+// usedLogs finds the event that says that a payment was used, and not cancelled.
+func usedLogs(net *chaintest.Net, p payment) ethereum.FilterQuery {
+	return ethereum.FilterQuery{FromBlock: new(big.Int), Addresses: []common.Address{net.Asset}, Topics: [][]common.Hash{
+		{crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))}, {common.BytesToHash(p.From[:])}, {p.Nonce},
+	}}
+}
+
+// relayed is how many transactions of the relayer stand in the first chain.
+func (s *shop) relayed() uint64 {
+	s.t.Helper()
+	n, err := s.net.RPC.NonceAt(s.t.Context(), s.net.Relayer.Address, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}

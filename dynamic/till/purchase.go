@@ -1,0 +1,244 @@
+package till
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+)
+
+// State is where a purchase stands.
+type State string
+
+// The states of the purchase. See the package comment for the arrows.
+const (
+	Claimed     State = "claimed"      // the authorization, the slot and the stock are taken
+	GoodsReady  State = "goods_ready"  // the good is made and kept
+	Settling    State = "settling"     // the settlement is signed and stored, and may have been sent
+	Unknown     State = "unknown"      // the buyer was told that the outcome is not known yet
+	Settled     State = "settled"      // the money arrived at the network's depth; number, id, date and key are fixed
+	Delivered   State = "delivered"    // signed and answered
+	Refused     State = "refused"      // the order could not be taken after all; nothing was sent
+	Failed      State = "failed"       // the good could not be made; nothing was sent
+	NotSettled  State = "not_settled"  // the payment did not go through
+	SettledLate State = "settled_late" // money that arrived for a purchase we had given up
+	RefundOwed  State = "refund_owed"  // money that arrived late and whose good is gone
+	Reversed    State = "reversed"     // delivered, and then the chain took the payment back
+	FromChain   State = "from_chain"   // after a restore: known from the chain alone
+)
+
+// Purchase is the journal record of one purchase. Amounts are atomic USDC.
+type Purchase struct {
+	ID      string    `json:"id"`
+	Version int64     `json:"version"` // one more at each transition
+	State   State     `json:"state"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	Due     time.Time `json:"due,omitzero"` // when the worker looks at it; zero: never again
+	Tries   int       `json:"tries,omitzero"`
+
+	Item        string            `json:"item"`
+	Inputs      map[string]string `json:"inputs,omitzero"`
+	Source      string            `json:"source,omitzero"`
+	Fingerprint string            `json:"fingerprint"`
+	Slot        string            `json:"slot,omitzero"` // hex SHA-256 of the idempotency key
+
+	Protocol string           `json:"protocol"` // x402
+	Payment  rail.Payment     `json:"payment"`
+	Terms    rail.Requirement `json:"terms"`
+	Amount   int64            `json:"amount"`
+	Tip      int64            `json:"tip,omitzero"`
+	Mark     rail.Mark        `json:"mark"` // the head before the authorization was seen unused
+
+	Entry string        `json:"entry,omitzero"` // pool entry reserved
+	Word  string        `json:"word,omitzero"`
+	Made  *goods.Made   `json:"made,omitzero"`
+	Sent  []rail.Signed `json:"signed,omitzero"` // every settlement ever signed for it, oldest first
+
+	Proof  *rail.Proof `json:"proof,omitzero"`
+	Number int64       `json:"number,omitzero"` // patron number
+	CertID string      `json:"cert_id,omitzero"`
+	Date   string      `json:"date,omitzero"`
+	KID    string      `json:"kid,omitzero"`
+
+	Reason      string    `json:"reason,omitzero"` // why it was refused, failed or not settled
+	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
+	DeliveredAt time.Time `json:"delivered_at,omitzero"`
+
+	queued time.Time // Due as the ledger has it, while a transaction that read it runs
+}
+
+// Claim is the record at auth/…: whose authorization it is.
+type Claim struct {
+	Purchase string `json:"purchase"`
+	// Header is the hex SHA-256 of the exact payment header, kept only when that held a nonce of ours: then, and
+	// only then, the same header again proves its sender (M1).
+	Header string `json:"header,omitzero"`
+	// Answered marks an authorization that came with a repeat and was never settled.
+	Answered bool `json:"answered,omitzero"`
+}
+
+// open reports whether the purchase is still on its way.
+func (p *Purchase) open() bool {
+	switch p.State {
+	case Claimed, GoodsReady, Settling, Unknown, Settled, SettledLate:
+		return true
+	}
+	return false
+}
+
+// freed reports whether the purchase gave up its slot and stock.
+func (p *Purchase) freed() bool {
+	switch p.State {
+	case Refused, Failed, NotSettled:
+		return true
+	}
+	return false
+}
+
+// tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
+func (p *Purchase) tx() string {
+	if p.Proof != nil {
+		return p.Proof.Tx
+	}
+	for i := len(p.Sent) - 1; i >= 0; i-- {
+		if !p.Sent[i].Fill {
+			return p.Sent[i].ID
+		}
+	}
+	return ""
+}
+
+// errMoved says that a purchase is no longer in the state that a step starts from: another hand moved it.
+var errMoved = errors.New("till: the purchase has moved on")
+
+// The job name in the ledger's queue of due work.
+const jobPurchase = "purchase"
+
+// read reads a purchase that is going to be saved in the same transaction.
+func read(tx ledger.Tx, id string) (*Purchase, error) {
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+	if err != nil {
+		return nil, fmt.Errorf("purchase %s: %w", id, err)
+	}
+	p.queued = p.Due
+	return &p, nil
+}
+
+// save writes p, which is new or was read in this transaction, as the next version and keeps its place in the queue of
+// due work.
+func (t *Till) save(tx ledger.Tx, p *Purchase) error {
+	now := tx.Now()
+	if p.Version == 0 {
+		p.Created = now
+	}
+	if !p.queued.IsZero() {
+		if err := tx.Delete(ledger.DueKey(p.queued, jobPurchase, p.ID)); err != nil {
+			return err
+		}
+	}
+	p.Version++
+	p.Updated = now
+	p.Due = t.nextLook(p, now)
+	p.queued = p.Due
+	if !p.Due.IsZero() {
+		if err := tx.Set(ledger.DueKey(p.Due, jobPurchase, p.ID), nil); err != nil {
+			return err
+		}
+	}
+	return ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p)
+}
+
+// nextLook is when the worker should look at a purchase if nobody has moved it until then.
+func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
+	if p.Final {
+		return time.Time{}
+	}
+	patience := t.cfg.Patience
+	switch p.State {
+	case Claimed, GoodsReady, Settling, Settled, SettledLate:
+		return now.Add(patience)
+	case Unknown:
+		return now.Add(min(patience, 5*time.Second))
+	case Delivered, Refused, Failed, NotSettled:
+		// Watched to finality: often at first, then less so, never less than every five minutes.
+		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
+	}
+	return time.Time{}
+}
+
+// advance runs f on the purchase as it stands, if it stands in one of the given states, and saves it; the step is
+// durable when advance returns. f may run more than once and touches nothing outside.
+func (t *Till) advance(ctx context.Context, id string, from []State, step string, f func(ledger.Tx, *Purchase) error) (*Purchase, error) {
+	var out *Purchase
+	var was State
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	err := t.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+		p, err := read(tx, id)
+		if err != nil {
+			return err
+		}
+		out, was = p, p.State
+		ok := false
+		for _, s := range from {
+			ok = ok || p.State == s
+		}
+		if !ok {
+			return errMoved
+		}
+		if err := f(tx, p); err != nil {
+			return err
+		}
+		return t.save(tx, p)
+	})
+	if err != nil {
+		return out, err
+	}
+	if out.State != was && !out.open() {
+		t.cfg.Outcome(out.Payment.Network, out.State)
+	}
+	t.cfg.AfterStep(step)
+	return out, nil
+}
+
+// load reads a purchase as it stands.
+func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	var p Purchase
+	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
+		p, err = ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purchase %s: %w", id, err)
+	}
+	return &p, nil
+}
+
+// ledgerContext outlives the request that began a step, because a step once begun is finished, and has a deadline,
+// because the ledger retries until then.
+func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+}
+
+// order is the goods' view of a purchase.
+func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
+	g, ok := t.cfg.Site.Good(p.Item)
+	if !ok {
+		return nil, goods.Kind{}, fmt.Errorf("till: %s is no longer on the shelf", p.Item)
+	}
+	k, err := goods.Of(g)
+	if err != nil {
+		return nil, goods.Kind{}, err
+	}
+	return &goods.Order{
+		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
+		Paid: p.Amount, Tip: p.Tip, At: p.Created, Entry: p.Entry, Word: p.Word,
+	}, k, nil
+}

@@ -1,0 +1,39 @@
+package till_test
+
+import (
+	"errors"
+	"testing"
+
+	"agentstore/dynamic/till"
+)
+
+// TestVerificationShowsWhatTheRecordHolds buys a word and asks for its certificate while the record holds it, holds
+// nothing, and cannot be read.
+func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
+	var asked till.Recorded
+	held, fault := &till.Inclusion{ID: "observation_7", Kind: "retired_word", Leaf: 41, LogSize: 60, Proof: "c2sp.org/tlog-proof@v1\n"}, error(nil)
+	s := newShop(t, shopOptions{networks: []uint64{8453}, config: func(c *till.Config) {
+		c.Recorded = func(what till.Recorded) (*till.Inclusion, error) {
+			asked = what
+			return held, fault
+		}
+	}})
+	r, _ := s.buy("/api/buy/retired_word?detail=Synergy", s.net.Buyers[0], nil)
+	if r.status != 200 {
+		t.Fatalf("buy = %d %s", r.status, r.raw)
+	}
+	path := "/api/verify/" + r.str("cert_id")
+	v := s.do("GET", path, nil)
+	in, _ := v.body["inclusion"].(map[string]any)
+	if v.status != 200 || v.body["valid"] != true || in["id"] != "observation_7" || in["leaf"] != 41.0 || asked.Word != "synergy" {
+		t.Errorf("verify = %d %s, asked for %+v", v.status, v.raw, asked)
+	}
+	held = nil
+	if v := s.do("GET", path, nil); v.status != 200 || v.body["inclusion"] != nil {
+		t.Errorf("nothing on record: %d %s", v.status, v.raw)
+	}
+	fault = errors.New("the disk is gone")
+	if v := s.do("GET", path, nil); v.status != 200 || v.body["valid"] != true || v.body["inclusion"] != nil {
+		t.Errorf("an unreadable record: %d %s", v.status, v.raw)
+	}
+}

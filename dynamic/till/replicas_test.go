@@ -1,0 +1,107 @@
+package till_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/ledgertest"
+	"agentstore/dynamic/ledger/postgres"
+	"agentstore/dynamic/till"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func openPostgres(t testing.TB, dsn string) ledger.DB {
+	t.Helper()
+	db, err := postgres.Open(context.Background(), dsn, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestTwoStoresOnOneLedger(t *testing.T) {
+	t.Parallel()
+	dsn := ledgertest.Postgres(t)
+	config := func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }
+	one := newShop(t, shopOptions{db: openPostgres(t, dsn), config: config})
+	two := newShop(t, shopOptions{net: one.net, db: openPostgres(t, dsn), config: config})
+	const path = "/api/buy/small_blessing"
+	for round := range 3 {
+		p := one.sign(one.challenge(path), 0, one.net.Buyers[round], nil)
+		h := map[string]string{"PAYMENT-SIGNATURE": p.header(t)}
+		before := one.net.Balance(one.net.PayTo)
+		all := make(chan []reply, 2)
+		for _, s := range []*shop{one, two} {
+			go func() {
+				all <- s.atOnce(10, func(int) string { return path }, func(int) map[string]string { return h })
+			}()
+		}
+		rs := append(<-all, <-all...)
+		firsts := 0
+		for _, r := range rs {
+			one.want("one of twenty over two stores", r, 200, "")
+			if r.body["idempotent_replay"] == false {
+				firsts++
+			}
+			if d := cmp.Diff(plainBody(rs[0]), plainBody(r)); d != "" {
+				t.Errorf("answers differ: %s", d)
+			}
+		}
+		if got := one.net.Balance(one.net.PayTo) - before; got != 5000 || firsts != 1 {
+			t.Errorf("payTo received %d, %d answers are the first", got, firsts)
+		}
+	}
+	// Different payments through both, one relayer key between them.
+	headers := make([]map[string]string, 20)
+	for i := range headers {
+		headers[i] = map[string]string{"PAYMENT-SIGNATURE": one.pay(one.challenge(path), 0, one.net.Buyers[i%5])}
+	}
+	done := make(chan []reply, 2)
+	for i, s := range []*shop{one, two} {
+		go func() {
+			done <- s.atOnce(10, func(int) string { return path }, func(n int) map[string]string { return headers[2*n+i] })
+		}()
+	}
+	for i, r := range append(<-done, <-done...) {
+		one.want(fmt.Sprintf("payment %d over two stores", i), r, 200, "")
+	}
+	if n := one.audit(); n != 23 {
+		t.Errorf("%d patron numbers, want 23", n)
+	}
+}
+
+func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
+	t.Parallel()
+	v := newVictims(t, 5)
+	v.ledger = ledgertest.Postgres(t)
+	v.longer = 240 // the dead one's lease must not outlast them
+	var dead []*order
+	for _, step := range []string{"claimed", "settling", "sent", "settled"} {
+		k := v.start(childConfig{Step: step, Nth: 1})
+		o, ok := v.order(k, "/api/buy/jar_of_tuesday")
+		if !ok {
+			t.Fatalf("no terms: %s", k.log)
+		}
+		if err := v.present(k, o); err != nil {
+			t.Fatal(err)
+		}
+		v.killed(k, step)
+		dead = append(dead, o)
+	}
+	db := openPostgres(t, v.ledger)
+	s := newShop(t, shopOptions{net: v.net, db: db, config: func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }})
+	// The dead one's lease must run out first.
+	s.rest(45 * time.Second)
+	for i, o := range dead {
+		r := s.do("GET", o.path, o.header)
+		s.want(fmt.Sprintf("order %d at the other store", i), r, 200, "")
+	}
+	if n := s.audit(); n != len(dead) || v.count() != len(dead) {
+		t.Errorf("%d delivered of %d orders, %v", n, len(dead), v.kills)
+	}
+}

@@ -1,0 +1,255 @@
+package till_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/bolt"
+	"agentstore/dynamic/till"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sale is what must never be given to anybody else.
+type sale struct {
+	path string
+	p    payment
+	r    reply
+}
+
+// distinct notes what a sale gave, and complains where it was given before.
+func distinct(t *testing.T, seen map[string]string, what string, r reply) {
+	t.Helper()
+	note := func(key string) {
+		t.Helper()
+		if other := seen[key]; other != "" {
+			t.Errorf("%s was given to %s and to %s", key, other, what)
+		}
+		seen[key] = what
+	}
+	note(fmt.Sprintf("patron number %v", r.body["patron_number"]))
+	d, _ := r.body["deliverable"].(map[string]any)
+	switch r.str("item_id") {
+	case "jar_of_tuesday":
+		note(fmt.Sprintf("jar %v", d["number"]))
+		note(fmt.Sprintf("the Tuesday of %v", d["date"]))
+	case "a_secret":
+		note(fmt.Sprintf("the secret %v", d["text"]))
+	}
+}
+
+func TestRestoreDrill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx := context.Background()
+	marks := filepath.Join(dir, "high-water")
+	high, err := till.OpenHighWater(marks, attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer high.Close()
+	base := func(c *till.Config) { c.BaseURL, c.HighWater = childBase, high }
+	s := newShop(t, shopOptions{networks: []uint64{8453, 137}, config: base, chain: chaintest.Options{Lead: 200}})
+	seen := map[string]string{}
+	sell := func(s *shop, item string, buyer int) sale {
+		path := "/api/buy/" + item
+		p := s.sign(s.challenge(path), 0, s.net.Buyers[buyer], nil)
+		r := s.present(path, p)
+		s.want("a sale of "+item, r, 200, "")
+		return sale{path, p, r}
+	}
+	items := []string{"jar_of_tuesday", "a_secret", "hello"}
+	var before []sale
+	for i := range 3 {
+		before = append(before, sell(s, items[i], 1))
+		distinct(t, seen, "a buyer before the backup", before[i].r)
+	}
+
+	// One purchase is on its way when the backup is made, and arrives after the twenty sales that follow.
+	s.net.On(137).SetAutomine(false)
+	const lingers = "/api/buy/jar_of_tuesday"
+	late := s.sign(s.challenge(lingers), 1, s.net.Buyers[2], nil)
+	answer := make(chan reply, 1)
+	go func() { answer <- s.present(lingers, late) }()
+	until(t, "the lingering purchase to be sent", 20*time.Second, func() bool {
+		n, err := s.net.On(137).RPC.PendingNonceAt(ctx, s.net.Relayer.Address)
+		return err == nil && n == 1
+	})
+	var backup bytes.Buffer
+	if err := ledger.Backup(ctx, s.db, &backup); err != nil {
+		t.Fatal(err)
+	}
+	var lost []sale
+	for i := range 20 {
+		x := sell(s, items[i%3], 0)
+		distinct(t, seen, fmt.Sprintf("buyer %d after the backup", i), x.r)
+		lost = append(lost, x)
+	}
+	s.net.On(137).SetAutomine(true)
+	lingering := <-answer
+	s.want("the lingering purchase", lingering, 200, "")
+	distinct(t, seen, "the lingering buyer", lingering)
+	s.audit()
+	s.stop()
+
+	db, err := bolt.Open(ctx, filepath.Join(dir, "restored"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := ledger.Restore(ctx, db, &backup, till.Shut); err != nil {
+		t.Fatal(err)
+	}
+	heads := noted(t, db)
+	s2 := newShop(t, shopOptions{net: s.net, db: db, config: base})
+
+	// Closed: nothing is sold, what the backup knows is still answered, what it does not know is never paid again.
+	shut := s2.do("GET", "/api/buy/hello", nil)
+	s2.want("terms of a closed store", shut, 503, "store_closed")
+	fresh := s2.sign(decodeChallenge(t, s.openTerms(s2)), 0, s2.net.Buyers[3], nil)
+	r := s2.present("/api/buy/hello", fresh)
+	s2.want("a payment at a closed store", r, 503, "store_closed")
+	if r.str("billed") != "no" {
+		t.Errorf("a closed store says billed %s", r.str("billed"))
+	}
+	s2.sameAnswer("a buyer from before the backup", before[0].r, s2.present(before[0].path, before[0].p))
+	known := func(when string) {
+		for i, x := range lost {
+			s2.silent(fmt.Sprintf("lost sale %d %s", i, when), s2.present(x.path, x.p), nil)
+		}
+	}
+	known("before the chain was read")
+	s2.ticks(2)
+	if got := noted(t, db); !cmp.Equal(got, heads) {
+		t.Errorf("a closed store noted the heads %v over %v of the backup: sales in between would not be looked for", got, heads)
+	}
+	for _, p := range purchases(t, db) {
+		if p.Payment.Nonce == late.Nonce.Hex() && p.State != till.Settling && p.State != till.Unknown {
+			t.Errorf("a closed store moved a purchase to %s", p.State)
+		}
+	}
+	if err := till.Reopen(ctx, db); err == nil {
+		t.Fatal("a restored store opened before it was compared with the chain")
+	}
+	high2, err := till.ReadHighWater(marks, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range []int{20, 0} {
+		found, err := s2.till.Reconcile(ctx, high2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, f := range found {
+			got += f.FromChain
+		}
+		if got != want {
+			t.Errorf("reconciling for the time %d found %d unknown purchases, want %d: %+v", round+1, got, want, found)
+		}
+	}
+	known("after the chain was read")
+	c := s2.claims(s2.net.Buyers[0], s2.net.Buyers[0].Address.Hex(), "")
+	s2.want("claims of the lost buyer", c, 200, "")
+	listed := map[string]string{}
+	for _, p := range c.body["purchases"].([]any) {
+		m := p.(map[string]any)
+		if m["state"] != "from_chain" || m["billed"] != "yes" {
+			t.Errorf("claims list %v", m)
+		}
+		listed[m["settlement"].(map[string]any)["tx"].(string)] = m["owed_usdc"].(string)
+	}
+	want := map[string]string{}
+	for _, x := range lost {
+		want[x.r.str("certificate", "settlement_tx")] = x.r.str("paid_usdc")
+	}
+	if d := cmp.Diff(want, listed); d != "" {
+		t.Errorf("claims do not list what was paid: %s", d)
+	}
+	if p := s2.journalled(late); p.Number != 0 {
+		t.Errorf("a closed store gave the number %d", p.Number)
+	}
+
+	if err := till.Reopen(ctx, db); err != nil {
+		t.Fatal(err)
+	}
+	arrived := s2.state(s2.journalled(late).ID, till.Delivered, 30*time.Second)
+	if holder := seen[fmt.Sprintf("patron number %d", arrived.Number)]; holder != "" {
+		t.Errorf("the purchase that lingered got the number %d of %s", arrived.Number, holder)
+	}
+	seen[fmt.Sprintf("patron number %d", arrived.Number)] = "the lingering buyer, again"
+	seen[fmt.Sprintf("jar %d", arrived.Made.Deliverable.Number)] = "the lingering buyer, again"
+	until(t, "the store to notice that it is open", 10*time.Second, func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
+	for i := range 24 {
+		distinct(t, seen, fmt.Sprintf("buyer %d after the restore", i), sell(s2, items[i%3], 4).r)
+	}
+	known("after reopening")
+	s2.want("the payment that was refused while closed", s2.present("/api/buy/hello", fresh), 200, "")
+	auditCredits(t, s2.net, purchases(t, db))
+}
+
+// noted is how far each network was read, as the ledger remembers.
+func noted(t *testing.T, db ledger.DB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := db.View(context.Background(), func(tx ledger.Tx) error {
+		for e, err := range tx.Scan(nil, nil) {
+			if err != nil {
+				return err
+			}
+			if key := ledger.KeyText(e.Key); strings.HasPrefix(key, "meta/head:") {
+				all[key] = string(e.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("heads %v, %v", all, err)
+	}
+	return all
+}
+
+// ticks waits until the recovery loop has come round n times: each time it renews its lease.
+func (s *shop) ticks(n int) {
+	s.t.Helper()
+	var last time.Time
+	until(s.t, "the recovery loop", 20*time.Second, func() bool {
+		s.db.View(context.Background(), func(tx ledger.Tx) error {
+			l, err := ledger.GetJSON[ledger.Lease](tx, ledger.LeaseKey("till"))
+			if err == nil && l.Owner != "" && !l.Expires.Equal(last) {
+				last, n = l.Expires, n-1
+			}
+			return err
+		})
+		return n < 0
+	})
+}
+
+// openTerms is the PAYMENT-REQUIRED that the store gave while it was open. Terms do not change with a restore.
+func (s *shop) openTerms(now *shop) string {
+	s.t.Helper()
+	// The first shop is stopped; a till of the same configuration on an empty ledger quotes the same.
+	twin := newShop(s.t, shopOptions{net: now.net, db: ledger.NewMem(ledger.MemOptions{}), config: func(c *till.Config) { c.BaseURL = childBase }})
+	defer twin.stop()
+	return twin.do("GET", "/api/buy/hello", nil).header.Get("PAYMENT-REQUIRED")
+}
+
+// journalled is the purchase of a payment.
+func (s *shop) journalled(p payment) till.Purchase {
+	s.t.Helper()
+	for _, q := range purchases(s.t, s.db) {
+		if q.Payment.Nonce == p.Nonce.Hex() {
+			return q
+		}
+	}
+	s.t.Fatal("the journal does not hold the payment")
+	return till.Purchase{}
+}

@@ -1,0 +1,115 @@
+package till
+
+import (
+	"net/http"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/route"
+)
+
+// Rows are the till's routes. They may be asked of a nil Till by who only describes them.
+func (t *Till) Rows() []route.Row {
+	private := []string{"Cache-Control"}
+	problems := func(codes ...int) []api.Response {
+		var out []api.Response
+		for _, c := range codes {
+			out = append(out, api.Response{Status: c, ContentType: "application/problem+json", Description: http.StatusText(c)})
+		}
+		return out
+	}
+	ok := func(v api.Response, more ...api.Response) []api.Response {
+		v.Status, v.ContentType = http.StatusOK, "application/json"
+		return append([]api.Response{v}, more...)
+	}
+	return []route.Row{
+		{
+			Route: api.Route{
+				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+				Summary: "Buy one good with one signed payment",
+				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED and in the body. With PAYMENT-SIGNATURE: the goods are made, the payment is settled, " +
+					"the certificate is signed and everything is in the answer. The same payment again gets the same answer and is never charged twice.",
+				Params: append([]api.Param{
+					{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json"},
+					{Name: "Idempotency-Key", In: api.Header, Type: "string", MinLength: 16, MaxLength: 128, Pattern: "^[A-Za-z0-9_-]+$",
+						Description: "one key per order; the 402 suggests one; the slot belongs to the paying wallet"},
+					{Name: x402.HeaderSignature, In: api.Header, Type: "string", MaxLength: x402.MaxHeader, Description: "base64 JSON of an x402 v2 payment"},
+				}, buyInputs()...),
+				Responses: ok(api.Response{Schema: api.SchemaFor[Delivery](), Headers: []string{x402.HeaderResponse, "Idempotent-Replayed", "Cache-Control"}, Description: "Delivered and settled"},
+					append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: api.SchemaFor[challengeBody](),
+						Headers: []string{x402.HeaderRequired, x402.HeaderResponse, "Cache-Control"}, Description: "Payment required, or the payment was not taken and why"}},
+						problems(400, 404, 409, 410, 422, 429, 500, 503)...)...),
+			},
+			ValidateLate: true,
+			Handle:       t.buy,
+		},
+		{
+			Route: api.Route{
+				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}", Tags: []string{"purchase"}, Serve: api.Private,
+				Budget: "purchase_status", Tool: "check_purchase", Summary: "What became of a purchase",
+				Description: "Payment state, original terms and whatever was delivered, for the holder of the status token. Free, and readable after the authorization has expired. Submits no payment.",
+				Params: []api.Param{
+					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64, Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
+					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 80, Description: "Bearer and recovery.status_token"},
+				},
+				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private, Description: "The purchase as it stands"}, problems(401, 503)...),
+			},
+			Handle: t.status,
+		},
+		{
+			Route: api.Route{
+				Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"}, Serve: api.Ledger,
+				Tool: "verify_artifact", Summary: "Verify anything the store signed",
+				Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed bytes. A browser gets a page that prints on one sheet.",
+				Params: []api.Param{
+					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "cert_…, or of the record round_…, row_… (its log index), observation_…"},
+				},
+				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "What it is, who signed it, whether it holds"},
+					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"}}, problems(404, 503)...)...),
+			},
+			Handle: t.verify,
+		},
+		{
+			Route: api.Route{
+				Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"}, Serve: api.Ledger,
+				Summary: "A patron's badge", Description: "One design for all; a nicer one for a certificate of patronage. It says so when the payment was reversed.",
+				Params: []api.Param{
+					{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19, Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
+				},
+				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}}, problems(404, 503)...),
+			},
+			Handle: t.badge,
+		},
+		{
+			Route: api.Route{
+				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
+				Summary:     "Ask for a text to prove a wallet with",
+				Description: "A CAIP-122 text (Sign-In with Ethereum), bound to this store, a single-use nonce and five minutes.",
+				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](), Limit: maxBody},
+				Responses:   ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private, Description: "The text to sign"}, problems(400, 413, 415, 429, 503)...),
+			},
+			Handle: t.claimsChallenge,
+		},
+		{
+			Route: api.Route{
+				Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
+				Summary:     "Get back everything a wallet bought",
+				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the signed challenge and get every purchase with its original body. A wrong signature spends the challenge.",
+				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](), Limit: maxBody},
+				Responses:   ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private, Description: "Purchases, newest first"}, problems(400, 403, 413, 415, 429, 503)...),
+			},
+			Handle: t.claims,
+		},
+	}
+}
+
+// buyInputs describes the inputs of all goods as parameters of the one purchase route. Which of them a good takes,
+// and which it needs, its own page and its 402 say.
+func buyInputs() []api.Param {
+	var out []api.Param
+	for _, in := range content.EveryInput() {
+		out = append(out, api.Param{Name: in.Name, In: api.QueryP, Type: in.Type, Format: in.Format, MaxLength: in.Max, Pattern: in.Pattern, Multiline: in.Multiline, Description: in.Help})
+	}
+	return out
+}

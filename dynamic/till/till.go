@@ -1,0 +1,217 @@
+// Package till is where money moves: the purchase state machine and its journal.
+//
+//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
+//	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
+//	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
+//	delivered, then reorganised away ─► reversed
+//
+// Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods are made first,
+// the payment is settled next, the certificate is signed last. Whoever pushes a purchase forward, the request that
+// brought it or the worker that found it lying, goes through the same steps, and a step that another took already
+// changes nothing: each transaction names the state it starts from.
+//
+// Money rules: decisions §4, cited as M1 to M14 where they are kept.
+package till
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/x402"
+)
+
+// Config is what a till stands on. All fields but the last group are required.
+type Config struct {
+	BaseURL string // https://store.example, without a slash at the end
+	Site    *content.Site
+	DB      ledger.DB
+	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
+	Keys    []*attest.Key
+	Ring    attest.Ring
+	Secret  []byte // at least 32 bytes: challenge nonces and status tokens derive from it
+	Log     *slog.Logger
+
+	// SettleWait is how long a buyer's request waits for the chain before it is answered "unknown"; 0 means 45 s.
+	SettleWait time.Duration
+	// RepeatWait is how long a repeat waits for the first; 0 means 20 s (decisions §3).
+	RepeatWait time.Duration
+	// Patience is how long a purchase may lie before the worker takes it up; 0 means 20 s.
+	Patience time.Duration
+	// MaxInFlight bounds the purchases under way in this process; 0 means 512.
+	MaxInFlight int
+	// Exclusive says that no other process uses the ledger, so that whatever lies there at start was left by us.
+	Exclusive bool
+	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
+	HighWater HighWater
+	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
+	Recorded func(Recorded) (*Inclusion, error)
+	// Sealed finds what the signed record holds under an id such as round_12, row_4711 or observation_3, nil for nothing;
+	// nil: there is no record. What it returns was verified.
+	Sealed func(id string) (*Verification, error)
+	// VerifyPage renders the verification of an id for a browser; nil answers JSON to everybody.
+	VerifyPage func(id string, v Verification) ([]byte, error)
+	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
+	Outcome func(network string, s State)
+	// AfterStep is called when a journal step is durable, with its name. Tests stop the process there.
+	AfterStep func(step string)
+}
+
+// Till sells.
+type Till struct {
+	cfg      Config
+	host     string // of BaseURL, with its port
+	maker    goods.Maker
+	nonces   *x402.Nonces
+	tokenKey []byte
+	byNet    map[string]rail.Rail
+	owner    string // this process, for leases
+
+	challenges sync.Map // item → *cachedChallenge
+
+	mu      sync.Mutex
+	flights map[string]*flight // purchases being driven in this process; guarded by mu
+	closing atomic.Bool
+	shut    atomic.Bool // the ledger was restored and not reopened, as far as Run knows
+}
+
+// flight is one purchase being driven; done is closed when the driving stops.
+type flight struct{ done chan struct{} }
+
+// New checks the configuration and makes a till. Run must be running for purchases to be recovered.
+func New(cfg Config) (*Till, error) {
+	if cfg.Site == nil || cfg.DB == nil || len(cfg.Keys) == 0 || cfg.Log == nil {
+		return nil, errors.New("till: site, ledger, keys and log are required")
+	}
+	if len(cfg.Rails) == 0 {
+		return nil, errors.New("till: no network is configured, so nothing can be paid for")
+	}
+	if len(cfg.Secret) < 32 {
+		return nil, errors.New("till: the secret must hold at least 32 bytes")
+	}
+	u, err := url.Parse(cfg.BaseURL)
+	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
+		return nil, fmt.Errorf("till: base URL %q must be scheme://host without a slash at the end", cfg.BaseURL)
+	}
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 512
+	}
+	if cfg.HighWater == nil {
+		cfg.HighWater = noHighWater{}
+	}
+	if cfg.Outcome == nil {
+		cfg.Outcome = func(string, State) {}
+	}
+	if cfg.AfterStep == nil {
+		cfg.AfterStep = func(string) {}
+	}
+	t := &Till{
+		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
+		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
+		flights: make(map[string]*flight), owner: "till-" + rand.Text(),
+	}
+	for _, r := range cfg.Rails {
+		if _, twice := t.byNet[r.Info().Network]; twice {
+			return nil, fmt.Errorf("till: network %s is configured twice", r.Info().Network)
+		}
+		t.byNet[r.Info().Network] = r
+	}
+	for _, g := range cfg.Site.Goods {
+		if _, err := goods.Of(g); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.noteShut(context.Background()); err != nil {
+		return nil, fmt.Errorf("till: reading whether the store is closed: %w", err)
+	}
+	return t, nil
+}
+
+// Drain refuses new purchases and waits until those under way here are answered or ctx ends. What is left then is
+// taken up by the next process.
+func (t *Till) Drain(ctx context.Context) error {
+	t.closing.Store(true)
+	for {
+		var f *flight
+		t.mu.Lock()
+		for _, f = range t.flights {
+			break
+		}
+		t.mu.Unlock()
+		if f == nil {
+			return nil
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return fmt.Errorf("till: purchases still under way: %w", ctx.Err())
+		}
+	}
+}
+
+func derive(secret []byte, label string) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte(label))
+	return m.Sum(nil)
+}
+
+// ids are 20 lower-case base32 characters, 100 random bits, behind a prefix.
+var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func newID(prefix string) string {
+	var b [13]byte
+	rand.Read(b[:])
+	return prefix + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
+}
+
+// Prefixes of ids.
+const (
+	prefixPurchase = "pur_"
+	prefixCert     = "cert_"
+)
+
+// statusToken is the private bearer token of a purchase: HMAC(key, purchase id), so nothing is stored.
+func (t *Till) statusToken(id string) string {
+	m := hmac.New(sha256.New, t.tokenKey)
+	m.Write([]byte(id))
+	return "st_" + strings.ToLower(idEncoding.EncodeToString(m.Sum(nil)))[:48]
+}
+
+// key returns the signing key with a kid.
+func (t *Till) key(kid string) (*attest.Key, error) {
+	for _, k := range t.cfg.Keys {
+		if k.KID() == kid {
+			return k, nil
+		}
+	}
+	return nil, fmt.Errorf("till: the signing key %s is not loaded; start the store with it until its purchases are delivered", kid)
+}
+
+// signer is the key that signs now.
+func (t *Till) signer() *attest.Key { return t.cfg.Keys[0] }
+
+func (t *Till) kidURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }
