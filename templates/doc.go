@@ -1,0 +1,201 @@
+// Package templates turns typed views into the bytes of pages: HTML for
+// people, Markdown twins for agents. Both halves of the store use it, the
+// generator for files and the server for what it renders on request, so that a
+// page looks the same wherever it was made.
+//
+// Each page is a view and one renderer per representation. A view holds facts
+// and nothing else; the same view gives the page and its twin, so that neither
+// can say more than the other. Rendering reads no clock, no file and no
+// network and depends on its view alone.
+//
+//	b, err := templates.RenderItem(templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
+//
+// The package owns the look: one style sheet, [Style], with the colours as
+// tokens, each with a light and a dark value.
+package templates
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"strings"
+	texttemplate "text/template"
+
+	"agentstore/content"
+	"agentstore/templates/drawing"
+)
+
+//go:embed style.css favicon.svg search.js try.js verify.js worker.js html text
+var files embed.FS
+
+//go:embed style.css
+var style []byte
+
+//go:embed favicon.svg
+var favicon []byte
+
+//go:embed try.js
+var script []byte
+
+// Style returns the one style sheet, served as /style.css. The caller must not
+// change it.
+func Style() []byte { return style }
+
+// Favicon returns /favicon.svg. The caller must not change it.
+func Favicon() []byte { return favicon }
+
+//go:embed search.js
+var searchScript []byte
+
+// SearchScript returns the script of the search over hosts, served as /search.js: a list by name does the same without
+// it. The caller must not change it.
+func SearchScript() []byte { return searchScript }
+
+// ContentSecurityPolicy is the policy of every page: nothing from elsewhere, of
+// scripts our own file alone, and of inline styles only the style sheet (in certificates) and that
+// of the drawings, by their digests (CSP Level 3, section 6.7).
+func ContentSecurityPolicy() string {
+	hash := func(b []byte) string {
+		sum := sha256.Sum256(b)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src 'self' " + hash(style) + " " + hash([]byte(drawing.Style)) +
+		"; img-src 'self' data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// Digest is the SHA-256 in hex over every template, the style sheet and the
+// icon: pages made under another digest are stale.
+func Digest() string {
+	h := sha256.New()
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := files.ReadFile(name)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(b), b)
+		return err
+	})
+	if err != nil {
+		panic(err) // the embedded files are part of the program
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// functions are what every template may call.
+var functions = map[string]any{
+	"usdc":    content.FormatUSDC,
+	"short":   Short,
+	"join":    strings.Join,
+	"css":     func() template.CSS { return template.CSS(style) },
+	"cell":    cell,
+	"line":    oneLine,
+	"quoted":  quoted,
+	"classes": classes,
+	"q":       shellQuote,
+}
+
+// parsed on first import; a template that does not parse is a programmer's
+// error that every test would meet.
+var (
+	htmlPages = template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
+	textPages = texttemplate.Must(texttemplate.New("").Funcs(functions).Option("missingkey=error").ParseFS(files, "text/*.md"))
+)
+
+func renderHTML(name string, view any) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(8 << 10)
+	if err := htmlPages.ExecuteTemplate(&b, name, view); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+func renderText(name string, view any) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(4 << 10)
+	if err := textPages.ExecuteTemplate(&b, name, view); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	}
+	return tidy(b.Bytes()), nil
+}
+
+// tidy takes the blanks that template actions leave: at most one empty line in
+// a row, none at the start, one line feed at the end. Fenced blocks are kept.
+func tidy(b []byte) []byte {
+	out := make([]byte, 0, len(b)+1)
+	blank, fenced := true, false
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimRight(line, "\n")
+		if bytes.HasPrefix(line, []byte("```")) {
+			fenced = !fenced
+		}
+		if !fenced {
+			line = bytes.TrimRight(line, " \t")
+			if len(line) == 0 {
+				if blank {
+					continue
+				}
+				blank = true
+				out = append(out, '\n')
+				continue
+			}
+		}
+		blank = false
+		out = append(append(out, line...), '\n')
+	}
+	return append(bytes.TrimRight(out, "\n"), '\n')
+}
+
+// Short shortens a long token in the middle: 3f2a9c81…b17e04d2.
+func Short(s string) string {
+	if len(s) <= 20 {
+		return s
+	}
+	return s[:8] + "…" + s[len(s)-8:]
+}
+
+// cell makes text fit a cell of a Markdown table.
+func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
+
+// classes are those of a cell in its column.
+func classes(c Cell, head Column) string {
+	var all []string
+	if head.Number {
+		all = append(all, "num")
+	} else if c.Mono {
+		all = append(all, "n")
+	}
+	if c.Mark != "" {
+		all = append(all, c.Mark)
+	}
+	return strings.Join(all, " ")
+}
+
+// quoted is a stranger's text on one line of Markdown, in which nothing of it is markup.
+func quoted(s string) string { return escapes.Replace(oneLine(s)) }
+
+var escapes = func() *strings.Replacer {
+	var pairs []string
+	for _, c := range "\\`*_{}[]()<>#+-!|~&" {
+		pairs = append(pairs, string(c), `\`+string(c))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shellQuote quotes s for a POSIX shell when it must be.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:%@=+,", r)
+	}
+	if s != "" && strings.TrimFunc(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

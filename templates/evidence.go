@@ -1,0 +1,20 @@
+package templates
+
+// EvidenceView is the piece that shows what a door answered.
+type EvidenceView struct {
+	// Status is the status line, Headers the fields as they came.
+	Status  string
+	Headers []Fact
+	// SHA256 is of the body, in hex, and Bytes its length.
+	SHA256 string
+	Bytes  int64
+	// Raw is the body, or as much of it as was kept; "" shows none. RawIs names it where it is something else.
+	Raw, RawIs string
+}
+
+// RenderEvidence returns the piece in HTML, to be put into a page.
+func RenderEvidence(v EvidenceView) ([]byte, error) { return renderHTML("evidence", &v) }
+
+// RenderCitation returns the piece that says how to cite something, in HTML,
+// to be put into a page.
+func RenderCitation(facts []Fact) ([]byte, error) { return renderHTML("citation", facts) }

@@ -1,0 +1,209 @@
+package templates
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/corpus/derive"
+)
+
+// timelineWeeks is how many weeks a host's page shows; its JSON has all of them.
+const timelineWeeks = 52
+
+// HostView is the page of one host's history, /corpus/host/{host}.
+type HostView struct {
+	Chrome *Chrome
+	Page   Page
+	derive.Host
+	// Stamp is the tier's class: good, bad or unknown.
+	Stamp string
+	// Weeks draws the weeks that the table shows, Marks is the same in text, Legend counts the marks.
+	Weeks         Markup
+	Marks, Legend string
+	Standing      []Fact
+	Reasons       []Fact
+	Timeline      []TimelineLine // newest first
+	Shown, All    int            // weeks in the table, of all
+	Address       []Fact
+	Cite          string // plain text, to be copied
+	Declared      []Fact
+	Badge         string // address of the badge
+
+	json []byte
+}
+
+// TimelineLine is one row of the timeline, newest first.
+type TimelineLine struct {
+	Week, Listed, Probed, Gap, Verdict, Mark, Protocols, Failed string
+	Sequence                                                    int64
+	Entry                                                       string
+}
+
+// NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
+// made on request are the same bytes.
+func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
+	doc, err := document(h)
+	if err != nil {
+		return HostView{}, fmt.Errorf("encoding the history of %s: %w", h.Host, err)
+	}
+	sum := sha256.Sum256(doc)
+	path := derive.HostPath(h.Host)
+	v := HostView{
+		Chrome: chrome, Host: h, json: doc, All: len(h.Timeline),
+		Page: Page{
+			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
+			Summary: fmt.Sprintf("%s. Observed in %d of %d rounds since its first sighting.", h.Tier.Line, h.RoundsProbed, h.Rounds),
+		},
+	}
+	switch h.Tier.Tier {
+	case derive.TierStanding, derive.TierEstablished:
+		v.Stamp = "good"
+	case derive.TierBroken:
+		v.Stamp = "bad"
+	default:
+		v.Stamp = "unknown"
+	}
+	v.timeline()
+	v.standing()
+	v.address()
+	v.cite()
+	if d := h.Declaration; d.Value != derive.NoDeclaration {
+		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape, Mono: true},
+			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true}, {Name: "Doors of other hosts", Value: fmt.Sprintf("%d, counted and not walked", d.Foreign)},
+			{Name: "Observation", Value: fmt.Sprint(d.Observation), Mono: true}}
+	}
+	for _, w := range slices.Backward(h.Timeline) {
+		if w.URL != "" {
+			v.Badge = chrome.BaseURL + "/badge/check.svg?url=" + url.QueryEscape(w.URL)
+			break
+		}
+	}
+	return v, nil
+}
+
+func (v *HostView) timeline() {
+	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-timelineWeeks):]
+	v.Shown = len(shown)
+	var marks []WeekMark
+	var text strings.Builder
+	for _, w := range shown {
+		m := markWeek(w)
+		marks = append(marks, m)
+		text.WriteString(m.Mark)
+		line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: m.Class, Protocols: "not measured", Failed: "–",
+			Sequence: w.Sequence, Entry: derive.RoundPath(w.Sequence)}
+		if w.Listed {
+			line.Listed = "listed"
+		}
+		if w.Probed == derive.NotWalked {
+			line.Gap = w.Gap
+		}
+		if w.Probed == derive.Probed {
+			line.Verdict = w.Verdict
+			line.Protocols = strings.Join(w.Protocols, ", ")
+			if line.Protocols == "" {
+				line.Protocols = "none seen"
+			}
+			if len(w.Failed) > 0 {
+				line.Failed = strings.Join(w.Failed, ", ")
+			}
+		}
+		v.Timeline = append(v.Timeline, line)
+	}
+	slices.Reverse(v.Timeline)
+	v.Marks, v.Legend = text.String(), legend(marks)
+	if len(marks) > 0 {
+		v.Weeks = drawWeeks(marks, fmt.Sprintf("%s, %s to %s, one square a week: %s", v.Host.Host, marks[0].Week, marks[len(marks)-1].Week, v.Legend))
+	}
+}
+
+func (v *HostView) standing() {
+	h := &v.Host
+	newest := "none in the window"
+	if l := h.Tier.Latest; l != nil {
+		from := fmt.Sprintf("round %d", l.Sequence)
+		if l.Number > 0 {
+			from = fmt.Sprintf("a paid refresh, observation %d", l.Number)
+		}
+		newest = fmt.Sprintf("%s, %s, by %s", l.Verdict, l.ObservedAt, from)
+	}
+	v.Standing = []Fact{
+		{Name: "Tier", Value: h.Tier.Line},
+		{Name: "Rule", Value: h.Tier.Rule},
+		{Name: "Newest observation", Value: newest},
+		{Name: "Coverage", Value: fmt.Sprintf("%d of %d rounds since the first sighting, %d %%", h.RoundsProbed, h.Rounds, h.Coverage)},
+		{Name: "Missed by the store", Value: fmt.Sprintf("%d of %d rounds", h.RoundsMissed, h.Rounds)},
+		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
+	}
+	if h.FirstObserved != "" {
+		v.Standing = append(v.Standing, Fact{Name: "First observed", Value: h.FirstObserved, Mono: true}, Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
+	}
+	for _, g := range h.Gaps {
+		v.Reasons = append(v.Reasons, Fact{Name: g.Name, Value: fmt.Sprintf("%d of %d rounds", g.Count, h.RoundsInChain)})
+	}
+}
+
+func (v *HostView) address() {
+	p := v.Host.Payment
+	if p == nil {
+		return
+	}
+	v.Address = []Fact{{Name: "Week", Value: fmt.Sprintf("%s, sequence %d", p.Week, p.Sequence), Mono: true}}
+	if !p.Captured {
+		v.Address = append(v.Address, Fact{Name: "Captured", Value: "no: " + p.WhyNot})
+		return
+	}
+	for _, a := range p.Addresses {
+		v.Address = append(v.Address, Fact{Name: "Digest", Value: a.Digest, Mono: true}, Fact{Name: "On", Value: a.Network, Mono: true},
+			Fact{Name: "Also receives at", Value: doors(a.Others)})
+	}
+}
+
+func doors(n int64) string {
+	switch n {
+	case 0:
+		return "no other door of that round"
+	case 1:
+		return "1 other door of that round"
+	}
+	return fmt.Sprintf("%d other doors of that round", n)
+}
+
+func (v *HostView) cite() {
+	c := v.Host.Citation
+	observed := c.ObservedAt
+	if observed == "" {
+		observed = "not observed in this round"
+	}
+	v.Cite = strings.Join([]string{
+		"cites: " + c.Cites, "host: " + c.Host, "week: " + c.Week, fmt.Sprintf("sequence: %d", c.Sequence), "observed_at: " + observed,
+		"digest: " + c.Digest.String(), "row_sha256: " + c.RowSHA256.String(), fmt.Sprintf("leaf: %d", c.Leaf),
+		"rows: " + c.Rows, "index: " + c.Index, "license: " + c.License, "how: " + c.How,
+	}, "\n")
+}
+
+// RenderHost returns the page in HTML.
+func RenderHost(v HostView) ([]byte, error) { return renderHTML("host.html", &v) }
+
+// RenderHostMarkdown returns its twin.
+func RenderHostMarkdown(v HostView) ([]byte, error) { return renderText("host.md", &v) }
+
+// HostJSON returns the same as JSON.
+func HostJSON(v HostView) []byte { return v.json }
+
+// document is a value as published JSON: indented, with a line feed at the end.
+func document(v any) ([]byte, error) {
+	b, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimRight(b, "\n"), '\n'), nil
+}

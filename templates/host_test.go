@@ -1,0 +1,128 @@
+package templates_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
+	"agentstore/templates"
+)
+
+// hostViews makes the pages of all hosts of a small record.
+func hostViews(t *testing.T) map[string]templates.HostView {
+	t.Helper()
+	return viewsOf(t, corpustest.Write(t, 3))
+}
+
+func viewsOf(t *testing.T, record fs.FS) map[string]templates.HostView {
+	t.Helper()
+	r, err := corpus.Open(record, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := r.Observations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := map[int64]derive.Sharing{}
+	for _, round := range r.Rounds() {
+		if _, shares[round.Sequence], err = derive.Share(round, r.Rows(round.Sequence)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	views := map[string]templates.HostView{}
+	for h, err := range r.Histories() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		history := derive.HostHistory(r.Rounds(), h, feed)
+		host, err := derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
+			BaseURL: "https://store.example", Feed: feed,
+			Others: func(sequence int64, p corpus.PayTo) int64 { return shares[sequence].Others(p) },
+			Prove:  func(leaf, size int64) (corpus.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if views[h.Host], err = templates.NewHostView(chrome(t), host); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return views
+}
+
+func render(t *testing.T, v templates.HostView) (page, twin string) {
+	t.Helper()
+	html, err := templates.RenderHost(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	md, err := templates.RenderHostMarkdown(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(html), string(md)
+}
+
+// TestHostPagesTellTheirStory reads the pages of hosts whose story is known.
+func TestHostPagesTellTheirStory(t *testing.T) {
+	views := hostViews(t)
+	for host, want := range map[string][]string{
+		"standing.example":    {"standing — 8 of 8, W40–W47", "12 of 12 rounds since the first sighting, 100 %", "0x" + strings.Repeat("ab", 32), "status 200, 812 bytes, 340 ms", "x402-v1"},
+		"api.weather.example": {"1 other door of that round", "no_declaration"},
+		"broken.example":      {"broken — 3 of 4, W44–W47", "status-402"},
+		"returned.example":    {"indeterminate — 3 of 4, W44–W47", "interrupted", "not_listed"},
+		"late.example":        {"indeterminate — 2 of 2, W46–W47", "before_first_sighting", "2 of 2 rounds since the first sighting"},
+		"missed.example":      {"instrument_degraded", "indeterminate"},
+		"never-seen.example":  {"indeterminate — 0 of 4", "No round has observed this host", "not observed in this round"},
+		"moved.example":       {"no other door of that round", "in W43"},
+	} {
+		page, twin := render(t, views[host])
+		for _, w := range want {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: the page lacks %q", host, w)
+			}
+			if !strings.Contains(twin, w) {
+				t.Errorf("%s: the twin lacks %q", host, w)
+			}
+		}
+	}
+}
+
+// TestANoteIsNoMarkup looks for a stranger's markup in both spellings.
+func TestANoteIsNoMarkup(t *testing.T) {
+	page, twin := render(t, hostViews(t)["moved.example"])
+	if strings.Contains(page, "<b>on purpose") || !strings.Contains(page, "&lt;b&gt;on purpose") {
+		t.Error("the note's markup reached the page")
+	}
+	if strings.Contains(twin, "[our note](") || strings.Contains(twin, "<b>") && !strings.Contains(twin, `\<b\>`) {
+		t.Error("the note's markup reached the twin")
+	}
+}
+
+// TestCitedRowsCanBeChecked does with a page's citation what it says: the row hashes to its digest, carries a signature,
+// and stands in the log.
+func TestCitedRowsCanBeChecked(t *testing.T) {
+	ring := attest.SpecimenRing()
+	for host, v := range hostViews(t) {
+		c := v.Host.Citation
+		row, err := corpus.VerifyRow([]byte(c.Row), attest.SpecimenKey().Public())
+		if err != nil || row.Host != host || row.Week != c.Week {
+			t.Fatalf("%s: %v, row of %s in %s", host, err, row.Host, row.Week)
+		}
+		proof, err := corpus.ParseProof([]byte(c.Inclusion))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.Verify([]byte(c.Row), ring); err != nil || proof.Index != c.Leaf {
+			t.Errorf("%s: %v, leaf %d cited as %d", host, err, proof.Index, c.Leaf)
+		}
+		if _, err := proof.Verify([]byte(c.Row+" "), ring); err == nil {
+			t.Errorf("%s: the proof holds for another row", host)
+		}
+	}
+}

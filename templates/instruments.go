@@ -1,0 +1,158 @@
+package templates
+
+// TryView is the page where a person pastes a URL, empty or with what came of it.
+type TryView struct {
+	Chrome *Chrome
+	Page   Page
+	// Body is the keeper's prose below the empty form.
+	Body Prose
+	// Asked is the URL in the form, Battery the version.
+	Asked, Battery string
+	// Refusal says why nothing was read; Reading is what was. At most one is set.
+	Refusal *Refusal
+	Reading *Reading
+}
+
+// Refusal is why nothing was read.
+type Refusal struct {
+	Code, Title, Says string
+	Status            int
+}
+
+// Reading is one look at a door.
+type Reading struct {
+	URL, Host string
+	// Verdict is the word, Mark its class: good, bad or unknown.
+	Verdict, Mark string
+	Battery       string
+	// Passed of Asked checks passed.
+	Passed, Asked       int
+	Level, LevelMeaning string
+	Fault, ObservedAt   string
+	// AlsoUnder is the other battery's verdict in words, Difference why it is another.
+	AlsoUnder, Difference string
+	Method, Protocols     string
+	Checks                []CheckLine
+	Advisories, Remedies  []Fact
+	Evidence              EvidenceView
+	Note                  string
+	Cannot, Next          []string
+	// Digest is of the published evidence.
+	Digest string
+	// Private says that the reading was made inside a private corpus.
+	Private bool
+}
+
+// CheckLine is one check of a battery with what became of it.
+type CheckLine struct {
+	Name, State, Mark, Detail string
+}
+
+// RenderTry returns the page in HTML.
+func RenderTry(v TryView) ([]byte, error) { return renderHTML("try.html", &v) }
+
+// RenderTryMarkdown returns its twin.
+func RenderTryMarkdown(v TryView) ([]byte, error) { return renderText("try.md", &v) }
+
+// Script returns the one script, served as /try.js: it adds to /try and is needed for nothing. The caller must not
+// change it.
+func Script() []byte { return script }
+
+// CriteriaView is the page /criteria.
+type CriteriaView struct {
+	Chrome *Chrome
+	Page   Page
+	Body   Prose
+	// Facts are the short statements at the head.
+	Facts      []Fact
+	Verdicts   []Fact
+	Classes    []Fact
+	Ladder     []Fact
+	Checks     []CriterionLine
+	Advisories []CriterionLine
+	Artifacts  []ArtifactLine
+	// Rule says how a result class is reached, Limit where all of it ends.
+	Rule, Limit string
+}
+
+// CriterionLine is one check or advisory.
+type CriterionLine struct {
+	Name, Battery, Title, Reason, Citation, Fix, Since string
+}
+
+// ArtifactLine is what one kind of signed artifact is worth.
+type ArtifactLine struct {
+	Name, TrustModel, Signs, DoesNotProve, VerifyURL string
+}
+
+// RenderCriteria returns the page in HTML.
+func RenderCriteria(v CriteriaView) ([]byte, error) { return renderHTML("criteria.html", &v) }
+
+// RenderCriteriaMarkdown returns its twin.
+func RenderCriteriaMarkdown(v CriteriaView) ([]byte, error) { return renderText("criteria.md", &v) }
+
+// DefectsView is the vocabulary of defects, /defects.
+type DefectsView struct {
+	Chrome  *Chrome
+	Page    Page
+	Body    Prose
+	Version string
+	Defects []DefectLine
+}
+
+// DefectLine is one row of the index.
+type DefectLine struct {
+	ID, Title, Detectable, Signal string
+}
+
+// RenderDefects returns the page in HTML.
+func RenderDefects(v DefectsView) ([]byte, error) { return renderHTML("defects.html", &v) }
+
+// RenderDefectsMarkdown returns its twin.
+func RenderDefectsMarkdown(v DefectsView) ([]byte, error) { return renderText("defects.md", &v) }
+
+// DefectView is the page of one defect, /defects/{id}.
+type DefectView struct {
+	Chrome *Chrome
+	Page   Page
+	ID     string
+	// Seen says who can see it: an unpaid probe, or a purchase only.
+	Seen    string
+	Asserts string
+	Facts   []Fact
+}
+
+// RenderDefect returns the page in HTML.
+func RenderDefect(v DefectView) ([]byte, error) { return renderHTML("defect.html", &v) }
+
+// RenderDefectMarkdown returns its twin.
+func RenderDefectMarkdown(v DefectView) ([]byte, error) { return renderText("defect.md", &v) }
+
+// ConformanceView is the page /conformance.
+type ConformanceView struct {
+	Chrome   *Chrome
+	Page     Page
+	Body     Prose
+	Fixtures []FixtureLine
+	// SetDigest is of the fixture set.
+	SetDigest string
+	Practice  []PracticeLine
+}
+
+// FixtureLine is one fixture with what it must come to.
+type FixtureLine struct {
+	ID, Verdict, Live, Note string
+}
+
+// PracticeLine is one practice door.
+type PracticeLine struct {
+	ID, Teaches, RightBuyer string
+}
+
+// RenderConformance returns the page in HTML.
+func RenderConformance(v ConformanceView) ([]byte, error) { return renderHTML("conformance.html", &v) }
+
+// RenderConformanceMarkdown returns its twin.
+func RenderConformanceMarkdown(v ConformanceView) ([]byte, error) {
+	return renderText("conformance.md", &v)
+}

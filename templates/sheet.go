@@ -1,0 +1,61 @@
+package templates
+
+// SheetView is a page of figures out of the record: prose, then sections of facts, drawings and tables. All derived pages
+// but those of hosts are sheets, so that each has its twin without a second template.
+type SheetView struct {
+	Chrome *Chrome
+	Page   Page
+	Body   Prose
+	// Empty says why there is nothing yet; nil for a record that holds something.
+	Empty    *Emptiness
+	Sections []Section
+	// Search puts the form that looks for a host at the head of the page.
+	Search bool
+}
+
+// Section is one part of a sheet. What is empty is left out.
+type Section struct {
+	ID, Title string
+	Says      []string
+	Figure    *Figure
+	Facts     []Fact
+	Table     *Table
+	Links     []Pointer
+	// Inline puts the links on one line.
+	Inline bool
+	// Pre is text to be copied as it stands.
+	Pre string
+}
+
+// Figure is a drawing with what it shows in words.
+type Figure struct {
+	SVG    Markup
+	Legend string
+}
+
+// Table is a table of evidence.
+type Table struct {
+	Caption string
+	Head    []Column
+	Rows    [][]Cell
+	// Dense lets the heads wrap, for many columns.
+	Dense bool
+}
+
+// Column is the head of a column; Number says that it holds numbers.
+type Column struct {
+	Name   string
+	Number bool
+}
+
+// Cell is one field of a table. Href makes a link of it, Mark is a class: good, bad or unknown.
+type Cell struct {
+	Text, Href, Mark string
+	Mono             bool
+}
+
+// RenderSheet returns the page in HTML.
+func RenderSheet(v SheetView) ([]byte, error) { return renderHTML("sheet.html", &v) }
+
+// RenderSheetMarkdown returns its twin.
+func RenderSheetMarkdown(v SheetView) ([]byte, error) { return renderText("sheet.md", &v) }
