@@ -1,0 +1,131 @@
+package generator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+)
+
+func mustBuildTree(t *testing.T, in Input, dir string) TreeReport {
+	t.Helper()
+	r, err := BuildTree(t.Context(), in, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func inode(t *testing.T, name string) uint64 {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+// TestBuildTreeMovesThePointer follows a site through three builds: what did
+// not change is shared, what was served before stays as it was.
+func TestBuildTreeMovesThePointer(t *testing.T) {
+	dir := t.TempDir()
+	in := specimenInput(t, t.TempDir())
+	first := mustBuildTree(t, in, dir)
+	if !first.Moved || first.Linked != 0 || first.Rendered == 0 {
+		t.Errorf("first build: %+v", first)
+	}
+	before := readTree(t, first.Dir)
+
+	again := mustBuildTree(t, in, dir)
+	if again.Moved || again.Dir != first.Dir || again.Rendered != 0 {
+		t.Errorf("building the same again: %+v", again)
+	}
+
+	src := sourceTree(t)
+	src["shelf/hello.md"].Data = append(src["shelf/hello.md"].Data, "\n\nOne more line.\n"...)
+	site, err := content.Load(content.Sources{Content: src})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Site = site
+	second := mustBuildTree(t, in, dir)
+	if !second.Moved || second.Dir == first.Dir || second.Linked != first.Files || second.Rendered != 3 {
+		t.Errorf("second build: %+v", second)
+	}
+	if current, err := Current(dir); err != nil || current != second.Dir {
+		t.Errorf("the pointer names %s, %v; want %s", current, err, second.Dir)
+	}
+	if d := diffTrees(before, readTree(t, first.Dir)); d != "" {
+		t.Errorf("the tree before was changed:\n%s", d)
+	}
+	if inode(t, filepath.Join(first.Dir, "style.css")) != inode(t, filepath.Join(second.Dir, "style.css")) {
+		t.Error("a file that did not change is not shared")
+	}
+	found, err := attest.VerifyTree(t.Context(), os.DirFS(second.Dir), attest.PublicLayout(), in.Ring)
+	if err != nil || len(found.Problems) > 0 {
+		t.Errorf("VerifyTree: %v, %v", err, found.Problems)
+	}
+	full := in
+	full.OutDir = filepath.Join(t.TempDir(), "public")
+	mustBuild(t, full)
+	if d := diffTrees(readTree(t, full.OutDir), readTree(t, second.Dir)); d != "" {
+		t.Errorf("differs from a full build:\n%s", d)
+	}
+}
+
+// TestBuildTreeSurvivesAnInterruption leaves what a killed build would leave.
+func TestBuildTreeSurvivesAnInterruption(t *testing.T) {
+	dir := t.TempDir()
+	in := specimenInput(t, t.TempDir())
+	first := mustBuildTree(t, in, dir)
+	writeFile(t, filepath.Join(dir, "trees", ".next-killed", "index.html"), "half")
+	writeFile(t, filepath.Join(dir, "current.new"), "half")
+	// Somebody edited the tree that is served: a build makes it right.
+	if err := os.Remove(filepath.Join(first.Dir, "what.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "record")); err != nil {
+		t.Fatal(err)
+	}
+	r := mustBuildTree(t, in, dir)
+	if _, err := os.Stat(filepath.Join(r.Dir, "what.md")); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "trees"))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("trees: %v, %v", entries, err)
+	}
+}
+
+func TestBuildTreeKeepsFewOldTrees(t *testing.T) {
+	dir := t.TempDir()
+	in := specimenInput(t, t.TempDir())
+	src := sourceTree(t)
+	for range 5 {
+		src["shelf/hello.md"].Data = append(src["shelf/hello.md"].Data, "\n\nOne more line.\n"...)
+		site, err := content.Load(content.Sources{Content: src})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Site = site
+		mustBuildTree(t, in, dir)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "trees"))
+	if err != nil || len(entries) != 1+keepTrees {
+		t.Errorf("%d trees, want %d: %v", len(entries), 1+keepTrees, err)
+	}
+}
+
+func TestCurrentRefusesAPointerOutOfTheSite(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("../elsewhere", filepath.Join(dir, "current")); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := Current(dir); err == nil || !strings.Contains(err.Error(), "no tree") {
+		t.Errorf("Current = %s, %v", to, err)
+	}
+}

@@ -1,0 +1,72 @@
+package bulk
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"agentstore/corpus"
+)
+
+// TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
+func TestMemoryDoesNotFollowRows(t *testing.T) {
+	many := func(n int) iter.Seq2[corpus.Row, error] {
+		return func(yield func(corpus.Row, error) bool) {
+			row := walked("a.example", corpus.VerdictReady)
+			for i := range n {
+				row.Host = fmt.Sprintf("h%09d.example", i)
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+	run := func(n int) uint64 {
+		w := testWriter(t)
+		seal(t, w, 1, many(n))
+		rec := open(t, w)
+		dir := t.TempDir()
+		began := time.Now()
+		most := peak(func() {
+			if _, err := Write(t.Context(), rec, dir); err != nil {
+				t.Error(err)
+			}
+		})
+		t.Logf("%d rows: peak %d MiB, %v", n, most>>20, time.Since(began))
+		return most
+	}
+	few, lots := run(corpus.MaxPartRows), run(8*corpus.MaxPartRows)
+	if lots > few+few/2+(24<<20) {
+		t.Errorf("memory follows the rows: %d MiB, then %d MiB", few>>20, lots>>20)
+	}
+}
+
+// peak watches the memory while f runs and returns the most that was in use, in bytes. It counts what SQLite has, which
+// is Go memory too or mapped outside the heap.
+func peak(f func()) uint64 {
+	runtime.GC()
+	stop := make(chan struct{})
+	var most uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	f()
+	close(stop)
+	wg.Wait()
+	return most
+}

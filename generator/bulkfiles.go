@@ -1,0 +1,192 @@
+package generator
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/generator/bulk"
+)
+
+// The places of what package bulk makes.
+const (
+	bulkFolder = "corpus/bulk"
+	gitFolder  = "corpus.git"
+	// bulkRow is the row of the build record that remembers these files. No output has this name.
+	bulkRow = "files of package bulk"
+)
+
+// Bulk asks for the bulk files of the record and for its git repository.
+//
+// They depend on the versions of libraries, and git's history on what was committed before. So they are made in the tree
+// and kept there for as long as the record is what it was: a build takes them as they stand, and a clone of the tree has
+// them. They are in the manifest; that they would come out the same elsewhere is not promised.
+type Bulk struct {
+	// Signer signs the commits of Name and Email, nil for no repository.
+	Signer      Signer
+	Name, Email string
+}
+
+// madeApart is the stream of a document whose files package bulk makes.
+func madeApart(*source) iter.Seq2[unit, error] { return func(func(unit, error) bool) {} }
+
+// signersUnit is the file by which git checks the commits of the repository, if there is one.
+func signersUnit(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if s.Bulk != nil && s.Bulk.Signer != nil && len(s.rounds) > 0 {
+			yield(unit{made: func(d *digester) { d.text(s.Bulk.Email); depsRing(s, 0, d) }}, nil)
+		}
+	}
+}
+
+func renderSigners(s *source, _ unit, mediaType string, _ attest.Digest) ([]byte, error) {
+	if mediaType != api.PlainText {
+		return unknown(mediaType)
+	}
+	text, err := attest.AllowedSigners(s.Bulk.Email, s.Ring)
+	return []byte(text), err
+}
+
+// apart brings the files of package bulk to the state of the record, tells the manifest of them and remembers them for
+// the next build. Those of an earlier build that are there no more are gone.
+func (b *build) apart(ctx context.Context) error {
+	before := make(map[string]recordUnit)
+	if b.old != nil {
+		was := b.old.row(bulkRow)
+		for u, ok := was.unit(); ok; u, ok = was.unit() {
+			before[u.Key] = u
+		}
+		if was.err != nil {
+			return was.err
+		}
+	}
+	units, err := b.bulk(ctx, before)
+	if err != nil {
+		return err
+	}
+	b.next.row(bulkRow)
+	for i := range units {
+		u := &units[i]
+		delete(before, u.Key)
+		if err := b.manifest.Put(u.Key, u.Sizes[0], u.Sums[0]); err != nil {
+			return err
+		}
+		b.next.unit(u)
+	}
+	b.next.end()
+	for name := range before {
+		if err := b.gone.Add([]byte(name), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bulk makes the files and lists them as units of the build record, by path.
+func (b *build) bulk(ctx context.Context, before map[string]recordUnit) ([]recordUnit, error) {
+	if b.in.Bulk == nil || len(b.s.rounds) == 0 {
+		return nil, nil
+	}
+	if err := b.tree.touching(); err != nil {
+		return nil, err
+	}
+	if err := b.vouch(bulkFolder + "/digests.json"); err != nil {
+		return nil, err
+	}
+	report, err := bulk.Write(ctx, b.s.record, filepath.Join(b.in.OutDir, filepath.FromSlash(bulkFolder)))
+	if err != nil {
+		return nil, err
+	}
+	var units []recordUnit
+	for _, f := range append(slices.Clone(report.Files), report.Head) {
+		units = append(units, apartUnit(path.Join(bulkFolder, f.Path), f.SHA256, f.Bytes))
+	}
+	b.report.Written += len(report.Written)
+	if b.in.Bulk.Signer != nil {
+		git, err := b.git(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, git...)
+	}
+	slices.SortFunc(units, func(x, y recordUnit) int { return cmp.Compare(x.Key, y.Key) })
+	return units, nil
+}
+
+// vouch removes a file that is not what the tree's signed manifest says. By digests.json package bulk knows what it may
+// keep, so that what somebody else put there is made again and not signed.
+func (b *build) vouch(name string) error {
+	fsys := b.tree.fsys()
+	body, err := fs.ReadFile(fsys, name)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	m, _, err := attest.OpenManifest(fsys, attest.PublicLayout(), b.in.Ring)
+	if err != nil {
+		return b.tree.remove(name)
+	}
+	top, _, _ := strings.Cut(name, "/")
+	bucket := attest.Digest(sha256.Sum256([]byte(name))).String()
+	m.Parts = slices.DeleteFunc(m.Parts, func(p attest.PartRef) bool {
+		return p.Directory != top || p.Bucket != "all" && !strings.HasPrefix(bucket, p.Bucket)
+	})
+	for e, err := range m.Entries(fsys, attest.PublicLayout()) {
+		if err != nil {
+			break
+		}
+		if e.Path == name && e.SHA256 == sha256.Sum256(body) {
+			return nil
+		}
+	}
+	return b.tree.remove(name)
+}
+
+// git makes the repository and lists its files.
+func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []recordUnit, err error) {
+	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder), bulk.RepositoryOptions{
+		Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer, Workers: b.in.workers()})
+	if err != nil {
+		return nil, err
+	}
+	b.report.Written += len(report.Written)
+	fsys := b.tree.fsys()
+	err = fs.WalkDir(fsys, gitFolder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if was, ok := before[name]; ok && strings.HasPrefix(name, gitFolder+"/objects/pack/") {
+			units = append(units, was) // packs are named by what they hold
+			return nil
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum := sha256.New()
+		n, err := io.Copy(sum, f)
+		units = append(units, apartUnit(name, attest.Digest(sum.Sum(nil)), n))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", gitFolder, err)
+	}
+	return units, nil
+}
+
+func apartUnit(name string, sum attest.Digest, size int64) recordUnit {
+	return recordUnit{Key: name, Made: sum, Sums: []attest.Digest{sum}, Sizes: []int64{size}}
+}

@@ -1,0 +1,126 @@
+package generator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The log and the evidence of the record are published as they stand: tiles, bundles, checkpoints, cosignatures, packs.
+
+// recordFiles streams the files below a folder of the record's whose name, from there, cut takes; the key of each is
+// what cut leaves of it. Files that are written once are known by their size and time; once says so of a folder. Others
+// are known by what they hold.
+func recordFiles(folder string, once bool, cut func(name string) (key string, ok bool)) func(*source) iter.Seq2[unit, error] {
+	return func(s *source) iter.Seq2[unit, error] {
+		return func(yield func(unit, error) bool) {
+			if s.record == nil {
+				return
+			}
+			for name, err := range filesBelow(s.Corpus, folder) {
+				if err != nil {
+					yield(unit{}, err)
+					return
+				}
+				key, ok := cut(strings.TrimPrefix(name, folder+"/"))
+				if !ok {
+					continue
+				}
+				u, err := s.recordFile(name, key, once)
+				if !yield(u, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// recordFile is the unit of one file.
+func (s *source) recordFile(name, key string, once bool) (unit, error) {
+	u := unit{key: key, value: name}
+	if !once {
+		b, err := fs.ReadFile(s.Corpus, name)
+		if err != nil {
+			return u, fmt.Errorf("reading the record: %w", err)
+		}
+		u.made = func(d *digester) { d.text(name, string(b)) }
+		return u, nil
+	}
+	info, err := fs.Stat(s.Corpus, name)
+	if err != nil {
+		return u, fmt.Errorf("reading the record: %w", err)
+	}
+	u.made = func(d *digester) {
+		d.text(name, info.ModTime().UTC().Format(time.RFC3339Nano))
+		d.number(info.Size())
+	}
+	return u, nil
+}
+
+// copied is the file of a unit of recordFiles.
+func copied(u unit) string { return u.value.(string) }
+
+func wholeName(name string) (string, bool) { return name, true }
+func suffixed(end string) func(string) (string, bool) {
+	return func(name string) (string, bool) { return strings.CutSuffix(name, end) }
+}
+
+// recordCheckpoint streams the log's checkpoint with the cosignatures that there are, if there is a log.
+func recordCheckpoint(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if s.record == nil {
+			return
+		}
+		raw, err := s.record.Log.Published()
+		if err != nil || len(raw) > 0 {
+			yield(unit{value: raw, made: func(d *digester) { d.text(string(raw)) }}, err)
+		}
+	}
+}
+
+// filesBelow yields the files below a folder, which need not exist, in the byte order of their paths. What is hidden was
+// left by a writer that was cut off and is no part of the record. One folder's list is in memory at a time, and the
+// lists of those above it.
+func filesBelow(fsys fs.FS, folder string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { walkBelow(fsys, folder, yield) }
+}
+
+func walkBelow(fsys fs.FS, folder string, yield func(string, error) bool) bool {
+	entries, err := fs.ReadDir(fsys, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		yield("", fmt.Errorf("listing the record: %w", err))
+		return false
+	}
+	// A folder stands among its neighbours as its name with a slash does.
+	full := func(e fs.DirEntry) string {
+		if e.IsDir() {
+			return e.Name() + "/"
+		}
+		return e.Name()
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(full(a), full(b)) })
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			if !walkBelow(fsys, name, yield) {
+				return false
+			}
+		default:
+			if !yield(name, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package generator
+
+import (
+	"iter"
+
+	"agentstore/content/api"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/derive"
+	"agentstore/templates"
+)
+
+// hostPages streams the hosts as long as they have files: above a configured number, the server renders their pages on
+// request.
+func hostPages(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		if ok, err := s.hostFiles(); !ok || err != nil {
+			if err != nil {
+				yield(unit{}, err)
+			}
+			return
+		}
+		hostUnits(s)(yield)
+	}
+}
+
+// hostPageNames lists the same.
+func hostPageNames(s *source) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if ok, err := s.hostFiles(); !ok || err != nil {
+			if err != nil {
+				yield("", err)
+			}
+			return
+		}
+		hostNames(s)(yield)
+	}
+}
+
+// hostFiles reports whether hosts have files.
+func (s *source) hostFiles() (bool, error) {
+	if s.MaxHostFiles == 0 {
+		return true, nil
+	}
+	n, err := s.hostCount()
+	return n <= s.MaxHostFiles, err
+}
+
+// renderHost makes one form of a host's page. One worker makes all of them, one after the other, from one view.
+func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, error) {
+	h := u.value.(*hostRows)
+	if h.view == nil {
+		v, err := s.viewHost(h)
+		if err != nil {
+			return nil, err
+		}
+		h.view = &v
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderHost(*h.view)
+	case api.Markdown:
+		return templates.RenderHostMarkdown(*h.view)
+	case api.JSON:
+		return templates.HostJSON(*h.view), nil
+	}
+	return unknown(mediaType)
+}
+
+func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
+	b, err := s.book()
+	if err != nil {
+		return templates.HostView{}, err
+	}
+	rows, err := h.history()
+	if err != nil {
+		return templates.HostView{}, err
+	}
+	history := derive.HostHistory(s.rounds, rows, h.feed)
+	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
+		BaseURL: s.base, Feed: h.feed, Others: b.Others,
+		Prove: s.prove,
+	})
+	if err != nil {
+		return templates.HostView{}, err
+	}
+	v, err := templates.NewHostView(s.chrome, host)
+	v.Page.Reload = s.reload
+	return v, err
+}
+
+// prove is Log.Prove, with each checkpoint read and its signature checked once.
+func (s *source) prove(leaf, size int64) (corpus.Proof, error) {
+	held, ok := s.checkpoints.Load(size)
+	if !ok {
+		c, err := s.record.Log.Checkpoint(size, s.record.Ring())
+		if err != nil {
+			return corpus.Proof{}, err
+		}
+		held, _ = s.checkpoints.LoadOrStore(size, c)
+	}
+	hashes, err := s.record.Log.Inclusion(leaf, size)
+	return corpus.Proof{Index: leaf, Hashes: hashes, Note: held.(corpus.Checkpoint).Raw}, err
+}

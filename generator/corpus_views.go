@@ -1,0 +1,234 @@
+package generator
+
+import (
+	"fmt"
+	"slices"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/derive"
+	"agentstore/templates"
+)
+
+// recordRows are the rows of what is derived from the signed record.
+func recordRows() []output {
+	return []output{
+		{name: "corpus", deps: depsCorpus, render: renderCorpus},
+		{name: "corpus_index", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Index(0) })},
+		{name: "corpus_index_page", stream: numbered((*derive.Book).IndexPages, func(s *source, n int, d *digester) {
+			d.text(s.base)
+			for _, r := range s.rounds[(n-1)*derive.IndexPageLimit : n*derive.IndexPageLimit] {
+				d.round(r)
+			}
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Index(u.value.(int)) })},
+		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
+		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost},
+		{name: "trajectory", deps: depsRecord("record/trajectory"), render: sheet("trajectory", "record/trajectory",
+			func(b *derive.Book) any { return b.Trajectory() },
+			func(v templates.SheetView, b *derive.Book) templates.SheetView {
+				return templates.TrajectorySheet(v, b.Trajectory())
+			})},
+		{name: "corpus_diff_file", stream: weekly(0, func(_, n int) int { return n }), bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
+		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
+		{name: "wallet_facts", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
+		{name: "tiers", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Tiers(0) })},
+		{name: "tiers_page", stream: numbered((*derive.Book).TiersPages, func(s *source, _ int, d *digester) {
+			s.page(d, "record/hosts")
+			s.ofRecord(d)
+		}), list: numberedList((*derive.Book).TiersPages), render: renderTiers},
+		{name: "corpus_brief", deps: depsRecord("record/brief"), render: sheet("corpus_brief", "record/brief",
+			func(b *derive.Book) any { return b.Brief() },
+			func(v templates.SheetView, b *derive.Book) templates.SheetView {
+				return templates.BriefSheet(v, b.Brief())
+			})},
+		{name: "fresh_set", deps: depsRecord("record/fresh-set"), render: sheet("fresh_set", "record/fresh-set",
+			func(b *derive.Book) any { return b.Fresh() },
+			func(v templates.SheetView, b *derive.Book) templates.SheetView {
+				return templates.FreshSheet(v, b.Fresh())
+			})},
+		{name: "registry", deps: depsRecord("record/registry"), render: sheet("registry", "record/registry",
+			func(b *derive.Book) any { return b.Registry() },
+			func(v templates.SheetView, b *derive.Book) templates.SheetView {
+				return templates.RegistrySheet(v, b.Registry())
+			})},
+		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("inflows", "record/inflows",
+			func(b *derive.Book) any { return b.Inflows() },
+			func(v templates.SheetView, b *derive.Book) templates.SheetView {
+				return templates.InflowsSheet(v, b.Inflows())
+			})},
+		{name: "scorers", deps: depsPage("record/scorers"), render: renderScorers},
+		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
+		{name: "feed", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
+		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
+			for _, o := range s.feed[(n-1)*derive.FeedPageLimit : n*derive.FeedPageLimit] {
+				d.text(o.Signature.String())
+			}
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.FeedPage(u.value.(int)) })},
+		{name: "search", deps: depsViews, bare: true, render: renderSearch},
+		{name: "search_shard", stream: shardUnits, bare: true, render: renderShard},
+		{name: "search_script_head", deps: depsViews, bare: true, render: asScript(renderSearch)},
+		{name: "search_script_shards", stream: shardUnits, bare: true, render: asScript(renderShard)},
+		{name: "search_script", render: renderSearchScript},
+		{name: "okf", deps: depsViews, bare: true, render: renderOKFIndex},
+		{name: "okf_concepts", stream: okfUnits, bare: true, render: renderOKF},
+	}
+}
+
+// viewJSON renders a view that has no page.
+func viewJSON(view func(*source, *derive.Book, unit) any) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+		b, err := s.book()
+		if err != nil {
+			return nil, err
+		}
+		return indented(view(s, b, u))
+	}
+}
+
+// sheet renders a view that has a page of figures.
+func sheet(document, name string, data func(*derive.Book) any, fill func(templates.SheetView, *derive.Book) templates.SheetView) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+		b, err := s.book()
+		if err != nil {
+			return nil, err
+		}
+		if mediaType == api.JSON {
+			return indented(data(b))
+		}
+		page, body, err := s.prosePage(document, name, made)
+		if err != nil {
+			return nil, err
+		}
+		return renderSheet(fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, b), mediaType)
+	}
+}
+
+func renderSheet(v templates.SheetView, mediaType string) ([]byte, error) {
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderSheet(v)
+	case api.Markdown:
+		return templates.RenderSheetMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func renderScorers(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage("scorers", "record/scorers", made)
+	if err != nil {
+		return nil, err
+	}
+	return renderSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, mediaType)
+}
+
+func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	tiers := b.Tiers(u.value.(int))
+	if mediaType == api.JSON {
+		return indented(tiers)
+	}
+	prose, err := s.need("record/hosts")
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("tiers_page", u.key, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.prose(prose.Body)
+	if err != nil {
+		return nil, err
+	}
+	return renderSheet(templates.TiersSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, tiers), mediaType)
+}
+
+// views are what is derived, as the page of the record lists it.
+var views = []templates.Pointer{
+	{Text: "The brief", Href: "/corpus/brief", Note: "the newest week on one page"},
+	{Text: "The trajectory", Href: "/corpus/trajectory", Note: "one point a round"},
+	{Text: "The fresh set", Href: "/fresh-set", Note: "doors that were ready, with their cheapest ask"},
+	{Text: "The registry", Href: "/registry", Note: "rails, schemes and prices, week by week"},
+	{Text: "Inflows", Href: "/inflows", Note: "USDC seen arriving at advertised addresses"},
+	{Text: "Tiers", Href: "/corpus/tiers.json", Note: "how many hosts have each, and the rules"},
+	{Text: "Facts about addresses", Href: "/corpus/wallet-facts.json", Note: "counts, no names and no addresses"},
+	{Text: "The feed", Href: "/corpus/feed.json", Note: "what was born between rounds"},
+	{Text: "The index", Href: "/corpus/index.json", Note: "the rounds, paged"},
+	{Text: "The bundle", Href: "/okf/index.md", Note: "the same evidence as linked Markdown"},
+	{Text: "For scorers", Href: "/scorers", Note: "how to pull, verify, cite and reproduce"},
+	{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door"},
+}
+
+func renderCorpus(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	data := b.Dataset(s.Site.Config.Title, s.dataFiles())
+	if mediaType == api.JSON {
+		return indented(data)
+	}
+	page, body, err := s.prosePage("corpus", "record/corpus", made)
+	if err != nil {
+		return nil, err
+	}
+	var week *derive.Week
+	if n := len(b.Figures); n > 0 {
+		week = &b.Figures[n-1].Week
+	}
+	parts := templates.CorpusParts{Tiers: b.Tiers(0), Week: week, Letters: letters(b), Views: views}
+	if s.inBulk() {
+		parts.Clone = s.base + "/corpus.git"
+		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json", Note: "as JSON lines, CSV and a SQLite file"})
+	}
+	return renderSheet(templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts), mediaType)
+}
+
+// dataFiles are the ways to have the record as data.
+func (s *source) dataFiles() []derive.DataFile {
+	file := func(name, format, path string) derive.DataFile {
+		return derive.DataFile{Type: "DataDownload", Name: name, Format: format, URL: s.base + path}
+	}
+	var bulk []derive.DataFile
+	if s.inBulk() {
+		bulk = []derive.DataFile{
+			file("all rows as JSON lines", "application/gzip", "/corpus/bulk/rows.jsonl.gz"),
+			file("all rows as CSV", "application/gzip", "/corpus/bulk/rows.csv.gz"),
+			file("all rows as a SQLite file", "application/vnd.sqlite3", "/corpus/bulk/rows.sqlite"),
+			file("the signed record as a git repository", "application/x-git", "/corpus.git"),
+		}
+	}
+	return append(bulk, []derive.DataFile{
+		file("rounds, one file each", "application/json", "/corpus/index.json"),
+		file("histories of hosts", "application/json", "/corpus/tiers.json"),
+		file("transparency log", "application/octet-stream", "/corpus/log/checkpoint"),
+		file("observations between rounds", "application/json", "/corpus/feed.json"),
+	}...)
+}
+
+// inBulk reports whether the record is published in bulk and as a repository.
+func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
+
+func depsCorpus(s *source, _ int, d *digester) {
+	depsRecord("record/corpus")(s, 0, d)
+	d.flag(s.inBulk())
+}
+
+// letters lead to the pages of the list of hosts by the first letter of the names.
+func letters(b *derive.Book) []templates.Pointer {
+	if b.Roll == nil {
+		return nil
+	}
+	var out []templates.Pointer
+	for i := range b.Roll.Len() {
+		first := b.Roll.Host(i)[:1]
+		if n := len(out); n == 0 || out[n-1].Text != first {
+			out = append(out, templates.Pointer{Text: first, Href: fmt.Sprintf("/corpus/tiers/%d", i/derive.TiersPageLimit+1)})
+		}
+	}
+	return out
+}

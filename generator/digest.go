@@ -1,0 +1,97 @@
+package generator
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+)
+
+// digester gathers values, each with its length so that no two lists of them
+// look alike, and gives their SHA-256. It may be used again after sum.
+type digester struct{ buf []byte }
+
+func newDigester() *digester { return &digester{buf: make([]byte, 0, 4<<10)} }
+
+func (d *digester) text(values ...string) {
+	for _, v := range values {
+		d.buf = binary.AppendUvarint(d.buf, uint64(len(v)))
+		d.buf = append(d.buf, v...)
+	}
+}
+
+func (d *digester) number(values ...int64) {
+	for _, v := range values {
+		d.buf = binary.AppendVarint(d.buf, v)
+	}
+}
+
+func (d *digester) flag(v bool) {
+	if v {
+		d.number(1)
+		return
+	}
+	d.number(0)
+}
+
+func (d *digester) digest(values ...attest.Digest) {
+	for _, v := range values {
+		d.buf = append(d.buf, v[:]...)
+	}
+}
+
+func (d *digester) sum() attest.Digest {
+	sum := sha256.Sum256(d.buf)
+	d.buf = d.buf[:0]
+	return sum
+}
+
+// good adds everything about a good but its prose.
+func (d *digester) good(g *content.Good) {
+	d.text(g.ID, g.Name, g.Subtitle, g.Kind, string(g.Fulfilment), g.Cadence, g.Artifact, g.Pool,
+		g.Description, g.WhatItReads, g.Signs, g.DoesNotProve, g.Certificate.Note, g.Certificate.Attests, g.Certificate.Purpose)
+	d.number(int64(g.Order), g.Price, int64(g.WindowHours), int64(g.WeeklyInventory), int64(len(g.Constraints)))
+	d.flag(g.PayWhatItDeserves)
+	d.flag(g.Stock)
+	d.text(g.Constraints...)
+	for _, in := range g.Inputs {
+		d.text(in.Name, in.Help, in.Pattern, in.Type, in.Format)
+		d.number(int64(in.Max))
+		d.flag(in.Required)
+		d.flag(in.Multiline)
+	}
+}
+
+func (d *digester) page(p content.Page) {
+	d.text(p.Name, p.Title, p.Summary, p.Body)
+	d.number(int64(p.Status))
+}
+
+func (d *digester) config(c content.Config) {
+	d.text(c.Title, c.Tagline, c.BaseURL, c.Keeper, c.Contact,
+		c.Date.Format(time.DateOnly), c.SecurityExpires.Format(time.RFC3339))
+}
+
+// digestAPI is over the whole description of the routes.
+func digestAPI(routes []api.Route) (attest.Digest, error) {
+	b, err := json.Marshal(routes)
+	if err != nil {
+		return attest.Digest{}, fmt.Errorf("encoding the API description: %w", err)
+	}
+	return sha256.Sum256(b), nil
+}
+
+// baseHost is the host, with its port if it has one, of a base URL.
+func baseHost(base string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("%w: %q is not a base URL", ErrInput, base)
+	}
+	return u.Host, nil
+}

@@ -1,0 +1,127 @@
+package generator
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+)
+
+// outfile is a file of the tree that a unit makes.
+type outfile struct {
+	name      string // in the tree
+	mediaType string
+	old       *attest.Digest // what it was by the build record, nil if not known
+	sum       attest.Digest
+	size      int64
+	changed   bool // its bytes were written
+}
+
+// inMemory is up to how many bytes a file that is copied goes through memory as
+// a whole.
+const inMemory = 1 << 20
+
+// file makes one file: renders it, lets it be written piece by piece, or copies
+// it from the record.
+func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error {
+	switch {
+	case row.render != nil:
+		body, err := row.render(b.s, u, o.mediaType, made)
+		if err != nil {
+			return err
+		}
+		return b.whole(o, body)
+	case row.write != nil:
+		return b.pieces(o, func(w io.Writer) error { return row.write(b.s, u, o.mediaType, w) })
+	case row.copy == nil:
+		return errors.New("its row makes nothing")
+	}
+	from := row.copy(u)
+	f, err := b.in.Corpus.Open(from)
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if info.Size() > inMemory {
+		return b.pieces(o, func(w io.Writer) error {
+			_, err := io.Copy(w, f)
+			return err
+		})
+	}
+	body, err := io.ReadAll(io.LimitReader(f, inMemory+1))
+	if err == nil && len(body) > inMemory {
+		err = &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	return b.whole(o, body)
+}
+
+// whole writes a file that is in memory.
+func (b *build) whole(o *outfile, body []byte) error {
+	if b.private != nil {
+		if err := b.private.check(o.name, body); err != nil {
+			return err
+		}
+	}
+	o.sum, o.size = sha(body), int64(len(body))
+	if b.twins != nil && hasTwins(o.mediaType) {
+		if err := b.twins.keep(o.name, o.sum, body); err != nil {
+			return err
+		}
+	}
+	if o.old != nil && *o.old == o.sum {
+		return nil // the tree has these bytes already
+	}
+	var err error
+	o.changed, err = b.tree.place(o.name, body)
+	return err
+}
+
+// pieces writes a file piece by piece.
+func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
+	d, err := b.tree.begin(o.name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	h := sha256.New()
+	to := []io.Writer{d, h}
+	var look *sieve
+	if b.private != nil {
+		look = &sieve{p: b.private, name: o.name}
+		to = append(to, look)
+	}
+	err = fill(io.MultiWriter(to...))
+	if err == nil && look != nil {
+		err = look.flush()
+	}
+	if err == nil {
+		o.size, err = d.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return errors.Join(err, d.drop())
+	}
+	o.sum = attest.Digest(h.Sum(nil))
+	if o.old != nil && *o.old == o.sum {
+		err = d.drop() // the tree has these bytes already
+	} else {
+		o.changed, err = d.settle(o.size)
+	}
+	if err == nil && b.twins != nil && hasTwins(o.mediaType) {
+		err = b.twins.keepFile(o.name, o.sum, o.size, d)
+	}
+	return err
+}
+
+// hasTwins says which media types are worth compressing.
+func hasTwins(mediaType string) bool { return mediaType != api.Binary && mediaType != api.Gzip }

@@ -1,0 +1,336 @@
+package generator
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/templates"
+)
+
+// figures are what a spending is approved by.
+func (s *source) figures() ([]templates.Fact, error) {
+	if len(s.Site.Goods) == 0 {
+		return nil, fmt.Errorf("%w: the shelf is empty", ErrInput)
+	}
+	least, most := s.Site.Goods[0], s.Site.Goods[0]
+	top := func(g content.Good) int64 { t := g.Tiers(); return t[len(t)-1].Amount }
+	for _, g := range s.Site.Goods {
+		if g.Price < least.Price {
+			least = g
+		}
+		if top(g) > top(most) {
+			most = g
+		}
+	}
+	return []templates.Fact{
+		{Name: "Goods on the shelf", Value: fmt.Sprint(len(s.Site.Goods))},
+		{Name: "Least that buys something", Value: least.PriceUSDC() + " USDC (" + least.ID + ")"},
+		{Name: "Most that any good asks", Value: content.FormatUSDC(top(most)) + " USDC (" + most.ID + ")"},
+		{Name: "Paid in", Value: "USDC, one signed payment a purchase, x402 version 2"},
+		{Name: "Repeats itself", Value: "never: no account, no subscription, no stored permission"},
+		{Name: "If making the goods fails", Value: "nothing is taken"},
+		{Name: "Kept by", Value: s.Site.Config.Keeper},
+		{Name: "Signing key", Value: s.chrome.PublicKey, Mono: true},
+	}, nil
+}
+
+type whatDocument struct {
+	Title   string      `json:"title"`
+	Summary string      `json:"summary"`
+	Body    string      `json:"body_markdown"`
+	Figures []jsonFact  `json:"figures"`
+	Links   []freeShelf `json:"links"`
+	AsOf    string      `json:"as_of"`
+}
+
+type jsonFact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func renderWhat(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	p, err := s.need("what")
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("what", "", p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := s.figures()
+	if err != nil {
+		return nil, err
+	}
+	links := s.free()
+	if mediaType == api.JSON {
+		doc := whatDocument{Title: p.Title, Summary: p.Summary, Body: s.Site.Expand(p.Body), AsOf: s.chrome.Day()}
+		for _, f := range facts {
+			doc.Figures = append(doc.Figures, jsonFact{f.Name, f.Value})
+		}
+		for _, l := range links {
+			doc.Links = append(doc.Links, freeShelf{Name: l.Text, URL: s.base + l.Href, Note: l.Note})
+		}
+		return indented(doc)
+	}
+	body, err := s.prose(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.WhatView{Chrome: s.chrome, Page: page, Body: body, Facts: facts, Links: links}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderWhat(v)
+	case api.Markdown:
+		return templates.RenderWhatMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func renderVerify(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	facts := []templates.Fact{
+		{Name: "ed25519 public key", Value: s.chrome.PublicKey, Mono: true},
+		{Name: "Key id (RFC 7638)", Value: s.chrome.KID, Mono: true},
+		{Name: "In force since", Value: s.Ring.Identity().Since, Mono: true},
+		{Name: "DID", Value: attest.DID(s.host), Mono: true},
+		{Name: "Published at", Value: s.base + "/.well-known/store-signing-key", Mono: true},
+		{Name: "Signed manifest of this site", Value: s.base + "/" + attest.PublicLayout().Head(), Mono: true},
+	}
+	for _, k := range s.Ring.Retired {
+		if k.Purpose == attest.PurposeIdentity {
+			facts = append(facts, templates.Fact{Name: "Retired on " + k.RetiredOn, Value: k.Public.String(), Mono: true})
+		}
+	}
+	if s.chrome.Specimen {
+		facts = append(facts, templates.Fact{Name: "Careful", Value: "this is the specimen key: its private half is public by design, so a signature by it proves nothing"})
+	}
+	return s.plain("verify_guide", "verify", "This store's key", facts, mediaType, made)
+}
+
+// plain renders a page of prose with facts below it.
+func (s *source) plain(name, pageName, factsTitle string, facts []templates.Fact, mediaType string, made attest.Digest) ([]byte, error) {
+	p, err := s.need(pageName)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf(name, "", p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.prose(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body, FactsTitle: factsTitle, Facts: facts}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderPlain(v)
+	case api.Markdown:
+		return templates.RenderPlainMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func renderNotFound(s *source, _ unit, _ string, made attest.Digest) ([]byte, error) {
+	p, err := s.need("404")
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.prose(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	page := templates.Page{Title: p.Title, Summary: p.Summary, Made: made.String(), NoIndex: true, Reload: s.reload}
+	return templates.RenderNotFound(templates.PlainView{Chrome: s.chrome, Page: page, Body: body})
+}
+
+func renderProblem(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	code := s.codes[u.at]
+	p, err := s.need("problems/" + code)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("problem", code, p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.prose(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.ProblemView{
+		Chrome: s.chrome, Page: page, Code: code, Status: p.Status, StatusText: http.StatusText(p.Status), Body: body,
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderProblem(v)
+	case api.Markdown:
+		return templates.RenderProblemMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func renderProblems(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, err := s.viewOf("problems", "", "When the shop says no", "Every problem code, what it means and whether money moved.", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.ProblemsView{Chrome: s.chrome, Page: page}
+	for _, code := range s.codes {
+		p, err := s.need("problems/" + code)
+		if err != nil {
+			return nil, err
+		}
+		v.Problems = append(v.Problems, templates.ProblemLine{Code: code, Status: p.Status, Title: p.Title, Summary: p.Summary})
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderProblems(v)
+	case api.Markdown:
+		return templates.RenderProblemsMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+// wordGood is the good that retires words, if it is on the shelf.
+func (s *source) wordGood() (content.Good, bool) {
+	for _, g := range s.Site.Goods {
+		if g.Kind == content.KindWord {
+			return g, true
+		}
+	}
+	return content.Good{}, false
+}
+
+type wordsDocument struct {
+	Register string                  `json:"register"`
+	Count    int                     `json:"count"`
+	Words    []templates.RetiredWord `json:"words"`
+	Empty    string                  `json:"why_it_is_empty,omitzero"`
+	HowTo    string                  `json:"how_to_retire_one,omitzero"`
+}
+
+func renderWords(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, err := s.viewOf("retired_words", "", "The register of retired words",
+		"Words that a patron has retired. The store no longer uses them; others may, but they have been told.", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.WordsView{Chrome: s.chrome, Page: page, Words: s.words}
+	if g, ok := s.wordGood(); ok {
+		v.HowTo = "/menu/" + g.ID
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderWords(v)
+	case api.Markdown:
+		return templates.RenderWordsMarkdown(v)
+	case api.JSON:
+		doc := wordsDocument{Register: page.Summary, Count: len(s.words), Words: s.words}
+		if len(s.words) == 0 {
+			doc.Words = []templates.RetiredWord{}
+			doc.Empty = v.Empty().Says + " " + v.Empty().Why
+		}
+		if v.HowTo != "" {
+			doc.HowTo = s.base + v.HowTo
+		}
+		return indented(doc)
+	}
+	return unknown(mediaType)
+}
+
+type deprecationDocument struct {
+	Note     string              `json:"note"`
+	Versions []templates.Version `json:"versions"`
+}
+
+func (s *source) versions() []templates.Version {
+	list := []templates.Version{
+		{Name: "openapi", Path: "/openapi.json", Version: api.ContractVersion, Status: "served"},
+		{Name: "store-attestation", Path: "/spec/store-attestation/v1", Version: "v1", Status: "served"},
+		{Name: "x402", Path: "/api/buy/{item_id}", Version: "2", Status: "served"},
+	}
+	for _, r := range s.API {
+		if r.Internal || r.Version == "" && r.Deprecated.IsZero() {
+			continue
+		}
+		v := templates.Version{Name: r.Name, Path: r.Method + " " + r.Pattern, Version: r.Version, Status: "served"}
+		if !r.Deprecated.IsZero() {
+			v.Status, v.Deprecated = "deprecated", r.Deprecated.UTC().Format(time.DateOnly)
+		}
+		if !r.Sunset.IsZero() {
+			v.Sunset = r.Sunset.UTC().Format(time.DateOnly)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, err := s.viewOf("deprecation", "", "Served versions", "Which versions are served, and until when.", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.DeprecationView{Chrome: s.chrome, Page: page, Versions: s.versions()}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderDeprecation(v)
+	case api.Markdown:
+		return templates.RenderDeprecationMarkdown(v)
+	case api.JSON:
+		note := "Nothing is deprecated at present."
+		if n := v.Leaving(); n > 0 {
+			note = fmt.Sprintf("%d of %d versions are being retired.", n, len(v.Versions))
+		}
+		return indented(deprecationDocument{Note: note, Versions: v.Versions})
+	}
+	return unknown(mediaType)
+}
+
+// renderLLMs follows the grammar of llmstxt.org: one title, a quoted summary,
+// text without headings, then sections that hold nothing but links.
+func renderLLMs(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	p, err := s.need("llms")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(p.Body) {
+		if strings.HasPrefix(line, "#") {
+			return nil, fmt.Errorf("pages/llms.md: a heading (%q) would end the summary of llms.txt", strings.TrimSpace(line))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n> %s\n\n%s\n", s.Site.Config.Title, p.Summary, s.Site.Expand(p.Body))
+	section := func(name string, links []templates.Pointer) {
+		fmt.Fprintf(&b, "\n## %s\n\n", name)
+		for _, l := range links {
+			fmt.Fprintf(&b, "- [%s](%s%s): %s\n", l.Text, s.base, l.Href, strings.Join(strings.Fields(l.Note), " "))
+		}
+	}
+	section("Free", append(s.free(),
+		templates.Pointer{Text: "The API in Markdown", Href: "/api.md", Note: "every route with its parameters and limits"},
+		templates.Pointer{Text: "Problem codes", Href: "/problems.md", Note: "what each means and whether money moved"},
+		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md", Note: "store-attestation/v1 with test vectors"},
+	))
+	var goods []templates.Pointer
+	for _, g := range s.Site.Goods {
+		var amounts []string
+		for _, t := range g.Tiers() {
+			amounts = append(amounts, t.USDC())
+		}
+		goods = append(goods, templates.Pointer{
+			Text: g.Name, Href: "/menu/" + g.ID + ".md",
+			Note: strings.Join(amounts, ", ") + " USDC at " + templates.BuyURL(s.base, g.ID) + ". " + g.Description,
+		})
+	}
+	section("Goods", goods)
+	section("Optional", []templates.Pointer{
+		{Text: "The storefront", Href: "/index.md", Note: "the same shop for readers"},
+		{Text: "Served versions", Href: "/deprecation.md", Note: "which are served, and until when"},
+	})
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,236 @@
+package generator
+
+import (
+	"fmt"
+	"slices"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/conformance"
+	"agentstore/corpus/probe"
+	"agentstore/templates"
+
+	"github.com/go-json-experiment/json"
+)
+
+// The pages of the free instruments. What they say of checks, defects and practice doors is derived from the rows that
+// the instruments run on; the program's digest is part of every build record, so new rows make new pages.
+
+// depsPage is of a page that is prose and rows of the program.
+func depsPage(name string) func(*source, int, *digester) {
+	return func(s *source, _ int, d *digester) { s.page(d, name) }
+}
+
+func renderScript(*source, unit, string, attest.Digest) ([]byte, error) {
+	return templates.Script(), nil
+}
+
+// prosePage is the head and the prose of an instrument's page.
+func (s *source) prosePage(document, name string, made attest.Digest) (templates.Page, templates.Prose, error) {
+	p, err := s.need(name)
+	if err != nil {
+		return templates.Page{}, templates.Prose{}, err
+	}
+	page, err := s.viewOf(document, "", p.Title, p.Summary, made)
+	if err != nil {
+		return page, templates.Prose{}, err
+	}
+	body, err := s.prose(p.Body)
+	return page, body, err
+}
+
+func renderTry(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage("try", "try", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.V2}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderTry(v)
+	case api.Markdown:
+		return templates.RenderTryMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	c := probe.CurrentCriteria()
+	if mediaType == api.JSON {
+		return indented(c)
+	}
+	page, body, err := s.prosePage("criteria", "criteria", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.CriteriaView{Chrome: s.chrome, Page: page, Body: body, Rule: c.ReproducibilityRule, Limit: c.Limit,
+		Facts: []templates.Fact{
+			{Name: "Dated", Value: c.Dated, Mono: true},
+			{Name: "What a badge is", Value: c.WhatABadgeIs},
+			{Name: "What retires a badge", Value: c.WhatRetiresABadge},
+			{Name: "Never a score", Value: c.NeverAScoreOnAnActor},
+			{Name: "Who pays, and for what", Value: c.WhoPaysAndWhatItBuys},
+		},
+		Verdicts: words(c.VerdictVocabulary), Classes: words(c.ResultClasses),
+	}
+	for _, l := range probe.Levels() {
+		v.Ladder = append(v.Ladder, templates.Fact{Name: l.Name, Value: l.Meaning})
+	}
+	for _, k := range c.CriteriaBattery {
+		v.Checks = append(v.Checks, templates.CriterionLine{Name: k.Name, Battery: k.Battery, Title: k.Title, Reason: k.Reason, Citation: k.Citation, Fix: k.Fix, Since: k.Since})
+	}
+	for _, a := range probe.Advisories() {
+		v.Advisories = append(v.Advisories, templates.CriterionLine{Name: a.Name, Title: a.Doc.Title, Reason: a.Doc.Reason, Citation: a.Doc.Citation, Fix: a.Fix, Since: a.Since})
+	}
+	for _, a := range c.ArtifactClasses {
+		v.Artifacts = append(v.Artifacts, templates.ArtifactLine{Name: a.Name, TrustModel: a.TrustModel, Signs: a.Signs, DoesNotProve: a.DoesNotProve, VerifyURL: a.VerifyURL})
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderCriteria(v)
+	case api.Markdown:
+		return templates.RenderCriteriaMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func words(list []probe.Word) []templates.Fact {
+	var out []templates.Fact
+	for _, w := range list {
+		out = append(out, templates.Fact{Name: w.Word, Value: w.Meaning})
+	}
+	return out
+}
+
+// defectsDocument is /defects.json.
+type defectsDocument struct {
+	Version     string         `json:"version"`
+	License     string         `json:"license"`
+	WhatThisIs  string         `json:"what_this_is"`
+	Stability   string         `json:"stability"`
+	NotExamined []probe.Word   `json:"evidence_labels"` // two kinds of silence that are kept apart
+	Count       int            `json:"count"`
+	Defects     []defectRecord `json:"defects"`
+}
+
+type defectRecord struct {
+	probe.Defect
+	Page string `json:"page"`
+}
+
+func defectKeys(*source) []string {
+	var ids []string
+	for _, d := range probe.Defects() {
+		ids = append(ids, d.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func renderDefects(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage("defects", "defects", made)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType == api.JSON {
+		doc := defectsDocument{Version: probe.DefectVersion, License: "CC-BY-4.0", WhatThisIs: page.Summary,
+			Stability: "Ids are permanent; entries are added and never removed.",
+			NotExamined: []probe.Word{
+				{Word: "listed_not_walked", Meaning: "the host was named and not examined: nothing is said"},
+				{Word: "cleared_not_examined", Meaning: "the signal was looked for and not seen once: the defect itself was not ruled out"},
+			}}
+		for _, d := range probe.Defects() {
+			doc.Defects = append(doc.Defects, defectRecord{d, s.base + "/defects/" + d.ID})
+		}
+		doc.Count = len(doc.Defects)
+		return indented(doc)
+	}
+	v := templates.DefectsView{Chrome: s.chrome, Page: page, Body: body, Version: probe.DefectVersion}
+	for _, d := range probe.Defects() {
+		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d), Signal: d.OurSignal})
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderDefects(v)
+	case api.Markdown:
+		return templates.RenderDefectsMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+// seenBy says in words who can see a defect.
+func seenBy(d probe.Defect) string {
+	switch {
+	case d.Series:
+		return "several rounds"
+	case d.Detectable == probe.Paid:
+		return "a purchase"
+	}
+	return "a free probe"
+}
+
+func renderDefect(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	id := defectKeys(s)[u.at]
+	all := probe.Defects()
+	d := all[slices.IndexFunc(all, func(d probe.Defect) bool { return d.ID == id })]
+	page, err := s.viewOf("defect", id, d.Title, "", made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.DefectView{Chrome: s.chrome, Page: page, ID: d.ID, Seen: "seen by " + seenBy(d), Asserts: d.Asserts, Facts: []templates.Fact{
+		{Name: "What it costs", Value: d.Costs},
+		{Name: "What shows it", Value: d.OurSignal},
+		{Name: "What would refute it", Value: d.FalsifiedBy},
+		{Name: "For the seller", Value: d.RepairHint},
+		{Name: "For the buyer", Value: d.BuyerHint},
+	}}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderDefect(v)
+	case api.Markdown:
+		return templates.RenderDefectMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+func depsConformance(s *source, _ int, d *digester) {
+	s.page(d, "conformance")
+	depsRing(s, 0, d)
+}
+
+func renderVectors(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	return conformance.Fixtures(s.Key, s.base)
+}
+
+func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage("conformance_guide", "conformance", made)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := conformance.Fixtures(s.Key, s.base)
+	if err != nil {
+		return nil, err
+	}
+	var set conformance.FixtureSet
+	if err := json.Unmarshal(raw, &set); err != nil {
+		return nil, fmt.Errorf("reading the fixtures back: %w", err)
+	}
+	v := templates.ConformanceView{Chrome: s.chrome, Page: page, Body: body, SetDigest: set.Digest}
+	for _, f := range set.Fixtures {
+		live := "null"
+		if f.Expect.Live != nil {
+			live = fmt.Sprint(*f.Expect.Live)
+		}
+		v.Fixtures = append(v.Fixtures, templates.FixtureLine{ID: f.ID, Verdict: f.Expect.Verdict, Live: live, Note: f.Note})
+	}
+	for _, p := range probe.Practices() {
+		v.Practice = append(v.Practice, templates.PracticeLine{ID: p.ID, Teaches: p.Teaches, RightBuyer: p.RightBuyer})
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderConformance(v)
+	case api.Markdown:
+		return templates.RenderConformanceMarkdown(v)
+	}
+	return unknown(mediaType)
+}

@@ -1,0 +1,148 @@
+package generator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/templates"
+)
+
+// indented is JSON for people as well: two spaces, no HTML escapes, a final
+// newline.
+func indented(v any) ([]byte, error) {
+	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// info is what the API description says of the service. The prices are those
+// of the shelf.
+func (s *source) info() (api.Info, error) {
+	guide, err := s.need("llms")
+	if err != nil {
+		return api.Info{}, err
+	}
+	cfg := s.Site.Config
+	info := api.Info{
+		BaseURL: s.base, Title: cfg.Title, Summary: cfg.Tagline,
+		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. Prices are in USDC. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
+		Guidance:    s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
+	}
+	for _, g := range s.Site.Goods {
+		for _, t := range g.Tiers() {
+			info.Prices = append(info.Prices, t.Amount)
+		}
+	}
+	slices.Sort(info.Prices)
+	info.Prices = slices.Compact(info.Prices)
+	return info, nil
+}
+
+func renderOpenAPI(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	info, err := s.info()
+	if err != nil {
+		return nil, err
+	}
+	return api.BuildOpenAPI(info, s.API, api.Documents)
+}
+
+func renderAPIGuide(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	info, err := s.info()
+	if err != nil {
+		return nil, err
+	}
+	return api.BuildMarkdown(info, s.API, api.Documents), nil
+}
+
+func renderSigningKey(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	return attest.SigningKeyDocument(s.host, s.Ring)
+}
+
+func renderDID(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	return attest.DIDDocument(s.host, s.Ring)
+}
+
+func renderStyle(*source, unit, string, attest.Digest) ([]byte, error) { return templates.Style(), nil }
+func renderFavicon(*source, unit, string, attest.Digest) ([]byte, error) {
+	return templates.Favicon(), nil
+}
+
+// renderRobots says the same in both vocabularies for uses by models:
+// contentsignals.org, and the attachment draft of the IETF's AIPREF group.
+func renderRobots(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	return fmt.Appendf(nil, `# Read, quote and learn from everything here. Doors under /api/ cost money or
+# attention, so crawlers are asked to leave them alone.
+User-agent: *
+Content-Signal: search=yes, ai-input=yes, ai-train=yes
+Content-Usage: train-ai=y, search=y
+Allow: /
+Disallow: /api/
+
+Sitemap: %s/sitemap.xml
+`, s.base), nil
+}
+
+// renderSecurityText follows RFC 9116.
+func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	cfg := s.Site.Config
+	return fmt.Appendf(nil, "Contact: %s\nExpires: %s\nPreferred-Languages: en\nCanonical: %s/.well-known/security.txt\n",
+		cfg.Contact, cfg.SecurityExpires.UTC().Format(time.RFC3339), s.base), nil
+}
+
+// renderHeaders writes the rules by which a content network serves the tree:
+// every page of the table, by the class of its document.
+func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString("/*\n  X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n  Access-Control-Allow-Origin: *\n" +
+		"  Content-Security-Policy: " + templates.ContentSecurityPolicy() + "\n")
+	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
+		fmt.Fprintf(&b, "%s\n  Cache-Control: %s\n", placeholders(urlPath), cache.Control())
+		if negotiated {
+			b.WriteString("  CDN-Cache-Control: no-store\n  Vary: Accept, Accept-Encoding, User-Agent\n")
+			return
+		}
+		fmt.Fprintf(&b, "  Content-Type: %s\n", mediaType)
+	}
+	for _, d := range api.Documents {
+		if d.Path == "" {
+			for _, f := range d.Files {
+				if before, _, family := strings.Cut(f.Path, "{"); family {
+					rule("/"+before+"*", f.MediaType, d.Cache, false)
+				}
+			}
+			continue
+		}
+		rule(d.Path, d.Files[0].MediaType, d.Cache, d.Serve == api.Negotiated)
+		for _, twin := range d.Twins() {
+			rule("/"+twin.Path, twin.MediaType, d.Cache, false)
+		}
+	}
+	// A worker has a policy of its own; this one alone may compile the verifier.
+	fmt.Fprintf(&b, "/verify/worker.js\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.VerifierPolicy())
+	layout := attest.PublicLayout()
+	rule("/"+layout.Head(), api.JSON, api.Checked, false)
+	rule("/"+layout.Place+"/*", api.JSON, api.Checked, false)
+	return []byte(b.String()), nil
+}
+
+// placeholders writes {item_id} as the :item_id that rule files know, and as a
+// splat where something follows it in the same segment.
+func placeholders(urlPath string) string {
+	i, j := strings.IndexByte(urlPath, '{'), strings.IndexByte(urlPath, '}')
+	if i < 0 {
+		return urlPath
+	}
+	if rest := urlPath[j+1:]; rest != "" {
+		return urlPath[:i] + "*" + rest
+	}
+	return urlPath[:i] + ":" + urlPath[i+1:j]
+}

@@ -1,0 +1,350 @@
+package generator
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/templates"
+)
+
+// output is a row of the table: one published file or a family of them. The
+// paths and media types of its files are those of the document of the same
+// name in content/api; a row whose document has a parameter is a family with
+// one unit for each value. A parameter {name...} takes values with slashes.
+//
+// A unit's files depend on what was added to its digest and on nothing else;
+// every unit depends on the shared parts of the pages besides. A dependency
+// that is left out shows as a difference between an incremental build and a
+// full one, which a test over random edits looks for.
+type output struct {
+	// name of the row, and of its document.
+	name string
+	// keys lists the values of a small family in increasing byte order, and deps
+	// adds what its unit i depends on. Without keys there is a single unit, 0.
+	keys func(s *source) []string
+	deps func(s *source, i int, d *digester)
+	// stream yields the units of a family that may be too large to be held, such
+	// as one over hosts, in increasing byte order of their keys. It stands in
+	// place of keys and deps. A row without a parameter may stream one unit with
+	// an empty key, or none.
+	stream func(s *source) iter.Seq2[unit, error]
+
+	// list yields the keys of a stream alone, where that takes less; nil for none.
+	list func(s *source) iter.Seq2[string, error]
+
+	// place is what stands for a key in paths; nil: the key itself.
+	place func(key string) string
+
+	// One of three makes the representations of a unit. render returns one; made
+	// is the digest of what the unit was made from. write is for what may be too
+	// large for memory. copy names the file of the record's folder that is
+	// published as it stands.
+	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
+	write  func(s *source, u unit, mediaType string, w io.Writer) error
+	copy   func(u unit) string
+
+	// large says that a unit takes much memory, so that few are under way at once.
+	large bool
+	// bare says that the units do not depend on the shared parts of the pages.
+	bare bool
+	// files are the representations when the row has no document.
+	files []api.Representation
+	// parameter is filled in when the table is made: "{item_id}".
+	parameter string
+}
+
+// unit is one member of a family, or the single one of a row.
+type unit struct {
+	// key is the value of the parameter.
+	key string
+	// at is the unit's place in a family that lists its keys.
+	at int
+	// made adds what a streamed unit depends on. It is called by a worker, at
+	// most once, and must not touch what the stream goes on with.
+	made func(d *digester)
+	// value is what the stream hands to the renderer.
+	value any
+}
+
+// table is everything that is published but the manifest, which covers it.
+func table() []output {
+	return slices.Concat(shopRows(), recordRows())
+}
+
+func shopRows() []output {
+	return []output{
+		{name: "home", deps: depsHome, render: renderHome},
+		{name: "menu", deps: depsCatalogue, render: renderMenu},
+		{name: "menu_item", keys: goodKeys, deps: depsGood, render: renderGood},
+		{name: "what", deps: depsWhat, render: renderWhat},
+		{name: "pricing", deps: depsPricing, render: renderPricing},
+		{name: "verify_guide", deps: depsVerify, render: renderVerify},
+		{name: "llms", deps: depsLLMs, render: renderLLMs},
+		{name: "llms_full", deps: depsLLMs, render: renderLLMs},
+		{name: "retired_words", deps: depsWords, render: renderWords},
+		{name: "problems", deps: depsProblems, render: renderProblems},
+		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
+		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
+		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
+		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
+		{name: "verify_script", render: renderVerifierScript},
+		{name: "verify_worker", render: renderVerifierWorker},
+		{name: "verify_program", stream: verifierFiles, render: renderVerifierFile, bare: true,
+			files: []api.Representation{{MediaType: "application/octet-stream", Path: "verify/{file}"}}},
+		{name: "try", deps: depsPage("try"), render: renderTry},
+		{name: "try_script", render: renderScript},
+		{name: "criteria", deps: depsPage("criteria"), render: renderCriteria},
+		{name: "defects", deps: depsPage("defects"), render: renderDefects},
+		{name: "defect", keys: defectKeys, render: renderDefect},
+		{name: "conformance_guide", deps: depsConformance, render: renderConformance},
+		{name: "conformance_vectors", deps: depsRing, render: renderVectors},
+		{name: "openapi", deps: depsAPI, render: renderOpenAPI},
+		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
+		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
+		{name: "robots", deps: depsConfig, render: renderRobots},
+		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
+		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,
+			files: []api.Representation{{MediaType: api.XML, Path: "sitemaps/{part}.xml"}}},
+		{name: "signing_key", deps: depsRing, render: renderSigningKey},
+		{name: "did", deps: depsRing, render: renderDID},
+		{name: "anchor_log", stream: anchorLogUnit, render: renderHeld, bare: true},
+		{name: "security_txt", deps: depsConfig, render: renderSecurityText},
+		{name: "style", render: renderStyle},
+		{name: "favicon", render: renderFavicon},
+		{name: "not_found", deps: depsNotFound, render: renderNotFound},
+		{name: "cdn_headers", deps: depsConfig, render: renderHeaders},
+		{name: "round", stream: roundUnits, write: writeRound, bare: true},
+		{name: "round_parts", stream: partUnits, write: writePart, bare: true},
+		{name: "log_checkpoint", stream: recordCheckpoint, render: renderHeld, bare: true},
+		{name: "log_tiles", stream: recordFiles("log/tile", true, wholeName), copy: copied, bare: true},
+		{name: "log_checkpoints", stream: recordFiles("log/checkpoints", true, wholeName), copy: copied, bare: true},
+		{name: "log_cosignatures", stream: recordFiles("log/cosignatures", false, wholeName), copy: copied, bare: true},
+		{name: "bulk", stream: madeApart},
+		{name: "allowed_signers", stream: signersUnit, render: renderSigners},
+		{name: "bulk_dictionary", stream: madeApart},
+		{name: "bulk_rows", stream: madeApart},
+		{name: "bulk_database", stream: madeApart},
+		{name: "bulk_deltas", stream: madeApart},
+		{name: "git_packs", stream: madeApart},
+		{name: "git_heads", stream: madeApart},
+		{name: "evidence_packs", stream: recordFiles("evidence", true, suffixed(".jsonl.gz")), copy: copied, bare: true},
+		{name: "evidence_indexes", stream: recordFiles("evidence", true, suffixed(".index.json")), copy: copied, bare: true},
+	}
+}
+
+// prepare gives each row the files of its document.
+func prepare(rows []output) ([]output, error) {
+	seen := make(map[string]bool)
+	for i := range rows {
+		row := &rows[i]
+		if seen[row.name] {
+			return nil, fmt.Errorf("output %s stands twice in the table", row.name)
+		}
+		seen[row.name] = true
+		if row.files == nil {
+			doc, ok := document(row.name)
+			if !ok {
+				return nil, fmt.Errorf("output %s is no document of the API", row.name)
+			}
+			row.files = doc.Files
+		}
+		for _, f := range row.files {
+			start, end := strings.IndexByte(f.Path, '{'), strings.IndexByte(f.Path, '}')
+			if row.stream == nil && (start >= 0) != (row.keys != nil) {
+				return nil, fmt.Errorf("output %s: %s and the row disagree about being a family", row.name, f.Path)
+			}
+			if start >= 0 {
+				row.parameter = f.Path[start : end+1]
+			}
+		}
+	}
+	return rows, nil
+}
+
+// units yields what a row consists of, in increasing byte order of the keys.
+func (o *output) units(s *source) iter.Seq2[unit, error] {
+	if o.stream != nil {
+		return o.stream(s)
+	}
+	return func(yield func(unit, error) bool) {
+		keys := []string{""}
+		if o.keys != nil {
+			keys = o.keys(s)
+		}
+		for i, key := range keys {
+			if !yield(unit{key: key, at: i}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// names yields the keys of a row alone.
+func (o *output) names(s *source) iter.Seq2[string, error] {
+	if o.list != nil {
+		return o.list(s)
+	}
+	return func(yield func(string, error) bool) {
+		for u, err := range o.units(s) {
+			if !yield(u.key, err) {
+				return
+			}
+		}
+	}
+}
+
+// path is the file of a unit.
+func (o *output) path(f api.Representation, key string) string {
+	if o.parameter == "" {
+		return f.Path
+	}
+	return strings.Replace(f.Path, o.parameter, o.placed(key), 1)
+}
+
+func (o *output) placed(key string) string {
+	if o.place == nil {
+		return key
+	}
+	return o.place(key)
+}
+
+// digest is of everything that a unit is made from.
+func (o *output) digest(s *source, u unit, d *digester) attest.Digest {
+	d.text(o.name)
+	if !o.bare {
+		d.digest(s.shared)
+	}
+	switch {
+	case o.stream != nil:
+		u.made(d)
+	case o.deps != nil:
+		o.deps(s, u.at, d)
+	}
+	return d.sum()
+}
+
+// unknown is the error of a renderer that is asked for a media type it does
+// not make.
+func unknown(mediaType string) ([]byte, error) {
+	return nil, fmt.Errorf("no renderer for %s", mediaType)
+}
+
+func goodKeys(s *source) []string {
+	keys := make([]string, len(s.goods))
+	for i := range s.goods {
+		keys[i] = s.goods[i].ID
+	}
+	return keys
+}
+
+func problemKeys(s *source) []string { return s.codes }
+
+func depsConfig(s *source, _ int, d *digester) { d.config(s.Site.Config) }
+func depsCatalogue(s *source, _ int, d *digester) {
+	depsConfig(s, 0, d)
+	d.digest(s.catalogue)
+	s.retired(d)
+}
+func depsGood(s *source, i int, d *digester) { d.digest(s.goodDigest[i]) }
+func depsHome(s *source, _ int, d *digester) { s.page(d, "index"); depsCatalogue(s, 0, d) }
+func depsWhat(s *source, _ int, d *digester) {
+	s.page(d, "what")
+	depsCatalogue(s, 0, d)
+	depsRing(s, 0, d)
+}
+func depsPricing(s *source, _ int, d *digester) { s.page(d, "pricing"); depsCatalogue(s, 0, d) }
+func depsVerify(s *source, _ int, d *digester)  { s.page(d, "verify"); depsRing(s, 0, d) }
+func depsLLMs(s *source, _ int, d *digester) {
+	s.page(d, "llms")
+	depsCatalogue(s, 0, d)
+	d.digest(s.api)
+}
+func depsSpec(s *source, _ int, d *digester) { s.page(d, "spec/store-attestation-v1") }
+func depsAPI(s *source, _ int, d *digester) {
+	s.page(d, "llms")
+	depsCatalogue(s, 0, d)
+	d.digest(s.api)
+}
+func depsNotFound(s *source, _ int, d *digester) { s.page(d, "404") }
+func depsDeprecation(s *source, _ int, d *digester) {
+	d.digest(s.api)
+}
+
+func depsWords(s *source, _ int, d *digester) {
+	for _, w := range s.words {
+		d.text(w.Word, w.Epitaph, w.Date)
+		d.number(w.Number)
+	}
+	_, sold := s.wordGood()
+	d.flag(sold)
+}
+
+func depsProblem(s *source, i int, d *digester) { s.page(d, "problems/"+s.codes[i]) }
+
+func depsProblems(s *source, _ int, d *digester) {
+	for i := range s.codes {
+		depsProblem(s, i, d)
+	}
+}
+
+func depsRing(s *source, _ int, d *digester) {
+	for _, k := range s.Ring.Current {
+		d.text(string(k.Purpose), k.KID, k.Since)
+	}
+	for _, k := range s.Ring.Retired {
+		d.text(string(k.Purpose), k.KID, k.Since, k.RetiredOn)
+	}
+	for _, h := range s.Ring.Handovers {
+		d.text(h.FromKID, h.ToKID, h.Effective, h.Reason, h.Signature.String())
+	}
+}
+
+func (s *source) page(d *digester, name string) {
+	if p, ok := s.Site.Page(name); ok {
+		d.page(p)
+	}
+}
+
+func (s *source) retired(d *digester) {
+	for _, r := range s.Site.Retired {
+		d.text(r.ID, r.FoldedInto, r.Reason)
+	}
+}
+
+// view is the head of every page.
+func (s *source) view(title, summary, urlPath string, files []api.Representation, made attest.Digest) templates.Page {
+	p := templates.Page{Title: title, Summary: summary, Path: urlPath, Made: made.String(), Reload: s.reload}
+	for _, f := range files {
+		switch f.MediaType {
+		case api.Markdown:
+			p.Twin = "/" + f.Path
+		case api.JSON:
+			p.Data = "/" + f.Path
+		}
+	}
+	return p
+}
+
+// viewOf is the head of the page of a document with the given key.
+func (s *source) viewOf(name, key, title, summary string, made attest.Digest) (templates.Page, error) {
+	doc, ok := document(name)
+	if !ok {
+		return templates.Page{}, fmt.Errorf("no document %s", name)
+	}
+	fill := func(p string) string {
+		if i, j := strings.IndexByte(p, '{'), strings.IndexByte(p, '}'); i >= 0 && j > i {
+			return p[:i] + key + p[j+1:]
+		}
+		return p
+	}
+	files := make([]api.Representation, len(doc.Files))
+	for i, f := range doc.Files {
+		files[i] = api.Representation{MediaType: f.MediaType, Path: fill(f.Path)}
+	}
+	return s.view(title, summary, fill(doc.Path), files, made), nil
+}

@@ -1,0 +1,161 @@
+package generator
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+
+	"agentstore/content"
+	"agentstore/templates"
+)
+
+// ErrPrivate is wrapped when a public file holds text that is private.
+var ErrPrivate = errors.New("a public file holds private text")
+
+// leakLength is how many bytes in a row of a private text may not stand in a
+// public file; blockLength is what is looked up. Every run of leakLength bytes
+// of a file holds a whole block that starts at a multiple of blockLength, so it
+// is enough to look up those blocks of the file among all blocks of the private
+// texts, wherever they start.
+const (
+	leakLength  = 64
+	blockLength = leakLength / 2
+)
+
+// private knows the private texts of a site.
+type private struct {
+	texts  []privateText
+	blocks map[uint64][]place
+	filter []uint64 // one bit for each hash, so that most lookups end here
+}
+
+type privateText struct {
+	source string // what to name in an error; never the text
+	body   []byte
+}
+
+type place struct{ text, offset int }
+
+const filterBits = 1 << 20
+
+// newPrivate collects the pools' texts, also as they would look in HTML and
+// JSON. What has been put on the public register is private no more.
+func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
+	public := make(map[string]bool)
+	for _, w := range register {
+		public[strings.ToLower(w.Word)] = true
+	}
+	p := &private{blocks: make(map[uint64][]place), filter: make([]uint64, filterBits/64)}
+	for _, name := range sortedKeys(site.Pools) {
+		for _, e := range site.Pools[name].Entries {
+			if e.Word != "" && public[strings.ToLower(e.Word)] {
+				continue
+			}
+			p.add("pools/"+name+" "+e.Digest[:12], e.Text)
+		}
+	}
+	return p
+}
+
+func (p *private) add(source, text string) {
+	forms := []string{text}
+	if escaped := html.EscapeString(text); escaped != text {
+		forms = append(forms, escaped)
+	}
+	if quoted, err := json.Marshal(text); err == nil {
+		if inner := string(quoted[1 : len(quoted)-1]); inner != text {
+			forms = append(forms, inner)
+		}
+	}
+	for _, form := range forms {
+		if len(form) < leakLength {
+			continue
+		}
+		n := len(p.texts)
+		p.texts = append(p.texts, privateText{source: source, body: []byte(form)})
+		for at := range len(form) - blockLength + 1 {
+			h := blockHash([]byte(form[at:]))
+			p.blocks[h] = append(p.blocks[h], place{n, at})
+			p.filter[h%filterBits/64] |= 1 << (h % 64)
+		}
+	}
+}
+
+// check returns ErrPrivate if body holds leakLength bytes in a row of a
+// private text.
+func (p *private) check(name string, body []byte) error {
+	if len(p.texts) == 0 {
+		return nil
+	}
+	for at := 0; at+blockLength <= len(body); at += blockLength {
+		h := blockHash(body[at:])
+		if p.filter[h%filterBits/64]&(1<<(h%64)) == 0 {
+			continue
+		}
+		for _, pl := range p.blocks[h] {
+			if p.texts[pl.text].overlap(pl.offset, body, at) >= leakLength {
+				return fmt.Errorf("%w: %s holds %d bytes or more of %s", ErrPrivate, name, leakLength, p.texts[pl.text].source)
+			}
+		}
+	}
+	return nil
+}
+
+// sieve looks for private texts in what is written to it. Its pieces overlap, so
+// that every run of leakLength bytes stands in one of them whole.
+type sieve struct {
+	p    *private
+	name string
+	held []byte
+}
+
+func (s *sieve) Write(b []byte) (int, error) {
+	const piece = 64 << 10
+	n := len(b)
+	for len(b) > 0 {
+		take := min(len(b), piece-len(s.held))
+		s.held, b = append(s.held, b[:take]...), b[take:]
+		if len(s.held) == piece {
+			if err := s.flush(); err != nil {
+				return n - len(b), err
+			}
+			s.held = append(s.held[:0], s.held[piece-leakLength:]...)
+		}
+	}
+	return n, nil
+}
+
+// flush looks at what was not looked at yet.
+func (s *sieve) flush() error { return s.p.check(s.name, s.held) }
+
+// overlap is the length of the run that text at offset and body at at have in
+// common, counted in both directions from there.
+func (t privateText) overlap(offset int, body []byte, at int) int {
+	if !bytes.Equal(t.body[offset:offset+blockLength], body[at:at+blockLength]) {
+		return 0
+	}
+	before := 0
+	for before < min(offset, at) && t.body[offset-before-1] == body[at-before-1] {
+		before++
+	}
+	after := blockLength
+	for offset+after < len(t.body) && at+after < len(body) && t.body[offset+after] == body[at+after] {
+		after++
+	}
+	return before + after
+}
+
+// blockHash mixes the first blockLength bytes of b.
+func blockHash(b []byte) uint64 {
+	_ = b[blockLength-1]
+	h := uint64(0x9e3779b97f4a7c15)
+	for i := 0; i < blockLength; i += 8 {
+		h = (h ^ binary.LittleEndian.Uint64(b[i:])) * 0xff51afd7ed558ccd
+		h ^= h >> 32
+	}
+	return h
+}

@@ -1,0 +1,60 @@
+package generator
+
+import (
+	"fmt"
+	"io/fs"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/templates"
+)
+
+// open reads the heads of the signed record: rounds, observations and what is
+// derived from them for many pages. Rows are read by the rows of the table that
+// need them.
+func (s *source) open() error {
+	if s.Corpus == nil {
+		return nil
+	}
+	var err error
+	if s.record, err = corpus.Open(s.Corpus, s.Ring); err != nil {
+		return err
+	}
+	if s.feed, err = s.record.Observations(); err != nil {
+		return err
+	}
+	s.rounds, s.words = s.record.Rounds(), retiredWords(s.feed)
+	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
+	s.hosts.find = s.record.Hosts
+	return s.openViews()
+}
+
+// close frees what was kept on disk.
+func (s *source) close() error { return s.hosts.close() }
+
+// readWords reads the register of retired words out of a record's folder. Nil
+// holds none.
+func readWords(fsys fs.FS, ring attest.Ring) ([]templates.RetiredWord, error) {
+	if fsys == nil {
+		return nil, nil
+	}
+	sub, err := fs.Sub(fsys, "observations")
+	if err != nil {
+		return nil, fmt.Errorf("reading observations: %w", err)
+	}
+	all, err := corpus.ReadObservations(sub, ring)
+	return retiredWords(all), err
+}
+
+func retiredWords(feed []corpus.Observation) []templates.RetiredWord {
+	var words []templates.RetiredWord
+	for _, o := range feed {
+		if o.Kind == corpus.ObservationRetiredWord {
+			words = append(words, templates.RetiredWord{
+				Number: o.Number, Word: o.Word, Epitaph: o.Epitaph, Date: o.At[:len(time.DateOnly)],
+			})
+		}
+	}
+	return words
+}

@@ -1,0 +1,226 @@
+package generator
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
+	"agentstore/templates"
+)
+
+// lookUp finds hosts in the published index as its description says.
+func lookUp(t *testing.T, tree fs.FS, text string) []string {
+	t.Helper()
+	read := func(name string, into any) {
+		b, err := fs.ReadFile(tree, name)
+		if err == nil {
+			err = json.Unmarshal(b, into)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var head struct{ Shards []string }
+	read("corpus/search.json", &head)
+	key := derive.ShardName(text)
+	longest := ""
+	var wanted []string
+	for _, s := range head.Shards {
+		if strings.HasPrefix(key, s) && len(s) > len(longest) {
+			longest = s
+		}
+		if strings.HasPrefix(s, key) && s != key {
+			wanted = append(wanted, s)
+		}
+	}
+	if longest != "" {
+		wanted = append(wanted, longest)
+	}
+	found := map[string]bool{}
+	for _, name := range wanted {
+		var shard struct {
+			Hosts []struct {
+				Host, Path string
+				At         int
+			}
+			More int
+		}
+		read("corpus/search/"+name+".json", &shard)
+		if len(shard.Hosts) > derive.ShardLimit {
+			t.Errorf("shard %s has %d entries", name, len(shard.Hosts))
+		}
+		for _, h := range shard.Hosts {
+			if strings.HasPrefix(h.Host[h.At:], text) {
+				found[h.Host] = true
+				if _, err := fs.Stat(tree, strings.TrimPrefix(h.Path, "/")+"/index.html"); err != nil {
+					t.Errorf("%s leads nowhere: %v", h.Path, err)
+				}
+			}
+		}
+	}
+	var all []string
+	for h := range found {
+		all = append(all, h)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestSearchIndexFindsEveryPart looks every host up by the start of each of its parts, in an index that is divided.
+func TestSearchIndexFindsEveryPart(t *testing.T) {
+	in := specimenInput(t, t.TempDir())
+	in.Corpus = corpustest.Write(t, 700)
+	mustBuild(t, in)
+	tree := os.DirFS(in.OutDir)
+	shards, err := fs.Glob(tree, "corpus/search/door*.json")
+	if err != nil || len(shards) < 3 {
+		t.Errorf("the 700 doors stand in %d shards: %v", len(shards), err)
+	}
+	for _, host := range []string{"api.weather.example", "door-00042.plain.example", "xn--bcher-kva.example", "never-seen.example"} {
+		for at := range len(host) {
+			if at > 0 && host[at-1] != '.' && host[at-1] != '-' || at > strings.LastIndexByte(host, '.') || host[at:] == "plain.example" {
+				continue // inside a part; the last part; or common to more hosts than a shard names
+			}
+			if got := lookUp(t, tree, host[at:]); !slices.Contains(got, host) {
+				t.Errorf("%q finds %v and not %s", host[at:], got, host)
+			}
+		}
+	}
+	if got := lookUp(t, tree, "weath"); !slices.Equal(got, []string{"api.weather.example"}) {
+		t.Errorf("weath finds %v", got)
+	}
+	if got := lookUp(t, tree, "eather"); len(got) != 0 {
+		t.Errorf("the middle of a word finds %v", got)
+	}
+}
+
+// TestSearchInABrowser types a name into the page, on a plain file server under the site's policy, and in the folder
+// itself without any server.
+func TestSearchInABrowser(t *testing.T) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no chromium to search in")
+		}
+		t.Skip("no chromium here; the index itself is searched in the other test")
+	}
+	in := specimenInput(t, t.TempDir())
+	in.Corpus = corpustest.Write(t, 20)
+	mustBuild(t, in)
+	files := http.FileServer(http.Dir(in.OutDir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", templates.ContentSecurityPolicy())
+		files.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	show := func(address string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=5000", "--dump-dom", address).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", address, err)
+		}
+		return string(out)
+	}
+	folder := "file://" + filepath.ToSlash(in.OutDir)
+	for _, c := range []struct{ address, want string }{
+		{server.URL + "/corpus/#q=weather", `<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
+		{server.URL + "/corpus/#q=https://API.weather.example/paid", `<a href="/corpus/host/api.weather.example">`},
+		{server.URL + "/corpus/#q=nobody-here", "No host of 33 begins like that"},
+		{folder + "/corpus/index.html#q=weather", `/corpus/host/api.weather.example/index.html">api.weather.example</a>: standing`},
+	} {
+		if got := show(c.address); !strings.Contains(got, c.want) {
+			said := regexp.MustCompile(`(?s)id="found".*?</ul>`).FindString(got)
+			t.Errorf("%s lacks %s: %s", c.address, c.want, said)
+		}
+	}
+}
+
+// TestEmptyRecordIsHonest builds a site without a record and one whose record has no round.
+func TestEmptyRecordIsHonest(t *testing.T) {
+	for name, record := range map[string]fs.FS{"no record": nil, "no round": os.DirFS(t.TempDir())} {
+		in := specimenInput(t, t.TempDir())
+		in.Corpus = record
+		mustBuild(t, in)
+		tree := os.DirFS(in.OutDir)
+		for _, page := range []string{"corpus", "corpus/trajectory", "corpus/brief", "fresh-set", "registry", "inflows"} {
+			body, err := fs.ReadFile(tree, page+"/index.html")
+			if err != nil || !strings.Contains(string(body), derive.NoRounds) {
+				t.Errorf("%s: %s does not say why it is empty: %v", name, page, err)
+			}
+		}
+		var facts map[string]any
+		body, err := fs.ReadFile(tree, "corpus/wallet-facts.json")
+		if err == nil {
+			err = json.Unmarshal(body, &facts)
+		}
+		if week, there := facts["week"]; err != nil || !there || week != nil || facts["explanation"] != derive.NoRounds {
+			t.Errorf("%s: facts about addresses %v, %v", name, facts, err)
+		}
+	}
+}
+
+// TestPagesOfListsNeverChange compares the index and the feed of a record with those of its beginning.
+func TestPagesOfListsNeverChange(t *testing.T) {
+	b := &derive.Book{BaseURL: "https://store.example", Roll: nil}
+	var weeks []string
+	for n := 1; n <= 60; n++ {
+		b.Rounds = append(b.Rounds, roundOf(n))
+		b.Proofs = append(b.Proofs, "")
+		weeks = append(weeks, b.Rounds[n-1].Week)
+	}
+	pages := func(rounds int) map[string]string {
+		short := *b
+		short.Rounds = b.Rounds[:rounds]
+		out := map[string]string{}
+		seen := map[string]int{}
+		for v, page := short.Index(0), 0; ; {
+			raw, err := indented(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page > 0 {
+				out[fmt.Sprint(page)] = string(raw)
+			}
+			for _, e := range v.Entries {
+				seen[e.Week]++
+			}
+			if v.Next == "" {
+				break
+			}
+			if _, err := fmt.Sscanf(v.Next, "/corpus/index/%d.json", &page); err != nil {
+				t.Fatal(err)
+			}
+			v = short.Index(page)
+		}
+		for _, w := range weeks[:rounds] {
+			if seen[w] != 1 {
+				t.Errorf("of %d rounds, %s stands on %d pages", rounds, w, seen[w])
+			}
+		}
+		return out
+	}
+	all := pages(60)
+	for n := range 60 {
+		for page, raw := range pages(n) {
+			if all[page] != raw {
+				t.Errorf("page %s changed after round %d", page, n)
+			}
+		}
+	}
+	if len(all) != 2 || attest.Digest(b.Rounds[0].Digest) == (attest.Digest{}) {
+		t.Errorf("%d full pages of 60 rounds", len(all))
+	}
+}

@@ -1,0 +1,290 @@
+package generator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/templates"
+)
+
+// free lists what costs nothing, for the storefront, the catalogue and
+// llms.txt.
+func (s *source) free() []templates.Pointer {
+	return []templates.Pointer{
+		{Text: "The catalogue", Href: "/menu.json", Note: "every good with its price, inputs and door"},
+		{Text: "Prices", Href: "/pricing.md", Note: "all of them in one table"},
+		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
+		{Text: "How to verify", Href: "/verify", Note: "what we signed, without us"},
+		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
+		{Text: "Read a door", Href: "/try", Note: "what a stranger's probe sees at a URL that asks to be paid"},
+		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door and what none of it proves"},
+		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which a door is broken"},
+		{Text: "The record", Href: "/corpus", Note: "what a signed weekly census saw of doors that ask to be paid"},
+		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
+		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
+	}
+}
+
+// shelves sorts the goods, in shelf order, under a few headings.
+func (s *source) shelves() []templates.Shelf {
+	shelves := []templates.Shelf{
+		{ID: "counter", Name: "On the counter", Note: "Small things at a fixed price, handed over in the answer."},
+		{ID: "deserves", Name: "Pay what it deserves", Note: "Each names three amounts: the least, twice it and five times it. What is above the least is a tip."},
+		{ID: "keeper", Name: "From the keeper", Note: "A person does these, so there are few of them and they take days."},
+		{ID: "standing", Name: "By the term", Note: "One payment for a fixed time. Nothing renews itself."},
+	}
+	for _, g := range s.Site.Goods {
+		i := 0
+		switch {
+		case g.Fulfilment == content.Human:
+			i = 2
+		case g.Fulfilment == content.Term:
+			i = 3
+		case g.PayWhatItDeserves:
+			i = 1
+		}
+		shelves[i].Goods = append(shelves[i].Goods, g)
+	}
+	return slices.DeleteFunc(shelves, func(sh templates.Shelf) bool { return len(sh.Goods) == 0 })
+}
+
+// first is the good to begin with: hello, or whatever stands first.
+func (s *source) first() (content.Good, error) {
+	if g, ok := s.Site.Good("hello"); ok {
+		return g, nil
+	}
+	if len(s.Site.Goods) == 0 {
+		return content.Good{}, fmt.Errorf("%w: the shelf is empty", ErrInput)
+	}
+	return s.Site.Goods[0], nil
+}
+
+func renderHome(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	p, err := s.need("index")
+	if err != nil {
+		return nil, err
+	}
+	before, after := splitAtHeading(p.Body)
+	intro, err := s.prose(before)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.prose(after)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("home", "", p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.first()
+	if err != nil {
+		return nil, err
+	}
+	v := templates.StorefrontView{
+		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(), First: first, Free: s.free(),
+	}
+	switch mediaType {
+	case api.HTML:
+		return templates.RenderStorefront(v)
+	case api.Markdown:
+		return templates.RenderStorefrontMarkdown(v)
+	}
+	return unknown(mediaType)
+}
+
+// splitAtHeading cuts Markdown before its first heading, so that the shelves
+// can stand between.
+func splitAtHeading(text string) (before, after string) {
+	if strings.HasPrefix(text, "#") {
+		return "", text
+	}
+	if i := strings.Index(text, "\n#"); i >= 0 {
+		return text[:i+1], text[i+1:]
+	}
+	return text, ""
+}
+
+// menuDocument is /menu.json.
+type menuDocument struct {
+	Store      string        `json:"store"`
+	Tagline    string        `json:"tagline"`
+	BaseURL    string        `json:"base_url"`
+	AsOf       string        `json:"as_of"`
+	Currency   string        `json:"currency"`
+	Decimals   int           `json:"decimals"`
+	HowToBuy   string        `json:"how_to_buy"`
+	Items      []menuItem    `json:"items"`
+	Retired    []retiredItem `json:"retired"`
+	FreeShelf  []freeShelf   `json:"free"`
+	VerifyURL  string        `json:"verify_url_template"`
+	SigningKey string        `json:"signing_key_url"`
+}
+
+type menuItem struct {
+	ID                string      `json:"item_id"`
+	Name              string      `json:"name"`
+	Subtitle          string      `json:"subtitle,omitzero"`
+	Description       string      `json:"description"`
+	PriceUSDC         string      `json:"price_usdc"`
+	PriceAtomic       int64       `json:"price_atomic"`
+	PayWhatItDeserves bool        `json:"pay_what_it_deserves"`
+	Tiers             []menuTier  `json:"tiers"`
+	Fulfilment        string      `json:"fulfilment"`
+	WindowHours       int         `json:"window_hours,omitzero"`
+	WeeklyInventory   int         `json:"weekly_inventory,omitzero"`
+	Stock             bool        `json:"sold_once_each"`
+	Cadence           string      `json:"cadence"`
+	ArtifactClass     string      `json:"artifact_class"`
+	Inputs            []menuInput `json:"inputs"`
+	Constraints       []string    `json:"constraints,omitzero"`
+	WhatItReads       string      `json:"what_it_reads"`
+	Signs             string      `json:"signs"`
+	DoesNotProve      string      `json:"does_not_prove"`
+	BuyURL            string      `json:"buy_url"`
+	ItemPage          string      `json:"item_page"`
+}
+
+type menuTier struct {
+	Name   string `json:"name"`
+	USDC   string `json:"usdc"`
+	Atomic int64  `json:"atomic"`
+}
+
+type menuInput struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Format    string `json:"format,omitzero"`
+	Required  bool   `json:"required"`
+	MaxLength int    `json:"max_length,omitzero"`
+	Pattern   string `json:"pattern,omitzero"`
+	Help      string `json:"help"`
+}
+
+type retiredItem struct {
+	ID         string `json:"item_id"`
+	FoldedInto string `json:"folded_into,omitzero"`
+	Reason     string `json:"reason"`
+}
+
+type freeShelf struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Note string `json:"note"`
+}
+
+const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the same request with PAYMENT-SIGNATURE."
+
+func (s *source) item(g content.Good) menuItem {
+	it := menuItem{
+		ID: g.ID, Name: g.Name, Subtitle: g.Subtitle, Description: g.Description,
+		PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price, PayWhatItDeserves: g.PayWhatItDeserves,
+		Fulfilment: string(g.Fulfilment), WindowHours: g.WindowHours, WeeklyInventory: g.WeeklyInventory, Stock: g.Stock,
+		Cadence: g.Cadence, ArtifactClass: g.Artifact, Constraints: g.Constraints, Inputs: []menuInput{},
+		WhatItReads: g.WhatItReads, Signs: g.Signs, DoesNotProve: g.DoesNotProve,
+		BuyURL: templates.BuyURL(s.base, g.ID), ItemPage: s.base + "/menu/" + g.ID,
+	}
+	for _, t := range g.Tiers() {
+		it.Tiers = append(it.Tiers, menuTier{Name: t.Name, USDC: t.USDC(), Atomic: t.Amount})
+	}
+	for _, in := range g.AllInputs() {
+		it.Inputs = append(it.Inputs, menuInput{
+			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max, Pattern: in.Pattern, Help: in.Help,
+		})
+	}
+	return it
+}
+
+func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, err := s.viewOf("menu", "", "The catalogue", "Every good on the shelf with its price, its inputs and its door.", made)
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Site.Config
+	switch mediaType {
+	case api.Markdown:
+		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods, Free: s.free()})
+	case api.JSON:
+		doc := menuDocument{
+			Store: cfg.Title, Tagline: cfg.Tagline, BaseURL: s.base, AsOf: s.chrome.Day(), Currency: "USDC", Decimals: 6,
+			HowToBuy: howToBuy, Items: []menuItem{}, Retired: []retiredItem{},
+			VerifyURL: s.base + "/api/verify/{id}", SigningKey: s.base + "/.well-known/store-signing-key",
+		}
+		for _, g := range s.Site.Goods {
+			doc.Items = append(doc.Items, s.item(g))
+		}
+		for _, r := range s.Site.Retired {
+			doc.Retired = append(doc.Retired, retiredItem{ID: r.ID, FoldedInto: r.FoldedInto, Reason: r.Reason})
+		}
+		for _, f := range s.free() {
+			doc.FreeShelf = append(doc.FreeShelf, freeShelf{Name: f.Text, URL: s.base + f.Href, Note: f.Note})
+		}
+		return indented(doc)
+	}
+	return unknown(mediaType)
+}
+
+// itemDocument is /menu/{item_id}.json: the catalogue's entry and what its
+// page says beside it.
+type itemDocument struct {
+	menuItem
+	Delivered string     `json:"delivered"`
+	Body      string     `json:"body_markdown"`
+	HowToBuy  []itemStep `json:"how_to_buy"`
+	Money     []string   `json:"if_something_goes_wrong"`
+	VerifyURL string     `json:"verify_url_template"`
+}
+
+type itemStep struct {
+	Text string `json:"text"`
+	Code string `json:"code"`
+}
+
+func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	g := s.goods[u.at]
+	summary := g.Description
+	page, err := s.viewOf("menu_item", g.ID, g.Name, summary, made)
+	if err != nil {
+		return nil, err
+	}
+	v := templates.ItemView{Chrome: s.chrome, Page: page, Good: g, Body: templates.Prose{Markdown: s.Site.Expand(g.Body)}}
+	switch mediaType {
+	case api.HTML:
+		if v.Body, err = s.prose(g.Body); err != nil {
+			return nil, err
+		}
+		v.Drawing = drawingFor(g)
+		return templates.RenderItem(v)
+	case api.Markdown:
+		v.Drawing = drawingFor(g)
+		return templates.RenderItemMarkdown(v)
+	case api.JSON:
+		doc := itemDocument{
+			menuItem: s.item(g), Delivered: v.Fulfilment(), Body: v.Body.Markdown, Money: v.Money(),
+			VerifyURL: s.base + "/api/verify/{id}",
+		}
+		for _, st := range v.Steps() {
+			doc.HowToBuy = append(doc.HowToBuy, itemStep{Text: st.Text, Code: st.Code})
+		}
+		return indented(doc)
+	}
+	return unknown(mediaType)
+}
+
+func renderPricing(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+	p, err := s.need("pricing")
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("pricing", "", p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	return templates.RenderPrices(templates.PricesView{
+		Chrome: s.chrome, Page: page, Body: templates.Prose{Markdown: s.Site.Expand(p.Body)}, Goods: s.Site.Goods,
+	})
+}

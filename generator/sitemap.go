@@ -1,0 +1,195 @@
+package generator
+
+import (
+	"encoding/xml"
+	"fmt"
+	"html"
+	"iter"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest"
+)
+
+// maxSitemap is the most addresses that one sitemap may list (sitemaps.org).
+// A site with more has an index of several.
+const maxSitemap = 50_000
+
+type sitemap struct {
+	XMLName xml.Name      `xml:"urlset"`
+	NS      string        `xml:"xmlns,attr"`
+	URLs    []sitemapLine `xml:"url"`
+}
+
+type sitemapIndex struct {
+	XMLName xml.Name      `xml:"sitemapindex"`
+	NS      string        `xml:"xmlns,attr"`
+	Parts   []sitemapLine `xml:"sitemap"`
+}
+
+type sitemapLine struct {
+	Loc     string `xml:"loc"`
+	Lastmod string `xml:"lastmod"`
+}
+
+const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+// addresses yields every page that stands in the sitemap, in the order of the
+// table. Pages of a streamed family, which is one of the record, change with
+// its rounds.
+func (s *source) addresses() iter.Seq2[sitemapLine, error] {
+	return func(yield func(sitemapLine, error) bool) {
+		for i := range s.rows {
+			row := &s.rows[i]
+			d, ok := document(row.name)
+			if !ok || !d.InSitemap {
+				continue
+			}
+			day := s.chrome.Day()
+			if row.stream != nil {
+				day = s.changed()
+			}
+			before, after, family := d.Path, "", false
+			if i, j := strings.IndexByte(d.Path, '{'), strings.IndexByte(d.Path, '}'); i >= 0 && j > i {
+				before, after, family = d.Path[:i], d.Path[j+1:], true
+			}
+			for key, err := range row.names(s) {
+				line := sitemapLine{Loc: s.base + d.Path, Lastmod: day}
+				if family {
+					line.Loc = s.base + before + row.placed(key) + after
+				}
+				if !yield(line, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// changed is the day of the site's content, or of the newest round where that
+// is later.
+func (s *source) changed() string {
+	day := s.chrome.Day()
+	if n := len(s.rounds); n > 0 {
+		day = max(day, s.rounds[n-1].TakenAt[:len(time.DateOnly)])
+	}
+	return day
+}
+
+// sitemapFacts are what a pass over all addresses shows.
+type sitemapFacts struct {
+	n      int
+	digest attest.Digest // of the first maxSitemap addresses
+}
+
+func (s *source) countAddresses() (f sitemapFacts, err error) {
+	d := newDigester()
+	for line, err := range s.addresses() {
+		if err != nil {
+			return f, err
+		}
+		if f.n++; f.n <= maxSitemap {
+			d.text(line.Loc, line.Lastmod)
+		}
+	}
+	f.digest = d.sum()
+	return f, nil
+}
+
+// parts is how many sitemaps there are beside the index, none where one file
+// takes all addresses.
+func (f sitemapFacts) parts() int {
+	if f.n <= maxSitemap {
+		return 0
+	}
+	return (f.n + maxSitemap - 1) / maxSitemap
+}
+
+func sitemapPart(i int) string { return fmt.Sprintf("%04d", i+1) }
+
+// sitemapUnit streams the sitemap itself.
+func sitemapUnit(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		f, err := s.sitemap()
+		yield(unit{value: f, made: func(d *digester) {
+			d.text(s.base)
+			d.number(int64(f.parts()))
+			if f.parts() == 0 {
+				d.digest(f.digest)
+			}
+		}}, err)
+	}
+}
+
+// sitemapParts streams the parts of a sitemap, one in memory at a time.
+func sitemapParts(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		f, err := s.sitemap()
+		if err != nil {
+			yield(unit{}, err)
+			return
+		}
+		if f.parts() == 0 {
+			return
+		}
+		var body []byte
+		in, n := 0, 0
+		flush := func() bool {
+			full := append(body, "</urlset>\n"...)
+			u := unit{key: sitemapPart(n), value: full, made: func(d *digester) { d.digest(sha(full)) }}
+			body, in = nil, 0
+			n++
+			return yield(u, nil)
+		}
+		for line, err := range s.addresses() {
+			if err != nil {
+				yield(unit{}, err)
+				return
+			}
+			if in == 0 {
+				body = append(make([]byte, 0, maxSitemap*(len(line.Loc)+96)), xml.Header...)
+				body = append(body, `<urlset xmlns="`+sitemapNamespace+`">`+"\n"...)
+			}
+			body = append(body, "  <url>\n    <loc>"...)
+			body = append(body, html.EscapeString(line.Loc)...)
+			body = append(append(body, "</loc>\n    <lastmod>"...), line.Lastmod...)
+			body = append(body, "</lastmod>\n  </url>\n"...)
+			if in++; in == maxSitemap && !flush() {
+				return
+			}
+		}
+		if in > 0 {
+			flush()
+		}
+	}
+}
+
+func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	if parts := u.value.(sitemapFacts).parts(); parts > 0 {
+		doc := sitemapIndex{NS: sitemapNamespace}
+		for i := range parts {
+			doc.Parts = append(doc.Parts, sitemapLine{Loc: s.base + "/sitemaps/" + sitemapPart(i) + ".xml", Lastmod: s.changed()})
+		}
+		return encodedXML(doc)
+	}
+	doc := sitemap{NS: sitemapNamespace}
+	for line, err := range s.addresses() {
+		if err != nil {
+			return nil, err
+		}
+		doc.URLs = append(doc.URLs, line)
+	}
+	return encodedXML(doc)
+}
+
+func renderSitemapPart(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	return u.value.([]byte), nil
+}
+
+func encodedXML(doc any) ([]byte, error) {
+	b, err := xml.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding the sitemap: %w", err)
+	}
+	return append([]byte(xml.Header), append(b, '\n')...), nil
+}

@@ -1,0 +1,78 @@
+package generator
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"agentstore/corpus/attest"
+)
+
+// A site with more addresses than one sitemap may list has an index, whose parts list each address once.
+func TestSitemapOfALargeSite(t *testing.T) {
+	const goods = 2*maxSitemap + 1
+	in := syntheticGoods(t, goods)
+	rows, err := prepare(table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSource(&in, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b []byte
+	for u, err := range sitemapUnit(s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err = renderSitemap(s, u, "", attest.Digest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var index sitemapIndex
+	if err := xml.Unmarshal(b, &index); err != nil {
+		t.Fatal(err)
+	}
+	if len(index.Parts) != 3 {
+		t.Fatalf("%d parts, want three", len(index.Parts))
+	}
+	seen := make(map[string]bool)
+	parts := 0
+	for u, err := range sitemapParts(s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := index.Parts[parts].Loc, s.base+"/sitemaps/"+u.key+".xml"; got != want {
+			t.Errorf("part %d is at %s, want %s", parts, got, want)
+		}
+		parts++
+		if b, err = renderSitemapPart(s, u, "", attest.Digest{}); err != nil {
+			t.Fatal(err)
+		}
+		var part sitemap
+		if err := xml.Unmarshal(b, &part); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(part.URLs); n == 0 || n > maxSitemap {
+			t.Errorf("part %s lists %d addresses, want 1 to %d", u.key, n, maxSitemap)
+		}
+		for _, l := range part.URLs {
+			if seen[l.Loc] {
+				t.Fatalf("%s is listed twice", l.Loc)
+			}
+			seen[l.Loc] = true
+		}
+	}
+	if parts != len(index.Parts) {
+		t.Errorf("%d parts, the index names %d", parts, len(index.Parts))
+	}
+	items := 0
+	for loc := range seen {
+		if strings.HasPrefix(loc, s.base+"/menu/") {
+			items++
+		}
+	}
+	if items != goods {
+		t.Errorf("%d pages of goods are listed, want %d", items, goods)
+	}
+}

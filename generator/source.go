@@ -1,0 +1,185 @@
+package generator
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/derive"
+	"agentstore/templates"
+)
+
+// source is what the rows of the table are rendered from: the Input with what
+// many rows need worked out once.
+type source struct {
+	*Input
+	base   string // base URL
+	host   string
+	chrome *templates.Chrome
+	goods  []content.Good // by id
+	codes  []string       // problem codes, sorted
+	words  []templates.RetiredWord
+
+	rows    []output                     // the table
+	sitemap func() (sitemapFacts, error) // worked out once
+
+	record      *corpus.Record                  // the signed record, nil for none
+	rounds      []corpus.Round                  // of the record, oldest first
+	feed        []corpus.Observation            // of the record, oldest first
+	about       map[string][]corpus.Observation // of the feed, by host
+	chain       attest.Digest                   // over all rounds
+	checkpoints sync.Map                        // of corpus.Checkpoint, by size
+	hosts       hostList
+	proofs      []string      // state of each round's proof of time
+	state       attest.Digest // over rounds, proofs of time and observations
+	book        func() (*derive.Book, error)
+	search      func() (*derive.SearchIndex, error)
+
+	shared     attest.Digest   // what every page depends on
+	goodFacts  []attest.Digest // of goods, without their prose
+	goodDigest []attest.Digest // of goods, whole
+	catalogue  attest.Digest   // over goodFacts, in shelf order
+	api        attest.Digest
+}
+
+// generation changes when the rows render differently from the same digests.
+const generation = "1"
+
+func newSource(in *Input, rows []output) (*source, error) {
+	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
+	s.sitemap = sync.OnceValues(s.countAddresses)
+	s.book = sync.OnceValues(s.readBook)
+	s.search = sync.OnceValues(s.indexHosts)
+	host, err := baseHost(s.base)
+	if err != nil {
+		return nil, err
+	}
+	s.host = host
+	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	// A good is large, so their places are sorted and each is copied once.
+	order := indices(len(in.Site.Goods))
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(in.Site.Goods[a].ID, in.Site.Goods[b].ID) })
+	s.goods = make([]content.Good, len(order))
+	for to, from := range order {
+		s.goods[to] = in.Site.Goods[from]
+	}
+	for _, p := range in.Site.Pages { // sorted by name
+		if code := p.Code(); code != "" {
+			s.codes = append(s.codes, code)
+		}
+	}
+
+	d := newDigester()
+	d.text(generation, templates.Digest(), string(s.chrome.Header), string(s.chrome.Footer), s.base, string(in.reload))
+	s.shared = d.sum()
+	if s.api, err = digestAPI(in.API); err != nil {
+		return nil, err
+	}
+	s.digestGoods()
+	return s, nil
+}
+
+// Chrome is what all pages of a site share. The server takes it for the pages that it renders on request, so that they
+// look like the published ones.
+func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
+	identity, cfg := ring.Identity(), site.Config
+	return templates.NewChrome(templates.ChromeView{
+		Title: cfg.Title, Tagline: cfg.Tagline, BaseURL: cfg.BaseURL, Keeper: cfg.Keeper, Contact: cfg.Contact,
+		Nav: navigation, PublicKey: identity.Public.String(), KID: identity.KID,
+		Specimen: attest.IsSpecimen([]byte(identity.Public)), Date: cfg.Date,
+	})
+}
+
+// navigation is the header of every page; a test follows it.
+var navigation = []templates.Link{
+	{Text: "shop", Href: "/"},
+	{Text: "shelves", Href: "/#shelves"},
+	{Text: "spending", Href: "/what"},
+	{Text: "words", Href: "/retired-words"},
+	{Text: "record", Href: "/corpus"},
+	{Text: "instruments", Href: "/try"},
+	{Text: "verify", Href: "/verify"},
+}
+
+// digestGoods works out what the pages of goods depend on, all cores at once.
+func (s *source) digestGoods() {
+	s.goodFacts = make([]attest.Digest, len(s.goods))
+	s.goodDigest = make([]attest.Digest, len(s.goods))
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(indices(len(s.goods)), max(1, (len(s.goods)+s.workers()-1)/s.workers())) {
+		wg.Go(func() {
+			d := newDigester()
+			for _, i := range part {
+				g := &s.goods[i]
+				d.good(g)
+				s.goodFacts[i] = d.sum()
+				d.digest(s.goodFacts[i])
+				d.text(g.Body)
+				s.goodDigest[i] = d.sum()
+			}
+		})
+	}
+	wg.Wait()
+	d := newDigester()
+	for _, f := range s.goodFacts {
+		d.digest(f)
+	}
+	s.catalogue = d.sum()
+}
+
+func indices(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// markdown renders the keeper's prose. Raw HTML in it is left out, as it is
+// not needed and would escape the checks of the pages.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+)
+
+func (s *source) prose(text string) (templates.Prose, error) {
+	text = s.Site.Expand(text)
+	var b bytes.Buffer
+	if err := markdown.Convert([]byte(text), &b); err != nil {
+		return templates.Prose{}, fmt.Errorf("rendering markdown: %w", err)
+	}
+	return templates.Prose{Markdown: text, HTML: templates.Markup(b.String())}, nil
+}
+
+// need returns a page that content.Load has made sure of.
+func (s *source) need(name string) (content.Page, error) {
+	p, ok := s.Site.Page(name)
+	if !ok {
+		return content.Page{}, fmt.Errorf("%w: the site has no page %s", ErrInput, name)
+	}
+	return p, nil
+}
+
+// document returns the description of a published route.
+func document(name string) (api.Document, bool) {
+	i := slices.IndexFunc(api.Documents, func(d api.Document) bool { return d.Name == name })
+	if i < 0 {
+		return api.Document{}, false
+	}
+	return api.Documents[i], true
+}

@@ -1,0 +1,220 @@
+package generator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/extsort"
+)
+
+// twins are the precompressed forms of published files, outside the published
+// tree: <sha256>.gz and <sha256>.br, made once for each digest. A file that
+// does not shrink has none.
+type twins struct{ root *os.Root }
+
+// smallest is the size below which compressing a file saves nothing worth it.
+const smallest = 256
+
+// compressor is a writer that can be used again, as making one takes longer
+// than compressing a page.
+type compressor interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}
+
+var twinForms = []struct {
+	ext  string
+	pool *sync.Pool // of compressor
+}{
+	{".gz", &sync.Pool{New: func() any {
+		w, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
+		if err != nil {
+			panic(err) // the level is a constant
+		}
+		return w
+	}}},
+	{".br", &sync.Pool{New: func() any { return brotli.NewWriterLevel(io.Discard, 9) }}},
+}
+
+func openTwins(dir string) (*twins, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of twins: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the folder of twins: %w", err)
+	}
+	return &twins{root: root}, nil
+}
+
+func (t *twins) close() error { return t.root.Close() }
+
+// compressible says which files shrink: all that we publish are text.
+func compressible(name string) bool {
+	switch path.Ext(name) {
+	case ".png", ".jpg", ".gz", ".br", ".zip", ".ots":
+		return false
+	}
+	return true
+}
+
+// keep makes the twins of a file unless they exist. It may be called by
+// several goroutines, also for equal files.
+func (t *twins) keep(name string, sum attest.Digest, body []byte) error {
+	if len(body) < smallest || !compressible(name) {
+		return nil
+	}
+	for _, form := range twinForms {
+		twin := sum.String() + form.ext
+		if _, err := t.root.Lstat(twin); err == nil {
+			continue
+		}
+		var b bytes.Buffer
+		w := form.pool.Get().(compressor)
+		w.Reset(&b)
+		_, err := w.Write(body)
+		err = errors.Join(err, w.Close())
+		form.pool.Put(w)
+		if err != nil {
+			return fmt.Errorf("compressing %s: %w", name, err)
+		}
+		if b.Len() >= len(body) {
+			continue
+		}
+		if err := t.write(twin, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepFile makes the twins of a file that is too large for memory.
+func (t *twins) keepFile(name string, sum attest.Digest, size int64, f io.ReadSeeker) error {
+	if size < smallest || !compressible(name) {
+		return nil
+	}
+	for _, form := range twinForms {
+		twin := sum.String() + form.ext
+		if _, err := t.root.Lstat(twin); err == nil {
+			continue
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("compressing %s: %w", name, err)
+		}
+		err := t.make(twin, size, func(to io.Writer) error {
+			w := form.pool.Get().(compressor)
+			defer form.pool.Put(w)
+			w.Reset(to)
+			_, err := io.CopyN(w, f, size)
+			return errors.Join(err, w.Close())
+		})
+		if err != nil {
+			return fmt.Errorf("compressing %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// write stores a twin under its name only when it is whole.
+func (t *twins) write(twin string, body []byte) error {
+	return t.make(twin, int64(len(body))+1, func(w io.Writer) error {
+		_, err := w.Write(body)
+		return err
+	})
+}
+
+// make stores what fill writes as a twin, only when it is whole and smaller than
+// the file, which has a size.
+func (t *twins) make(twin string, size int64, fill func(io.Writer) error) error {
+	temp := "." + twin + ".new"
+	f, err := t.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // an equal file's twin is being written
+	}
+	if err != nil {
+		return fmt.Errorf("writing twin: %w", err)
+	}
+	err = fill(f)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	switch {
+	case err != nil:
+	case info.Size() >= size:
+		return t.root.Remove(temp)
+	default:
+		err = t.root.Rename(temp, twin)
+	}
+	if err != nil {
+		return fmt.Errorf("writing twin: %w", errors.Join(err, t.root.Remove(temp)))
+	}
+	return nil
+}
+
+// drop removes the twins of a digest that is published no more.
+func (t *twins) drop(sum attest.Digest) error {
+	for _, form := range twinForms {
+		if err := t.root.Remove(sum.String() + form.ext); err != nil && !isMissing(err) {
+			return fmt.Errorf("removing twin: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweep removes everything but the twins of published files, whose digests the
+// sorter holds.
+func (t *twins) sweep(published *extsort.Sorter) (err error) {
+	wanted, found := extsort.New(spoolMemory), extsort.New(spoolMemory)
+	defer func() { err = errors.Join(err, wanted.Close(), found.Close()) }()
+	for r, err := range published.Sorted() {
+		for _, form := range twinForms {
+			if err == nil {
+				err = wanted.Add(append(hex.AppendEncode(nil, r.Key), form.ext...), nil)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	dir, err := t.root.Open(".")
+	if err != nil {
+		return fmt.Errorf("listing twins: %w", err)
+	}
+	defer dir.Close()
+	for {
+		const some = 1024
+		entries, end := dir.ReadDir(some)
+		for _, e := range entries {
+			if err := found.Add([]byte(e.Name()), nil); err != nil {
+				return err
+			}
+		}
+		if errors.Is(end, io.EOF) {
+			break
+		}
+		if end != nil {
+			return fmt.Errorf("listing twins: %w", end)
+		}
+	}
+	return without(found, wanted, func(name []byte) error {
+		if err := t.root.RemoveAll(string(name)); err != nil {
+			return fmt.Errorf("removing twin: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,64 @@
+package generator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"agentstore/content"
+	"agentstore/templates"
+	"agentstore/templates/drawing"
+)
+
+// specimens are what the goods that draw are shown with, by kind. They are
+// drawn from fixed seeds that no purchase can have, and are on no certificate.
+var specimens = []struct {
+	kind    string
+	caption string
+	draw    func() string
+}{
+	{content.KindRock, "A rock, for looking at. Yours will be another.", func() string {
+		return drawing.Rock([]byte("in the window"), "Specimen")
+	}},
+	{content.KindPortrait, "The portrait of an address that nobody holds.", func() string {
+		return drawing.Portrait("0x000000000000000000000000000000000000dEaD")
+	}},
+	{content.KindLuckies, "A lucky heron. There are others.", func() string {
+		return drawing.AnimalCard("heron", "solid", []byte("in the window"))
+	}},
+	{content.KindTuesday, "A jar of Tuesday, emptied for display.", func() string {
+		return drawing.TuesdayJar(time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC), 0)
+	}},
+	{content.KindPatronage, "The nicer badge.", func() string {
+		return drawing.Badge(drawing.Patron{Number: 1, Name: "A. Specimen", Nicer: true})
+	}},
+}
+
+// window is what stands in the shop window: the drawings of goods on the shelf.
+func (s *source) window() []templates.WindowItem {
+	var items []templates.WindowItem
+	const most = 4
+	for _, sp := range specimens {
+		i := slices.IndexFunc(s.Site.Goods, func(g content.Good) bool { return g.Kind == sp.kind })
+		if i >= 0 && len(items) < most {
+			items = append(items, templates.WindowItem{
+				Drawing: templates.Drawing{SVG: templates.Markup(sp.draw()), Caption: sp.caption},
+				Href:    "/menu/" + s.Site.Goods[i].ID,
+			})
+		}
+	}
+	return items
+}
+
+// drawingFor is a specimen of what a good draws, nil for one that draws nothing.
+func drawingFor(g content.Good) *templates.Drawing {
+	for _, sp := range specimens {
+		if sp.kind == g.Kind {
+			return &templates.Drawing{SVG: templates.Markup(sp.draw()), Caption: sp.caption}
+		}
+	}
+	return nil
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

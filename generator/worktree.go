@@ -1,0 +1,245 @@
+package generator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"agentstore/generator/gitpack"
+)
+
+// workTree is the checked-out side of a publication repository.
+type workTree struct {
+	dir     string
+	tree    *tree // the same folder, for writing
+	storage *filesystem.Storage
+	index   *index.Index
+	deleted []string
+}
+
+func openWorkTree(dir string, storage *filesystem.Storage) (*workTree, error) {
+	idx, err := storage.Index()
+	if err != nil {
+		return nil, fmt.Errorf("reading the index: %w", err)
+	}
+	t, err := openTree(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &workTree{dir: dir, tree: t, storage: storage, index: idx}, nil
+}
+
+func (w *workTree) close() error { return w.tree.close() }
+
+// unfinished are files of a repository in the middle of something.
+var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "index.lock"}
+
+// check refuses a work tree that holds anything the commit does not: staged or
+// changed files anywhere, and files in the published places that git does not
+// know.
+func (w *workTree) check(head *object.Commit) error {
+	dirty := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s; hint: git -C %s status", ErrDirty, fmt.Sprintf(format, args...), w.dir)
+	}
+	gitDir := w.storage.Filesystem().Root()
+	for _, name := range unfinished {
+		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {
+			return dirty("something is under way (%s)", name)
+		}
+	}
+	committed := make(map[string]object.TreeEntry)
+	if head != nil {
+		tree, err := head.Tree()
+		if err != nil {
+			return fmt.Errorf("reading the newest commit: %w", err)
+		}
+		if err := listTree(w.storage, tree, "", committed); err != nil {
+			return err
+		}
+	}
+	if len(w.index.Entries) != len(committed) {
+		return dirty("%d files are staged, %d are committed", len(w.index.Entries), len(committed))
+	}
+	for _, e := range w.index.Entries {
+		if c, ok := committed[e.Name]; !ok || c.Hash != e.Hash || c.Mode != e.Mode || e.Stage != 0 {
+			return dirty("%s is staged", e.Name)
+		}
+		same, err := w.unchanged(e)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return dirty("%s is changed", e.Name)
+		}
+	}
+	return nil
+}
+
+// listTree collects every file below a tree.
+func listTree(storage *filesystem.Storage, tree *object.Tree, at string, into map[string]object.TreeEntry) error {
+	for _, e := range tree.Entries {
+		name := path.Join(at, e.Name)
+		if e.Mode != filemode.Dir {
+			into[name] = e
+			continue
+		}
+		child, err := object.GetTree(storage, e.Hash)
+		if err != nil {
+			return fmt.Errorf("reading tree %s: %w", name, err)
+		}
+		if err := listTree(storage, child, name, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged reports whether a file on disk is the one in the index. Size and
+// time tell, and where they do not, the bytes.
+func (w *workTree) unchanged(e *index.Entry) (bool, error) {
+	info, err := w.tree.root.Lstat(e.Name)
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at %s: %w", e.Name, err)
+	}
+	var body []byte
+	switch {
+	case e.Mode == filemode.Submodule:
+		return info.IsDir(), nil
+	case e.Mode == filemode.Symlink:
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return false, nil
+		}
+		to, err := w.tree.root.Readlink(e.Name)
+		if err != nil {
+			return false, fmt.Errorf("looking at %s: %w", e.Name, err)
+		}
+		body = []byte(to)
+	case !info.Mode().IsRegular(), info.Mode()&0o100 != 0 != (e.Mode == filemode.Executable):
+		return false, nil
+	case uint32(info.Size()) == e.Size && info.ModTime().Equal(e.ModifiedAt):
+		return true, nil
+	default:
+		if body, err = w.tree.root.ReadFile(e.Name); err != nil {
+			return false, fmt.Errorf("looking at %s: %w", e.Name, err)
+		}
+	}
+	return gitpack.Sum(plumbing.BlobObject, body) == e.Hash, nil
+}
+
+// strangers refuses files in the way of the publication that git does not
+// know, unless they hold what would be written anyway.
+func (w *workTree) strangers(files []gitFile) error {
+	known := make(map[string]bool, len(w.index.Entries))
+	for _, e := range w.index.Entries {
+		known[e.Name] = true
+	}
+	for _, f := range files {
+		if known[f.path] {
+			continue
+		}
+		info, err := w.tree.root.Lstat(f.path)
+		if isMissing(err) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		if err == nil && info.Mode().IsRegular() {
+			if body, err := w.tree.root.ReadFile(f.path); err == nil && gitpack.Sum(plumbing.BlobObject, body) == f.hash {
+				continue
+			}
+		}
+		return fmt.Errorf("%w: %s is in the way and not committed; hint: git -C %s status", ErrDirty, f.path, w.dir)
+	}
+	return nil
+}
+
+// update brings files and index to the commit that was made. Only what was
+// known to git and unchanged is replaced or removed.
+func (w *workTree) update(p *publication) error {
+	for _, name := range w.deleted {
+		if err := w.tree.remove(name); err != nil {
+			return err
+		}
+	}
+	old := make(map[string]*index.Entry, len(w.index.Entries))
+	var entries []*index.Entry
+	gone := make(map[string]bool, len(w.deleted))
+	for _, name := range w.deleted {
+		gone[name] = true
+	}
+	ours := make(map[string]bool, len(p.files))
+	for _, f := range p.files {
+		ours[f.path] = true
+	}
+	for _, e := range w.index.Entries {
+		old[e.Name] = e
+		if !gone[e.Name] && !ours[e.Name] {
+			entries = append(entries, e)
+		}
+	}
+	for _, f := range p.files {
+		if e, ok := old[f.path]; ok && e.Hash == f.hash && e.Mode == filemode.Regular {
+			entries = append(entries, e)
+			continue
+		}
+		body, err := (gitpack.Object{Kind: plumbing.BlobObject, Hash: f.hash, File: f.source}).Bytes()
+		if err != nil {
+			return err
+		}
+		if _, err := w.tree.place(f.path, body); err != nil {
+			return err
+		}
+		e, err := w.entry(f)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return w.saveIndex(&index.Index{Version: 2, Entries: entries})
+}
+
+// entry is the index's line for a file as it stands on disk.
+func (w *workTree) entry(f gitFile) (*index.Entry, error) {
+	info, err := w.tree.root.Lstat(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("looking at %s: %w", f.path, err)
+	}
+	e := &index.Entry{
+		Name: f.path, Hash: f.hash, Mode: filemode.Regular, Size: uint32(info.Size()), ModifiedAt: info.ModTime(),
+	}
+	fillSystem(e, info)
+	return e, nil
+}
+
+// saveIndex replaces the index under git's own lock.
+func (w *workTree) saveIndex(idx *index.Index) (err error) {
+	name := filepath.Join(w.storage.Filesystem().Root(), "index")
+	lock, err := os.OpenFile(name+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing the index: %w", err)
+	}
+	err = index.NewEncoder(lock).Encode(idx)
+	err = errors.Join(err, lock.Close())
+	if err == nil {
+		err = os.Rename(lock.Name(), name)
+	}
+	if err != nil {
+		os.Remove(lock.Name())
+		return fmt.Errorf("writing the index: %w", err)
+	}
+	return nil
+}
