@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"agentstore/cmd/shop"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+	"agentstore/generator"
+)
+
+// The record that is measured: so many hosts, walked in so many weeks.
+const (
+	someHosts   = 10_000
+	manyHosts   = 100_000
+	recordWeeks = 12
+)
+
+// recordRows are the promises about a site with a large record.
+var recordRows = []row{
+	{"hosts-hugo", "pages of 10,000 hosts with 12 weeks", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5, false, openHugo},
+	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files", "s", 1.5, true, openHostsWrite},
+	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000", "hosts/s", 0.8, false, openHostsRate},
+	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
+	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false, openVerify},
+}
+
+// record writes a record of n hosts once, and keeps it until the end.
+func (l *lab) record(ctx context.Context, n int) (string, error) {
+	dir := filepath.Join(l.dir, fmt.Sprintf("record-%d", n))
+	if _, err := os.Stat(filepath.Join(dir, "rounds", strconv.Itoa(recordWeeks), "header.json")); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	began := time.Now()
+	w := &corpus.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for week := range recordWeeks {
+		at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
+		_, err := w.Seal(ctx, corpus.Draft{
+			Sequence: int64(week + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
+			Roster:  corpus.Roster{Listed: int64(n), Sources: []corpus.RosterSource{{Name: "bench", Kind: corpus.SourceDiscovery, Hosts: int64(n), Complete: true}}},
+			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+			Rows:    syntheticRows(n, week, at),
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	fmt.Fprintf(os.Stderr, "a record of %d hosts was written in %s\n", n, time.Since(began).Round(time.Second))
+	return dir, nil
+}
+
+const baseNetwork = "eip155:8453"
+
+// syntheticRows are the rows of one week: most hosts are ready, some are not, and a few have no row.
+func syntheticRows(n, week int, at time.Time) iter.Seq2[corpus.Row, error] {
+	return func(yield func(corpus.Row, error) bool) {
+		for i := range n {
+			if (i+week*i)%29 == 7 && week > 0 {
+				continue
+			}
+			if !yield(syntheticRow(i, week, at), nil) {
+				return
+			}
+		}
+	}
+}
+
+func syntheticRow(i, week int, at time.Time) corpus.Row {
+	host := fmt.Sprintf("door-%07d.example", i)
+	r := corpus.Row{
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: corpus.SourceDiscovery, Catalog: "bench", Battery: "v2",
+		Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
+		Fault: corpus.FaultNone, ProbeMethod: &corpus.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
+	}
+	sum := sha256.Sum256([]byte(host + r.ObservedAt))
+	r.EvidenceDigest = fmt.Sprintf("%x", sum)
+	if sum[0] < 25 {
+		r.Verdict, r.ReachedLevel, r.Fault = corpus.VerdictNotReady, "L1", corpus.FaultDoor
+		r.Failed, r.Advisories, r.Protocols = []string{"status-402"}, []string{}, []string{}
+		return r
+	}
+	r.Offer = &corpus.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+		PayTo: []corpus.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
+	return r
+}
+
+// siteBuilder is the first argument with which this program builds a site with a record and says how that went.
+const siteBuilder = "build-site"
+
+// built is what a builder says.
+type built struct {
+	Seconds float64 `json:"seconds"` // of the build alone
+	PeakMB  float64 `json:"peak_mb"` // of the process, by VmHWM
+	Files   int     `json:"files"`
+}
+
+func buildSite(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("%s takes the folder of a record and one for the site", siteBuilder)
+	}
+	site, err := shop.LoadSpecimen()
+	if err != nil {
+		return err
+	}
+	in := input(site, args[1])
+	in.Corpus = os.DirFS(args[0])
+	var out built
+	out.Seconds, err = timed(func() error {
+		r, err := generator.Build(context.Background(), in)
+		out.Files = r.Files
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(status)) {
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(kb), " kB"), 64)
+			if err != nil {
+				return err
+			}
+			out.PeakMB = n / 1024
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// build builds a site with a record in a process of its own, into a folder that is removed when keep is nil or returns.
+func (l *lab) build(ctx context.Context, record string, keep func(site string) error) (out built, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return out, err
+	}
+	site, err := os.MkdirTemp(l.dir, "site-")
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(site)) }()
+	cmd := exec.CommandContext(ctx, self, siteBuilder, record, filepath.Join(site, "public"))
+	cmd.Stderr = os.Stderr
+	raw, err := cmd.Output()
+	if err != nil {
+		return out, fmt.Errorf("building a site: %w", err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, err
+	}
+	if keep != nil {
+		err = keep(filepath.Join(site, "public"))
+	}
+	return out, err
+}
+
+// hostsPerSecond is a run that builds a site of n hosts.
+func (l *lab) hostsPerSecond(record string, n int) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		b, err := l.build(ctx, record, nil)
+		return float64(n) / b.Seconds, err
+	}
+}
+
+// openHostsWrite sets a full build against writing the files that it makes.
+func openHostsWrite(ctx context.Context, l *lab) (*contest, error) {
+	record, err := l.record(ctx, someHosts)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.folder("hosts")
+	if err != nil {
+		return nil, err
+	}
+	var files map[string][]byte
+	return &contest{
+		ours: func(ctx context.Context) (float64, error) {
+			b, err := l.build(ctx, record, func(site string) (err error) {
+				if files == nil {
+					files, err = readTree(site)
+				}
+				return err
+			})
+			return b.Seconds, err
+		},
+		peer: func(context.Context) (took float64, err error) {
+			out := filepath.Join(dir, "written")
+			defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+			return timed(func() error { return writeTree(out, files) })
+		},
+	}, nil
+}
+
+func openHostsRate(ctx context.Context, l *lab) (*contest, error) {
+	many, err := l.record(ctx, manyHosts)
+	if err != nil {
+		return nil, err
+	}
+	some, err := l.record(ctx, someHosts)
+	if err != nil {
+		return nil, err
+	}
+	return &contest{ours: l.hostsPerSecond(many, manyHosts), peer: l.hostsPerSecond(some, someHosts)}, nil
+}
+
+func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
+	peak := func(n int) (func(context.Context) (float64, error), error) {
+		record, err := l.record(ctx, n)
+		return func(ctx context.Context) (float64, error) {
+			b, err := l.build(ctx, record, nil)
+			return b.PeakMB, err
+		}, err
+	}
+	many, err := peak(manyHosts)
+	if err != nil {
+		return nil, err
+	}
+	some, err := peak(someHosts)
+	return &contest{ours: many, peer: some}, err
+}
+
+// openVerify sets the check of a whole record against verifying as many signatures of as many bytes.
+func openVerify(ctx context.Context, l *lab) (*contest, error) {
+	dir, err := l.record(ctx, someHosts)
+	if err != nil {
+		return nil, err
+	}
+	ours := func(ctx context.Context) (float64, error) {
+		var rows int64
+		took, err := timed(func() error {
+			r, err := corpus.VerifyRecord(ctx, os.DirFS(dir), attest.SpecimenRing(), corpus.RecordOptions{})
+			if err == nil && len(r.Problems) > 0 {
+				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
+			}
+			rows = r.Rows
+			return err
+		})
+		return float64(rows) / took, err
+	}
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, err
+	}
+	message := make([]byte, 900) // a row
+	signature := ed25519.Sign(private, message)
+	peer := func(context.Context) (float64, error) {
+		const each = 20_000
+		cores := runtime.GOMAXPROCS(0)
+		took, err := timed(func() error {
+			var wg sync.WaitGroup
+			for range cores {
+				wg.Go(func() {
+					for range each {
+						ed25519.Verify(public, message, signature)
+					}
+				})
+			}
+			wg.Wait()
+			return nil
+		})
+		return float64(each*cores) / took, err
+	}
+	return &contest{ours: ours, peer: peer}, nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"agentstore/cmd/shop"
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/generator"
+)
+
+// syntheticSite is the specimen with n goods more, each with a page of its own in three files.
+func syntheticSite(n int) (*content.Site, error) {
+	site, err := shop.LoadSpecimen()
+	if err != nil {
+		return nil, err
+	}
+	models := site.Goods
+	goods := append([]content.Good{}, models...)
+	for i := range n {
+		g := models[i%len(models)]
+		g.ID = fmt.Sprintf("synthetic_%06d", i)
+		g.Name = fmt.Sprintf("%s, number %d", g.Name, i)
+		g.Order += (i + 1) * 1000
+		g.Body = syntheticBody(i, 0)
+		goods = append(goods, g)
+	}
+	site.Goods = goods
+	return site, nil
+}
+
+// syntheticBody is prose of a few paragraphs, different for each page and edition.
+func syntheticBody(i, edition int) string {
+	var b strings.Builder
+	for p := range 4 {
+		fmt.Fprintf(&b, "## Part %d of number %d\n\nThis is edition %d. It stands *here* so that a page has **something** to say, "+
+			"with a [link](/what), a list and a few lines that are as long as prose is.\n\n- the first of %d\n- the second of %d\n\n", p+1, i, edition, i*4+p, i*4+p)
+	}
+	return b.String()
+}
+
+// input is a build of a site into a folder.
+func input(site *content.Site, out string) generator.Input {
+	return generator.Input{Site: site, API: shop.API(), Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), OutDir: out, PublicPools: true}
+}
+
+// timed is how long f takes, in seconds. What earlier runs left to be written to the disk is written before.
+func timed(f func() error) (float64, error) {
+	syscall.Sync()
+	began := time.Now()
+	err := f()
+	return time.Since(began).Seconds(), err
+}
+
+// openBuild sets a full build against writing the files that it makes.
+func openBuild(ctx context.Context, l *lab) (*contest, error) {
+	site, err := syntheticSite(10_000)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.folder("build")
+	if err != nil {
+		return nil, err
+	}
+	var files map[string][]byte
+	build := func(ctx context.Context) (took float64, err error) {
+		out := filepath.Join(dir, "built")
+		defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+		took, err = timed(func() error { _, err := generator.Build(ctx, input(site, out)); return err })
+		if err == nil && files == nil {
+			files, err = readTree(out)
+		}
+		return took, err
+	}
+	write := func(ctx context.Context) (took float64, err error) {
+		out := filepath.Join(dir, "written")
+		defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+		return timed(func() error { return writeTree(out, files) })
+	}
+	return &contest{ours: build, peer: write}, nil
+}
+
+// readTree reads every file of a folder.
+func readTree(dir string) (map[string][]byte, error) {
+	files := make(map[string][]byte)
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		files[rel], err = os.ReadFile(name)
+		return err
+	})
+	return files, err
+}
+
+// writeTree writes files into a new folder.
+func writeTree(dir string, files map[string][]byte) error {
+	made := make(map[string]bool)
+	for name, b := range files {
+		file := filepath.Join(dir, name)
+		if parent := filepath.Dir(file); !made[parent] {
+			if err := os.MkdirAll(parent, 0o755); err != nil {
+				return err
+			}
+			made[parent] = true
+		}
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openRebuild sets a build after one page's prose changed against the full build before it.
+func openRebuild(ctx context.Context, l *lab) (*contest, error) {
+	site, err := syntheticSite(100_000)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.folder("rebuild")
+	if err != nil {
+		return nil, err
+	}
+	in := input(site, filepath.Join(dir, "site"))
+	in.Record = filepath.Join(dir, "record")
+	full := func(ctx context.Context) (float64, error) {
+		if err := errors.Join(os.RemoveAll(in.OutDir), os.RemoveAll(in.Record)); err != nil {
+			return 0, err
+		}
+		return timed(func() error { _, err := generator.Build(ctx, in); return err })
+	}
+	edition := 0
+	one := func(ctx context.Context) (float64, error) {
+		if edition == 0 {
+			if _, err := full(ctx); err != nil {
+				return 0, err
+			}
+		}
+		edition++
+		changed := len(site.Goods) / 2
+		site.Goods[changed].Body = syntheticBody(changed, edition)
+		return timed(func() error {
+			report, err := generator.Build(ctx, in)
+			if err == nil && report.Rendered != 3 {
+				err = fmt.Errorf("%d files were rendered, want the 3 of one page", report.Rendered)
+			}
+			return err
+		})
+	}
+	return &contest{ours: one, peer: full}, nil
+}
+
+// openPublish sets a publication into an empty repository against git's own add and commit.
+func openPublish(ctx context.Context, l *lab) (*contest, error) {
+	site, err := syntheticSite(10_000)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.folder("publish")
+	if err != nil {
+		return nil, err
+	}
+	tree := filepath.Join(dir, "tree")
+	if _, err := generator.Build(ctx, input(site, tree)); err != nil {
+		return nil, err
+	}
+	git := func(ctx context.Context, args ...string) error {
+		args = append([]string{"-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false",
+			"-c", "maintenance.auto=false", "-c", "gc.auto=0"}, args...)
+		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git: %w\n%s", err, out)
+		}
+		return nil
+	}
+	signer := attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit))
+	ours := func(ctx context.Context) (took float64, err error) {
+		repo := filepath.Join(dir, "ours.git")
+		defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()
+		if err := git(ctx, "init", "-q", "--bare", "-b", "main", repo); err != nil {
+			return 0, err
+		}
+		return timed(func() error {
+			_, err := generator.Publish(ctx, generator.PublishInput{
+				Repo: repo, Folders: map[string]string{"public": tree}, Message: "publish", Name: "bench", Email: "bench@localhost",
+				When: time.Now().UTC(), Signer: signer, Site: site, PublicPools: true, Ring: attest.SpecimenRing(),
+			})
+			return err
+		})
+	}
+	peer := func(ctx context.Context) (took float64, err error) {
+		repo := filepath.Join(dir, "peer.git")
+		defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()
+		if err := git(ctx, "init", "-q", "--bare", "-b", "main", repo); err != nil {
+			return 0, err
+		}
+		in := []string{"--git-dir=" + repo, "--work-tree=" + tree}
+		return timed(func() error {
+			return errors.Join(git(ctx, append(in, "add", "-A")...), git(ctx, append(in, "commit", "-q", "-m", "publish")...))
+		})
+	}
+	return &contest{ours: ours, peer: peer}, nil
+}

@@ -1,0 +1,110 @@
+package kit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"agentstore/corpus/probe"
+)
+
+// The part of SARIF 2.1.0 (OASIS) that code scanners read. Eighty lines of it weigh less than any module that writes it.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID    string    `json:"id"`
+		Short sarifText `json:"shortDescription"`
+		Full  sarifText `json:"fullDescription"`
+		Help  sarifText `json:"help"`
+		Level struct {
+			Level string `json:"level"`
+		} `json:"defaultConfiguration"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID       string            `json:"ruleId"`
+		RuleIndex    int               `json:"ruleIndex"`
+		Level        string            `json:"level"` // error for a check, note for an advisory
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations"`
+		Fingerprints map[string]string `json:"partialFingerprints"` // of door and rule, so that a finding is known again
+	}
+	sarifLocation struct {
+		Physical sarifPhysical  `json:"physicalLocation"`
+		Logical  []sarifLogical `json:"logicalLocations"`
+	}
+	sarifPhysical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+		Region struct {
+			StartLine int `json:"startLine"`
+		} `json:"region"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+		Kind string `json:"kind"`
+	}
+)
+
+// sarif makes the log of a battery's run: every check and advisory is a rule, what failed or was raised is a result.
+func sarif(all []found, battery, at string) sarifLog {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "store-check", Version: "battery-" + battery}
+	index := map[string]int{}
+	rule := func(name, level string, doc probe.Doc, fix string) {
+		r := sarifRule{ID: name, Short: sarifText{doc.Title}, Full: sarifText{doc.Reason + " " + doc.Citation}, Help: sarifText{fix}}
+		r.Level.Level = level
+		index[name] = len(run.Tool.Driver.Rules)
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, r)
+	}
+	for _, b := range probe.Batteries() {
+		for _, c := range b.Checks {
+			if _, known := index[c.Name]; !known && (b.Version == battery || b.Version == probe.V1) {
+				rule(c.Name, "error", c.Doc, c.Fix)
+			}
+		}
+	}
+	for _, a := range probe.Advisories() {
+		rule(a.Name, "note", a.Doc, a.Fix)
+	}
+	for _, f := range all {
+		add := func(name, level, detail string) {
+			sum := sha256.Sum256([]byte(f.report.URL + "\n" + name))
+			where := sarifLocation{Logical: []sarifLogical{{f.report.URL, "resource"}}}
+			where.Physical.Artifact.URI, where.Physical.Region.StartLine = f.report.URL, 1
+			if at != "" {
+				where.Physical.Artifact.URI = at
+			}
+			run.Results = append(run.Results, sarifResult{RuleID: name, RuleIndex: index[name], Level: level,
+				Message: sarifText{f.report.URL + ": " + detail + ". " + run.Tool.Driver.Rules[index[name]].Help.Text}, Locations: []sarifLocation{where},
+				Fingerprints: map[string]string{"doorAndRule/v1": hex.EncodeToString(sum[:])}})
+		}
+		for _, c := range f.report.Checks {
+			if !c.OK {
+				add(c.Name, "error", c.Detail)
+			}
+		}
+		for _, n := range f.report.Advisories {
+			add(n.Name, "note", n.Detail)
+		}
+	}
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}

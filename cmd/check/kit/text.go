@@ -1,0 +1,67 @@
+package kit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"agentstore/corpus/probe"
+)
+
+// text writes the reports for a terminal or a build's log: the word first, then every check, each failure with its fix.
+func text(all []found) []byte {
+	var b bytes.Buffer
+	for i, f := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		one(&b, f)
+	}
+	return b.Bytes()
+}
+
+func one(b *bytes.Buffer, f found) {
+	r := f.report
+	fmt.Fprintf(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version, r.Evidence.ObservedAt)
+	fmt.Fprintf(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict, r.AlsoUnder.Version)
+	if r.AlsoUnder.Difference != "" {
+		fmt.Fprintf(b, " (%s)", r.AlsoUnder.Difference)
+	}
+	b.WriteByte('\n')
+	if f.private {
+		b.WriteString("  private: read with allowances for your own network; not for publication\n")
+	}
+	fixes := map[string]string{}
+	for _, m := range r.Remediation {
+		fixes[m.Check] = m.Fix
+	}
+	b.WriteByte('\n')
+	for _, c := range r.ChecksVector {
+		switch {
+		case c.State == probe.Pass:
+			fmt.Fprintf(b, "  pass  %-24s %s\n", c.Name, c.Detail)
+		case c.State == probe.Fail:
+			fmt.Fprintf(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixes[c.Name])
+		case c.BlockedBy != "":
+			fmt.Fprintf(b, "  -     %-24s not reached: %s failed\n", c.Name, c.BlockedBy)
+		default:
+			fmt.Fprintf(b, "  -     %-24s %s\n", c.Name, c.Detail)
+		}
+	}
+	for i, n := range r.Advisories {
+		if i == 0 {
+			b.WriteString("\n  advisories, none of which changes the verdict:\n")
+		}
+		fmt.Fprintf(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, advisoryFix(n.Name))
+	}
+	fmt.Fprintf(b, "\n  evidence %s\n", r.Evidence.Digest)
+}
+
+func advisoryFix(name string) string {
+	for _, a := range probe.Advisories() {
+		if a.Name == name {
+			return a.Fix
+		}
+	}
+	return ""
+}

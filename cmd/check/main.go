@@ -1,0 +1,23 @@
+// Check is the seller's kit: it reads doors that ask to be paid as a stranger's probe does, judges them by a battery,
+// and says what to change. It pays nothing and needs no store.
+//
+//	check [flags] URL…
+//	check -exchange FILE
+//
+// Exit codes: 0 nothing that -fail-on names was found; 1 it could not be found out; 2 called wrongly; 3 found.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"agentstore/cmd/check/kit"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(kit.Run(ctx, "check", os.Args[1:], os.Stdout, os.Stderr))
+}

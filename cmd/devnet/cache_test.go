@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/clients"
+)
+
+// nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and 402 for ten minutes
+// wherever the store does not forbid it.
+const nginxCache = `
+daemon off; master_process off; worker_processes 1; pid %[1]s/nginx.pid; error_log stderr error;
+events { worker_connections 64; }
+http {
+  access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+  proxy_cache_path %[1]s/cache keys_zone=shop:1m;
+  proxy_buffer_size 32k; proxy_buffers 8 32k; large_client_header_buffers 4 32k;
+  server {
+    listen %[2]s;
+    location / {
+      proxy_pass %[3]s; proxy_cache shop; proxy_cache_key $uri$is_args$args; proxy_cache_methods GET HEAD;
+      proxy_cache_valid 200 402 10m; add_header X-Cache $upstream_cache_status always;
+    }
+  }
+}
+`
+
+// startNginx starts nginx and ends it with the test.
+func startNginx(t *testing.T, upstream string) string {
+	t.Helper()
+	bin, err := exec.LookPath("nginx")
+	if err != nil {
+		if bin, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal("nginx is not installed")
+			}
+			t.Skip("nginx is not installed")
+		}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxCache, dir, addr, upstream), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "-p", dir, "-c", conf, "-e", "stderr")
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+			return "http://" + addr
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nginx does not listen")
+		}
+	}
+}
+
+func getVia(t *testing.T, method, url string) (status int, cache, body string, h http.Header) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("X-Cache"), string(b), resp.Header
+}
+
+// TestSharedCacheNeverServesAPaidBody buys through a shared cache and then asks for the same address unpaid.
+func TestSharedCacheNeverServesAPaidBody(t *testing.T) {
+	s := openStall(t, nil)
+	front := startNginx(t, s.url)
+
+	// The cache works: a published page is a hit the second time.
+	getVia(t, "GET", front+"/llms.txt")
+	if status, cache, _, _ := getVia(t, "GET", front+"/llms.txt"); status != 200 || cache != "HIT" {
+		t.Fatalf("a published page through the cache: %d %s, want a hit", status, cache)
+	}
+
+	url := front + "/api/buy/hello"
+	_, _, _, first := getVia(t, "GET", url)
+	_, _, _, second := getVia(t, "GET", url)
+	if a, b := first.Get("PAYMENT-REQUIRED"), second.Get("PAYMENT-REQUIRED"); a == "" || a == b {
+		t.Error("two buyers were given one challenge")
+	}
+	r := clients.Buy(t, clients.Options{Key: s.net.Buyers[0].Hex(), Network: "eip155:8453"}, url)[0]
+	if r.Status != 200 || !r.Settled {
+		t.Fatalf("buying through the cache: status %d, settled %v, error %q", r.Status, r.Settled, r.Error)
+	}
+	for _, method := range []string{"GET", "HEAD", "GET"} {
+		status, cache, body, h := getVia(t, method, url)
+		if status != 402 || cache == "HIT" || h.Get("PAYMENT-RESPONSE") != "" || strings.Contains(body, "cert_") {
+			t.Errorf("%s unpaid after a sale: %d, cache %s, %.200s", method, status, cache, body)
+		}
+	}
+	// The answers that belong to one buyer are not kept either.
+	for _, path := range []string{"/api/purchase-status/pur_aaaaaaaaaaaaaaaaaaaa", "/api/buy/nothing_of_the_kind"} {
+		getVia(t, "GET", front+path)
+		if _, cache, _, _ := getVia(t, "GET", front+path); cache == "HIT" {
+			t.Errorf("%s was answered out of the cache", path)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+// Devnet runs the whole shop on real local chains: four go-ethereum chains in this process, a site built for the run,
+// the store on loopback, and one purchase by the built-in buyer. It keeps serving until Ctrl-C.
+//
+//	go run ./cmd/devnet
+//	go run ./cmd/devnet specimen -out DIR     # instead: makes the record that the repository is shown with
+//
+// Every key is made for the run. The chains stand in for real networks, id, token address and signing domain included,
+// so what is signed here is valid there: never use a key of your own.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"agentstore/cmd/shop"
+	"agentstore/corpus/fetch"
+	"agentstore/generator"
+
+	"github.com/ethereum/go-ethereum/log"
+	"github.com/lmittmann/tint"
+)
+
+type flags struct {
+	listen, rpc, state, config, ready string
+	chainOnly, noPurchase             bool
+	street, record                    bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == "specimen" {
+		switch err := runSpecimen(ctx, os.Args[2:], os.Stdout, os.Stderr); {
+		case errors.Is(err, flag.ErrHelp):
+			os.Exit(2)
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "devnet:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	var f flags
+	flag.StringVar(&f.listen, "listen", "127.0.0.1:4020", "loopback address of the store")
+	flag.StringVar(&f.rpc, "rpc", "127.0.0.1:4041", "loopback address of the first chain's JSON-RPC; the others follow, each a port higher")
+	flag.StringVar(&f.state, "state", "", "empty folder for site, keys and ledger; by default a temporary one that is removed at the end")
+	flag.BoolVar(&f.chainOnly, "chain-only", false, "run the chains and prepare a site, but no store")
+	flag.StringVar(&f.config, "write-config", "", "write a configuration here with which `store serve -config FILE` runs on these chains")
+	flag.StringVar(&f.ready, "ready", "", "write this JSON file when everything is up: base_url, networks, buyers with their keys")
+	flag.BoolVar(&f.noPurchase, "no-purchase", false, "do not buy anything at the start")
+	flag.BoolVar(&f.street, "street", false, "open the street of test doors beside the store; its list is written to the state folder")
+	flag.BoolVar(&f.record, "record", false, "begin with a record of twelve weeks, which takes some seconds")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(ctx, f, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "devnet:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
+	log.SetDefault(log.NewLogger(slog.DiscardHandler)) // the node's own log; ours says what matters
+	began := time.Now()
+	state, remove, err := stateFolder(f.state)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+
+	world, err := newWorld(f.rpc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.stop()) }()
+	fmt.Fprintf(stdout, "chains up after %s:\n", since(began))
+	for _, c := range world.chains {
+		fmt.Fprintf(stdout, "  %-18s %-14s %s\n", c.network.Name, c.network.ID(), c.RPCURL())
+	}
+
+	cfg, err := world.prepare(state, f.listen)
+	if err != nil {
+		return err
+	}
+	var reach func(*fetch.Config)
+	if f.street {
+		doors, err := openStreet(state, stdout)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, doors.Close()) }()
+		reach = func(c *fetch.Config) { *c = doors.Config(*c) }
+	}
+	if f.config != "" {
+		text := "# Written by the devnet for this run; its chains end with it.\n\n" + shop.Annotated(*cfg)
+		if err := os.WriteFile(f.config, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	if f.record {
+		if err := openRecord(ctx, cfg); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "record of twelve weeks made after %s\n", since(began))
+	}
+	in, err := shop.BuildInput(cfg)
+	if err != nil {
+		return err
+	}
+	in.PublicPools = true
+	report, err := generator.BuildTree(ctx, in, cfg.Public)
+	if err != nil {
+		return fmt.Errorf("building the site: %w", err)
+	}
+	fmt.Fprintf(stdout, "site built after %s: %d files\n", since(began), report.Files)
+	if f.chainOnly {
+		if err := world.writeReady(f.ready, cfg.BaseURL); err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, "running the chains only; Ctrl-C ends")
+		<-ctx.Done()
+		return nil
+	}
+	return world.serve(ctx, f, cfg, reach, began, stdout, stderr)
+}
+
+// serve opens the store, buys in it and serves until ctx ends. reach, where it is given, leads the store's instruments to
+// the street.
+func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func(*fetch.Config), began time.Time, stdout, stderr io.Writer) error {
+	var level slog.LevelVar
+	level.Set(slog.LevelWarn)
+	logger := slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: &level, NoColor: true}))
+	s, err := shop.Open(ctx, cfg, shop.Options{Log: logger, Level: &level, Reach: reach})
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	served := make(chan error, 1)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { served <- s.Serve(serving, ln, nil) }()
+	fmt.Fprintf(stdout, "store open at %s after %s\n", cfg.BaseURL, since(began))
+	err = w.writeReady(f.ready, cfg.BaseURL)
+	if err == nil && !f.noPurchase {
+		err = w.buyHello(ctx, cfg, stdout)
+	}
+	if err == nil {
+		w.howTo(stdout, cfg.BaseURL)
+		select {
+		case <-ctx.Done():
+		case err = <-served:
+			return errors.Join(err, s.Close())
+		}
+	}
+	stop()
+	return errors.Join(err, <-served, s.Close())
+}
+
+// stateFolder is the folder of the run. One that holds something is refused: its chains are gone, and a ledger without
+// its chains would be wrong about everything.
+func stateFolder(dir string) (string, func() error, error) {
+	if dir == "" {
+		tmp, err := os.MkdirTemp("", "devnet-")
+		return tmp, func() error { return os.RemoveAll(tmp) }, err
+	}
+	keep := func() error { return nil }
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", keep, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", keep, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", keep, err
+	}
+	if len(entries) > 0 {
+		return "", keep, fmt.Errorf("%s is not empty: the chains are new in every run, so name a new folder", dir)
+	}
+	return dir, keep, nil
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/devnet/chain"
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/devnet/clients"
+	"agentstore/cmd/shop"
+	"agentstore/generator"
+)
+
+// A stall is a whole shop on the chains of a test, or on nodes that stand in for them.
+type stall struct {
+	net   *chaintest.Net
+	nodes []*chaintest.Node // in the order of chain.Networks
+	payTo person
+	url   string
+}
+
+// openStall builds a site for the chains, opens the shop on it as run does, and closes it when the test ends.
+func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *stall {
+	t.Helper()
+	var ids []uint64
+	for _, n := range chain.Networks {
+		ids = append(ids, n.ChainID)
+	}
+	s := &stall{net: chaintest.New(t, chaintest.Options{Networks: ids})}
+	w := &world{relayer: person{s.net.Relayer.Private}}
+	if err := fresh(&w.payTo); err != nil {
+		t.Fatal(err)
+	}
+	s.payTo = w.payTo
+	for _, c := range s.net.Chains {
+		w.chains = append(w.chains, running{c.Chain, c.Network})
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := w.prepare(filepath.Join(t.TempDir(), "state"), ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = cfg.BaseURL
+	for i, c := range s.net.Chains {
+		node := &c.Node
+		if standIn != nil {
+			node = standIn(c)
+			// The genesis file is the chain's, but a node may make another block of it.
+			cfg.Networks[i].RPC, cfg.Networks[i].GenesisHash = []string{node.URL}, "any"
+		}
+		s.nodes = append(s.nodes, node)
+	}
+	in, err := shop.BuildInput(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.PublicPools = true
+	if _, err := generator.BuildTree(t.Context(), in, cfg.Public); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var level slog.LevelVar
+	open, err := shop.Open(ctx, cfg, shop.Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Level: &level})
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- open.Serve(ctx, ln, nil) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := open.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// buy has the stock client buy one good on one network; the price in atomic units must move, and nothing else.
+func (s *stall) buy(t *testing.T, node *chaintest.Node, o clients.Options, item string, price int64) {
+	t.Helper()
+	o.Network = node.Network.ID()
+	before := node.Balance(s.payTo.address())
+	r := clients.Buy(t, o, s.url+"/api/buy/"+item)[0]
+	if r.Status != 200 || !r.Settled || !strings.Contains(r.Body, `"certificate"`) {
+		t.Errorf("%s on %s: status %d, settled %v, error %q, body %.300s", item, o.Network, r.Status, r.Settled, r.Error, r.Body)
+	}
+	if got := node.Balance(s.payTo.address()) - before; got != price {
+		t.Errorf("%s on %s earned %d, want %d", item, o.Network, got, price)
+	}
+}
+
+func testStockClient(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) {
+	s := openStall(t, standIn)
+	buyer := clients.Options{Key: s.net.Buyers[0].Hex()}
+	wallet := clients.Options{Key: s.net.Wallet.Owner.Hex(), Wallet: s.net.Wallet.Address.Hex()}
+	for _, node := range s.nodes {
+		t.Run(node.Network.Name, func(t *testing.T) {
+			s.buy(t, node, buyer, "hello", 500_000)
+			s.buy(t, node, buyer, "small_blessing", 5_000)
+			own := node.Balance(s.net.Wallet.Address)
+			s.buy(t, node, wallet, "hello", 500_000)
+			if got := node.Balance(s.net.Wallet.Address); got != own-500_000 {
+				t.Errorf("the wallet has %d, want %d", got, own-500_000)
+			}
+		})
+	}
+
+	// Above 1 USD the client refuses by itself, until it is told not to.
+	node := s.nodes[0]
+	dear := buyer
+	dear.Network = node.Network.ID()
+	r := clients.Buy(t, dear, s.url+"/api/buy/pet_rock")[0]
+	if !strings.Contains(r.Error, "rejected by spendControls.maxAmountPerPayment") || r.Payment != "" {
+		t.Errorf("pet_rock for 5 USD: status %d, error %q, payment %q, want a refusal by the client", r.Status, r.Error, r.Payment)
+	}
+	dear.SpendOff = true
+	s.buy(t, node, dear, "pet_rock", 5_000_000)
+
+	// One who has no dollars is refused by the store, and the client says so.
+	poor := clients.Options{Key: s.net.Poor.Hex(), Network: node.Network.ID()}
+	if r := clients.Buy(t, poor, s.url+"/api/buy/hello")[0]; r.Status != 402 || r.Settled || r.Payment == "" {
+		t.Errorf("without a dollar: status %d, settled %v, error %q, want 402", r.Status, r.Settled, r.Error)
+	}
+}
+
+func TestStockClientBuys(t *testing.T) { testStockClient(t, nil) }
+
+func TestStockClientBuysOnAnvil(t *testing.T) {
+	testStockClient(t, func(c *chaintest.Chain) *chaintest.Node { return chaintest.Anvil(t, c) })
+}

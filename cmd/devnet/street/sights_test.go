@@ -1,0 +1,94 @@
+package street
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"agentstore/corpus/a2a"
+	"agentstore/corpus/botauth"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/onpage"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// said is a report in the words that all instruments share.
+type said struct {
+	verdict string
+	checks  map[string]string // those that are reached and not passed
+}
+
+func read[R any](t *testing.T, c *fetch.Client, checker probe.Checker[R], url string, words func(R) (string, []string)) said {
+	t.Helper()
+	r, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := walk.Rejudge(checker, recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, again); diff != "" {
+		t.Errorf("%s: judged again, the report is another:\n%s", url, diff)
+	}
+	out := said{checks: map[string]string{}}
+	var pairs []string
+	out.verdict, pairs = words(r)
+	for i := 0; i < len(pairs); i += 2 {
+		if name, state := pairs[i], pairs[i+1]; state != "pass" && state != "not_checked" && state != "not_reached" {
+			out.checks[name] = state
+		}
+	}
+	return out
+}
+
+func TestEverySightIsSeenAsItIs(t *testing.T) {
+	s := opened(t)
+	c := client(t, s, fetch.DefaultTimeout)
+	var kinds []string
+	for _, sight := range s.Sights() {
+		var got said
+		switch sight.Kind {
+		case SightCard:
+			got = read(t, c, a2a.Checker{URL: sight.URL()}, sight.URL(), func(r a2a.Report) (string, []string) {
+				var p []string
+				for _, k := range r.Checks {
+					p = append(p, k.Name, string(k.State))
+				}
+				return string(r.Verdict), p
+			})
+		case SightDirectory:
+			got = read(t, c, botauth.Checker{URL: sight.URL()}, sight.URL(), func(r botauth.Report) (string, []string) {
+				var p []string
+				for _, k := range r.Checks {
+					p = append(p, k.Name, string(k.State))
+				}
+				return string(r.Verdict), p
+			})
+		case SightPage:
+			got = read(t, c, onpage.Checker{URL: sight.URL()}, sight.URL(), func(r onpage.Report) (string, []string) {
+				var p []string
+				for _, k := range r.Checks {
+					p = append(p, k.Name, string(k.State))
+				}
+				return string(r.Verdict), p
+			})
+		}
+		if !slices.Contains(kinds, sight.Kind) {
+			kinds = append(kinds, sight.Kind)
+		}
+		if got.verdict != sight.Verdict {
+			t.Errorf("%s: %s is %s, want %s", sight.URL(), sight.Doc, got.verdict, sight.Verdict)
+		}
+		if diff := cmp.Diff(sight.Checks, got.checks, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", sight.URL(), sight.Doc, diff)
+		}
+	}
+	if len(kinds) != 3 {
+		t.Error(fmt.Sprint("sights of kinds ", kinds))
+	}
+}

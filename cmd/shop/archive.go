@@ -1,0 +1,169 @@
+package shop
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/archive"
+	"agentstore/dynamic/till"
+)
+
+// ViewDir is where a configuration keeps the views of its record: beside the twins unless it says otherwise. It is empty
+// for a configuration that has neither.
+func ViewDir(c *Config) string {
+	if c.View == "" && c.Twins != "" {
+		return filepath.Join(filepath.Dir(c.Twins), "view")
+	}
+	return c.View
+}
+
+// errNoViewDir is a record with nowhere to put its view.
+var errNoViewDir = errors.New("view, the folder of the record's view, is not configured, and the record has rounds")
+
+// BuildView builds the view of the configured record, if it has a round. What a server holds open follows it.
+func BuildView(ctx context.Context, c *Config) error {
+	if c.Record == "" {
+		return nil
+	}
+	ring, err := Ring(c)
+	if err != nil {
+		return err
+	}
+	record, err := corpus.Open(os.DirFS(c.Record), ring)
+	if err != nil || len(record.Rounds()) == 0 {
+		return err
+	}
+	if ViewDir(c) == "" {
+		return errNoViewDir
+	}
+	return corpus.BuildView(ctx, record, ViewDir(c))
+}
+
+// openArchive opens the configured record for answering, nil for a store that keeps none.
+func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
+	c := &s.Config
+	if c.Record == "" {
+		return nil, nil
+	}
+	if ViewDir(c) == "" {
+		return nil, BuildView(ctx, c) // fails if there is something to answer from
+	}
+	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring, Log: s.Log})
+	if err != nil {
+		return nil, err
+	}
+	s.runs = append(s.runs, a.Run)
+	return a, nil
+}
+
+// speller spells hosts as the census does, by the rules of the client that walks them; what is no public name is only put
+// in lower case.
+func speller(client *fetch.Client) func(host string) string {
+	return func(host string) string {
+		plain := strings.TrimRight(strings.ToLower(host), ".")
+		door, err := client.Parse("https://"+host+"/", fetch.Rule{})
+		if err != nil {
+			return plain
+		}
+		u, err := url.Parse(door)
+		if err != nil || u.Path != "/" || u.RawQuery != "" {
+			return plain
+		}
+		return u.Hostname()
+	}
+}
+
+// recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
+// logged.
+func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
+	if a == nil {
+		return nil
+	}
+	return func(what till.Recorded) (*till.Inclusion, error) {
+		s := a.Now()
+		if s == nil {
+			return nil, nil
+		}
+		o, ok := s.Word(what.Word)
+		if digest, is := strings.CutPrefix(what.Attests, "sha256:"); !ok && is {
+			o, ok = s.Refreshed(digest)
+		}
+		if !ok {
+			return nil, nil
+		}
+		id := fmt.Sprintf("%s_%d", archive.ClassObservation, o.Number)
+		g, ok, err := s.Signed(id)
+		if err != nil || !ok {
+			return nil, err
+		}
+		in := inclusion(id, g)
+		in.Kind, in.At = o.Kind, o.At
+		return in, nil
+	}
+}
+
+func inclusion(id string, g archive.Signed) *till.Inclusion {
+	in := &till.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
+		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."}
+	if g.Class == archive.ClassRound {
+		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
+	}
+	return in
+}
+
+// sealed verifies what stands in the record under an id of its own.
+func sealed(a *archive.Archive) func(id string) (*till.Verification, error) {
+	if a == nil {
+		return nil
+	}
+	return func(id string) (*till.Verification, error) {
+		s := a.Now()
+		if s == nil {
+			return nil, nil
+		}
+		g, ok, err := s.Signed(id)
+		if err != nil || !ok {
+			return nil, err
+		}
+		sum := sha256.Sum256(g.Payload)
+		v := &till.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+			Proof:        &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
+			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after.",
+			HowTo:        "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
+			Inclusion:    inclusion(id, g)}
+		if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
+			return nil, err
+		}
+		for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
+			t, err := d.ReadToken()
+			if errors.Is(err, io.EOF) {
+				return v, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			if t.Kind() != '"' || d.StackDepth() != 1 {
+				continue
+			}
+			v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
+			if err := d.SkipValue(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}

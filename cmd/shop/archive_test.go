@@ -1,0 +1,177 @@
+package shop
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/corpustest"
+	"agentstore/dynamic"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+)
+
+// openCounter opens the instruments of a shop over its record, without rails.
+func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
+	t.Helper()
+	s := &Shop{Config: *c, DB: ledger.NewMem(ledger.MemOptions{})}
+	var err error
+	if s.Site, err = LoadSite(c); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := s.keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets, err := budget.New(s.DB, dynamic.Budgets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.archive, err = s.openArchive(t.Context()); err != nil {
+		return nil, nil, err
+	}
+	d, err := s.openDesk(keys[0], budgets, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: c.BaseURL, Budgets: budgets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, h, nil
+}
+
+// TestServesFromTheRecord opens the instruments over a record that grows to twelve rounds.
+func TestServesFromTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	c := observingConfig(dir)
+	w, err := RecordWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	badge := func(h http.Handler, host string) string {
+		a := httptest.NewRecorder()
+		h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/badge/check.svg?url=https://"+host+"/", nil))
+		return a.Body.String()
+	}
+	_, empty, err := openCounter(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := badge(empty, "standing.example"); !strings.Contains(got, "no reading") {
+		t.Errorf("without a round: %s", got)
+	}
+	corpustest.Append(t, w, 3, corpustest.Weeks-1)
+	if _, _, err := openCounter(t, c); err == nil || !strings.Contains(err.Error(), "view") {
+		t.Errorf("rounds, and nowhere to put their view: %v", err)
+	}
+	c.Twins = filepath.Join(dir, "var", "twins")
+	s, h, err := openCounter(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := corpus.OpenView(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
+		t.Errorf("the view is not beside the twins: %v", err)
+	}
+	if got := badge(h, "broken.example"); !strings.Contains(got, "ready (v2)") || strings.Contains(got, "not ready") {
+		t.Errorf("after eleven rounds: %s", got)
+	}
+	// A round more, and the running shop says so when its view is built.
+	corpustest.Append(t, w, 3, corpustest.Weeks)
+	if err := BuildView(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.archive.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if got := badge(h, "broken.example"); !strings.Contains(got, "not ready (v2)") {
+		t.Errorf("after twelve rounds: %s", got)
+	}
+	if len(s.runs) != 1 {
+		t.Errorf("%d loops follow the record", len(s.runs))
+	}
+}
+
+func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
+	c := observingConfig(t.TempDir())
+	c.Twins = filepath.Join(t.TempDir(), "twins")
+	w, err := RecordWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := openCounter(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := recorded(s.archive)
+	if got, err := find(till.Recorded{Word: "synergy"}); got != nil || err != nil {
+		t.Errorf("before the first round: %+v, %v", got, err)
+	}
+	corpustest.Append(t, w, 1, corpustest.Weeks)
+	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "synergy"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := BuildView(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.archive.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	for what, kind := range map[till.Recorded]string{{Word: "synergy"}: corpus.ObservationRetiredWord,
+		{Attests: "sha256:" + strings.Repeat("ab", 32)}: corpus.ObservationPaidRefresh} {
+		got, err := find(what)
+		if err != nil || got == nil || got.Kind != kind {
+			t.Fatalf("%+v: %+v, %v", what, got, err)
+		}
+		o, err := corpus.VerifyObservation([]byte(got.Entry), w.Ring)
+		if err != nil || fmt.Sprintf("observation_%d", o.Number) != got.ID || o.At != got.At {
+			t.Errorf("%+v: %+v, %v", what, o, err)
+		}
+		proof, err := corpus.ParseProof([]byte(got.Proof))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := proof.Verify([]byte(got.Entry), w.Ring); err != nil || head.Size != got.LogSize || proof.Index != got.Leaf {
+			t.Errorf("%+v: proved under %d at %d: %v", what, head.Size, proof.Index, err)
+		}
+	}
+	for _, what := range []till.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
+		if got, err := find(what); got != nil || err != nil {
+			t.Errorf("%+v: %+v, %v", what, got, err)
+		}
+	}
+	for id, class := range map[string]string{"round_12": "round", "row_3": "row", "observation_5": "observation"} {
+		v, err := sealed(s.archive)(id)
+		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil || v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
+			t.Fatalf("%s: %+v, %v", id, v, err)
+		}
+		proof, err := corpus.ParseProof([]byte(v.Inclusion.Proof))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := proof.Verify([]byte(v.Inclusion.Entry), w.Ring); err != nil || head.Size != v.Inclusion.LogSize {
+			t.Errorf("%s: proved under %d, says %d: %v", id, head.Size, v.Inclusion.LogSize, err)
+		}
+		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" || slices.Contains(covers, "signature") {
+			t.Errorf("%s: covers %v", id, covers)
+		}
+		if !attest.Verify(ed25519.PublicKey(v.Proof.PublicKey), []byte(v.Proof.SignedPayload), v.Proof.Signature) {
+			t.Errorf("%s: the signature does not fit", id)
+		}
+	}
+	if v, err := sealed(s.archive)("round_13"); v != nil || err != nil {
+		t.Errorf("a round that is not there: %+v, %v", v, err)
+	}
+	if recorded(nil) != nil || sealed(nil) != nil {
+		t.Error("a store without a record asks for one")
+	}
+}

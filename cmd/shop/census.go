@@ -1,0 +1,308 @@
+package shop
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/census"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/roster"
+
+	"github.com/go-json-experiment/json"
+)
+
+// CensusConfig says which hosts are walked once a week, and how.
+type CensusConfig struct {
+	List            string   `toml:"list" doc:"File of doors of your own choice: a URL a line, or the name of a host whose /.well-known/x402 is read. Empty is none."`
+	Control         string   `toml:"control" doc:"URL of a door of your own that sells as it should, reached over the public network. While it cannot be read, nothing is called unreachable. Empty walks without one, and every round shows that."`
+	Cap             int      `toml:"cap" doc:"Hosts that are walked in a week. What is beyond it is counted against the round. 0 is no cap."`
+	Workers         int      `toml:"workers" doc:"Doors walked at once by one process. 0 takes 64."`
+	Shard           int      `toml:"shard" doc:"Hosts that a process takes at a time. 0 takes 1024."`
+	Spacing         Duration `toml:"spacing" doc:"Pause between the end of a request to a host and the next one to it. One request at a time goes to a host in any case."`
+	Lease           Duration `toml:"lease" doc:"How long what a process had taken stays taken after it died. 0s takes 1m."`
+	Revisits        int      `toml:"revisits" doc:"Rounds for which a host that no list names any more and that does not answer is still walked. 0 takes 8."`
+	Recordings      string   `toml:"recordings" doc:"Private folder for the raw recordings, by week. Empty keeps none."`
+	RecordingsWeeks int      `toml:"recordings_weeks" doc:"Weeks whose recordings are kept. 0 takes 13."`
+	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour, the hosts that declared themselves since, while the week's round is open. Replicas share the work."`
+	Key             string   `toml:"key" doc:"Key (ed25519) that signs the requests of walkers, so that a machine that only walks holds no key of the record. store serve lists it in the directory of keys. Empty takes keys.identity."`
+}
+
+// DiscoveryConfig is one discovery API.
+type DiscoveryConfig struct {
+	Name string `toml:"name" doc:"What rounds call it: rows that it listed name it as their catalog. It is for ever."`
+	URL  string `toml:"url" doc:"Address before /discovery/resources."`
+}
+
+const defaultRecordingsWeeks = 13
+
+// The names of the sources that are not configured by name.
+const (
+	sourceDeclared  = "declared"
+	sourceList      = "keeper"
+	sourceWellKnown = "well-known"
+	sourceRevisits  = "revisits"
+)
+
+func (c *Config) checkCensus() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for name, n := range map[string]int{"cap": c.Census.Cap, "workers": c.Census.Workers, "shard": c.Census.Shard, "revisits": c.Census.Revisits, "recordings_weeks": c.Census.RecordingsWeeks} {
+		if n < 0 {
+			fail("census.%s is negative", name)
+		}
+	}
+	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+		fail("census.control must be an https URL")
+	}
+	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
+	for i, d := range c.Discovery {
+		u, err := url.Parse(d.URL)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || strings.HasSuffix(d.URL, "/") {
+			fail("discovery %d: url must be https://host/path without a slash at its end", i+1)
+		}
+		if d.Name == "" || len(d.Name) > 64 || names[d.Name] {
+			fail("discovery %d: the name %q is missing, too long or taken", i+1, d.Name)
+		}
+		names[d.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// CensusOptions say what one run of the census does.
+type CensusOptions struct {
+	Week     string // "" is this one
+	WalkOnly bool   // holds no key of the record and seals nothing
+	Hourly   bool   // adds what declared itself to the open round, and walks
+	Progress func(done, due int64)
+	Log      *slog.Logger
+	// Reach is as in Options.
+	Reach func(*fetch.Config)
+}
+
+// Census takes part in the census of a week, through the process that serves the ledger where only one can have it.
+func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Report, err error) {
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return report, err
+	}
+	var b bytes.Buffer
+	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)}, "hourly": {strconv.FormatBool(o.Hourly)}}.Encode()
+	if ok, err := askServer(ctx, spec, http.MethodPost, ask, &b); err != nil {
+		return report, err
+	} else if ok {
+		return report, json.Unmarshal(b.Bytes(), &report, json.RejectUnknownMembers(true))
+	}
+	db, err := OpenLedger(ctx, c)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return runCensus(ctx, c, db, o)
+}
+
+// serveCensus answers the control socket: it runs a census in this process, for as long as the asker waits.
+func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	report, err := runCensus(r.Context(), &s.Config, s.DB, CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true", Log: s.Log, Reach: s.reach})
+	if err == nil {
+		var b []byte
+		if b, err = json.Marshal(report); err == nil {
+			_, _ = io.Copy(w, bytes.NewReader(b)) // who left asks again
+			return
+		}
+	}
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+}
+
+// hourly walks, at every full hour, what declared itself since.
+func (s *Shop) hourly(ctx context.Context) error {
+	for {
+		now := time.Now()
+		timer := time.NewTimer(now.Truncate(time.Hour).Add(time.Hour).Sub(now))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.Log.Error("hourly walk ended", "err", err)
+		case err == nil:
+			s.Log.Info("hourly walk", "week", report.Week, "outcome", report.Outcome, "added", report.Added, "walked", report.Walked)
+		}
+	}
+}
+
+// runCensus runs on a ledger.
+func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (report census.Report, err error) {
+	cfg, folder, err := c.census(db, o)
+	if err != nil {
+		return report, err
+	}
+	if folder != nil {
+		defer func() { err = errors.Join(err, folder.Close()) }()
+	}
+	if in, ok := cfg.Inflows.(*Inflows); ok {
+		defer in.Close()
+	}
+	if o.Hourly {
+		return census.Hourly(ctx, cfg)
+	}
+	report, err = census.Run(ctx, cfg)
+	if err != nil || cfg.Writer == nil {
+		return report, err
+	}
+	// A crash may have come between the round and its manifest.
+	ok, err := covered(c.Record, cfg.Writer.Ring)
+	if err == nil && !ok {
+		err = CoverRecord(ctx, c, cfg.Writer)
+	}
+	if err == nil && folder != nil {
+		weeks := c.Census.RecordingsWeeks
+		if weeks == 0 {
+			weeks = defaultRecordingsWeeks
+		}
+		err = folder.Keep(weeks, report.Week)
+	}
+	return report, err
+}
+
+// census is what a configuration makes of a census. The folder of recordings is nil where none are kept.
+func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folder *census.Folder, err error) {
+	key, err := c.walkerKey()
+	if err != nil {
+		return cfg, nil, err
+	}
+	cfg = census.Config{
+		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers, Shard: c.Census.Shard,
+		Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log,
+	}
+	workers := c.Census.Workers
+	if workers == 0 {
+		workers = census.DefaultWorkers
+	}
+	client := func(change func(*fetch.Config)) (*fetch.Client, error) {
+		f, err := c.fetchConfig(key)
+		if err != nil {
+			return nil, err
+		}
+		// A private corpus is for the instruments: what is read inside it is never published.
+		f.Allow = nil
+		f.Concurrent, f.Spacing = workers+8, time.Duration(c.Census.Spacing)
+		change(&f)
+		if o.Reach != nil {
+			o.Reach(&f)
+		}
+		return fetch.New(f)
+	}
+	if cfg.Client, err = client(func(*fetch.Config) {}); err != nil {
+		return cfg, nil, err
+	}
+	// A page of a catalogue is longer than a door's answer and takes its time.
+	if cfg.Lists, err = client(func(f *fetch.Config) { f.MaxBytes, f.Timeout = exchange.MaxBody, 30*time.Second }); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Control.URL = c.Census.Control; cfg.Control.URL != "" {
+		// The control door is our own, and this client is handed no other URL.
+		if cfg.Control.Client, err = client(func(f *fetch.Config) { f.OwnHosts, f.OwnAddresses = nil, nil }); err != nil {
+			return cfg, nil, err
+		}
+	}
+	cfg.Sources = c.sources(db)
+	if c.Record != "" {
+		ring, err := Ring(c)
+		if err != nil {
+			return cfg, nil, err
+		}
+		cfg.Record = func() (*corpus.Record, error) {
+			if err := os.MkdirAll(c.Record, 0o755); err != nil {
+				return nil, err
+			}
+			return corpus.Open(os.DirFS(c.Record), ring)
+		}
+	}
+	if !o.WalkOnly && !o.Hourly {
+		if cfg.Writer, err = RecordWriter(c); err != nil {
+			return cfg, nil, err
+		}
+		// Who seals counts what arrived at the addresses of the week.
+		if len(c.Networks) > 0 {
+			in, err := OpenInflows(c)
+			if err != nil {
+				return cfg, nil, err
+			}
+			cfg.Inflows = in
+		}
+	}
+	if c.Census.Recordings != "" {
+		if folder, err = census.OpenFolder(c.Census.Recordings, cfg.Owner); err != nil {
+			return cfg, nil, err
+		}
+		cfg.Raw = folder
+	}
+	return cfg, folder, nil
+}
+
+// walkerKey signs the requests of the census.
+func (c *Config) walkerKey() (*attest.Key, error) {
+	if c.Census.Key == "" {
+		return IdentityKey(c)
+	}
+	key, err := attest.LoadKey(c.Census.Key)
+	if err != nil {
+		return nil, fmt.Errorf("census.key: %w", err)
+	}
+	return key, nil
+}
+
+// sources are where hosts are named, in the order of their weight.
+func (c *Config) sources(db ledger.DB) []census.Source {
+	out := []census.Source{census.Declared(sourceDeclared, declarations{db})}
+	for _, d := range c.Discovery {
+		out = append(out, census.Discovery(d.Name, d.URL))
+	}
+	if c.Census.List != "" {
+		fsys, file := os.DirFS(filepath.Dir(c.Census.List)), filepath.Base(c.Census.List)
+		out = append(out, census.List(sourceList, fsys, file), census.WellKnown(sourceWellKnown, fsys, file))
+	}
+	revisits := c.Census.Revisits
+	if revisits == 0 {
+		revisits = census.DefaultRevisits
+	}
+	return append(out, census.Revisits(sourceRevisits, revisits))
+}
+
+// declarations are those of the ledger.
+type declarations struct{ db ledger.DB }
+
+// Declared implements census.Declarations.
+func (d declarations) Declared(ctx context.Context) (out []census.Declaration, err error) {
+	err = d.db.View(ctx, func(tx ledger.Tx) error {
+		all, err := feed.Declarations(tx)
+		out = out[:0]
+		for _, one := range all {
+			out = append(out, census.Declaration{Declaration: one.Declaration, Methods: one.Methods})
+		}
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,321 @@
+// Package shop puts the parts of a running store together from one configuration file: ledger, networks, till,
+// published tree, server. The store's binary and the local devnet both start shops here, so what is tested is what
+// runs.
+package shop
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Config is the configuration file (TOML). Every key is documented by its doc tag, which `store config` prints as an
+// annotated example. Unknown keys are refused. Secrets are never values here: they are paths to files of mode 0600.
+// Relative paths are relative to the file's own folder.
+type Config struct {
+	BaseURL     string `toml:"base_url" doc:"The store's public address, without a slash at its end. Links, offers, receipts and certificates use it; a request's Host header never does."`
+	Listen      string `toml:"listen" doc:"Address to serve on. Put a TLS-terminating proxy or CDN in front of anything that is not loopback."`
+	DebugListen string `toml:"debug_listen" doc:"Loopback address for /metrics and /debug/pprof. Empty serves neither."`
+	Ledger      string `toml:"ledger" doc:"Where purchases are journalled: bolt:FILE for one process, postgres://… for many. A postgres address may hold a password: use ledger_file then."`
+	LedgerFile  string `toml:"ledger_file" doc:"File (0600) that holds the ledger address, instead of ledger."`
+	Content     string `toml:"content" doc:"Folder of the site's sources (site.toml, shelf, pages). Empty is the built-in specimen."`
+	Stock       string `toml:"stock" doc:"Folder of the private pools (secrets, curios, …). Empty takes the pools folder of content, which only a loopback store may sell from if they are the specimen's."`
+	Public      string `toml:"public" doc:"The published tree, or a folder whose file 'current' names it. Served when no CDN does."`
+	Record      string `toml:"record" doc:"Folder of the signed record (rounds, observations, proofs). Pages such as the register of retired words are rendered from it."`
+	View        string `toml:"view" doc:"Folder for the view of the record: sorted files from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
+	Verifier    string `toml:"verifier" doc:"Folder of the verifier for browsers, as make verifier makes it. Empty publishes a page that says how to make it."`
+	HostPages   int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
+	Twins       string `toml:"twins" doc:"Folder of precompressed twins, by digest. Empty serves everything uncompressed."`
+	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it."`
+
+	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
+	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
+	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
+	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store census runs it, in as many processes as you like."`
+	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
+	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
+	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`
+	Server      ServerConfig      `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
+}
+
+// KeysConfig says where the keys are.
+type KeysConfig struct {
+	Identity string   `toml:"identity" doc:"Signs certificates, offers, receipts and the published tree (ed25519, PKCS#8 PEM). 'specimen' is the public specimen key, for loopback only."`
+	Older    []string `toml:"older" doc:"Identity keys that were handed over but may still have to sign what was sold before."`
+	Ring     string   `toml:"ring" doc:"The published halves of all keys, current and retired, with handovers. 'specimen' goes with the specimen key."`
+	Secret   string   `toml:"secret" doc:"32 bytes or more that challenge nonces and status tokens derive from. Replicas share it."`
+	Log      string   `toml:"log" doc:"Signs the checkpoints of the record's log (ed25519). Whatever writes the record needs it. 'specimen' is the public specimen log key, for loopback only."`
+	Git      string   `toml:"git" doc:"Signs commits (ed25519): those of store publish, and those of the repository corpus.git, which store build makes if there is this key."`
+}
+
+// NetworkConfig is one payment network.
+type NetworkConfig struct {
+	ID          string   `toml:"id" doc:"CAIP-2 id. Known ones bring asset, domain, genesis hash, depth and cost with them."`
+	RPC         []string `toml:"rpc" doc:"JSON-RPC addresses, in order of preference. For addresses that hold an API key use rpc_file."`
+	RPCFile     string   `toml:"rpc_file" doc:"File (0600) with one JSON-RPC address a line, instead of rpc."`
+	PayTo       string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared."`
+	RelayerKey  string   `toml:"relayer_key" doc:"File (0600) with the hex key of the account that pays gas. It holds gas money only."`
+	Facilitator string   `toml:"facilitator" doc:"Settle through this x402 facilitator instead of an own relayer. Its word is believed only after our own RPC shows the payment."`
+	Depth       uint64   `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
+	Finality    uint64   `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
+	SettleCost  string   `toml:"settle_cost" doc:"What settling one payment costs, in USDC. A good is offered here when it costs at least twice as much. Empty takes the known network's."`
+	GenesisHash string   `toml:"genesis_hash" doc:"Block 0's hash, compared at start. Empty takes the known network's; 'any' compares nothing and is for local chains."`
+	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei."`
+	Poll        Duration `toml:"poll" doc:"How often a new block is asked for. 0s takes the known network's."`
+}
+
+// ServerConfig bounds the server.
+type ServerConfig struct {
+	TrustedProxies []string `toml:"trusted_proxies" doc:"Address ranges of proxies whose X-Forwarded-For is believed."`
+	SettleWait     Duration `toml:"settle_wait" doc:"How long a purchase waits for the chain before it is answered 'not known yet'."`
+	MaxInFlight    int      `toml:"max_in_flight" doc:"Purchases under way at once; more are asked to come back."`
+	LogLevel       string   `toml:"log_level" doc:"debug, info, warn or error."`
+	LogJSON        bool     `toml:"log_json" doc:"Log JSON lines even on a terminal."`
+}
+
+// Duration is a time.Duration written as text: "45s".
+type Duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a duration such as 45s", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Example is the configuration that `store config` prints: a keeper's store on two networks.
+func Example() Config {
+	return Config{
+		BaseURL: "https://store.example", Listen: "127.0.0.1:4020", DebugListen: "127.0.0.1:4021",
+		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Twins: "var/twins", HighWater: "var/high-water.jws",
+		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json", Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Git: "var/keys/git.pem"},
+		Networks: []NetworkConfig{
+			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", GasAlarm: "2000000000000000"},
+			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", GasAlarm: "2000000000000000000"},
+		},
+		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{}, OwnAddresses: []string{}, Recordings: "var/recordings",
+			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
+		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000, Spacing: Duration(time.Second), Recordings: "var/census", Hourly: true},
+		Discovery: []DiscoveryConfig{
+			{Name: "bazaar", URL: "https://facilitator.example/platform/v2/x402"},
+			{Name: "second", URL: "https://catalogue.example"},
+		},
+		Timestamps: TimestampsConfig{Calendars: []string{"https://a.pool.opentimestamps.org", "https://b.pool.opentimestamps.org", "https://a.pool.eternitywall.com"},
+			Upgrades: publicCalendars(), Headers: "var/bitcoin-headers.txt", Explorers: []string{"https://esplora.example/api", "https://other.example/api"}},
+		Witnesses: []WitnessConfig{{URL: "https://witness.example/prefix", Key: "witness.example/w1+0ad7d35e+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"}},
+		Server:    ServerConfig{TrustedProxies: []string{}, SettleWait: Duration(45 * time.Second), MaxInFlight: 512, LogLevel: "info"},
+	}
+}
+
+// Load reads a configuration file. Unknown keys, bad values and missing ones are errors that name the key.
+func Load(file string) (*Config, error) {
+	var c Config
+	md, err := toml.DecodeFile(file, &c)
+	if err != nil {
+		return nil, fmt.Errorf("reading configuration %s: %w", file, err)
+	}
+	if un := md.Undecoded(); len(un) > 0 {
+		names := make([]string, len(un))
+		for i, k := range un {
+			names[i] = k.String()
+		}
+		return nil, fmt.Errorf("configuration %s: unknown keys: %s (store config prints the known ones)", file, strings.Join(names, ", "))
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	c.resolve(dir)
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", file, err)
+	}
+	return &c, nil
+}
+
+// resolve makes relative paths relative to the file's folder.
+func (c *Config) resolve(dir string) {
+	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Twins, &c.Verifier, &c.HighWater,
+		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key, &c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Git}
+	for i := range c.Keys.Older {
+		paths = append(paths, &c.Keys.Older[i])
+	}
+	for i := range c.Networks {
+		paths = append(paths, &c.Networks[i].RPCFile, &c.Networks[i].RelayerKey)
+	}
+	for _, p := range paths {
+		if *p != "" && *p != specimen && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	if rest, ok := strings.CutPrefix(c.Ledger, "bolt:"); ok && !filepath.IsAbs(rest) {
+		c.Ledger = "bolt:" + filepath.Join(dir, rest)
+	}
+}
+
+// specimen names the specimen key or ring.
+const specimen = "specimen"
+
+// Specimen reports whether the configuration signs with the public specimen identity.
+func (c *Config) Specimen() bool { return c.Keys.Identity == specimen }
+
+func (c *Config) check() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" || u.User != nil:
+		fail("base_url must be https://host without a path or a slash at its end")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		fail("base_url must be https unless it is a loopback address")
+	}
+	if c.HostPages < 0 {
+		fail("host_pages_max is negative")
+	}
+	if c.Ledger == "" == (c.LedgerFile == "") {
+		fail("give exactly one of ledger and ledger_file")
+	}
+	if c.Keys.Identity == "" || c.Keys.Ring == "" || c.Keys.Secret == "" {
+		fail("keys.identity, keys.ring and keys.secret are needed: make them with store key init")
+	}
+	if c.DebugListen != "" {
+		host, _, err := net.SplitHostPort(c.DebugListen)
+		if err != nil || !loopback(host) {
+			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
+		}
+	}
+	for i, n := range c.Networks {
+		if n.ID == "" || n.PayTo == "" {
+			fail("network %d: id and pay_to are needed", i+1)
+		}
+		if len(n.RPC) == 0 == (n.RPCFile == "") {
+			fail("network %s: give exactly one of rpc and rpc_file", n.ID)
+		}
+		if n.RelayerKey == "" == (n.Facilitator == "") {
+			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
+		}
+	}
+	errs = append(errs, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses())
+	return errors.Join(errs...)
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// secretFile reads a file that only its owner may read.
+func secretFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s may be read by others than its owner: chmod 600 it", path)
+	}
+	if st.Size() > 64<<10 {
+		return nil, fmt.Errorf("%s is too large for a secret", path)
+	}
+	b := make([]byte, st.Size())
+	_, err = f.ReadAt(b, 0)
+	return b, err
+}
+
+// Annotated writes a configuration with every key's documentation above it.
+func Annotated(c Config) string {
+	var b strings.Builder
+	annotate(&b, reflect.ValueOf(c), "")
+	return b.String()
+}
+
+func annotate(b *strings.Builder, v reflect.Value, table string) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f, fv := t.Field(i), v.Field(i)
+		name, doc := f.Tag.Get("toml"), f.Tag.Get("doc")
+		if fv.Kind() == reflect.Struct {
+			comment(b, doc)
+			fmt.Fprintf(b, "[%s]\n", name)
+			annotate(b, fv, name)
+			continue
+		}
+		if fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct {
+			for j := range fv.Len() {
+				if j == 0 {
+					comment(b, doc)
+				}
+				fmt.Fprintf(b, "[[%s]]\n", name)
+				if j == 0 {
+					annotate(b, fv.Index(j), name)
+					continue
+				}
+				plain(b, fv.Index(j))
+			}
+			continue
+		}
+		comment(b, doc)
+		fmt.Fprintf(b, "%s = %s\n\n", name, literal(fv))
+	}
+}
+
+// plain writes the keys of a table that are set, without their documentation.
+func plain(b *strings.Builder, v reflect.Value) {
+	for i := range v.NumField() {
+		if f := v.Field(i); !f.IsZero() {
+			fmt.Fprintf(b, "%s = %s\n", v.Type().Field(i).Tag.Get("toml"), literal(f))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func comment(b *strings.Builder, doc string) {
+	line := "#"
+	for word := range strings.FieldsSeq(doc) {
+		if len(line)+1+len(word) > 100 {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+func literal(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case Duration:
+		return fmt.Sprintf("%q", time.Duration(x).String())
+	case []uint16:
+		return strings.ReplaceAll(fmt.Sprint(x), " ", ", ")
+	case []string:
+		parts := make([]string, len(x))
+		for i, s := range x {
+			parts[i] = fmt.Sprintf("%q", s)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return fmt.Sprintf("%q", x)
+	default:
+		return fmt.Sprint(x)
+	}
+}

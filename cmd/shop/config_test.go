@@ -1,0 +1,85 @@
+package shop
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "store.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAnnotatedExampleLoads(t *testing.T) {
+	file := write(t, Annotated(Example()))
+	got, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Example()
+	want.resolve(filepath.Dir(file))
+	if got, want := Annotated(*got), Annotated(want); got != want {
+		t.Errorf("loaded\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestEveryKeyIsDocumented(t *testing.T) {
+	var walk func(reflect.Type)
+	walk = func(rt reflect.Type) {
+		for f := range rt.Fields() {
+			if f.Tag.Get("toml") == "" || len(f.Tag.Get("doc")) < 20 {
+				t.Errorf("%s.%s has no key or no documentation", rt.Name(), f.Name)
+			}
+			ft := f.Type
+			if ft.Kind() == reflect.Slice {
+				ft = ft.Elem()
+			}
+			if ft.Kind() == reflect.Struct {
+				walk(ft)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+}
+
+func TestLoadRefuses(t *testing.T) {
+	good := Annotated(Example())
+	for _, c := range []struct{ name, from, to, want string }{
+		{"unknown key", "base_url =", "colour = \"red\"\nbase_url =", "unknown keys: colour"},
+		{"plain http", "https://store.example", "http://store.example", "must be https"},
+		{"path in base_url", "https://store.example", "https://store.example/shop", "base_url"},
+		{"public debug", "127.0.0.1:4021", "0.0.0.0:4021", "loopback"},
+		{"two ledgers", "ledger_file = \"\"", "ledger_file = \"x\"", "exactly one of ledger"},
+		{"no rpc", "rpc_file = \"var/keys/base.rpc\"", "rpc_file = \"\"", "exactly one of rpc"},
+		{"bad duration", "\"45s\"", "\"soon\"", "not a duration"},
+	} {
+		text := strings.Replace(good, c.from, c.to, 1)
+		if text == good {
+			t.Fatalf("%s: nothing replaced", c.name)
+		}
+		_, err := Load(write(t, text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestSecretFileMode(t *testing.T) {
+	file := write(t, "secret")
+	if _, err := secretFile(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secretFile(file); err == nil {
+		t.Error("a secret that others may read was accepted")
+	}
+}

@@ -1,0 +1,110 @@
+package shop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+)
+
+// A bbolt ledger belongs to the process that serves it, so what else needs it asks that process through a Unix socket
+// beside the file, which only the owner may use.
+
+// controlSocket is where a process that holds a bbolt ledger listens. Socket paths are short (about 100 bytes), so a
+// long one is replaced by a name in the temporary folder, in a folder of the owner's own.
+func controlSocket(spec string) (string, bool) {
+	file, ok := strings.CutPrefix(spec, "bolt:")
+	if !ok {
+		return "", false
+	}
+	path := file + ".sock"
+	if len(path) > 100 {
+		sum := sha256.Sum256([]byte(path))
+		path = filepath.Join(os.TempDir(), fmt.Sprintf("agentstore-%d", os.Getuid()), hex.EncodeToString(sum[:8])+".sock")
+	}
+	return path, true
+}
+
+// serveControl answers on the socket until ctx ends.
+func (s *Shop) serveControl(ctx context.Context, spec string) error {
+	path, ok := controlSocket(spec)
+	if !ok {
+		<-ctx.Done()
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// The ledger's own lock says that no other process holds it, so a socket that is there was left by a dead one.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /backup", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		if err := ledger.Backup(r.Context(), s.DB, w); err != nil {
+			s.Log.Error("backup broke off", "err", err)
+			panic(http.ErrAbortHandler) // the reader must see that the stream is cut
+		}
+	})
+	mux.HandleFunc("POST /observations", s.serveObservations)
+	mux.HandleFunc("POST /census", s.serveCensus)
+	mux.HandleFunc("POST /reopen", func(w http.ResponseWriter, r *http.Request) {
+		if err := till.Reopen(r.Context(), s.DB); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+		}
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// askServer sends a request to the process that holds the ledger. ok is false when there is none.
+func askServer(ctx context.Context, spec, method, path string, w io.Writer) (ok bool, err error) {
+	socket, has := controlSocket(spec)
+	if !has {
+		return false, nil
+	}
+	// A connection for each question: one that is kept would outlive its client.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, method, "http://store"+path, nil)
+	if err != nil {
+		return false, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, nil // nobody serves it
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what there is of it helps
+		return true, fmt.Errorf("the serving process answered %s: %s", resp.Status, strings.TrimSpace(string(text)))
+	}
+	_, err = io.Copy(w, resp.Body)
+	return true, err
+}

@@ -1,0 +1,108 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus"
+	"agentstore/corpus/census"
+	"agentstore/dynamic/rail/evm"
+)
+
+// Inflows counts what arrived at advertised addresses on the configured networks. Close it.
+type Inflows struct {
+	observers map[string]*evm.Observer
+}
+
+var _ census.Inflows = (*Inflows)(nil)
+
+// maxUnread bounds how many networks without an RPC are named: doors write down whatever they like.
+const maxUnread = 50
+
+var networkForm = regexp.MustCompile(`^[a-z0-9-]{3,8}:[-_a-zA-Z0-9]{1,32}$`) // CAIP-2
+
+// OpenInflows makes an observer of each configured network.
+func OpenInflows(c *Config) (*Inflows, error) {
+	in := &Inflows{observers: map[string]*evm.Observer{}}
+	for _, n := range c.Networks {
+		cfg, err := n.chain()
+		if err == nil {
+			in.observers[n.ID], err = evm.NewObserver(cfg)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		}
+	}
+	return in, nil
+}
+
+// Close lets go of idle connections.
+func (in *Inflows) Close() {
+	for _, o := range in.observers {
+		o.Close()
+	}
+}
+
+// Count implements census.Inflows: each configured network, and each further one on which an address was advertised,
+// by name. One that could not be read says why, and counts nothing.
+func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]corpus.NetworkInflow, error) {
+	out := make([]corpus.NetworkInflow, 0, len(in.observers))
+	var mu sync.Mutex // guards out
+	var wg sync.WaitGroup
+	for network, o := range in.observers {
+		wg.Go(func() {
+			n := corpus.NetworkInflow{Network: network, USDC: "0"}
+			got, err := o.Arrivals(ctx, addresses[network], from, to)
+			switch {
+			case err == nil && !got.Total.IsInt64():
+				n.Reason = "more arrived than can be"
+			case err != nil:
+				n.Reason = reasonOf(err)
+			default:
+				n.Read, n.Transfers, n.Addresses, n.USDC = true, got.Transfers, got.Addresses, content.FormatUSDC(got.Total.Int64())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out = append(out, n)
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	unread := 0
+	for _, network := range slices.Sorted(maps.Keys(addresses)) {
+		if in.observers[network] != nil || len(addresses[network]) == 0 || !networkForm.MatchString(network) {
+			continue
+		}
+		if unread++; unread > maxUnread {
+			break
+		}
+		out = append(out, corpus.NetworkInflow{Network: network, USDC: "0", Reason: "no RPC of this network is configured"})
+	}
+	slices.SortFunc(out, func(a, b corpus.NetworkInflow) int { return strings.Compare(a.Network, b.Network) })
+	return out, nil
+}
+
+// nodeNames are where errors name our nodes, which are nobody's business.
+var nodeNames = regexp.MustCompile(`\brpc [^ ]+: |\b(dial|lookup|read|write) (tcp|udp)?[^ ]* ?[^ ]+: `)
+
+// reasonOf is an error as a signed round may say it: one line, bounded, without our nodes.
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "it could not be read within the time"
+	}
+	text := nodeNames.ReplaceAllString(strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "?")), " "), "")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "")
+	}
+	return text
+}

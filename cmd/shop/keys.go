@@ -1,0 +1,84 @@
+package shop
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"agentstore/corpus/attest"
+)
+
+// Places of keys in a folder of keys.
+
+// KeyFile is where the private half of a purpose is.
+func KeyFile(dir string, p attest.Purpose) string { return filepath.Join(dir, string(p)+".pem") }
+
+// RingFile is where the published halves are.
+func RingFile(dir string) string { return filepath.Join(dir, "ring.json") }
+
+// SecretFile is where the till's secret is.
+func SecretFile(dir string) string { return filepath.Join(dir, "till.secret") }
+
+// MakeKeys makes one key for each purpose, their ring and the till's secret in a folder. Nothing that exists is
+// touched.
+func MakeKeys(dir, since string) (attest.Ring, error) {
+	if _, err := os.Stat(RingFile(dir)); err == nil {
+		return attest.Ring{}, fmt.Errorf("%s exists: these keys are in use; store key handover replaces one", RingFile(dir))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return attest.Ring{}, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return attest.Ring{}, err
+	}
+	publics := make(map[attest.Purpose]ed25519.PublicKey)
+	for _, p := range attest.Purposes() {
+		k, err := attest.Generate(rand.Reader)
+		if err != nil {
+			return attest.Ring{}, err
+		}
+		if err := k.Store(KeyFile(dir, p)); err != nil {
+			return attest.Ring{}, fmt.Errorf("storing the %s key: %w", p, err)
+		}
+		publics[p] = k.Public()
+	}
+	secret := make([]byte, 48)
+	rand.Read(secret)
+	if err := WriteNew(SecretFile(dir), secret, 0o600); err != nil {
+		return attest.Ring{}, err
+	}
+	ring, err := attest.NewRing(since, publics)
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	return ring, WriteRing(dir, ring)
+}
+
+// WriteRing replaces the ring file as a whole.
+func WriteRing(dir string, ring attest.Ring) error {
+	b, err := ring.Encode()
+	if err != nil {
+		return err
+	}
+	tmp := RingFile(dir) + ".new"
+	if err := WriteNew(tmp, b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, RingFile(dir))
+}
+
+// WriteNew writes a file that must not exist, and returns when it is on disk.
+func WriteNew(path string, b []byte, mode os.FileMode) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Sync()
+}

@@ -1,0 +1,81 @@
+package shop
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/corpus/attest"
+)
+
+func TestLogKeyMustBeInForce(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "keys")
+	ring, err := MakeKeys(dir, "2026-11-20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MakeKeys(other, "2026-11-20"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, file string
+		ring       attest.Ring
+		want       string // in the error, "" for none
+	}{
+		{"its own", KeyFile(dir, attest.PurposeLog), ring, ""},
+		{"the specimen's", specimen, attest.SpecimenRing(), ""},
+		{"none", "", ring, "keys.log is needed"},
+		{"another store's", KeyFile(other, attest.PurposeLog), ring, "not the log key in force"},
+		{"the identity", KeyFile(dir, attest.PurposeIdentity), ring, "not the log key in force"},
+		{"the specimen's in a store's ring", specimen, ring, "not the log key in force"},
+	} {
+		k, err := LogKey(&Config{Keys: KeysConfig{Log: c.file}}, c.ring)
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error = %v, want one with %q", c.name, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if want, _ := c.ring.For(attest.PurposeLog); k.KID() != want.KID {
+			t.Errorf("%s: key %s, want %s", c.name, k.KID(), want.KID)
+		}
+	}
+}
+
+func TestSpecimenKeysStayOnLoopback(t *testing.T) {
+	own, err := MakeKeys(filepath.Join(t.TempDir(), "keys"), "2026-11-20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := attest.Ring{Current: []attest.PublicKey{own.Identity()}}
+	public, _ := attest.SpecimenRing().For(attest.PurposeLog)
+	mixed.Current = append(mixed.Current, public)
+	for _, c := range []struct {
+		name    string
+		config  Config
+		ring    attest.Ring
+		refused string // the key that is named
+	}{
+		{"identity", Config{BaseURL: "https://store.example", Keys: KeysConfig{Identity: specimen}}, attest.SpecimenRing(), "keys.identity"},
+		{"log", Config{BaseURL: "https://store.example", Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
+		{"log in the ring", Config{BaseURL: "https://store.example"}, mixed, "keys.log"},
+		{"listens to all", Config{BaseURL: "http://127.0.0.1:4020", Listen: "0.0.0.0:4020", Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
+		{"loopback", Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1:4020", Keys: KeysConfig{Identity: specimen, Log: specimen}}, attest.SpecimenRing(), ""},
+	} {
+		err := (&Shop{Config: c.config, Ring: c.ring}).mayServe()
+		if c.refused == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, errSpecimen) || !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: error = %v, want %s refused", c.name, err, c.refused)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package shop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+
+	"github.com/go-json-experiment/json"
+)
+
+// What happens in the store and belongs on the public record is appended to the ledger in the transaction of its
+// cause, and signed, logged and covered in the record's folder here. Numbers are the ledger's, so that whatever cuts an
+// export off, the next one goes on where it stopped.
+
+// feedPage is how many observations are read from the ledger and put on the record at a time.
+const feedPage = 256
+
+// artifactClasses are the classes of artifacts that are counted on the record.
+var artifactClasses = []feed.Class{{Name: "certificate", Counter: till.CounterPatron}}
+
+// ObservationsDir is where a configuration keeps its observations.
+func ObservationsDir(c *Config) string { return filepath.Join(c.Record, "observations") }
+
+// ExportObservations writes what the record does not have yet and returns how many observations that were. It does
+// nothing for a configuration without a ledger or a record. Several may run at once.
+func ExportObservations(ctx context.Context, c *Config) (int, error) {
+	if c.Record == "" || c.Ledger == "" && c.LedgerFile == "" {
+		return 0, nil
+	}
+	w, err := RecordWriter(c)
+	if err != nil {
+		return 0, err
+	}
+	n, err := exportFeed(ctx, c, w)
+	if err != nil {
+		return n, err
+	}
+	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
+		return n, err
+	}
+	return n, CoverRecord(ctx, c, w)
+}
+
+func exportFeed(ctx context.Context, c *Config, w *corpus.Writer) (written int, err error) {
+	for {
+		// What a crash cut off is logged first, and then counted.
+		if _, err := w.CatchUp(ctx); err != nil {
+			return written, err
+		}
+		have, err := lastObservation(c.Record)
+		if err != nil {
+			return written, err
+		}
+		fresh, err := observationsAfter(ctx, c, have)
+		if err != nil {
+			return written, fmt.Errorf("reading new observations: %w", err)
+		}
+		if len(fresh) == 0 {
+			return written, nil
+		}
+		done, err := w.Observe(ctx, fresh...)
+		written += len(done)
+		// Another export that runs beside this one may have been faster: what is left is looked up again.
+		if err != nil && !(errors.Is(err, corpus.ErrNumber) && ctx.Err() == nil) {
+			return written, err
+		}
+		if next, err := lastObservation(c.Record); err != nil || next == have {
+			return written, errors.Join(err, fmt.Errorf("the ledger's observation %d does not follow the record's %d", fresh[0].Number, have))
+		}
+	}
+}
+
+// lastObservation is the number of the record's last observation, 0 for none.
+func lastObservation(record string) (int64, error) {
+	entries, err := os.ReadDir(filepath.Join(record, "observations"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	var last int64
+	for _, e := range entries {
+		var n int64
+		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && e.Name() == (corpus.Observation{Number: n}).File() {
+			last = max(last, n)
+		}
+	}
+	return last, nil
+}
+
+// observationsAfter reads a page of the ledger's feed behind a number, through the process that serves it where there
+// is one.
+func observationsAfter(ctx context.Context, c *Config, n int64) (_ []corpus.Observation, err error) {
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if ok, err := askServer(ctx, spec, http.MethodPost, "/observations?after="+strconv.FormatInt(n, 10), &b); err != nil {
+		return nil, err
+	} else if ok {
+		var out []corpus.Observation
+		return out, json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
+	}
+	ring, err := Ring(c)
+	if err != nil {
+		return nil, err
+	}
+	db, err := OpenLedger(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return readFeed(ctx, db, ring, n)
+}
+
+// readFeed puts on the feed what nobody else does, the events of the ring and the count of artifacts, and reads a page.
+func readFeed(ctx context.Context, db ledger.DB, ring attest.Ring, after int64) (out []corpus.Observation, err error) {
+	err = db.Update(ctx, func(tx ledger.Tx) error {
+		err := feed.Follow(tx, after)
+		if err == nil {
+			err = feed.KeyEvents(tx, ring)
+		}
+		if err == nil {
+			err = feed.Artifacts(tx, artifactClasses)
+		}
+		if errors.Is(err, feed.ErrShut) {
+			return nil // noted once it is open again
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = db.View(ctx, func(tx ledger.Tx) (err error) {
+		out, err = feed.Since(tx, after+1, feedPage)
+		return err
+	})
+	return out, err
+}
+
+// serveObservations answers the control socket.
+func (s *Shop) serveObservations(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	if err != nil || after < 0 {
+		http.Error(w, "after must be a number", http.StatusBadRequest)
+		return
+	}
+	out, err := readFeed(r.Context(), s.DB, s.Ring, after)
+	if err != nil {
+		http.Error(w, "the ledger could not be read", http.StatusInternalServerError)
+		s.Log.Error("observations not read", "err", err)
+		return
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		http.Error(w, "not encoded", http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.Copy(w, bytes.NewReader(b)) // a reader that left asks again
+}

@@ -1,0 +1,185 @@
+package shop
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
+)
+
+// exportEnv holds, in a child process, the folder of the store whose observations it exports until it is killed.
+const exportEnv = "STORE_TEST_EXPORT"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(exportEnv); dir != "" {
+		fmt.Println(exportForever(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func observingConfig(dir string) *Config {
+	return &Config{BaseURL: "https://store.test", Ledger: "bolt:" + filepath.Join(dir, "ledger"), Record: filepath.Join(dir, "record"),
+		Keys: KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+}
+
+// retire puts n words on the feed, each in a transaction of its own.
+func retire(ctx context.Context, db ledger.DB, n int) error {
+	for range n {
+		err := db.Update(ctx, func(tx ledger.Tx) error {
+			last, err := ledger.Last(tx, feed.Counter)
+			if err != nil {
+				return err
+			}
+			return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: "word" + strconv.FormatInt(last+1, 10), Epitaph: "Rest."})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportForever(dir string) error {
+	ctx := context.Background()
+	c := observingConfig(dir)
+	fmt.Println("begun")
+	for {
+		db, err := OpenLedger(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(retire(ctx, db, 1+rand.IntN(3)), db.Close()); err != nil {
+			return err
+		}
+		if _, err := ExportObservations(ctx, c); err != nil {
+			return err
+		}
+	}
+}
+
+// agrees demands that the record holds the ledger's feed, number by number, and verifies whole.
+func agrees(t *testing.T, c *Config) int {
+	t.Helper()
+	db, err := OpenLedger(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []corpus.Observation
+	err = db.View(t.Context(), func(tx ledger.Tx) (err error) {
+		want, err = feed.Since(tx, 1, 1<<30)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := corpus.ReadObservations(os.DirFS(ObservationsDir(c)), attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("the record has %d observations, the feed %d", len(got), len(want))
+	}
+	for i, o := range got {
+		if o.Number != want[i].Number || o.Word != want[i].Word || o.At != want[i].At {
+			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
+		}
+	}
+	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), corpus.RecordOptions{})
+	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
+		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
+	}
+	clone, err := corpus.VerifyClone(t.Context(), os.DirFS(c.Record), corpus.CloneOptions{})
+	if err != nil || len(clone.Problems) > 0 {
+		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
+	}
+	return len(got)
+}
+
+func TestKilledExportsLoseAndDoubleNothing(t *testing.T) {
+	dir := t.TempDir()
+	c := observingConfig(dir)
+	for range 25 {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), exportEnv+"="+dir)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() || lines.Text() != "begun" {
+			t.Fatalf("the child says %q", lines.Text())
+		}
+		timer := time.AfterFunc(time.Duration(1+rand.IntN(250))*time.Millisecond, func() { child.Process.Kill() })
+		if lines.Scan() {
+			t.Fatalf("the export failed: %s", lines.Text())
+		}
+		timer.Stop()
+		_ = child.Wait() // it was killed
+	}
+	if _, err := ExportObservations(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if n := agrees(t, c); n < 25 {
+		t.Errorf("only %d observations were made", n)
+	}
+	if n, err := ExportObservations(t.Context(), c); n != 0 || err != nil {
+		t.Errorf("another export wrote %d: %v", n, err)
+	}
+}
+
+func TestExportGoesThroughTheServingProcess(t *testing.T) {
+	dir := t.TempDir()
+	c := observingConfig(dir)
+	db, err := OpenLedger(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := retire(t.Context(), db, feedPage+3); err != nil {
+		t.Fatal(err)
+	}
+	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing()}
+	want := int64(feedPage + 3 + len(s.Ring.Handovers)) // which are noted by who exports
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.serveControl(ctx, c.Ledger) }()
+	// Two at once: what one of them writes the other one finds written.
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			for {
+				_, err := ExportObservations(ctx, c)
+				last, lastErr := lastObservation(c.Record)
+				if err != nil || lastErr != nil || last >= want {
+					errs <- errors.Join(err, lastErr)
+					return
+				}
+			}
+		}()
+	}
+	if err := errors.Join(<-errs, <-errs); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := errors.Join(<-served, db.Close()); err != nil {
+		t.Error(err)
+	}
+	if n := agrees(t, c); int64(n) != want {
+		t.Errorf("%d observations were exported", n)
+	}
+}

@@ -1,0 +1,449 @@
+package shop
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic"
+	"agentstore/dynamic/archive"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/desk"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/roster"
+	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
+
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// Shop is a running store: everything but its listeners.
+type Shop struct {
+	Config Config
+	Site   *content.Site
+	Ring   attest.Ring
+	DB     ledger.DB
+	Rails  []rail.Rail
+	Till   *till.Till
+	Desk   *desk.Desk
+	Server *dynamic.Server
+	Log    *slog.Logger
+
+	archive   *archive.Archive // nil: no record is configured
+	hostPages dynamic.HostPages
+	highWater *till.HighWaterFile
+	drawer    *desk.Drawer
+	runs      []func(context.Context) error
+	reach     func(*fetch.Config)
+}
+
+// Options are what a caller adds to a configuration.
+type Options struct {
+	Log   *slog.Logger
+	Level *slog.LevelVar
+	// AfterStep is handed to the till.
+	AfterStep func(step string)
+	// Reach changes how strangers' doors are reached: resolver, dialer and roots, for a street of doors on loopback.
+	Reach func(*fetch.Config)
+}
+
+// rows are the rows of every instrument, of a shop that is open or, for their descriptions, of none.
+func rows(t *till.Till, d *desk.Desk, why *roster.Desk) []route.Row {
+	return slices.Concat(t.Rows(), d.Rows(), why.Rows())
+}
+
+// API describes every route of the service: what the generator renders the API description from.
+func API() []api.Route { return dynamic.Describe(rows(nil, nil, nil)) }
+
+// Open puts a shop together and checks it against its networks. Close it.
+func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
+	s := &Shop{Config: *c, Log: o.Log, reach: o.Reach}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.Site, err = LoadSite(c); err != nil {
+		return nil, err
+	}
+	keys, err := s.keys()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayServe(); err != nil {
+		return nil, err
+	}
+	secret, err := secretFile(c.Keys.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading keys.secret: %w", err)
+	}
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return nil, err
+	}
+	if s.DB, err = dynamic.Open(ctx, spec); err != nil {
+		return nil, err
+	}
+	var high till.HighWater
+	if c.HighWater != "" {
+		if s.highWater, err = till.OpenHighWater(c.HighWater, keys[0]); err != nil {
+			return nil, err
+		}
+		high = s.highWater
+	}
+	metrics := dynamic.NewMetrics()
+	for _, n := range c.Networks {
+		r, err := s.openRail(n)
+		if err != nil {
+			return nil, fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		s.Rails = append(s.Rails, r)
+		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
+	}
+	if err := s.checkRails(ctx); err != nil {
+		return nil, err
+	}
+	page, err := verifyPage(s.Site, s.Ring)
+	if err != nil {
+		return nil, err
+	}
+	if s.archive, err = s.openArchive(ctx); err != nil {
+		return nil, err
+	}
+	s.Till, err = till.New(till.Config{
+		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
+		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
+		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: page, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
+		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.runs = append(s.runs, s.Till.Run, func(ctx context.Context) error { return s.serveControl(ctx, spec) })
+	if c.Census.Hourly {
+		s.runs = append(s.runs, s.hourly)
+	}
+	budgets, err := budget.New(s.DB, c.Instruments.budgets(dynamic.Budgets()))
+	if err != nil {
+		return nil, err
+	}
+	if s.Desk, err = s.openDesk(keys[0], budgets, o); err != nil {
+		return nil, err
+	}
+	var site *dynamic.Site
+	if c.Public != "" {
+		site, err = dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, ContentDigest: s.Site.Digest})
+		if err != nil {
+			return nil, err
+		}
+	}
+	proxies, err := prefixes(c.Server.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	s.Server, err = dynamic.New(dynamic.Config{
+		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now}), Site: site, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
+	})
+	return s, err
+}
+
+// Close frees what the shop holds. Nothing may be running any more.
+func (s *Shop) Close() error {
+	var errs []error
+	if s.highWater != nil {
+		errs = append(errs, s.highWater.Close())
+	}
+	if s.drawer != nil {
+		errs = append(errs, s.drawer.Close())
+	}
+	if s.DB != nil {
+		errs = append(errs, s.DB.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Serve serves on ln, and metrics on debug where that is given, until ctx ends; then it finishes what is under way.
+func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
+	// The background work outlives the listener: purchases under way need the chain's watchers to the end.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	for _, run := range s.runs {
+		wg.Go(func() {
+			if err := run(background); err != nil && background.Err() == nil {
+				s.Log.Error("background work ended", "err", err)
+			}
+		})
+	}
+	if debug != nil {
+		wg.Go(func() {
+			if err := s.Server.ServeDebug(background, debug); err != nil && background.Err() == nil {
+				s.Log.Error("debug listener ended", "err", err)
+			}
+		})
+	}
+	err := s.Server.Serve(ctx, ln)
+	stop()
+	wg.Wait()
+	return err
+}
+
+// LoadSite reads the sources of a configuration, with its base URL.
+func LoadSite(c *Config) (*content.Site, error) {
+	var src content.Sources
+	if c.Content != "" {
+		src.Content = os.DirFS(c.Content)
+	}
+	if c.Stock != "" {
+		src.Stock = os.DirFS(c.Stock)
+	}
+	site, err := content.Load(src)
+	if err != nil {
+		return nil, fmt.Errorf("loading the site: %w", err)
+	}
+	site.Config.BaseURL = c.BaseURL
+	return site, nil
+}
+
+// keys loads the identity keys, the one in force first, and the ring.
+func (s *Shop) keys() ([]*attest.Key, error) {
+	c := s.Config.Keys
+	k, err := IdentityKey(&s.Config)
+	if err != nil {
+		return nil, err
+	}
+	keys := []*attest.Key{k}
+	for _, f := range c.Older {
+		k, err := attest.LoadKey(f)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	if s.Ring, err = Ring(&s.Config); err != nil {
+		return nil, err
+	}
+	if signer, ok := s.Ring.ByKID(k.KID()); !ok || signer.Status != attest.SignerCurrent {
+		return nil, fmt.Errorf("keys.identity %s is not the identity in force in keys.ring: finish the handover with store key handover", k.KID())
+	}
+	return keys, nil
+}
+
+// IdentityKey loads the key that signs.
+func IdentityKey(c *Config) (*attest.Key, error) {
+	if c.Specimen() {
+		return attest.SpecimenKey(), nil
+	}
+	return attest.LoadKey(c.Keys.Identity)
+}
+
+// LogKey loads the key that signs the checkpoints of the record's log, and demands that it is the one in force.
+func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
+	if c.Keys.Log == "" {
+		return nil, errors.New("keys.log is needed to write the record: make it with store key init")
+	}
+	k := attest.SpecimenKeyFor(attest.PurposeLog)
+	if c.Keys.Log != specimen {
+		var err error
+		if k, err = attest.LoadKey(c.Keys.Log); err != nil {
+			return nil, err
+		}
+	}
+	if inForce, ok := ring.For(attest.PurposeLog); !ok || inForce.KID != k.KID() {
+		return nil, fmt.Errorf("keys.log %s is not the log key in force in keys.ring", k.KID())
+	}
+	return k, nil
+}
+
+// Ring loads the published keys.
+func Ring(c *Config) (attest.Ring, error) {
+	if c.Keys.Ring == specimen {
+		return attest.SpecimenRing(), nil
+	}
+	b, err := os.ReadFile(c.Keys.Ring)
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading keys.ring: %w", err)
+	}
+	return attest.ParseRing(b)
+}
+
+// errSpecimen refuses to sell what is public.
+var errSpecimen = errors.New("this would sell with public keys or public texts to strangers")
+
+// mayServe refuses the specimen's keys, secrets and texts on anything but a loopback address. A specimen key is known by
+// itself, under whatever name of a file it came.
+func (s *Shop) mayServe() error {
+	u, err := url.Parse(s.Config.BaseURL)
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(s.Config.Listen)
+	if s.Config.Listen != "" && err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if loopback(u.Hostname()) && (s.Config.Listen == "" || loopback(host)) {
+		return nil
+	}
+	if s.Config.Keys.Log == specimen {
+		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store key init", errSpecimen)
+	}
+	for _, k := range s.Ring.Current {
+		if attest.IsSpecimen(ed25519.PublicKey(k.Public)) {
+			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with store key init", errSpecimen, k.Purpose)
+		}
+	}
+	borrowed, err := s.Site.Borrowed()
+	if err != nil {
+		return err
+	}
+	if len(borrowed) > 0 {
+		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock", errSpecimen, strings.Join(borrowed, ", "))
+	}
+	return nil
+}
+
+// ledgerSpec is the ledger's address, which may be kept in a file because it holds a password.
+func ledgerSpec(c *Config) (string, error) {
+	if c.LedgerFile == "" {
+		return c.Ledger, nil
+	}
+	b, err := secretFile(c.LedgerFile)
+	if err != nil {
+		return "", fmt.Errorf("reading ledger_file: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// OpenLedger opens the configured ledger alone.
+func OpenLedger(ctx context.Context, c *Config) (ledger.DB, error) {
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.Open(ctx, spec)
+}
+
+// chain is how a configured network is read.
+func (n NetworkConfig) chain() (evm.Config, error) {
+	cfg, known := evm.Preset(n.ID)
+	if !known {
+		return cfg, errors.New("is not a network this store knows; it is one row in the table of networks")
+	}
+	cfg.RPC = n.RPC
+	if n.RPCFile != "" {
+		b, err := secretFile(n.RPCFile)
+		if err != nil {
+			return cfg, fmt.Errorf("reading rpc_file: %w", err)
+		}
+		cfg.RPC = strings.Fields(string(b))
+	}
+	if n.Depth > 0 {
+		cfg.Depth = n.Depth
+	}
+	if n.Finality > 0 {
+		cfg.Finality = n.Finality
+	}
+	if n.Poll > 0 {
+		cfg.Poll = time.Duration(n.Poll)
+	}
+	switch n.GenesisHash {
+	case "":
+	case "any":
+		cfg.GenesisHash = ""
+	default:
+		cfg.GenesisHash = n.GenesisHash
+	}
+	return cfg, nil
+}
+
+// openRail makes the rail of one configured network.
+func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
+	cfg, err := n.chain()
+	if err != nil {
+		return nil, err
+	}
+	cfg.PayTo, cfg.Log = n.PayTo, s.Log
+	if n.SettleCost != "" {
+		cost, err := content.ParseUSDC(n.SettleCost)
+		if err != nil {
+			return nil, fmt.Errorf("settle_cost: %w", err)
+		}
+		cfg.SettleCost = cost
+	}
+	if n.GasAlarm != "" {
+		wei, ok := new(big.Int).SetString(n.GasAlarm, 10)
+		if !ok {
+			return nil, fmt.Errorf("gas_alarm_wei %q is not a number", n.GasAlarm)
+		}
+		cfg.GasAlarm = wei
+	}
+	if n.Facilitator != "" {
+		f, err := facilitator.New(facilitator.Config{URL: n.Facilitator})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Settler = f
+		return evm.New(cfg)
+	}
+	b, err := secretFile(n.RelayerKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading relayer_key: %w", err)
+	}
+	cfg.Relayer, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
+	if err != nil {
+		return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+	}
+	return evm.New(cfg)
+}
+
+// checkRails compares every chain with its configuration, all at once. A wrong chain stops the start.
+func (s *Shop) checkRails(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	errs := make([]error, len(s.Rails))
+	var wg sync.WaitGroup
+	for i, r := range s.Rails {
+		wg.Go(func() { errs[i] = r.Check(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func prefixes(list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, p := range list {
+		pre, err := netip.ParsePrefix(p)
+		if err != nil {
+			return nil, fmt.Errorf("trusted_proxies: %w", err)
+		}
+		out = append(out, pre)
+	}
+	return out, nil
+}
+
+// DirFS is a folder as a file system, nil where it does not exist.
+func DirFS(dir string) fs.FS {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return nil
+	}
+	return os.DirFS(dir)
+}

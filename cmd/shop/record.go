@@ -1,0 +1,87 @@
+package shop
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// RecordOrigin is the origin of the record's log: the store's public host and the record's place on it.
+func RecordOrigin(c *Config) (string, error) {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("base_url %q has no host", c.BaseURL)
+	}
+	return u.Host + "/corpus", nil
+}
+
+// RecordWriter opens the configured record for appending; its folder is made if need be.
+func RecordWriter(c *Config) (*corpus.Writer, error) {
+	if c.Record == "" {
+		return nil, errors.New("record, the folder of the signed record, is not configured")
+	}
+	w := &corpus.Writer{Dir: c.Record}
+	var err error
+	if w.Origin, err = RecordOrigin(c); err != nil {
+		return nil, err
+	}
+	if w.Ring, err = Ring(c); err != nil {
+		return nil, err
+	}
+	if w.Identity, err = IdentityKey(c); err != nil {
+		return nil, err
+	}
+	if w.LogKey, err = LogKey(c, w.Ring); err != nil {
+		return nil, err
+	}
+	return w, os.MkdirAll(c.Record, 0o755)
+}
+
+// CoverRecord signs the record's manifest anew. It is called after the last change of a run.
+func CoverRecord(ctx context.Context, c *Config, w *corpus.Writer) error {
+	meta, err := recordMeta(c)
+	if err != nil {
+		return err
+	}
+	return w.Cover(ctx, meta)
+}
+
+func recordMeta(c *Config) (attest.Meta, error) {
+	site, err := LoadSite(c)
+	if err != nil {
+		return attest.Meta{}, err
+	}
+	return attest.Meta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
+}
+
+// covered reports whether the record's manifest knows the log's last checkpoint, which changes with every row and
+// observation: a crash may have come between the two.
+func covered(dir string, ring attest.Ring) (bool, error) {
+	fsys := os.DirFS(dir)
+	layout := attest.CorpusLayout()
+	m, _, err := attest.OpenManifest(fsys, layout, ring)
+	if err != nil {
+		return false, nil // none yet, or one that a crash or new keys left behind: it is made anew
+	}
+	const checkpoint = "log/checkpoint"
+	raw, err := fs.ReadFile(fsys, checkpoint)
+	if err != nil {
+		return false, err
+	}
+	for e, err := range m.Entries(fsys, layout) {
+		if err != nil {
+			return false, nil // as above
+		}
+		if e.Path == checkpoint {
+			return e.SHA256 == sha256.Sum256(raw), nil
+		}
+	}
+	return false, nil
+}

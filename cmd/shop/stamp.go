@@ -1,0 +1,430 @@
+package shop
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/ots"
+	"agentstore/corpus/ots/calendar"
+)
+
+// TimestampsConfig says who proves when a round existed.
+type TimestampsConfig struct {
+	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at: two or more."`
+	Upgrades  []string `toml:"upgrades" doc:"Calendars that are asked for the finished proof, as their addresses stand in pending ones. Only these and calendars are ever asked. Empty takes the public calendars."`
+	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes. Empty has none."`
+	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have. Two must agree on each."`
+}
+
+// publicCalendars are those behind the public pools.
+func publicCalendars() []string {
+	return []string{
+		"https://alice.btc.calendar.opentimestamps.org", "https://bob.btc.calendar.opentimestamps.org",
+		"https://finney.calendar.eternitywall.com", "https://btc.calendar.catallaxy.com",
+	}
+}
+
+func (t TimestampsConfig) check() error {
+	var errs []error
+	for name, list := range map[string][]string{"calendars": t.Calendars, "upgrades": t.Upgrades, "explorers": t.Explorers} {
+		for _, raw := range list {
+			if u, err := url.Parse(raw); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || strings.HasSuffix(raw, "/") {
+				errs = append(errs, fmt.Errorf("timestamps.%s: %q is not https://host without a slash at its end", name, raw))
+			}
+		}
+	}
+	if len(t.Calendars) == 1 {
+		errs = append(errs, errors.New("timestamps.calendars: one calendar alone may vanish with its proofs: name two or more"))
+	}
+	if len(t.Explorers) == 1 {
+		errs = append(errs, errors.New("timestamps.explorers: one explorer alone is taken at its word: name two or more"))
+	}
+	return errors.Join(errs...)
+}
+
+// Stamped says what one run did about proofs of time.
+type Stamped struct {
+	Stamped  int      `json:"stamped"`  // digests handed in, counted for each calendar
+	Upgraded int      `json:"upgraded"` // proofs that lead further than before
+	Headers  int      `json:"headers"`  // block headers added
+	Pending  int      `json:"pending"`  // rounds and anchors that no block is known for yet
+	Files    []string `json:"files"`
+	Problems []string `json:"problems"`
+}
+
+// subject is a digest that is proved: of a round or of an anchor.
+type subject struct {
+	name   string
+	digest attest.Digest
+	dir    string // of its proofs
+	add    func(ctx context.Context, calendar string, p ots.Proof, headers map[int64]ots.Header) (string, error)
+}
+
+// stamper is one run.
+type stamper struct {
+	o         Outside
+	client    *fetch.Client
+	record    fs.FS
+	calendars []ots.Calendar
+	upgrades  []ots.Calendar
+	explorers []string
+	headers   map[int64]ots.Header // that are known
+	out       Stamped
+}
+
+// Stamp hands in what no calendar has proved yet, asks for the proofs that have become more since, and covers the record
+// with what is new. Each answer is a file of its own. A calendar that fails is a problem in the report, not an error.
+func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
+	if len(c.Timestamps.Calendars) == 0 {
+		return Stamped{}, errors.New("no calendar is configured: name two or more as timestamps.calendars")
+	}
+	w, err := RecordWriter(c)
+	if err != nil {
+		return Stamped{}, err
+	}
+	if _, err := w.CatchUp(ctx); err != nil {
+		return Stamped{}, err
+	}
+	s := &stamper{o: o, record: os.DirFS(c.Record), explorers: c.Timestamps.Explorers, headers: map[int64]ots.Header{}, out: Stamped{Files: []string{}, Problems: []string{}}}
+	if s.client, err = o.client(c); err != nil {
+		return s.out, err
+	}
+	upgrades := c.Timestamps.Upgrades
+	if len(upgrades) == 0 {
+		upgrades = publicCalendars()
+	}
+	for _, raw := range c.Timestamps.Calendars {
+		r, err := calendar.New(s.client, raw)
+		if err != nil {
+			return s.out, err
+		}
+		s.calendars, s.upgrades = append(s.calendars, r), append(s.upgrades, r)
+	}
+	for _, raw := range upgrades {
+		if slices.Contains(c.Timestamps.Calendars, raw) {
+			continue
+		}
+		r, err := calendar.New(s.client, raw)
+		if err != nil {
+			return s.out, err
+		}
+		s.upgrades = append(s.upgrades, r)
+	}
+	if c.Timestamps.Headers != "" {
+		if s.headers, err = readHeaders(c.Timestamps.Headers); err != nil {
+			return s.out, err
+		}
+	}
+	subjects, err := subjectsOf(c, w)
+	if err != nil {
+		return s.out, err
+	}
+	for _, sub := range subjects {
+		if err := s.prove(ctx, sub); err != nil {
+			return s.out, err
+		}
+	}
+	if len(s.out.Files) > 0 || s.out.Headers > 0 {
+		return s.out, CoverRecord(ctx, c, w)
+	}
+	return s.out, nil
+}
+
+// subjectsOf are the rounds and the anchors of the record.
+func subjectsOf(c *Config, w *corpus.Writer) ([]subject, error) {
+	r, err := corpus.Open(os.DirFS(c.Record), w.Ring)
+	if err != nil {
+		return nil, err
+	}
+	var out []subject
+	for _, round := range r.Rounds() {
+		n := round.Sequence
+		out = append(out, subject{name: fmt.Sprintf("round %d", n), digest: round.Digest, dir: corpus.ProofDir(n),
+			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
+				return w.AddProof(ctx, n, cal, p, h)
+			}})
+	}
+	chain, err := r.Anchors()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range chain {
+		digest, err := a.Digest()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: corpus.AnchorProofDir(a.Sequence),
+			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
+				return w.AddAnchorProof(ctx, a.Sequence, cal, p, h)
+			}})
+	}
+	return out, nil
+}
+
+func (s *stamper) problem(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.out.Problems = append(s.out.Problems, text)
+	s.o.Log.Warn("timestamps", "problem", text)
+}
+
+// held is what a calendar gave about a subject, merged.
+type held struct {
+	calendar string
+	proof    ots.Proof
+}
+
+// prove does what can be done about one subject.
+func (s *stamper) prove(ctx context.Context, sub subject) error {
+	all, have, err := s.held(sub)
+	if err != nil {
+		return err
+	}
+	var missing []ots.Calendar
+	for _, c := range s.calendars {
+		if !slices.ContainsFunc(all, func(h held) bool { return h.calendar == calendarName(c.URI()) }) {
+			missing = append(missing, c)
+		}
+	}
+	proofs, problems, err := ots.Stamp(ctx, sub.digest, missing)
+	if len(missing) == 0 {
+		err = nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err != nil && len(all) == 0 {
+		s.problem("%s: %v", sub.name, err)
+	}
+	for i, p := range proofs {
+		if problems[i] != nil {
+			if err == nil || len(all) > 0 {
+				s.problem("%s: %v", sub.name, problems[i])
+			}
+			continue
+		}
+		name, err := sub.add(ctx, calendarName(missing[i].URI()), p, nil)
+		if err != nil {
+			return err
+		}
+		s.out.Stamped, s.out.Files = s.out.Stamped+1, append(s.out.Files, name)
+	}
+	inBlock := false
+	for _, h := range all {
+		p := h.proof
+		if !blocks(p) {
+			further, changed, err := ots.Upgrade(ctx, p, s.upgrades)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err != nil {
+				s.problem("%s: %v", sub.name, err)
+			}
+			if !changed {
+				continue
+			}
+			p = further
+			name, err := sub.add(ctx, h.calendar, p, nil)
+			if err != nil {
+				return err
+			}
+			s.out.Upgraded, s.out.Files = s.out.Upgraded+1, append(s.out.Files, name)
+		}
+		if inBlock = inBlock || blocks(p); blocks(p) {
+			if err := s.addHeaders(ctx, sub, h.calendar, p, have); err != nil {
+				return err
+			}
+		}
+	}
+	if !inBlock {
+		s.out.Pending++
+	}
+	return nil
+}
+
+// blocks reports whether a proof leads to a block.
+func blocks(p ots.Proof) bool {
+	return slices.ContainsFunc(p.Claims(), func(c ots.Claim) bool { return c.Kind == ots.Bitcoin })
+}
+
+// addHeaders puts the headers of a proof's blocks beside it, as far as they can be had.
+func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots.Proof, have map[int64]bool) error {
+	for _, c := range p.Claims() {
+		if c.Kind != ots.Bitcoin || have[c.Height] {
+			continue
+		}
+		h, ok := s.headers[c.Height]
+		if !ok {
+			var err error
+			if h, ok, err = s.explore(ctx, c.Height); err != nil {
+				s.problem("%s: block %d: %v", sub.name, c.Height, err)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := h.Commits(c.Message); err != nil {
+			s.problem("%s: block %d does not commit to the proof by %s: %v", sub.name, c.Height, cal, err)
+			continue
+		}
+		s.headers[c.Height] = h
+		if name, err := sub.add(ctx, cal, p, map[int64]ots.Header{c.Height: h}); err != nil {
+			return err
+		} else if name != "" {
+			s.out.Files = append(s.out.Files, name)
+		}
+		have[c.Height] = true
+		s.out.Headers++
+	}
+	return nil
+}
+
+// held reads what stands about a subject, merged for each calendar, and the heights whose headers do.
+func (s *stamper) held(sub subject) (all []held, headers map[int64]bool, err error) {
+	headers = map[int64]bool{}
+	entries, err := fs.ReadDir(s.record, sub.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, headers, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading proofs: %w", err)
+	}
+	for _, e := range entries {
+		if height, ok := strings.CutSuffix(e.Name(), ".header"); ok {
+			if n, err := strconv.ParseInt(height, 10, 64); err == nil {
+				headers[n] = true
+			}
+			continue
+		}
+		base, ok := strings.CutSuffix(e.Name(), ".ots")
+		i := strings.LastIndexByte(base, '-')
+		if !ok || i < 0 || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		raw, err := fs.ReadFile(s.record, path.Join(sub.dir, e.Name()))
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading proofs: %w", err)
+		}
+		p, err := ots.Parse(raw)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s/%s: %w", sub.dir, e.Name(), err)
+		}
+		at := slices.IndexFunc(all, func(h held) bool { return h.calendar == base[:i] })
+		if at < 0 {
+			all = append(all, held{base[:i], p})
+			continue
+		}
+		if all[at].proof, err = ots.Merge(all[at].proof, p); err != nil {
+			return nil, nil, fmt.Errorf("%s/%s: %w", sub.dir, e.Name(), err)
+		}
+	}
+	return all, headers, nil
+}
+
+// calendarName is how a calendar stands in the names of files.
+func calendarName(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return uri // New took it for a URL
+	}
+	return strings.Trim(strings.ToLower(strings.ReplaceAll(u.Host+u.Path, "/", ".")), ".")
+}
+
+// readHeaders reads a file of headers: a height and 160 hexadecimal digits a line.
+func readHeaders(file string) (map[int64]ots.Header, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading timestamps.headers: %w", err)
+	}
+	defer f.Close()
+	out := map[int64]ots.Header{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		height, header, _ := strings.Cut(text, " ")
+		at, err := strconv.ParseInt(height, 10, 64)
+		if err != nil || at < 0 {
+			return nil, fmt.Errorf("timestamps.headers, line %d: %q is no height", n, height)
+		}
+		if out[at], err = ots.ParseHeader([]byte(strings.ToLower(strings.TrimSpace(header)) + "\n")); err != nil {
+			return nil, fmt.Errorf("timestamps.headers, line %d: %w", n, err)
+		}
+	}
+	return out, lines.Err()
+}
+
+// explore asks the explorers for the header of a block; ok is false where there are none to ask. Two must agree and
+// none may say otherwise.
+func (s *stamper) explore(ctx context.Context, height int64) (h ots.Header, ok bool, err error) {
+	if len(s.explorers) == 0 {
+		return h, false, nil
+	}
+	agree := 0
+	var problems []error
+	for _, base := range s.explorers {
+		hash, err := s.ask(ctx, base+"/block-height/"+strconv.FormatInt(height, 10))
+		var raw string
+		if err == nil {
+			raw, err = s.ask(ctx, base+"/block/"+hash+"/header")
+		}
+		var got ots.Header
+		if err == nil {
+			got, err = ots.ParseHeader([]byte(raw + "\n"))
+		}
+		if err == nil && got.Hash() != hash {
+			err = errors.New("its header is not of the block that it names")
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", base, err))
+			continue
+		}
+		if agree > 0 && got != h {
+			return h, false, errors.New("the explorers name different blocks")
+		}
+		h = got
+		agree++
+	}
+	if agree < 2 {
+		return h, false, errors.Join(append(problems, fmt.Errorf("%d of %d explorers answered, and two must", agree, len(s.explorers)))...)
+	}
+	return h, true, nil
+}
+
+// ask reads one short text of an explorer.
+func (s *stamper) ask(ctx context.Context, at string) (string, error) {
+	x, err := s.client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
+	switch {
+	case err != nil:
+		return "", err
+	case x.Error.Stage != "":
+		return "", fmt.Errorf("%s: %s", x.Error.Stage, x.Error.Text)
+	case x.Response.Status != http.StatusOK:
+		return "", fmt.Errorf("it answers with status %d", x.Response.Status)
+	case len(x.Response.Body) > 4<<10:
+		return "", errors.New("its answer is too long")
+	}
+	text := strings.ToLower(strings.TrimSpace(string(x.Response.Body)))
+	if text == "" || strings.Trim(text, "0123456789abcdef") != "" {
+		return "", errors.New("its answer is not hexadecimal")
+	}
+	return text, nil
+}

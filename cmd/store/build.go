@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"agentstore/cmd/shop"
+	"agentstore/generator"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// specimenConfig is what is built without a configuration: the specimen of this repository, at its one fixed address.
+func specimenConfig() (*shop.Config, error) {
+	c := &shop.Config{Public: "public", Record: "corpus", Twins: filepath.Join("var", "twins"), Keys: shop.KeysConfig{Identity: "specimen", Ring: "specimen", Log: "specimen"}}
+	site, err := shop.LoadSpecimen()
+	if err != nil {
+		return nil, err
+	}
+	c.BaseURL = site.Config.BaseURL
+	return c, nil
+}
+
+// siteConfig loads the configuration of a verb that needs one, or the specimen's.
+func siteConfig(file string) (*shop.Config, error) {
+	if file == "" {
+		return specimenConfig()
+	}
+	return shop.Load(file)
+}
+
+// runBuild renders content into public.
+func runBuild(ctx context.Context, c *call) error {
+	file := c.flags.String("config", "", "configuration file; without one the specimen is built into ./public")
+	out := c.flags.String("out", "", "build into this folder instead of the configured one")
+	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, for a tree that is served")
+	full := c.flags.Bool("full", false, "ignore the record of the last build")
+	asJSON := c.flags.Bool("json", false, "print the report as JSON")
+	verifier := c.flags.String("verifier", "", "folder with the verifier for browsers, as make verifier makes it, instead of the configured one")
+	if err := c.parse(0, 0); err != nil {
+		return err
+	}
+	cfg, err := siteConfig(*file)
+	if err != nil {
+		return err
+	}
+	if *out != "" {
+		cfg.Public = *out
+	}
+	if *verifier != "" {
+		cfg.Verifier = *verifier
+	}
+	if n, err := shop.ExportObservations(ctx, cfg); err != nil {
+		return err
+	} else if n > 0 && !*asJSON {
+		fmt.Fprintf(c.stdout, "%s: %d new observations on the record\n", shop.ObservationsDir(cfg), n)
+	}
+	in, err := shop.BuildInput(cfg)
+	if err != nil {
+		return err
+	}
+	if *full {
+		in.Record = ""
+	}
+	done := c.progress(&in, "building")
+	var report generator.Report
+	if *tree {
+		var t generator.TreeReport
+		t, err = generator.BuildTree(ctx, in, cfg.Public)
+		report = t.Report
+	} else {
+		report, err = generator.Build(ctx, in)
+	}
+	done()
+	if err != nil {
+		return err
+	}
+	// The pages of a new round come first, so that whatever an answer cites can be read.
+	if err := shop.BuildView(ctx, cfg); err != nil {
+		return err
+	}
+	if *asJSON {
+		return json.NewEncoder(c.stdout).Encode(report)
+	}
+	fmt.Fprintf(c.stdout, "%s: %d files, %d rendered, %d written, %d deleted, root %s\n",
+		cfg.Public, report.Files, report.Rendered, report.Written, report.Deleted, report.Root)
+	return nil
+}
+
+// progress shows a bar on a person's terminal and nothing elsewhere. The returned function wipes it.
+func (c *call) progress(in *generator.Input, what string) func() {
+	if !isTerminal(c.stderr) {
+		return func() {}
+	}
+	var bar *progressbar.ProgressBar
+	in.Progress = func(done, total int) {
+		if bar == nil {
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(what),
+				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
+		}
+		bar.ChangeMax(max(total, 1))
+		_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
+	}
+	return func() {
+		if bar != nil {
+			_ = bar.Finish()
+		}
+	}
+}

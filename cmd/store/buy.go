@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agentstore/content"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/buyer"
+)
+
+// runBuy shows a door's terms, asks, and buys.
+func runBuy(ctx context.Context, c *call) error {
+	keyFile := c.flags.String("wallet", "", "file (0600) with the hex key of the wallet that pays; without one the terms are shown and nothing is bought")
+	journal := c.flags.String("journal", filepath.Join("var", "purchases"), "folder in which purchases are journalled before they are signed for")
+	ceiling := c.flags.String("max", "1", "the most that may be paid, in USDC")
+	network := c.flags.String("network", "", "pay on this network (CAIP-2) only")
+	amount := c.flags.String("amount", "", "pay exactly this amount in USDC, where a door offers several")
+	yes := c.flags.Bool("yes", false, "do not ask")
+	resume := c.flags.Bool("resume", false, "finish purchases that were cut short, before anything else; with no URL do only that")
+	asJSON := c.flags.Bool("json", false, "print JSON; implies that nobody is asked, so --yes is needed to pay")
+	out := c.flags.String("out", "", "write what was bought to this file")
+	if err := c.parse(0, 1); err != nil {
+		return err
+	}
+	if c.flags.NArg() == 0 && !*resume {
+		c.flags.Usage()
+		return errUsage
+	}
+	limit, err := content.ParseUSDC(*ceiling)
+	if err != nil {
+		return fmt.Errorf("-max: %w", err)
+	}
+	cfg := buyer.Config{Journal: *journal, Ceiling: limit, Log: c.logger}
+	if *keyFile != "" {
+		if cfg.Wallet, err = walletKey(*keyFile); err != nil {
+			return err
+		}
+	}
+	var opts buyer.Options
+	opts.Choice.Network = *network
+	if *amount != "" {
+		if opts.Choice.Amount, err = content.ParseUSDC(*amount); err != nil {
+			return fmt.Errorf("-amount: %w", err)
+		}
+	}
+	b, err := buyer.New(cfg)
+	if err != nil {
+		return err
+	}
+	if *resume {
+		results, err := b.Resume(ctx)
+		for _, r := range results {
+			if err := c.show(r, *asJSON); err != nil {
+				return err
+			}
+		}
+		if err != nil || c.flags.NArg() == 0 {
+			return err
+		}
+	}
+	target := c.flags.Arg(0)
+	terms, err := b.Terms(ctx, target, opts)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		if cfg.Wallet == nil || !*yes {
+			return json.NewEncoder(c.stdout).Encode(terms)
+		}
+	} else {
+		fmt.Fprint(c.stdout, terms.Text())
+	}
+	if terms.Free {
+		return nil
+	}
+	if cfg.Wallet == nil {
+		fmt.Fprintln(c.stdout, "Nothing was bought: name a wallet with -wallet FILE.")
+		return nil
+	}
+	if terms.Chosen < 0 {
+		return fmt.Errorf("%s%w", hintFor(terms, target), errNo)
+	}
+	if !*yes {
+		ok, err := c.ask("Pay this? [y/N] ")
+		if err != nil {
+			return err
+		}
+		if !ok {
+			fmt.Fprintln(c.stdout, "Nothing was signed.")
+			return errNo
+		}
+	}
+	opts.Agreed = terms
+	result, err := b.Buy(ctx, target, opts)
+	if result != nil {
+		if *out != "" && len(result.Body) > 0 {
+			if werr := os.WriteFile(*out, result.Body, 0o600); werr != nil {
+				return errors.Join(err, werr)
+			}
+		}
+		if serr := c.show(result, *asJSON); serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+	return err
+}
+
+// hintFor says why nothing can be paid.
+func hintFor(t *buyer.Terms, target string) string {
+	host := target
+	if u, err := url.Parse(target); err == nil {
+		host = u.Host
+	}
+	return fmt.Sprintf("nothing that %s asks for can be paid: %s\nhint: raise -max if the price is what you expect: ", host, t.Why)
+}
+
+// ask asks a person. Without a terminal the answer is an error that says what to do.
+func (c *call) ask(question string) (bool, error) {
+	if !isTerminal(os.Stdin) {
+		return false, errors.New("there is nobody to ask: read the terms above and add --yes to pay them")
+	}
+	fmt.Fprint(c.stdout, question)
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return false, err
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes", nil
+}
+
+// show prints what came of a purchase.
+func (c *call) show(r *buyer.Result, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(c.stdout).Encode(r)
+	}
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(c.stdout, "%-12s%s\n", name, value)
+		}
+	}
+	line("Answer", fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+	if !r.Free {
+		line("Billed", r.Billed)
+		line("Paid", fmt.Sprintf("%s USDC on %s", content.FormatUSDC(r.Amount), r.Network))
+		line("Transaction", r.Transaction)
+		line("Journal", r.Journal)
+	}
+	for _, w := range r.Warnings {
+		line("Warning", fmt.Sprintf("%q", w))
+	}
+	// JSON escapes what could move a terminal's cursor; anything else is only counted.
+	var pretty bytes.Buffer
+	if json.Valid(r.Body) && json.Indent(&pretty, r.Body, "", "  ") == nil {
+		fmt.Fprintln(c.stdout, pretty.String())
+	} else {
+		line("Body", fmt.Sprintf("%d bytes of %q: use -out FILE to keep it", len(r.Body), r.ContentType))
+	}
+	return nil
+}
+
+// walletKey reads a wallet's key from a file that only its owner may read.
+func walletKey(file string) (*wallet.Key, error) {
+	st, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s may be read by others than its owner: chmod 600 it", file)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	k, err := wallet.ParseKey(strings.TrimSpace(string(b)))
+	if err != nil {
+		return nil, fmt.Errorf("%s does not hold a wallet key (32 bytes of hex)", file)
+	}
+	return k, nil
+}

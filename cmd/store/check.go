@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"agentstore/cmd/check/kit"
+)
+
+// runCheck is the seller's kit, as the binary check has it.
+func runCheck(ctx context.Context, c *call) error {
+	switch code := kit.Run(ctx, "store check", c.args, c.stdout, c.stderr); code {
+	case kit.ExitFine:
+		return nil
+	case kit.ExitUsage:
+		return errUsage
+	case kit.ExitFound:
+		return errNo
+	default:
+		return fmt.Errorf("nothing was found out (%d)", code)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"agentstore/cmd/shop"
+	"agentstore/corpus/attest"
+)
+
+// runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the ring beside them
+// is their published half.
+func runKey(ctx context.Context, c *call) error {
+	if len(c.args) == 0 {
+		c.flags.Usage()
+		return errUsage
+	}
+	what := c.args[0]
+	c.args = c.args[1:]
+	dir := c.flags.String("dir", "var/keys", "folder of the keys")
+	asJSON := c.flags.Bool("json", false, "list: print JSON")
+	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
+	reason := c.flags.String("reason", "", "handover: why, for the public record")
+	on := c.flags.String("on", time.Now().UTC().Format(time.DateOnly), "date on which the key begins to be used, UTC")
+	dry := c.flags.Bool("dry-run", false, "say what would be done and do nothing")
+	if err := c.parse(0, 0); err != nil {
+		return err
+	}
+	if _, err := time.Parse(time.DateOnly, *on); err != nil {
+		return fmt.Errorf("-on %q is not a date such as 2026-11-20", *on)
+	}
+	switch what {
+	case "init":
+		return keyInit(c, *dir, *on, *dry)
+	case "list":
+		return keyList(c, *dir, *asJSON)
+	case "handover":
+		return keyHandover(c, attest.Purpose(*purpose), *dir, *on, *reason, *dry)
+	}
+	c.flags.Usage()
+	return errUsage
+}
+
+// keyInit makes one key for each purpose, the ring and the till's secret.
+func keyInit(c *call, dir, on string, dry bool) error {
+	if dry {
+		fmt.Fprintf(c.stdout, "would make in %s: one key each for %v, ring.json and till.secret\n", dir, attest.Purposes())
+		return nil
+	}
+	ring, err := shop.MakeKeys(dir, on)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "keys made in %s; identity %s\nBack this folder up where the ledger's backup is not. Nothing in it belongs into git.\n", dir, ring.Identity().KID)
+	return nil
+}
+
+// keyList prints the ring.
+func keyList(c *call, dir string, asJSON bool) error {
+	ring, err := readRing(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(c.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(ring)
+	}
+	w := tabwriter.NewWriter(c.stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "PURPOSE\tSTATUS\tSINCE\tKEY ID\tPUBLIC KEY")
+	for _, k := range ring.Current {
+		fmt.Fprintf(w, "%s\tcurrent\t%s\t%s\t%s\n", k.Purpose, k.Since, k.KID, k.Public)
+	}
+	for _, k := range ring.Retired {
+		fmt.Fprintf(w, "%s\tretired %s\t%s\t%s\t%s\n", k.Purpose, k.RetiredOn, k.Since, k.KID, k.Public)
+	}
+	return w.Flush()
+}
+
+// keyHandover makes a new identity or log key and has the outgoing one sign that it follows. The outgoing private half
+// stays beside it, named by its key id; that of an identity is needed for purchases that it still has to sign.
+func keyHandover(c *call, p attest.Purpose, dir, on, reason string, dry bool) error {
+	if reason == "" {
+		return errors.New("say why with -reason: the record is public and for ever")
+	}
+	if p != attest.PurposeIdentity && p != attest.PurposeLog {
+		return fmt.Errorf("-purpose %q is neither identity nor log; a key for another purpose is replaced by its file", p)
+	}
+	ring, err := readRing(dir)
+	if err != nil {
+		return err
+	}
+	old, err := attest.LoadKey(shop.KeyFile(dir, p))
+	if err != nil {
+		return err
+	}
+	if dry {
+		fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), on, reason)
+		return nil
+	}
+	fresh, err := attest.Generate(rand.Reader)
+	if err != nil {
+		return err
+	}
+	next, err := ring.Handover(p, old, fresh.Public(), on, reason)
+	if err != nil {
+		return err
+	}
+	// The new key is on disk before the ring names it; the ring is replaced before the old file moves. Whatever a
+	// crash leaves, no private half is lost, and the ring says which one is in force.
+	pending := shop.KeyFile(dir, p) + ".next"
+	if err := fresh.Store(pending); err != nil {
+		return fmt.Errorf("storing the new key: %w", err)
+	}
+	if err := shop.WriteRing(dir, next); err != nil {
+		return err
+	}
+	retired := filepath.Join(dir, string(p)+"-"+old.KID()+".pem")
+	if err := os.Link(shop.KeyFile(dir, p), retired); err != nil {
+		return err
+	}
+	if err := os.Rename(pending, shop.KeyFile(dir, p)); err != nil {
+		return err
+	}
+	if p == attest.PurposeLog {
+		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it.\n", fresh.KID())
+		return nil
+	}
+	fmt.Fprintf(c.stdout, "identity handed over to %s\nAdd %q to keys.older until every purchase signed before is delivered, then build, publish and restart.\n", fresh.KID(), retired)
+	return nil
+}
+
+func readRing(dir string) (attest.Ring, error) {
+	b, err := os.ReadFile(shop.RingFile(dir))
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the key ring: %w", err)
+	}
+	return attest.ParseRing(b)
+}

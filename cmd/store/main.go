@@ -1,0 +1,146 @@
+// Store is the whole service in one binary: it builds and publishes the static half, serves the dynamic half, keeps
+// keys and backups, verifies what anybody cloned, and buys.
+//
+//	store <verb> [flags] [arguments]
+//
+// Exit codes: 0 done; 1 failed; 2 called wrongly; 3 the answer is no (verification failed, purchase refused).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+)
+
+// verb is one thing the binary does.
+type verb struct {
+	name  string
+	args  string // after the flags
+	short string
+	run   func(ctx context.Context, v *call) error
+}
+
+// verbs is every verb, in the order of the help.
+var verbs = []verb{
+	{"init", "DIR", "make a keeper's site in DIR", runInit},
+	{"config", "", "print an annotated example of the configuration file", runConfig},
+	{"key", "init | list | handover", "make keys, list them, hand over to a new one", runKey},
+	{"build", "", "render content into the published tree", runBuild},
+	{"watch", "", "build on every change and show it in a browser", runWatch},
+	{"publish", "REPOSITORY", "commit the published tree to a publication repository", runPublish},
+	{"serve", "", "serve the store", runServe},
+	{"census", "", "walk the doors that are known, and seal the week's round", runCensus},
+	{"stamp", "", "hand rounds in at OpenTimestamps calendars and fetch what became of them", runStamp},
+	{"witness", "", "have witnesses cosign the head of the record's log", runWitness},
+	{"verify", "DIR | FILE", "check a clone or a bundle without trusting anybody, or make a bundle: store verify -h", runVerify},
+	{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", runCheck},
+	{"buy", "URL", "buy from a door, journalled, within a ceiling", runBuy},
+	{"backup", "FILE", "write a verified backup of the ledger while the store runs", runBackup},
+	{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", runRestore},
+	{"keeper", "reopen", "the keeper's desk", runKeeper},
+}
+
+// call is one run of a verb: its flags, arguments and streams.
+type call struct {
+	flags  *flag.FlagSet
+	stdout io.Writer
+	stderr io.Writer
+	args   []string
+	level  slog.LevelVar
+	logger *slog.Logger
+}
+
+// errUsage is returned for a call that cannot be understood; the text was printed.
+var errUsage = errors.New("called wrongly")
+
+// errNo is returned when the work was done and the answer is no.
+var errNo = errors.New("no")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		usage(stdout)
+		if len(args) == 0 {
+			return 2
+		}
+		return 0
+	}
+	for _, v := range verbs {
+		if v.name != args[0] {
+			continue
+		}
+		c := &call{flags: flag.NewFlagSet("store "+v.name, flag.ContinueOnError), stdout: stdout, stderr: stderr, args: args[1:]}
+		c.flags.SetOutput(stderr)
+		c.flags.Usage = func() {
+			fmt.Fprintf(stderr, "usage: store %s [flags] %s\n  %s\n", v.name, v.args, v.short)
+			c.flags.PrintDefaults()
+		}
+		c.logger = newLogger(stderr, &c.level, false)
+		err := v.run(ctx, c)
+		switch {
+		case err == nil, errors.Is(err, flag.ErrHelp):
+			return 0
+		case errors.Is(err, errUsage):
+			return 2
+		case errors.Is(err, errNo):
+			return 3
+		}
+		fmt.Fprintf(stderr, "store %s: %v\n", v.name, err)
+		return 1
+	}
+	fmt.Fprintf(stderr, "store: there is no verb %q\n", args[0])
+	usage(stderr)
+	return 2
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "usage: store <verb> [flags] [arguments]\n\n")
+	for _, v := range verbs {
+		fmt.Fprintf(w, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
+	}
+	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no.\n")
+}
+
+// parse reads the flags and demands between least and most arguments.
+func (c *call) parse(least, most int) error {
+	if err := c.flags.Parse(c.args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage
+	}
+	if n := c.flags.NArg(); n < least || n > most {
+		c.flags.Usage()
+		return errUsage
+	}
+	return nil
+}
+
+// newLogger logs text with colour to a terminal, JSON elsewhere.
+func newLogger(w io.Writer, level *slog.LevelVar, json bool) *slog.Logger {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && !json {
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// isTerminal reports whether a stream is a person's.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

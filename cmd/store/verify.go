@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"agentstore/cmd/verify/kit"
+)
+
+// runVerify checks a clone or a bundle, or makes one, as the binary verify does.
+func runVerify(ctx context.Context, c *call) error {
+	switch code := kit.Run(ctx, "store verify", c.args, c.stdout, c.stderr); code {
+	case kit.ExitVerified:
+		return nil
+	case kit.ExitUsage:
+		return errUsage
+	case kit.ExitRefused:
+		return errNo
+	default:
+		return fmt.Errorf("nothing was found out (%d)", code)
+	}
+}

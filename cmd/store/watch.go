@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"agentstore/cmd/shop"
+	"agentstore/generator"
+)
+
+// runWatch builds on every change into a folder of its own and shows the pages on a loopback address.
+func runWatch(ctx context.Context, c *call) error {
+	file := c.flags.String("config", "", "configuration file; without one the specimen's sources in ./content are watched")
+	listen := c.flags.String("listen", "127.0.0.1:4030", "loopback address on which the pages are shown")
+	out := c.flags.String("out", filepath.Join("var", "watch"), "folder of the watcher's own for what it builds")
+	if err := c.parse(0, 0); err != nil {
+		return err
+	}
+	cfg, err := siteConfig(*file)
+	if err != nil {
+		return err
+	}
+	if *file == "" {
+		if _, err := os.Stat(filepath.Join("content", "site.toml")); errors.Is(err, fs.ErrNotExist) {
+			return errors.New("there is no content/site.toml here: run this in a site's folder or name its configuration with -config")
+		}
+		cfg.Content = "content"
+	}
+	ln, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	folders := []string{cfg.Content}
+	if cfg.Stock != "" {
+		folders = append(folders, cfg.Stock)
+	}
+	fmt.Fprintf(c.stdout, "watching %v, pages at http://%s/ (Ctrl-C ends)\n", folders, ln.Addr())
+	return generator.Watch(ctx, generator.WatchInput{
+		Folders: folders, Listener: ln,
+		Load: func(context.Context) (generator.Input, error) {
+			in, err := shop.BuildInput(cfg)
+			if err != nil {
+				return in, err
+			}
+			in.OutDir, in.TwinsDir, in.Record = *out, "", *out+".record.json"
+			if *file == "" {
+				in.PublicPools = true
+			}
+			return in, nil
+		},
+		Built: func(r generator.Report, err error) {
+			if err != nil {
+				fmt.Fprintf(c.stderr, "not built, the last good pages stay: %v\n", err)
+				return
+			}
+			fmt.Fprintf(c.stdout, "built: %d rendered, %d written, %d deleted\n", r.Rendered, r.Written, r.Deleted)
+		},
+	})
+}

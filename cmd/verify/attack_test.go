@@ -1,0 +1,439 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/ots"
+	"agentstore/corpus/probe"
+)
+
+// storeOf is a store with the specimen's keys and an empty record.
+func storeOf(t testing.TB) *corpus.Writer {
+	t.Helper()
+	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+}
+
+// lived is a record of four rounds over some twenty hosts, each row judged and its walk kept, with observations between
+// the rounds, two proofs of time and a cosignature, covered by its manifest. With another salt other things were seen.
+func lived(t testing.TB, salt int) *corpus.Writer {
+	t.Helper()
+	w := storeOf(t)
+	for n := range int64(4) {
+		walkAll(t, w, n+1, 18+int(n), salt)
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, round := range r.Rounds()[:2] {
+		pending := slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, 17, 16}, []byte("http://c.example"))
+		p, err := ots.FromAnswer(round.Digest, pending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.AddProof(t.Context(), round.Sequence, "c.example", p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	coverAll(t, w)
+	return w
+}
+
+func coverAll(t testing.TB, w *corpus.Writer) {
+	t.Helper()
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walkAll seals a round in which every host answers as a practice door does.
+func walkAll(t testing.TB, w *corpus.Writer, sequence int64, hosts, salt int) {
+	t.Helper()
+	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
+	kept := make(map[string][]byte)
+	var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+		for i := range hosts {
+			host := fmt.Sprintf("door%03d.example", i)
+			all := probe.Practices()
+			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour))
+			row := corpus.RowFrom(report, j)
+			row.Host, row.Listed, row.Source = host, true, corpus.SourceDiscovery
+			raw, err := j.Encode()
+			if kept[host] = raw; !yield(row, err) {
+				return
+			}
+		}
+	}
+	d := corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}
+	if _, err := w.Seal(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func walkOne(t testing.TB, url string, practice probe.Practice, at time.Time) (probe.Report, probe.Judgement) {
+	t.Helper()
+	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, next, err := p.Step(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := practice.Answer(url)
+	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
+	report, _, err := p.Step(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := p.Judgement(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, j
+}
+
+// loaded holds a folder in memory.
+func loaded(t testing.TB, dir string) fstest.MapFS {
+	t.Helper()
+	tree := make(fstest.MapFS)
+	fsys := os.DirFS(dir)
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || name == ".lock" {
+			return err
+		}
+		b, err := fs.ReadFile(fsys, name)
+		tree[name] = &fstest.MapFile{Data: b, Mode: 0o444}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// attacked checks a spoilt tree and demands that it is refused and that the file is named.
+func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
+	t.Helper()
+	r, err := corpus.VerifyClone(t.Context(), tree, corpus.CloneOptions{})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == name }) {
+			t.Fatalf("%s: the problems are %v, want %s", what, r.Problems, name)
+		}
+	}
+}
+
+// records are the records that attacks are tried on: one made here and, where it is, the committed specimen's.
+func records(t testing.TB) map[string]fstest.MapFS {
+	t.Helper()
+	out := map[string]fstest.MapFS{"made here": loaded(t, lived(t, 0).Dir)}
+	specimen := filepath.Join("..", "..", "corpus")
+	if _, err := os.Stat(filepath.Join(specimen, "manifest.json")); err == nil {
+		tree := make(fstest.MapFS)
+		for name, f := range loaded(t, specimen) {
+			if top, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"rounds", "observations", "proofs", "log", "keys", "evidence", "manifest", "manifest.json"}, top) {
+				tree[name] = f
+			}
+		}
+		out["specimen"] = tree
+	}
+	for name, tree := range out {
+		r, err := corpus.VerifyClone(t.Context(), tree, corpus.CloneOptions{})
+		if err != nil || !r.Sound() {
+			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
+		}
+	}
+	return out
+}
+
+// form is a name with its numbers taken out: files of one form are of one kind.
+func form(name string) string { return regexp.MustCompile(`[0-9]+`).ReplaceAllString(name, "0") }
+
+// TestBytesOfAFileOfEachKindOfARecord changes bytes of the smallest file of each kind, one at a time: every one is
+// refused alone. Long files are changed at 30 places spread over them.
+func TestBytesOfAFileOfEachKindOfARecord(t *testing.T) { changeBytes(t, 30) }
+
+// TestRandomBytesOfARecord changes 400 random bytes.
+func TestRandomBytesOfARecord(t *testing.T) { changeRandomly(t, 400) }
+
+// TestSoakAttackedRecord changes every byte of a file of each kind, and 20,000 random bytes.
+func TestSoakAttackedRecord(t *testing.T) {
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
+	}
+	changeRandomly(t, 20_000)
+	changeBytes(t, 1<<30)
+}
+
+func changeBytes(t *testing.T, most int) {
+	for which, tree := range records(t) {
+		smallest := make(map[string]string)
+		for name, f := range tree {
+			if held, ok := smallest[form(name)]; !ok || len(f.Data) < len(tree[held].Data) || len(f.Data) == len(tree[held].Data) && name < held {
+				smallest[form(name)] = name
+			}
+		}
+		rng := rand.New(rand.NewPCG(2, 7))
+		changes := 0
+		for _, name := range slices.Sorted(maps.Values(smallest)) {
+			f := tree[name]
+			step := max(1, len(f.Data)/most)
+			for at := rng.IntN(step); at < len(f.Data); at += step {
+				old := f.Data[at]
+				f.Data[at] ^= byte(1 + rng.IntN(255))
+				attacked(t, tree, fmt.Sprintf("%s: %s, byte %d", which, name, at), name)
+				f.Data[at] = old
+				changes++
+			}
+		}
+		t.Logf("%s: %d bytes of %d kinds of files", which, changes, len(smallest))
+	}
+}
+
+// changeRandomly changes random bytes anywhere, many files at once and one byte each; the answer must name every one.
+func changeRandomly(t *testing.T, changes int) {
+	for which, tree := range records(t) {
+		var names []string
+		for name := range tree {
+			// While the head, a part or the keys are spoilt, the files under them are not judged: those are changed alone,
+			// byte by byte, in the test above.
+			if !strings.HasPrefix(name, "manifest") && name != corpus.RingFile && len(tree[name].Data) > 0 {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		rng := rand.New(rand.NewPCG(20, 26))
+		for left := changes; left > 0; {
+			rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			some := names[:min(len(names), left)]
+			left -= len(some)
+			undo := make(map[string][]byte)
+			for _, n := range some {
+				undo[n] = tree[n].Data
+				tree[n].Data = slices.Clone(tree[n].Data)
+				tree[n].Data[rng.IntN(len(tree[n].Data))] ^= byte(1 + rng.IntN(255))
+			}
+			attacked(t, tree, which, some...)
+			for n, b := range undo {
+				tree[n].Data = b
+			}
+		}
+		t.Logf("%s: %d bytes in %d files", which, changes, len(names))
+	}
+}
+
+func TestFilesOfARecordDeletedAddedAndSwapped(t *testing.T) {
+	for which, tree := range records(t) {
+		byForm := make(map[string][]string)
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			byForm[form(name)] = append(byForm[form(name)], name)
+		}
+		for kind, names := range byForm {
+			name := names[len(names)/2]
+			held := tree[name]
+			delete(tree, name)
+			// A record without any of its signs is none, so the head's absence shows as its own.
+			attacked(t, tree, fmt.Sprintf("%s: %s deleted", which, name), name)
+			tree[name] = held
+			added := path.Join(path.Dir(name), "0"+path.Base(name))
+			if top, _, nested := strings.Cut(added, "/"); nested {
+				tree[added] = held
+				attacked(t, tree, fmt.Sprintf("%s: %s added", which, added), added)
+				delete(tree, added)
+			} else {
+				_ = top // beside a record other files may stand
+			}
+			// Two files of a kind change places.
+			for i, other := range names[1:] {
+				before := names[i]
+				if string(tree[before].Data) == string(tree[other].Data) {
+					continue
+				}
+				tree[before], tree[other] = tree[other], tree[before]
+				attacked(t, tree, fmt.Sprintf("%s: %s and %s swapped (%s)", which, before, other, kind), before, other)
+				tree[before], tree[other] = tree[other], tree[before]
+				break
+			}
+		}
+	}
+}
+
+// TestRowsMovedBetweenRounds has somebody with all keys but the identity's put a row where it does not belong and put
+// right everything that is not signed by it: parts, tiles, evidence. The header still commits to the part.
+func TestRowsMovedBetweenRounds(t *testing.T) {
+	w := lived(t, 0)
+	const from, to = "rounds/2/part-0001.jsonl", "rounds/3/part-0001.jsonl"
+	for what, change := range map[string]func(a, b []string) []string{
+		"in place of its own": func(a, b []string) []string { b[3] = a[3]; return b },
+		"beside its own":      func(a, b []string) []string { return slices.Insert(b, 3, a[3]) },
+		"a row less":          func(_, b []string) []string { return slices.Delete(b, 3, 4) },
+		"two in other order":  func(_, b []string) []string { b[3], b[4] = b[4], b[3]; return b },
+	} {
+		tree := loaded(t, w.Dir)
+		// Nothing but the record itself, so that the manifest is no help.
+		for name := range tree {
+			if strings.HasPrefix(name, "manifest") {
+				delete(tree, name)
+			}
+		}
+		tree[".git/HEAD"] = &fstest.MapFile{Data: []byte("ref: refs/heads/main\n")}
+		lines := func(name string) []string {
+			return strings.SplitAfter(strings.TrimSuffix(string(tree[name].Data), "\n"), "\n")
+		}
+		a, b := lines(from), lines(to)
+		a[len(a)-1] += "\n"
+		b[len(b)-1] += "\n"
+		tree[to] = &fstest.MapFile{Data: []byte(strings.Join(change(a, b), ""))}
+		attacked(t, tree, what, to)
+	}
+	// The whole round in the place of another.
+	tree := loaded(t, w.Dir)
+	for name, f := range loaded(t, w.Dir) {
+		if rest, ok := strings.CutPrefix(name, "rounds/2/"); ok {
+			tree["rounds/3/"+rest] = f
+		}
+		if strings.HasPrefix(name, "manifest") {
+			delete(tree, name)
+		}
+	}
+	tree[".git/HEAD"] = &fstest.MapFile{Data: []byte("ref: refs/heads/main\n")}
+	attacked(t, tree, "a round twice", "rounds/3/header.json")
+}
+
+// TestRewrittenHistory has the store itself, with all keys, seal other rounds: whoever saw the old checkpoint refuses
+// it, at whatever size, and a stranger cannot.
+func TestRewrittenHistory(t *testing.T) {
+	seen := lived(t, 0)
+	file := filepath.Join(t.TempDir(), "remembered")
+	if code, out := checkWith(seen.Dir, "-remember", file); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	for rounds := range int64(6) {
+		w := storeOf(t)
+		for n := range rounds + 1 {
+			walkAll(t, w, n+1, 18+int(n), 1)
+		}
+		coverAll(t, w)
+		if code, out := checkWith(w.Dir); code != 0 {
+			t.Fatalf("a stranger: exit %d: %s", code, out)
+		}
+		if code, out := checkWith(w.Dir, "-remember", file); code != 3 || !strings.Contains(out, "log/checkpoint: rewritten") {
+			t.Errorf("%d rounds rewritten: exit %d: %s", rounds+1, code, out)
+		}
+	}
+	// It goes on as it was.
+	walkAll(t, seen, 5, 25, 0)
+	coverAll(t, seen)
+	if code, out := checkWith(seen.Dir, "-remember", file); code != 0 || !strings.Contains(out, "goes on from the checkpoint of size") {
+		t.Errorf("gone on: exit %d: %s", code, out)
+	}
+}
+
+// TestCloneByGit checks what git brings: the record without a manifest. Everything that is signed is still checked.
+func TestCloneByGit(t *testing.T) {
+	w := lived(t, 0)
+	for _, name := range []string{"manifest.json", "manifest"} {
+		if err := os.RemoveAll(filepath.Join(w.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out := checkWith(w.Dir); code != 3 || !strings.Contains(out, "manifest.json: missing") {
+		t.Errorf("no manifest: exit %d: %s", code, out)
+	}
+	if err := os.Mkdir(filepath.Join(w.Dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, out := checkWith(w.Dir)
+	if code != 0 || !strings.Contains(out, "without a manifest") || !regexp.MustCompile(`Verdicts: [1-9][0-9]+ judged again`).MatchString(out) {
+		t.Errorf("by git: exit %d: %s", code, out)
+	}
+	part := filepath.Join(w.Dir, "rounds/2/part-0001.jsonl")
+	if err := os.Truncate(part, 100); err != nil {
+		if err = os.Remove(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out := checkWith(w.Dir); code != 3 || !strings.Contains(out, "rounds/2/part-0001.jsonl") {
+		t.Errorf("a part cut off: exit %d: %s", code, out)
+	}
+}
+
+func checkWith(dir string, flags ...string) (int, string) {
+	var out, errs strings.Builder
+	code := run(append(flags, dir), &out, &errs)
+	return code, out.String() + errs.String()
+}
+
+// TestBundleByCommand exports a host, a row and a certificate, and checks the file in every form of the command.
+func TestBundleByCommand(t *testing.T) {
+	w := lived(t, 0)
+	dir := t.TempDir()
+	cert, err := attest.Certificate{CertID: "cert_abcdefghijklmnopqrst", Item: "hello", PatronNumber: 1, Date: "2026-11-01T00:00:00Z"}.Sign(attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := attest.Canonical(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, file := filepath.Join(dir, "certificate.json"), filepath.Join(dir, "bundle.json")
+	if err := os.WriteFile(certificate, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out := checkWith(w.Dir, "-export", "door003.example", "-export", "door020.example@2", "-export", "door005.example@2026-W39", "-export", certificate, "-o", file)
+	if code != 0 || out != "" {
+		t.Fatalf("exporting: exit %d: %s", code, out)
+	}
+	code, out = checkWith(file)
+	for _, want := range []string{"verified: 4 rounds, 5 rows and 1 artifacts", "door003.example: a row in 4 of 4 rounds, which are all from 1 to 4", "door020.example: a row in 0 of 1 rounds; none in [2]", "cert_abcdefghijklmnopqrst"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)
+		}
+	}
+	if code, out = checkWith(file, "-json"); code != 0 || !strings.Contains(out, `"judged_again":5`) {
+		t.Errorf("as JSON: exit %d: %s", code, out)
+	}
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, 100, len(good) / 2, len(good) - 2} {
+		spoilt := slices.Clone(good)
+		spoilt[at] ^= 1
+		if err := os.WriteFile(file, spoilt, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := checkWith(file); code != 3 || !strings.Contains(out, "NOT verified") {
+			t.Errorf("byte %d changed: exit %d: %s", at, code, out)
+		}
+	}
+	for _, what := range []string{"nobody.example", "door003.example@9", "door003.example@2031-W01", filepath.Join(dir, "nothing.json")} {
+		if code, out := checkWith(w.Dir, "-export", what); code != 1 || !strings.Contains(out, strconv.Quote(what)[1:5]) && !strings.Contains(out, "export") {
+			t.Errorf("%s is exported: exit %d: %s", what, code, out)
+		}
+	}
+}

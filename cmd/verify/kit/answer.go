@@ -1,0 +1,75 @@
+package kit
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/bundle"
+)
+
+// Found is what a check found, as text.
+type Found struct {
+	Sound  bool
+	Text   string // for people
+	Report string // JSON
+	Head   string // the verified checkpoint of a clone, "" for none
+}
+
+// Answer checks files that are in memory: one without a folder in its name as Check does, others as a clone. What is not
+// even a bundle is not sound; the error is for what could not be read.
+func Answer(ctx context.Context, files map[string][]byte, o corpus.CloneOptions) (Found, error) {
+	var name string
+	var raw []byte
+	for name, raw = range files {
+		break
+	}
+	if len(files) != 1 || strings.Contains(name, "/") {
+		name = "the clone"
+		var err error
+		if raw, err = pack(files); err != nil {
+			return Found{}, err
+		}
+	}
+	report, err := Check(ctx, raw, o)
+	if errors.Is(err, bundle.ErrMalformed) {
+		return Found{Text: fmt.Sprintf("%s: NOT verified: %v\n", name, err), Report: "null"}, nil
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	var text strings.Builder
+	report.Print(&text, name)
+	encoded, err := json.MarshalIndent(report, "", "  ")
+	out := Found{Sound: report.Sound(), Text: text.String(), Report: string(encoded)}
+	if clone, ok := report.(corpus.CloneReport); ok && out.Sound && clone.Record != nil {
+		out.Head = string(clone.Record.Head())
+	}
+	return out, err
+}
+
+// pack puts files into a zip file, which is a file system.
+func pack(files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err == nil {
+			_, err = f.Write(files[name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("holding %s: %w", name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("holding files: %w", err)
+	}
+	return out.Bytes(), nil
+}

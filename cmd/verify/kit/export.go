@@ -1,0 +1,112 @@
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/bundle"
+)
+
+// export puts what was asked for into a bundle, checks it and writes it.
+func (s *settings) export(dir string, stdout io.Writer) error {
+	tree := os.DirFS(dir)
+	record, ok := corpus.FindRecord(tree)
+	var rec *corpus.Record
+	var keys []byte
+	var err error
+	if ok {
+		if keys, err = fs.ReadFile(record, corpus.RingFile); err != nil {
+			return err
+		}
+		ring, err := corpus.TrustedKeys(keys, nil)
+		if err != nil {
+			return err
+		}
+		if rec, err = corpus.Open(record, ring); err != nil {
+			return err
+		}
+	} else if keys, err = fs.ReadFile(tree, corpus.SigningKeyFile); err != nil {
+		return fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
+	}
+	var wants []bundle.Want
+	var artifacts [][]byte
+	for _, what := range s.exports {
+		if raw, err := os.ReadFile(what); err == nil {
+			artifacts = append(artifacts, raw)
+			continue
+		}
+		if rec == nil {
+			return fmt.Errorf("exporting %s: there is no such file, and no record in %s", what, dir)
+		}
+		w, err := want(rec, what)
+		if err != nil {
+			return err
+		}
+		wants = append(wants, w)
+	}
+	b, err := bundle.Export(rec, keys, wants)
+	if err != nil {
+		return err
+	}
+	for _, raw := range artifacts {
+		if err := b.AddArtifact(raw); err != nil {
+			return err
+		}
+	}
+	raw, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	// What is handed on must hold.
+	r, err := bundle.Verify(raw, bundle.Options{})
+	if err != nil {
+		return err
+	}
+	if !r.Sound() {
+		return fmt.Errorf("the record gives a bundle that does not hold: %s: %s", r.Problems[0].Path, r.Problems[0].Detail)
+	}
+	if s.out == "-" {
+		_, err = stdout.Write(raw)
+		return err
+	}
+	return os.WriteFile(s.out, raw, 0o644)
+}
+
+// want reads host, host@SEQUENCE or host@WEEK.
+func want(r *corpus.Record, what string) (bundle.Want, error) {
+	host, at, placed := strings.Cut(what, "@")
+	w := bundle.Want{Host: strings.ToLower(host)}
+	if !placed {
+		return w, known(r, w.Host)
+	}
+	if n, err := strconv.ParseInt(at, 10, 64); err == nil && n > 0 {
+		w.Sequence = n
+		return w, nil
+	}
+	for _, round := range r.Rounds() {
+		if round.Week == at {
+			w.Sequence = round.Sequence
+			return w, nil
+		}
+	}
+	return w, fmt.Errorf("exporting %s: %q is neither the number nor the week of a round", what, at)
+}
+
+// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence from
+// one round can be exported by name.
+func known(r *corpus.Record, host string) error {
+	rounds := r.Rounds()
+	for i := len(rounds) - 1; i >= 0; i-- {
+		p, err := r.ProveHost(rounds[i].Sequence, host)
+		if err != nil || p.Present {
+			return err
+		}
+	}
+	return errors.New("exporting " + host + ": no round has a row of such a host, and there is no such file; host@SEQUENCE exports its absence")
+}

@@ -1,0 +1,190 @@
+// Package kit is the command line of the stranger's verifier, which the binary verify and the verb store verify share,
+// and the check that the verifier in a browser makes: of a clone of a published store or of its record, or of one
+// exported bundle, with no network and no server code. It judges with corpus and corpus/bundle alone.
+package kit
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"agentstore/corpus"
+	"agentstore/corpus/bundle"
+)
+
+// The exit codes.
+const (
+	ExitVerified = 0
+	ExitTrouble  = 1 // it could not be read
+	ExitUsage    = 2
+	ExitRefused  = 3 // something does not hold; each line names a file, or a place in a bundle
+)
+
+const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
+       %[1]s [flags] FILE        check an exported bundle, or a clone in a zip file
+       %[1]s -export WHAT [-export WHAT…] [-o FILE] DIR
+                                 put evidence from a record into a bundle
+
+No network is used. WHAT is a host (all that the record says of it), host@SEQUENCE or host@WEEK (one row, or that there
+is none), or the file of a signed artifact, such as a certificate.
+
+`
+
+// settings are the flags.
+type settings struct {
+	ring, remember, out string
+	exports             []string
+	json, noJudge       bool
+}
+
+// Run is the whole command; name is how it was called. It returns the exit code.
+func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
+	var s settings
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&s.ring, "ring", "", "file with the keys to trust: a key ring, or a copy of /.well-known/store-signing-key that you got elsewhere; without it the keys that came with the thing are used and the identity is printed for comparison")
+	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that does not go on from it is refused")
+	flags.BoolVar(&s.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&s.noJudge, "no-judge", false, "check signatures and places alone; judge no verdict again")
+	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times", func(v string) error {
+		s.exports = append(s.exports, v)
+		return nil
+	})
+	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, usage, name)
+		flags.PrintDefaults()
+		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 1 it could not be read; 2 called wrongly.\n")
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return ExitVerified
+		}
+		return ExitUsage
+	}
+	if flags.NArg() != 1 {
+		flags.Usage()
+		return ExitUsage
+	}
+	var err error
+	sound := true
+	if len(s.exports) > 0 {
+		err = s.export(flags.Arg(0), stdout)
+	} else {
+		sound, err = s.verify(ctx, flags.Arg(0), stdout, stderr)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return ExitTrouble
+	case !sound:
+		return ExitRefused
+	}
+	return ExitVerified
+}
+
+// Report is of a clone or of a bundle.
+type Report interface {
+	Print(w io.Writer, name string)
+	Sound() bool
+}
+
+// verify checks what an argument names and prints the report.
+func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (bool, error) {
+	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{Unjudged: s.noJudge, Progress: progress(stderr)}}
+	var err error
+	if s.ring != "" {
+		if o.Ring, err = os.ReadFile(s.ring); err != nil {
+			return false, err
+		}
+	}
+	if s.remember != "" {
+		if o.Remembered, err = corpus.ReadRemembered(s.remember); err != nil {
+			return false, err
+		}
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return false, err
+	}
+	var report Report
+	if info.IsDir() {
+		var clone corpus.CloneReport
+		clone, err = corpus.VerifyClone(ctx, os.DirFS(name), o)
+		report = clone
+	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
+		return false, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
+	} else {
+		var raw []byte
+		if raw, err = os.ReadFile(name); err == nil {
+			report, err = Check(ctx, raw, o)
+		}
+	}
+	if errors.Is(err, bundle.ErrMalformed) {
+		fmt.Fprintf(stdout, "%s: NOT verified: %v\n", name, err)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.json {
+		err = json.NewEncoder(stdout).Encode(report)
+	} else {
+		report.Print(stdout, name)
+	}
+	if clone, ok := report.(corpus.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" && clone.Record != nil {
+		err = clone.Record.Remember(s.remember)
+	}
+	return report.Sound(), err
+}
+
+// Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed for what is neither.
+func Check(ctx context.Context, raw []byte, o corpus.CloneOptions) (Report, error) {
+	if !bytes.HasPrefix(raw, []byte("PK")) {
+		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, Difficulty: o.Difficulty, Unjudged: o.Unjudged})
+		return r, err
+	}
+	tree, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
+	}
+	r, err := corpus.VerifyClone(ctx, within(tree), o)
+	return r, err
+}
+
+// within is the one folder that a zip file holds, if it holds nothing else.
+func within(tree fs.FS) fs.FS {
+	entries, err := fs.ReadDir(tree, ".")
+	if err == nil && len(entries) == 1 && entries[0].IsDir() {
+		if sub, err := fs.Sub(tree, entries[0].Name()); err == nil {
+			return within(sub)
+		}
+	}
+	return tree
+}
+
+// progress writes how far a check is, on a terminal alone.
+func progress(w io.Writer) func(done, all int64) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return func(done, all int64) {
+		end := "\r"
+		if done == all {
+			end = "\x1b[K\r"
+		}
+		fmt.Fprintf(f, "  %d of %d rows%s", done, all, end)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// record writes a record of two rounds in which the hosts were not probed.
+func record(t *testing.T, hosts ...string) *corpus.Writer {
+	t.Helper()
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for n := range int64(2) {
+		grow(t, w, n+1, hosts...)
+	}
+	return w
+}
+
+// grow seals the round of a number.
+func grow(t *testing.T, w *corpus.Writer, sequence int64, hosts ...string) {
+	t.Helper()
+	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
+	var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+		for _, h := range hosts {
+			if !yield(corpus.Row{Host: h, URL: "https://" + h + "/", Source: corpus.SourceRevisit, Verdict: corpus.VerdictNotProbed, Reason: "interrupted",
+				Battery: "v2", Fault: corpus.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil) {
+				return
+			}
+		}
+	}
+	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordIsRemembered(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "remembered")
+	w := record(t, "a.example", "b.example")
+	runs := func(dir string, want int) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := run([]string{"-remember", file, dir}, &out, &errs); code != want {
+			t.Fatalf("exit %d, want %d: %s%s", code, want, out.String(), errs.String())
+		}
+		return out.String()
+	}
+	if out := runs(w.Dir, 0); !strings.Contains(out, "2 rounds (2026-W37 to 2026-W38), 4 rows and 0 observations") || strings.Contains(out, "seen before") {
+		t.Errorf("the first time: %s", out)
+	}
+	grow(t, w, 3, "a.example")
+	if out := runs(w.Dir, 0); !strings.Contains(out, "goes on from the checkpoint of size 8") {
+		t.Errorf("grown: %s", out)
+	}
+	held, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten := record(t, "a.example", "c.example")
+	grow(t, rewritten, 3, "a.example")
+	if out := runs(rewritten.Dir, 3); !strings.Contains(out, "log/checkpoint: rewritten") {
+		t.Errorf("rewritten: %s", out)
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(held, now) {
+		t.Errorf("what was refused is remembered: %v", err)
+	}
+	part := filepath.Join(w.Dir, "rounds/1/part-0001.jsonl")
+	if err := os.Remove(part); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, w.Dir, "rounds/1/part-0001.jsonl", "a missing part")
+	if out := runs(w.Dir, 3); !strings.Contains(out, "missing") {
+		t.Errorf("missing: %s", out)
+	}
+}

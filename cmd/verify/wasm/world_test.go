@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/bundle"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
+)
+
+// program builds the verifier for browsers and what starts it into a folder.
+func program(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "verify.wasm"), ".")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wasm_exec.js"), start, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// record writes two rounds whose rows are judged and kept, and a bundle of one host.
+func record(t *testing.T) (dir string, evidence []byte) {
+	t.Helper()
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for sequence := range int64(2) {
+		at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
+		kept := make(map[string][]byte)
+		var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+			for i, practice := range probe.Practices() {
+				host := fmt.Sprintf("door%02d.example", i)
+				row, raw, err := walk("https://"+host+"/", practice, at.Add(-time.Hour))
+				row.Host, row.Source = host, corpus.SourceDeclared
+				kept[host] = raw
+				if !yield(row, err) {
+					return
+				}
+			}
+		}
+		if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence + 1, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := fs.ReadFile(os.DirFS(w.Dir), corpus.RingFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Export(r, keys, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example", Sequence: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if evidence, err = b.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	return w.Dir, evidence
+}
+
+func walk(url string, practice probe.Practice, at time.Time) (corpus.Row, []byte, error) {
+	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
+	if err != nil {
+		return corpus.Row{}, nil, err
+	}
+	_, next, err := p.Step(nil)
+	if err != nil {
+		return corpus.Row{}, nil, err
+	}
+	a := practice.Answer(url)
+	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
+	report, _, err := p.Step(recorded)
+	if err != nil {
+		return corpus.Row{}, nil, err
+	}
+	j, err := p.Judgement(recorded)
+	if err != nil {
+		return corpus.Row{}, nil, err
+	}
+	raw, err := j.Encode()
+	return corpus.RowFrom(report, j), raw, err
+}
