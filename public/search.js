@@ -1,0 +1,83 @@
+// Finds hosts from static files: the names of the shards first, then only the shards that can hold what was typed. It
+// works wherever the folder is served. From a folder that is opened without a server browsers read no data, but they do
+// run scripts, so that each file of the index stands there as a script as well.
+(() => {
+  const field = document.getElementById("host"), found = document.getElementById("found"), hits = document.getElementById("hits");
+  if (!field || !window.fetch) return;
+  const most = 40, files = 4, bytes = new TextEncoder();
+  const here = document.currentScript ? document.currentScript.src : "/search.js";
+  const root = new URL(".", here);
+  const folder = root.protocol === "file:";
+  const get = async (path) => {
+    const answer = await fetch(new URL(path, root));
+    if (!answer.ok) throw new Error(path + " answers " + answer.status);
+    return answer.json();
+  };
+  const run = (path) => new Promise((take, refuse) => {
+    const script = document.createElement("script");
+    script.src = new URL(path.replace(/json$/, "js"), root);
+    script.onload = () => take(window.storeSearch[path]);
+    script.onerror = () => refuse(new Error(path + " is not there"));
+    document.head.append(script);
+  });
+  const held = new Map();
+  const read = (path) => {
+    if (!held.has(path)) {
+      held.set(path, (folder ? run : get)(path).catch((err) => { held.delete(path); throw err; }));
+    }
+    return held.get(path);
+  };
+  const plain = /[a-z0-9-]/;
+  const name = (text) => Array.from(bytes.encode(text), (b) => {
+    const c = String.fromCharCode(b);
+    return b < 128 && plain.test(c) ? c : "_" + b.toString(16).padStart(2, "0");
+  }).join("");
+  const asked = () => field.value.trim().toLowerCase().replace(/^[a-z]+:\/\//, "").replace(/[/:?#].*$/, "");
+  let turn = 0;
+  const search = async () => {
+    const text = asked(), mine = ++turn;
+    if (!text) {
+      found.textContent = "";
+      hits.replaceChildren();
+      return;
+    }
+    try {
+      const head = await read("corpus/search.json");
+      const key = name(text);
+      const wanted = head.shards.filter((shard) => key.startsWith(shard)).slice(-1).concat(head.shards.filter((shard) => shard.startsWith(key) && shard !== key));
+      const parts = await Promise.all(wanted.slice(0, files).map((shard) => read("corpus/search/" + shard + ".json")));
+      if (mine !== turn) return;
+      const seen = new Map();
+      let more = wanted.length > files;
+      for (const part of parts) {
+        more = more || part.more > 0;
+        for (const hit of part.hosts) {
+          if (hit.host.startsWith(text, hit.at)) seen.set(hit.host, hit);
+        }
+      }
+      const list = Array.from(seen.values()).sort((a, b) => (a.host < b.host ? -1 : a.host > b.host ? 1 : 0));
+      hits.replaceChildren(...list.slice(0, most).map((hit) => {
+        const item = document.createElement("li"), link = document.createElement("a");
+        link.href = new URL(hit.path.slice(1) + (folder ? "/index.html" : ""), root).pathname;
+        link.textContent = hit.host;
+        item.append(link, ": " + hit.line);
+        return item;
+      }));
+      const shown = Math.min(list.length, most);
+      found.textContent = list.length === 0 && !more ? "No host of " + head.hosts + " begins like that, nor does a part of one."
+        : shown === list.length && !more ? shown + " of " + head.hosts + " hosts."
+        : "The first " + shown + ", of " + head.hosts + " hosts in all. Type more of the name.";
+    } catch (err) {
+      if (mine !== turn) return;
+      hits.replaceChildren();
+      found.textContent = "The index could not be read: " + err.message + ". The lists by name below have every host.";
+    }
+  };
+  found.textContent = "";
+  field.addEventListener("input", search);
+  const given = decodeURIComponent(location.hash.slice(1));
+  if (given.startsWith("q=")) {
+    field.value = given.slice(2);
+    search();
+  }
+})();
