@@ -12,9 +12,10 @@ run:
 	@.ci/setup run
 	go run ./cmd/devnet -record $(ARGS)
 
+# A slow machine fails nothing: a package may take an hour, and what no test waits for is measured by make soak.
 test:
 	@.ci/setup test
-	go test $(TESTFLAGS) $(PACKAGES)
+	go test -timeout=1h $(TESTFLAGS) $(PACKAGES)
 	.ci/fuzz $(FUZZTIME) $(TESTFLAGS)
 
 # An error may begin with the name of what it speaks of, in its own case: no ST1005.

@@ -67,7 +67,7 @@ func TestTesseraAcceptsTheLog(t *testing.T) {
 		if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(log.head.Size, size)); err != nil {
 			t.Fatal(err)
 		}
-		if ok, out := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 2*time.Minute); !ok {
+		if ok, out := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 10*time.Minute); !ok {
 			t.Fatalf("size %d: %s", size, out)
 		}
 		// Every leaf by x/mod's own client where that is cheap, some of them otherwise.

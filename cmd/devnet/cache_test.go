@@ -46,11 +46,24 @@ func startNginx(t *testing.T, upstream string) string {
 			t.Skip("nginx is not installed")
 		}
 	}
+	for range 10 {
+		if addr, ok := tryNginx(t, bin, upstream); ok {
+			return "http://" + addr
+		}
+	}
+	t.Fatal("nginx does not listen")
+	return ""
+}
+
+// tryNginx starts nginx at a port that was free a moment ago, and returns when it listens, or has ended because somebody
+// took the port.
+func tryNginx(t *testing.T, bin, upstream string) (addr string, ok bool) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().String()
+	addr = ln.Addr().String()
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +77,22 @@ func startNginx(t *testing.T, upstream string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			return "http://" + addr
+	ended := make(chan struct{})
+	go func() { defer close(ended); cmd.Wait() }()
+	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	for {
+		select {
+		case <-ended:
+			return "", false
+		case <-time.After(20 * time.Millisecond):
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("nginx does not listen")
+		// It may be somebody else's: then nginx is about to end.
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			status, cache, _, _ := getVia(t, "GET", "http://"+addr+"/llms.txt")
+			if status == 200 && cache != "" {
+				return addr, true
+			}
 		}
 	}
 }

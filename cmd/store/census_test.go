@@ -57,7 +57,7 @@ type farStreet struct {
 func (f farStreet) reach(cfg *fetch.Config) {
 	cfg.Resolver, cfg.Dialer, cfg.Roots = f, f, x509.NewCertPool()
 	cfg.Roots.AppendCertsFromPEM([]byte(f.PEM))
-	cfg.Timeout = time.Second
+	cfg.Timeout = 8 * time.Second // a slow machine is no unreachable door
 }
 
 // LookupNetIP gives each listener an address of its own.
@@ -110,7 +110,8 @@ func openBlock(t *testing.T, each int) *block {
 	b := &block{t: t, street: s, due: map[string]bool{}}
 	far := farStreet{PEM: string(s.PEM()), Doors: map[string]string{}}
 	for _, d := range s.Doors() {
-		if d.Plain || d.Want.Refused != "" {
+		// Of those that let everybody wait one is enough, as it takes a walk's whole time.
+		if d.Plain || d.Want.Refused != "" || d.Slow && d.Name != "head-never" {
 			continue
 		}
 		far.Doors[d.Host] = s.Listen(d)
@@ -153,7 +154,7 @@ list = "doors.txt"
 control = "https://9999.%s/paid"
 workers = 16
 shard = 48
-lease = "1500ms"
+lease = "3s"
 recordings = "recordings"
 `, ledgertest.Postgres(b.t), control)
 	for name, body := range map[string]string{"store.toml": text, "doors.txt": strings.Join(b.lines, "\n")} {

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,22 +241,45 @@ func TestNoForgedMarks(t *testing.T) {
 	}
 }
 
-// TestManyAddresses: the work does not grow with the square of what a door names.
-func TestManyAddresses(t *testing.T) {
+// manyAddresses is an answer that names n times two addresses.
+func manyAddresses(n int) Exchange {
 	var b strings.Builder
 	b.WriteString(`{"accepts":[`)
-	for i := range 1300 {
+	for i := range n {
 		fmt.Fprintf(&b, `{"payTo":"0x%040x","a":"abcdefghijklmnopqrstuvwxyz"},{"payTo":"address-%032d","a":"%s"},`, i, i, strings.Repeat("address-", 4))
 	}
 	b.WriteString(`{}]}`)
-	x := Exchange{Response: Response{Status: 402, Body: []byte(b.String())}}
-	start := time.Now()
-	r := redacted(t, x)
+	return Exchange{Response: Response{Status: 402, Body: []byte(b.String())}}
+}
+
+func TestManyAddresses(t *testing.T) {
+	r := redacted(t, manyAddresses(1300))
 	if len(r.Challenges) != 1 || bytes.Contains(r.Challenges[0].Value, []byte("address-000")) {
 		t.Fatalf("%d challenges", len(r.Challenges))
 	}
-	// A tenth of a second; work that grows with the square takes many.
-	if took := time.Since(start); took > 4*time.Second {
-		t.Errorf("took %s", took)
+}
+
+// TestSoakManyAddresses: the work does not grow with the square of what a door names. Few and many are redacted in turn,
+// and the middle of the ratios counts.
+func TestSoakManyAddresses(t *testing.T) {
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
+	}
+	const few, times, rounds = 160, 8, 9
+	took := func(n int) time.Duration {
+		x := manyAddresses(n)
+		start := time.Now()
+		redacted(t, x)
+		return time.Since(start)
+	}
+	took(times * few) // warm
+	var ratios []float64
+	for range rounds {
+		ratios = append(ratios, float64(took(times*few))/float64(took(few)))
+	}
+	slices.Sort(ratios)
+	t.Logf("%d times as many take %.1f times as long", times, ratios)
+	if middle := ratios[rounds/2]; middle > 3*times {
+		t.Errorf("%d times as many take %.0f times as long: %.1f", times, middle, ratios)
 	}
 }

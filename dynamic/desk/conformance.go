@@ -77,7 +77,7 @@ func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Chec
 
 // read walks for an instrument that is not shared, within the bound of walks under way.
 func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.Start) (R, walk.Recording, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, errBusy)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Time+turn, errBusy)
 	defer cancel()
 	select {
 	case d.slots <- struct{}{}:
@@ -86,6 +86,7 @@ func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.St
 		var none R
 		return none, walk.Recording{}, context.Cause(ctx)
 	}
+	start.Time = d.cfg.Time
 	return walk.Run(ctx, d.cfg.Client, c, start)
 }
 

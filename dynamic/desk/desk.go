@@ -78,6 +78,9 @@ type Config struct {
 	Log    *slog.Logger      // nil: nothing is logged
 	// Share is how long a finished probe answers others who ask for the same URL; 0 is DefaultShare.
 	Share time.Duration
+	// Time bounds one walk; 0 is walk.DefaultTime. Half a minute more includes the wait for its turn, which a handler's
+	// time must allow.
+	Time time.Duration
 	// Walks bounds how many doors are walked at once, and with it memory; 0 is DefaultWalks. More wait.
 	Walks int
 }
@@ -106,7 +109,7 @@ func New(cfg Config) (*Desk, error) {
 		return nil, fmt.Errorf("opening the desk: base URL %q", cfg.BaseURL)
 	case cfg.Site == nil || cfg.DB == nil || cfg.Budgets == nil || cfg.Client == nil || cfg.Key == nil || cfg.Record == nil || cfg.Chrome == nil:
 		return nil, errors.New("opening the desk: the site, ledger, budgets, client, key, record or chrome is missing")
-	case cfg.Share < 0 || cfg.Walks < 0:
+	case cfg.Share < 0 || cfg.Time < 0 || cfg.Walks < 0:
 		return nil, errors.New("opening the desk: a bound is negative")
 	}
 	if cfg.Log == nil {
@@ -114,6 +117,9 @@ func New(cfg Config) (*Desk, error) {
 	}
 	if cfg.Share == 0 {
 		cfg.Share = DefaultShare
+	}
+	if cfg.Time == 0 {
+		cfg.Time = walk.DefaultTime
 	}
 	if cfg.Walks == 0 {
 		cfg.Walks = DefaultWalks

@@ -36,6 +36,10 @@ import (
 
 const base = "https://store.test"
 
+// patience turns a hang into a failure. No machine is so slow that an answer takes as long: nothing here ends because a
+// time is over.
+const patience = 5 * time.Minute
+
 // reach leads every public-looking name to one listener on loopback, after the guard.
 type reach struct{ address string }
 
@@ -114,7 +118,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 	}
 	at := reach{o.Address}
 	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+" + base + "/criteria)", Key: attest.SpecimenKey(), Agent: base, OwnHosts: []string{"store.test"},
-		Resolver: at, Dialer: at, Roots: roots})
+		Resolver: at, Dialer: at, Roots: roots, Timeout: patience})
 	if err != nil {
 		return fail(err)
 	}
@@ -130,11 +134,11 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		o.record = desk.NoRounds{}
 	}
 	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Record: o.record,
-		Chrome: chrome, Roster: o.roster, Keep: o.drawer, Walks: o.Walks})
+		Chrome: chrome, Roster: o.roster, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
 	if err != nil {
 		return fail(err)
 	}
-	s, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base, Budgets: budgets})
+	s, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base, Budgets: budgets, Limits: dynamic.Limits{Handle: 3 * patience}})
 	return s, d, db, err
 }
 

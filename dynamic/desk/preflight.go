@@ -75,8 +75,8 @@ func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url strin
 	return look{report, recording}, nil
 }
 
-// maxWait bounds a walk with the wait for its turn; it is less than a handler's time.
-const maxWait = 50 * time.Second
+// turn is how much longer a walk may take with the wait for its turn. With the default it is less than a handler's time.
+const turn = 30 * time.Second
 
 var errBusy = errors.New("no turn to walk within the time")
 

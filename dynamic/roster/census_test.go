@@ -9,7 +9,9 @@ import (
 
 func TestCensusOfTheStreet(t *testing.T) {
 	w := newWorld(t)
-	report := w.run(w.config(lists(w.doors()...)...))
+	cfg := w.config(lists(w.doors()...)...)
+	cfg.Client = w.paced()
+	report := w.run(cfg)
 	if report.Outcome != census.OutcomeSealed || report.Sequence != 1 {
 		t.Fatalf("report %+v", report)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
@@ -77,11 +79,11 @@ func newWriter(t *testing.T) *corpus.Writer {
 	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
 }
 
-// client reaches the street, quickly.
+// client reaches the street. It gives up on nothing that ends, however slow the machine is.
 func (w *world) client(change ...func(*fetch.Config)) *fetch.Client {
 	w.t.Helper()
 	cfg := w.street.Config(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: w.key, Agent: "https://store.example",
-		OwnHosts: []string{"store.example"}, Timeout: 4 * time.Second, Now: func() time.Time { return w.now }})
+		OwnHosts: []string{"store.example"}, Timeout: 5 * time.Minute, Now: func() time.Time { return w.now }})
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -90,6 +92,28 @@ func (w *world) client(change ...func(*fetch.Config)) *fetch.Client {
 		w.t.Fatal(err)
 	}
 	return c
+}
+
+// paced is a client that soon gives up on the doors that let everybody wait until he does.
+type paced struct {
+	*fetch.Client
+	hasty *fetch.Client
+	slow  map[string]bool // by host
+}
+
+func (w *world) paced() paced {
+	p := paced{w.client(), w.client(func(c *fetch.Config) { c.Timeout = 8 * time.Second }), map[string]bool{}}
+	for _, d := range w.street.Doors() {
+		p.slow[d.Host] = d.Slow
+	}
+	return p
+}
+
+func (p paced) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (exchange.Exchange, error) {
+	if u, err := url.Parse(req.URL); err == nil && p.slow[u.Hostname()] {
+		return p.hasty.Do(ctx, req, rule)
+	}
+	return p.Client.Do(ctx, req, rule)
 }
 
 // doors are the street's doors that a census is told of, those with a fault in their URL among them.

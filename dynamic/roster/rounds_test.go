@@ -232,7 +232,7 @@ func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 		t.Fatal("a run whose context ended did not say so")
 	}
 	week := corpus.ISOWeek(w.now)
-	shard, err := w.store.TakeShard(t.Context(), week, "dead", 50*time.Millisecond)
+	shard, err := w.store.TakeShard(t.Context(), week, "dead", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,12 +240,15 @@ func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 		t.Fatalf("shard %+v", shard)
 	}
 	lost := shard.Todo[0]
-	if err := w.store.Commit(t.Context(), shard, census.Commit{Claims: shard.Todo[:1]}, 50*time.Millisecond); err != nil {
+	if err := w.store.Commit(t.Context(), shard, census.Commit{Claims: shard.Todo[:1]}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	why, err := w.store.Why(t.Context(), week, lost.Host)
 	if err != nil || why.ThisWeek.State != census.StateWalking {
 		t.Errorf("why %+v, %v", why.ThisWeek, err)
+	}
+	if err := w.store.Renew(t.Context(), shard.Lease, 50*time.Millisecond); err != nil { // its last word
+		t.Fatal(err)
 	}
 	w.run(w.config(lists()...))
 	w.verify()

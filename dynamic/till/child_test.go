@@ -120,7 +120,7 @@ func runChild(config string) error {
 	fmt.Println("http://" + listener.Addr().String())
 	io.Copy(io.Discard, os.Stdin)
 	srv.Close()
-	drain, done := context.WithTimeout(ctx, 10*time.Second)
+	drain, done := context.WithTimeout(ctx, patience)
 	defer done()
 	err = tl.Drain(drain)
 	cancel()

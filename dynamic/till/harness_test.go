@@ -128,6 +128,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	cfg := till.Config{
 		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(), Secret: secret,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), Exclusive: true, Patience: time.Second,
+		SettleWait: patience, RepeatWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
 	}
 	if o.config != nil {
 		o.config(&cfg)
@@ -148,7 +149,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		}
 		stopped = true
 		srv.Close()
-		drain, c := context.WithTimeout(context.Background(), 5*time.Second)
+		drain, c := context.WithTimeout(context.Background(), 5*time.Second) // some tests leave what cannot end
 		defer c()
 		tl.Drain(drain)
 		cancel()

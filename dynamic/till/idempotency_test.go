@@ -202,8 +202,7 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 	buyer := s.net.Buyers[0]
 	ch := s.challenge(path)
 	one := s.sign(ch, 0, buyer, nil)
-	pending := s.present(path, one, "Idempotency-Key", key)
-	s.want("an order that the chain does not answer", pending, 503, "payment_unknown")
+	pending := s.unknown("an order that the chain does not answer", path, one, "Idempotency-Key", key)
 	if pending.str("billed") != "unknown" || pending.response()["transaction"] == "" {
 		t.Errorf("the unknown order says %s, %v", pending.raw, pending.response())
 	}
@@ -225,7 +224,7 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 	for range chain.DefaultFinalDepth {
 		s.net.MustSealTxs()
 	}
-	s.state(pending.purchase(), till.NotSettled, 10*time.Second)
+	s.state(pending.purchase(), till.NotSettled)
 	r := s.present(path, one)
 	s.want("the withdrawn order", r, 402, "payment_invalid")
 	if r.str("billed") != "no" || r.header.Get("PAYMENT-REQUIRED") != "" {
@@ -234,12 +233,7 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 
 	s.net.SetAutomine(true)
 	three := s.sign(ch, 0, buyer, nil)
-	bought := s.present(path, three, "Idempotency-Key", key)
-	if bought.status == 503 { // the settlement may take longer than the short wait of this test
-		s.state(bought.purchase(), till.Delivered, 10*time.Second)
-		bought = s.present(path, three, "Idempotency-Key", key)
-	}
-	s.want("an order with the freed key", bought, 200, "")
+	bought := s.bought("an order with the freed key", path, three, "Idempotency-Key", key)
 	if bought.purchase() == pending.purchase() {
 		t.Error("the freed slot answered with the purchase that failed")
 	}
@@ -248,7 +242,7 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 			t.Errorf("a withdrawn payment's claim is %s, want %s", got, pending.purchase())
 		}
 	}
-	s.rest(10 * time.Second)
+	s.rest()
 	if n := s.audit(); n != 1 {
 		t.Errorf("%d purchases, want 1", n)
 	}
@@ -261,16 +255,14 @@ func TestUnknownThenDelivered(t *testing.T) {
 	}})
 	const path = "/api/buy/hello"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
-	r := s.present(path, p)
-	s.want("an order that the chain does not answer", r, 503, "payment_unknown")
-	s.state(r.purchase(), till.Unknown, 5*time.Second)
+	r := s.unknown("an order that the chain does not answer", path, p)
 	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
 	if st.str("state") != "unknown" || st.str("billed") != "unknown" || st.str("settlement", "status") != "pending" || st.str("settlement", "tx") != r.response()["transaction"] {
 		t.Errorf("status = %s", st.raw)
 	}
 	s.want("the same payment again", s.present(path, p), 503, "payment_unknown")
 	s.net.SetAutomine(true)
-	done := s.state(r.purchase(), till.Delivered, 10*time.Second)
+	done := s.state(r.purchase(), till.Delivered)
 	again := s.present(path, p)
 	s.want("the same payment after the block", again, 200, "")
 	if again.purchase() != done.ID || again.body["idempotent_replay"] != true {

@@ -44,7 +44,7 @@ type victims struct {
 	orders []*order
 	kills  map[string]int
 	buyer  int
-	longer uint64 // seconds for which payments are valid beyond a minute
+	longer uint64 // seconds for which payments are valid beyond five minutes
 }
 
 // order is one payment and what became of it.
@@ -67,7 +67,7 @@ func (v *victims) start(c childConfig) *child {
 	v.t.Helper()
 	c.Ledger, c.RPC, c.PayTo, c.Relayer = v.ledger, v.net.URL, v.net.PayTo.Hex(), v.net.Relayer.Hex()
 	if c.SettleWait == 0 {
-		c.SettleWait = 20 * time.Second
+		c.SettleWait = patience
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
@@ -107,12 +107,12 @@ func (v *victims) start(c childConfig) *child {
 	return k
 }
 
-// killed waits until the child is dead by its own hand, and kills it after a while.
-func (v *victims) killed(k *child, step string) {
+// killed waits until the child is dead by its own hand, and kills it after a while: some never come to their step.
+func (v *victims) killed(k *child, step string, while time.Duration) {
 	select {
 	case <-k.ended:
 		v.kills[step]++
-	case <-time.After(4 * time.Second):
+	case <-time.After(while):
 		k.cmd.Process.Kill()
 		<-k.ended
 		v.kills["from outside"]++
@@ -181,7 +181,7 @@ func (v *victims) finish() {
 	v.net.SetAutomine(true)
 	k := v.start(childConfig{})
 	for i, o := range v.orders {
-		until(v.t, fmt.Sprintf("order %d of %s to end", i, o.path), 2*time.Minute, func() bool {
+		until(v.t, fmt.Sprintf("order %d of %s to end", i, o.path), func() bool {
 			if err := v.present(k, o); err != nil {
 				v.t.Fatalf("order %d: %v\n%s", i, err, k.log)
 			}
@@ -247,7 +247,7 @@ func (v *victims) cancelled(o *order) bool {
 // pooled waits until the node has a transaction of the relayer's waiting, or the child is dead.
 func (v *victims) pooled(k *child) bool {
 	found := false
-	until(v.t, "a settlement in the pool", 20*time.Second, func() bool {
+	until(v.t, "a settlement in the pool", func() bool {
 		select {
 		case <-k.ended:
 			return true
@@ -331,7 +331,7 @@ func (v *victims) kill(step string, nth, buyers int) {
 			v.net.Await(v.net.Send(v.net.Minter, v.net.Asset, last.p.Call()).Hash())
 		}
 	}
-	v.killed(k, step)
+	v.killed(k, step, time.Minute)
 }
 
 // rested presents every order until all are answered for good, or the child is dead.
@@ -341,7 +341,7 @@ func (v *victims) rested(k *child) {
 		if o.ended || o.body != nil {
 			continue
 		}
-		until(v.t, "an order left behind to end", time.Minute, func() bool {
+		until(v.t, "an order left behind to end", func() bool {
 			if err := v.present(k, o); err != nil {
 				v.t.Fatal(err)
 			}
@@ -376,7 +376,7 @@ func (v *victims) run(kills int) {
 		buyers := 1 + rand.IntN(4)
 		v.kill(step, 1+rand.IntN(buyers), buyers)
 		if rand.IntN(3) == 0 { // twice in a row: while it takes up what the first one left
-			v.killed(v.start(childConfig{Step: "any", Nth: 1 + rand.IntN(3)}), "twice")
+			v.killed(v.start(childConfig{Step: "any", Nth: 1 + rand.IntN(3)}), "twice", 4*time.Second)
 		}
 		if v.t.Failed() {
 			v.t.FailNow()

@@ -57,7 +57,7 @@ func TestLateLandingIsDelivered(t *testing.T) {
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	r := s.giveUp(path, p, refuses)
 	s.land(p)
-	s.state(r.purchase(), till.Delivered, 20*time.Second)
+	s.state(r.purchase(), till.Delivered)
 	again := s.present(path, p)
 	s.want("the payment that landed late", again, 200, "")
 	if got := again.str("certificate", "settled_via"); got != "x402 sent by another" {
@@ -77,7 +77,7 @@ func TestLateLandingOfWhatIsGoneIsOwed(t *testing.T) {
 	sold, _ := s.buy(path, s.net.Buyers[1], nil)
 	s.want("the sale of what was given back", sold, 200, "")
 	s.land(p)
-	owed := s.state(r.purchase(), till.RefundOwed, 20*time.Second)
+	owed := s.state(r.purchase(), till.RefundOwed)
 	if owed.Proof == nil || owed.Number != 0 {
 		t.Errorf("the purchase whose good is gone has proof %v, number %d", owed.Proof, owed.Number)
 	}

@@ -2,7 +2,6 @@ package till_test
 
 import (
 	"testing"
-	"time"
 
 	"agentstore/cmd/devnet/chain"
 	"agentstore/dynamic/till"
@@ -32,7 +31,7 @@ func (s *shop) finalize() {
 // pooled waits until the node counts n transactions of the relayer's.
 func (s *shop) pooled(what string, n uint64) {
 	s.t.Helper()
-	until(s.t, what, 20*time.Second, func() bool {
+	until(s.t, what, func() bool {
 		got, err := s.net.RPC.PendingNonceAt(s.t.Context(), s.net.Relayer.Address)
 		return err == nil && got == n
 	})
@@ -64,7 +63,7 @@ func TestReorganisedAndSentAgain(t *testing.T) {
 	s.pooled("the settlement to be sent again", 1)
 	s.net.MustSeal()
 	s.finalize()
-	until(t, "the purchase to be final", 20*time.Second, func() bool { return purchases(t, s.db)[0].Final })
+	until(t, "the purchase to be final", func() bool { return purchases(t, s.db)[0].Final })
 	if got := purchases(t, s.db)[0]; got.State != till.Delivered || got.Proof.BlockHash != s.net.Receipt(common.HexToHash(got.Proof.Tx)).BlockHash.Hex() {
 		t.Errorf("after the reorganisation the purchase is %s with proof %+v", got.State, got.Proof)
 	}
@@ -87,10 +86,10 @@ func TestReorganisedToAnotherPlace(t *testing.T) {
 	if err := s.net.Reorg(head-1, ahead, s.settlement(r)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the new place to be noted", 20*time.Second, func() bool { return purchases(t, s.db)[0].Proof.LogIndex == 3 })
+	until(t, "the new place to be noted", func() bool { return purchases(t, s.db)[0].Proof.LogIndex == 3 })
 	r2 := s.sealed(path, two)
 	s.finalize()
-	until(t, "both to be final", 20*time.Second, func() bool {
+	until(t, "both to be final", func() bool {
 		ps := purchases(t, s.db)
 		return ps[0].Final && ps[1].Final
 	})
@@ -117,7 +116,7 @@ func TestReorganisedAway(t *testing.T) {
 	s.pooled("the relayer's open number to be filled", 1)
 	s.net.MustSeal()
 	s.finalize()
-	s.state(r.purchase(), till.Reversed, 30*time.Second)
+	s.state(r.purchase(), till.Reversed)
 	v := s.do("GET", "/api/verify/"+r.str("cert_id"), nil)
 	if v.status != 200 || v.str("status") != "reversed" || v.str("reversed_on") == "" {
 		t.Errorf("verify of a reversed certificate = %s", v.raw)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/ledgertest"
@@ -79,7 +78,7 @@ func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
 	t.Parallel()
 	v := newVictims(t, 5)
 	v.ledger = ledgertest.Postgres(t)
-	v.longer = 240 // the dead one's lease must not outlast them
+	v.longer = 120 // the dead one's lease must not outlast them
 	var dead []*order
 	for _, step := range []string{"claimed", "settling", "sent", "settled"} {
 		k := v.start(childConfig{Step: step, Nth: 1})
@@ -90,13 +89,13 @@ func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
 		if err := v.present(k, o); err != nil {
 			t.Fatal(err)
 		}
-		v.killed(k, step)
+		v.killed(k, step, patience)
 		dead = append(dead, o)
 	}
 	db := openPostgres(t, v.ledger)
 	s := newShop(t, shopOptions{net: v.net, db: db, config: func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }})
 	// The dead one's lease must run out first.
-	s.rest(45 * time.Second)
+	s.rest()
 	for i, o := range dead {
 		r := s.do("GET", o.path, o.header)
 		s.want(fmt.Sprintf("order %d at the other store", i), r, 200, "")

@@ -79,7 +79,7 @@ func TestRestoreDrill(t *testing.T) {
 	late := s.sign(s.challenge(lingers), 1, s.net.Buyers[2], nil)
 	answer := make(chan reply, 1)
 	go func() { answer <- s.present(lingers, late) }()
-	until(t, "the lingering purchase to be sent", 20*time.Second, func() bool {
+	until(t, "the lingering purchase to be sent", func() bool {
 		n, err := s.net.On(137).RPC.PendingNonceAt(ctx, s.net.Relayer.Address)
 		return err == nil && n == 1
 	})
@@ -114,7 +114,7 @@ func TestRestoreDrill(t *testing.T) {
 	// Closed: nothing is sold, what the backup knows is still answered, what it does not know is never paid again.
 	shut := s2.do("GET", "/api/buy/hello", nil)
 	s2.want("terms of a closed store", shut, 503, "store_closed")
-	fresh := s2.sign(decodeChallenge(t, s.openTerms(s2)), 0, s2.net.Buyers[3], nil)
+	fresh := s2.sign(decodeChallenge(t, s.openTerms(s2)), 0, s2.net.Buyers[3], tenMinutes)
 	r := s2.present("/api/buy/hello", fresh)
 	s2.want("a payment at a closed store", r, 503, "store_closed")
 	if r.str("billed") != "no" {
@@ -181,13 +181,13 @@ func TestRestoreDrill(t *testing.T) {
 	if err := till.Reopen(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	arrived := s2.state(s2.journalled(late).ID, till.Delivered, 30*time.Second)
+	arrived := s2.state(s2.journalled(late).ID, till.Delivered)
 	if holder := seen[fmt.Sprintf("patron number %d", arrived.Number)]; holder != "" {
 		t.Errorf("the purchase that lingered got the number %d of %s", arrived.Number, holder)
 	}
 	seen[fmt.Sprintf("patron number %d", arrived.Number)] = "the lingering buyer, again"
 	seen[fmt.Sprintf("jar %d", arrived.Made.Deliverable.Number)] = "the lingering buyer, again"
-	until(t, "the store to notice that it is open", 10*time.Second, func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
+	until(t, "the store to notice that it is open", func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
 	for i := range 24 {
 		distinct(t, seen, fmt.Sprintf("buyer %d after the restore", i), sell(s2, items[i%3], 4).r)
 	}
@@ -221,7 +221,7 @@ func noted(t *testing.T, db ledger.DB) map[string]string {
 func (s *shop) ticks(n int) {
 	s.t.Helper()
 	var last time.Time
-	until(s.t, "the recovery loop", 20*time.Second, func() bool {
+	until(s.t, "the recovery loop", func() bool {
 		s.db.View(context.Background(), func(tx ledger.Tx) error {
 			l, err := ledger.GetJSON[ledger.Lease](tx, ledger.LeaseKey("till"))
 			if err == nil && l.Owner != "" && !l.Expires.Equal(last) {

@@ -136,7 +136,7 @@ func TestTamperedPayments(t *testing.T) {
 	}
 	s.untouched("tampered objects")
 
-	good := s.sign(ch, 0, buyer, nil)
+	good := s.sign(ch, 0, buyer, tenMinutes)
 	raw, err := json.Marshal(good.wire)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestFuzzedPayments(t *testing.T) {
 	s := newShop(t, shopOptions{})
 	const path = "/api/buy/hello"
 	rnd := rand.New(rand.NewPCG(1, 2))
-	good := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	good := s.sign(s.challenge(path), 0, s.net.Buyers[0], tenMinutes)
 	raw, err := json.Marshal(good.wire)
 	if err != nil {
 		t.Fatal(err)

@@ -124,13 +124,12 @@ func TestThiefWithTheMemoryPool(t *testing.T) {
 	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond }})
 	const path = "/api/buy/hello?agent_name=Ada%20Lovelace"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
-	r := s.present(path, p, "Idempotency-Key", "order-0123456789")
-	s.want("the purchase on its way", r, 503, "payment_unknown")
+	r := s.unknown("the purchase on its way", path, p, "Idempotency-Key", "order-0123456789")
 	tx, _ := r.response()["transaction"].(string)
 	secrets := []string{r.purchase(), r.str("recovery", "status_token"), "Lovelace", tx}
 	s.steal(path, s.rebuilt(tx), secrets, "order-0123456789")
 	s.net.SetAutomine(true)
-	s.state(r.purchase(), till.Delivered, 20*time.Second)
+	s.state(r.purchase(), till.Delivered)
 	s.want("the buyer", s.present(path, p), 200, "")
 	s.audit()
 }

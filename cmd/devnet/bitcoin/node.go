@@ -111,7 +111,7 @@ func run(t testing.TB, bin string, args ...string) string {
 			t.Fatalf("btcd ended before it listened:\n%s", said)
 		}
 		return at
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("btcd does not listen")
 		return ""
 	}

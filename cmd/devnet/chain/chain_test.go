@@ -94,19 +94,20 @@ func TestBurstsKeepNearTheClock(t *testing.T) {
 
 // With credit left a payment is sealed at once, not at the next second.
 func TestPaymentsWithinTheLeadAreInstant(t *testing.T) {
-	n := chaintest.New(t, chaintest.Options{Lead: 30})
-	start := time.Now()
+	const hour = 3600
+	n := chaintest.New(t, chaintest.Options{Genesis: uint64(time.Now().Unix()) + hour, Lead: 2 * hour})
 	for range 10 {
 		pay := n.SignTransfer(n.Buyers[0], n.PayTo, 1)
 		n.Await(n.Send(n.Relayer, n.Asset, pay.Call()).Hash())
 	}
-	if d := time.Since(start); d > 5*time.Second {
-		t.Errorf("10 payments took %v, want far less than a second each", d)
+	if ahead := int64(n.Head().Time) - time.Now().Unix(); ahead < hour/2 {
+		t.Errorf("the head is %d s ahead of the clock: the payments waited for their seconds", ahead)
 	}
 }
 
 // A chain that was idle for an hour gets a head of now without any transaction.
 func TestHeartbeat(t *testing.T) {
+	start := time.Now().Unix()
 	c, err := chain.Start(chain.Config{ChainID: 8453, Automine: true, Heartbeat: time.Hour / 2, GenesisTime: uint64(time.Now().Add(-time.Hour).Unix())})
 	if err != nil {
 		t.Fatal(err)
@@ -121,12 +122,12 @@ func TestHeartbeat(t *testing.T) {
 	if c.Head().Number.Sign() == 0 {
 		select {
 		case <-heads:
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatal("no heartbeat")
 		}
 	}
-	if age := time.Now().Unix() - int64(c.Head().Time); age > 5 || age < -5 {
-		t.Errorf("the head is %d s old", age)
+	if at := int64(c.Head().Time); at < start || at > time.Now().Unix() {
+		t.Errorf("the head is of %d, want a time of this test, which began at %d", at, start)
 	}
 	if got := c.Head().Number.Uint64(); got != 1 {
 		t.Errorf("head = %d, want one heartbeat alone", got)
@@ -150,11 +151,11 @@ func TestAnUnminableTransactionDoesNotSpin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := time.Now() // before the first block, whose news may come late
 	if err := n.RPC.SendTransaction(t.Context(), cheap); err != nil {
 		t.Fatal(err)
 	}
 	<-heads
-	first := time.Now()
 	<-heads
 	if d := time.Since(first); d < time.Second/2 {
 		t.Errorf("empty blocks %v apart, want about a second", d)
@@ -183,10 +184,11 @@ func TestManualSealing(t *testing.T) {
 	paid(t, n, one)
 
 	late := n.Send(n.Relayer, n.Asset, n.SignTransfer(n.Buyers[0], n.PayTo, 3).Call())
-	before := n.HeadTime()
-	n.Pass(2 * time.Minute)
-	if got := n.HeadTime(); got < before+110 || got > before+130 {
-		t.Errorf("the head moved by %d s, want about 120", got-before)
+	const pass = 10 * 60
+	before := uint64(time.Now().Unix())
+	n.Pass(pass * time.Second)
+	if got, after := n.HeadTime(), uint64(time.Now().Unix()); got < before+pass || got > after+pass {
+		t.Errorf("the head is of %d, want %d s from a time between %d and %d", got, pass, before, after)
 	}
 	n.MustSeal()
 	if r := n.Receipt(late.Hash()); r == nil || r.Status != types.ReceiptStatusFailed {

@@ -88,7 +88,7 @@ func Anvil(t testing.TB, c *Chain, args ...string) *Node {
 		}
 		t.Cleanup(n.RPC.Close)
 		return n
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("anvil does not listen")
 		return nil
 	}

@@ -35,6 +35,7 @@ type Options struct {
 	Buyers   int      // funded buyers; 0 is 5
 	Manual   bool     // nothing is sealed until the test says so
 
+	Genesis    uint64        // chain.Config.GenesisTime
 	Lead       int           // as in chain.Config; 0 is chain.DefaultLead
 	Heartbeat  time.Duration // as in chain.Config; 0 is chain.DefaultHeartbeat
 	FinalDepth int           // as in chain.Config; 0 is chain.DefaultFinalDepth, negative is none
@@ -110,12 +111,13 @@ func New(t testing.TB, o Options) *Net {
 			t.Fatalf("no network with chain id %d", id)
 		}
 		c, err := chain.Start(chain.Config{
-			ChainID:    id,
-			Alloc:      network.Alloc(n.opening()),
-			Automine:   !o.Manual,
-			Lead:       o.Lead,
-			Heartbeat:  o.Heartbeat,
-			FinalDepth: o.FinalDepth,
+			ChainID:     id,
+			Alloc:       network.Alloc(n.opening()),
+			GenesisTime: o.Genesis,
+			Automine:    !o.Manual,
+			Lead:        o.Lead,
+			Heartbeat:   o.Heartbeat,
+			FinalDepth:  o.FinalDepth,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -44,12 +44,12 @@ func (n *Node) DomainSeparator() common.Hash {
 	return token.Domain(chain.TokenName, chain.TokenVersion, n.ChainID, n.Asset)
 }
 
-// Authorize returns an unsigned authorization of value atomic units, valid from 0 until a minute after the later of the
-// wall clock and the head's time, with a random nonce.
+// Authorize returns an unsigned authorization of value atomic units, valid from 0 until five minutes, which is what
+// stores advertise, after the later of the wall clock and the head's time, with a random nonce.
 func (n *Node) Authorize(from, to common.Address, value int64) token.Authorization {
 	n.T.Helper()
 	a := token.Authorization{From: from, To: to, Value: big.NewInt(value)}
-	a.ValidBefore = max(n.HeadTime(), uint64(time.Now().Unix())) + 60
+	a.ValidBefore = max(n.HeadTime(), uint64(time.Now().Unix())) + 300
 	rand.Read(a.Nonce[:])
 	return a
 }
@@ -163,16 +163,19 @@ func (n *Node) broadcast(k Key, tx *types.Transaction) {
 }
 
 // until asks again and again, and ends the test when what it waits for does not come within ten seconds.
+// patience turns a hang into a failure. No machine is so slow that a node takes as long.
+const patience = 5 * time.Minute
+
 func (n *Node) until(what string, done func() bool) {
 	n.T.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	for !done() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			n.T.Fatalf("waited too long for %s", what)
+			n.T.Fatalf("waited %s for %s", patience, what)
 		}
 	}
 }
@@ -190,7 +193,7 @@ func (n *Node) Receipt(hash common.Hash) *types.Receipt {
 	return r
 }
 
-// Await returns the receipt of a transaction as soon as a block holds it, and ends the test after ten seconds without.
+// Await returns the receipt of a transaction as soon as a block holds it, and ends the test where that never happens.
 // It is for nodes that seal by themselves.
 func (n *Node) Await(hash common.Hash) *types.Receipt {
 	n.T.Helper()

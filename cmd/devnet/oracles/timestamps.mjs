@@ -11,7 +11,7 @@ async function answer(q) {
   try {
     const proof = DetachedTimestampFile.deserialize([...Buffer.from(q.proof, "hex")]);
     const original = DetachedTimestampFile.fromHash(new Ops.OpSHA256(), [...Buffer.from(q.digest, "hex")]);
-    const { bitcoin } = await OpenTimestamps.verify(proof, original, { ignoreBitcoinNode: true, url: q.explorer, timeout: 20000 });
+    const { bitcoin } = await OpenTimestamps.verify(proof, original, { ignoreBitcoinNode: true, url: q.explorer, timeout: 300000 });
     return bitcoin ? { ok: true, height: bitcoin.height, time: bitcoin.timestamp } : { ok: false, error: "no attestation of Bitcoin" };
   } catch (e) {
     return { ok: false, error: String(e.message ?? e) };

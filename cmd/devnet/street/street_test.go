@@ -42,6 +42,9 @@ func opened(t testing.TB) *Street {
 	return s
 }
 
+// patience is for what ends by itself, also on a slow and crowded machine.
+const patience = 5 * time.Minute
+
 func client(t testing.TB, s *Street, timeout time.Duration) *fetch.Client {
 	t.Helper()
 	c, err := fetch.New(s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test",
@@ -84,7 +87,7 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 	if err != nil {
 		return v1, v2, recording, err
 	}
-	v2, recording, err = walk.Run(t.Context(), c, checker, walk.Start{URL: url, PlainHTTP: d.Plain, Time: time.Minute})
+	v2, recording, err = walk.Run(t.Context(), c, checker, walk.Start{URL: url, PlainHTTP: d.Plain, Time: patience})
 	if err != nil {
 		return v1, v2, recording, err
 	}
@@ -132,7 +135,6 @@ func raised(r probe.Report) []string {
 
 func TestEveryDoorGetsItsVerdict(t *testing.T) {
 	s := opened(t)
-	patient, hasty := client(t, s, time.Minute), client(t, s, 3*time.Second)
 	var mu sync.Mutex // guards seen
 	seen := map[string]map[string]bool{}
 	note := func(name, what string) {
@@ -147,11 +149,12 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 	g.SetLimit(24) // the slow ones wait side by side
 	for _, d := range s.Doors() {
 		g.Go(func() error {
-			c := patient
+			wait := patience
 			if d.Slow {
-				c = hasty
+				wait = 3 * time.Second
 			}
-			v1, v2, recording, err := look(t, c, d)
+		again:
+			v1, v2, recording, err := look(t, client(t, s, wait), d)
 			if d.Want.Refused != "" {
 				if r, ok := errors.AsType[*fetch.Refusal](err); !ok || r.Code != d.Want.Refused {
 					t.Errorf("%s: %v, want %s", d.Name, err, d.Want.Refused)
@@ -165,7 +168,12 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 			last := recording.Exchanges[len(recording.Exchanges)-1]
 			got := Want{V1: v1.Verdict, V2: v2.Verdict, FailedV1: failed(v1), FailedV2: failed(v2), Advisories: raised(v2), Level: v2.ReachedLevel,
 				Fault: v2.Fault, Stage: last.Error.Stage, Protocols: v2.ProtocolsSpoken}
-			if diff := cmp.Diff(d.Want, got, cmpopts.EquateEmpty()); diff != "" {
+			diff := cmp.Diff(d.Want, got, cmpopts.EquateEmpty())
+			if diff != "" && d.Slow && wait < patience {
+				wait *= 5 // on a slow machine he gave up before the door could let him wait
+				goto again
+			}
+			if diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s%v", d.Name, d.Doc, diff, last.Error)
 			}
 			for _, e := range append(slices.Clone(v1.ChecksVector), v2.ChecksVector...) {
@@ -201,7 +209,7 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 // street together. Unbounded, one of these bodies alone is more than all of it.
 func TestManyWalksHoldLittle(t *testing.T) {
 	s := opened(t)
-	c := client(t, s, time.Minute)
+	c := client(t, s, patience)
 	const walks, limit = 200, 400 << 20
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(heap)
@@ -217,7 +225,7 @@ func TestManyWalksHoldLittle(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url, Time: time.Minute})
+			_, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url, Time: patience})
 			if err != nil {
 				return err
 			}
@@ -271,7 +279,7 @@ func TestRowsAreWhole(t *testing.T) {
 // TestOffersVerify follows the offers of a door to the key that its own host publishes.
 func TestOffersVerify(t *testing.T) {
 	s := opened(t)
-	c := client(t, s, time.Minute)
+	c := client(t, s, patience)
 	x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://ready-many." + Domain + "/" + path}, fetch.Rule{})
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +333,7 @@ func TestTheStreetEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	dialled := make(chan bool, 2)
-	cfg := s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test", Timeout: time.Minute})
+	cfg := s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test", Timeout: patience})
 	cfg.Dialer = telling{s, dialled}
 	c, err := fetch.New(cfg)
 	if err != nil {

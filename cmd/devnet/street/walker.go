@@ -27,6 +27,9 @@ type Walker struct {
 func (s *Street) Walker(cfg fetch.Config) (*Walker, error) {
 	cfg = s.Config(cfg)
 	cfg.Now = s.now
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Minute // a slow machine must not change what a play comes to
+	}
 	c, err := fetch.New(cfg)
 	if err != nil {
 		return nil, err

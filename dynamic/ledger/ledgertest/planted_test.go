@@ -67,7 +67,7 @@ var planted = []struct{ bug, rule string }{
 
 // check runs a rule against a toy; a hang and a crash are findings, too.
 func check(t *testing.T, r rule, bug string) (err error) {
-	patience := 30 * time.Second
+	patience := patience
 	if bug == "clock stands still" || bug == "a panic keeps the turn" || bug == "waits without its context" {
 		patience = time.Second // these hang
 	}

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -57,7 +56,7 @@ func Postgres(t testing.TB) string {
 
 func onServer(t testing.TB, dsn, statement string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -115,7 +114,7 @@ var throwaway = sync.OnceValues(startPostgres)
 // which it does when the test process ends by whatever means, and then stops
 // the server and removes its files.
 const runPostgres = `trap '' INT HUP TERM
-if "$1/pg_ctl" -D "$2/data" -l "$2/log" -w -o "-k '$2' -h ''" start >/dev/null 2>&1
+if "$1/pg_ctl" -D "$2/data" -l "$2/log" -w -t 300 -o "-k '$2' -h ''" start >/dev/null 2>&1
 then echo ready; cat >/dev/null; "$1/pg_ctl" -D "$2/data" -m immediate stop >/dev/null 2>&1
 else cat "$2/log"
 fi
