@@ -38,7 +38,7 @@ func outside(t *testing.T, h http.Handler) Outside {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	return Outside{Log: slog.New(slog.DiscardHandler), Pause: time.Millisecond, Reach: func(c *fetch.Config) {
-		c.Resolver, c.Dialer, c.Roots = everywhere{}, lane(s.Listener.Addr().String()), roots
+		c.Resolver, c.Dialer, c.Roots, c.Timeout = everywhere{}, lane(s.Listener.Addr().String()), roots, 5*time.Minute
 	}}
 }
 

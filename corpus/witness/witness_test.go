@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -44,7 +45,7 @@ func clientTo(t *testing.T, h http.Handler) *fetch.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	at := street{s.Listener.Addr().String()}
-	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(), Agent: "https://store.example", Resolver: at, Dialer: at, Roots: roots})
+	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(), Agent: "https://store.example", Resolver: at, Dialer: at, Roots: roots, Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

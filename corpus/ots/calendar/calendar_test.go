@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
@@ -43,7 +44,7 @@ func calendars(t *testing.T, h http.HandlerFunc) *fetch.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test",
-		Resolver: anywhere{}, Dialer: detour(s.Listener.Addr().String()), Roots: roots})
+		Resolver: anywhere{}, Dialer: detour(s.Listener.Addr().String()), Roots: roots, Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

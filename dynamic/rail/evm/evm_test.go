@@ -175,7 +175,7 @@ func TestDepth(t *testing.T) {
 // A wallet that is deployed may still send its ERC-6492 signature; the token sees the inner one.
 func TestDeployedWalletWithWrapper(t *testing.T) {
 	h := openOn(t, 8453)
-	a, k := h.authorization(railtest.Terms{Payer: railtest.Contract, Amount: 500_000, Before: time.Now().Add(time.Minute)})
+	a, k := h.authorization(railtest.Terms{Payer: railtest.Contract, Amount: 500_000, Before: time.Now().Add(5 * time.Minute)})
 	for name, inner := range map[string]func([]byte) []byte{
 		"65 bytes": func(b []byte) []byte { return b },
 		"85 bytes": func(b []byte) []byte { return append(h.Wallet.Owner.Address.Bytes(), b...) },

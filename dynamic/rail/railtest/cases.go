@@ -141,9 +141,9 @@ func expired(s *suite) {
 	s.refused(s.sign(t), reason(s, "valid_before"))
 	t.Before = s.now().Add(20 * time.Second) // inside the margin
 	s.refused(s.sign(t), reason(s, "valid_before"))
-	t.Before = s.now().Add(time.Minute)
+	t.Before = s.now().Add(5 * time.Minute)
 	x := s.claim(t)
-	s.pass(50 * time.Second) // the chain's clock alone is enough
+	s.pass(290 * time.Second) // the chain's clock alone is enough
 	if _, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), time.Now()); err == nil && !s.watched {
 		s.Error("Verify trusts the wall clock although the chain is ahead")
 	}
