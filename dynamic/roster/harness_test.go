@@ -102,7 +102,7 @@ type paced struct {
 }
 
 func (w *world) paced() paced {
-	p := paced{w.client(), w.client(func(c *fetch.Config) { c.Timeout = 8 * time.Second }), map[string]bool{}}
+	p := paced{w.client(), w.client(func(c *fetch.Config) { c.Timeout = 5 * time.Second }), map[string]bool{}}
 	for _, d := range w.street.Doors() {
 		p.slow[d.Host] = d.Slow
 	}

@@ -20,6 +20,7 @@ import (
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/walk"
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
 )
 
@@ -247,9 +248,7 @@ func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 	if err != nil || why.ThisWeek.State != census.StateWalking {
 		t.Errorf("why %+v, %v", why.ThisWeek, err)
 	}
-	if err := w.store.Renew(t.Context(), shard.Lease, 50*time.Millisecond); err != nil { // its last word
-		t.Fatal(err)
-	}
+	w.expire(shard.Lease)
 	w.run(w.config(lists()...))
 	w.verify()
 	if row := w.rows(1)[lost.Host]; row.Verdict != corpus.VerdictNotProbed || row.Reason != census.ReasonInterrupted || row.Fault != corpus.FaultInstrument {
@@ -262,6 +261,23 @@ func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 	late := census.Commit{Results: []census.Result{{Row: w.rows(1)[lost.Host]}}}
 	if err := w.store.Commit(t.Context(), shard, late, time.Minute); !errors.Is(err, census.ErrLost) {
 		t.Errorf("Commit under a lost lease: %v", err)
+	}
+}
+
+// expire lets a lease run out.
+func (w *world) expire(l census.Lease) {
+	w.t.Helper()
+	err := w.db.Update(w.t.Context(), func(tx ledger.Tx) error {
+		key := ledger.LeaseKey("census-" + l.Week + "-" + l.Job)
+		held, err := ledger.GetJSON[ledger.Lease](tx, key)
+		if err != nil {
+			return err
+		}
+		held.Expires = tx.Now()
+		return ledger.SetJSON(tx, key, held)
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 
