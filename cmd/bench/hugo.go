@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,31 +88,29 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 		return nil, err
 	}
 	var want [3]int
-	_, err = l.build(ctx, record, func(public string) (err error) {
-		for i, name := range []string{first + "/index.html", first + ".json", first + "/index.md"} {
-			info, err := os.Stat(filepath.Join(public, "corpus", "host", name))
-			if err != nil {
-				return err
-			}
-			want[i] = int(info.Size())
-		}
-		return nil
-	})
+	_, public, err := l.build(ctx, record)
 	if err != nil {
 		return nil, err
+	}
+	for i, name := range []string{first + "/index.html", first + ".json", first + "/index.md"} {
+		info, err := os.Stat(filepath.Join(public, "corpus", "host", name))
+		if err != nil {
+			return nil, err
+		}
+		want[i] = int(info.Size())
 	}
 	if err := hugoTemplates(site, [3]int{}); err != nil {
 		return nil, err
 	}
-	out := filepath.Join(dir, "public")
-	run := func(ctx context.Context) error {
+	run := func(ctx context.Context, out string) error {
 		cmd := exec.CommandContext(ctx, hugo, "--quiet", "--noBuildLock", "--source", site, "--destination", out, "--cacheDir", filepath.Join(dir, "cache"))
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("hugo: %w\n%s", err, said)
 		}
 		return nil
 	}
-	if err := run(ctx); err != nil {
+	out := filepath.Join(dir, "public")
+	if err := run(ctx, out); err != nil {
 		return nil, err
 	}
 	var more [3]int
@@ -125,14 +122,17 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 		more[i] = max(0, want[i]-int(info.Size()))
 	}
 	fmt.Fprintf(os.Stderr, "a host has files of %d bytes (HTML, JSON, Markdown), of which Hugo writes %d as they are\n", want, more)
-	if err := errors.Join(hugoTemplates(site, more), os.RemoveAll(out)); err != nil {
+	if err := hugoTemplates(site, more); err != nil {
 		return nil, err
 	}
 	return &contest{
 		ours: l.hostsPerSecond(record, someHosts),
-		peer: func(ctx context.Context) (_ float64, err error) {
-			defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
-			took, err := timed(func() error { return run(ctx) })
+		peer: func(ctx context.Context) (float64, error) {
+			out, err := l.place("hugo")
+			if err != nil {
+				return 0, err
+			}
+			took, err := timed(func() error { return run(ctx, out) })
 			return someHosts / took, err
 		},
 	}, nil

@@ -148,36 +148,29 @@ func buildSite(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// build builds a site with a record in a process of its own, into a folder that is removed when keep is nil or returns.
-func (l *lab) build(ctx context.Context, record string, keep func(site string) error) (out built, err error) {
+// build builds a site with a record in a process of its own, into a folder that goes after the row.
+func (l *lab) build(ctx context.Context, record string) (out built, public string, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return out, err
+		return out, "", err
 	}
-	site, err := os.MkdirTemp(l.dir, "site-")
+	public, err = l.place("site")
 	if err != nil {
-		return out, err
+		return out, "", err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(site)) }()
-	cmd := exec.CommandContext(ctx, self, siteBuilder, record, filepath.Join(site, "public"))
+	cmd := exec.CommandContext(ctx, self, siteBuilder, record, public)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
-		return out, fmt.Errorf("building a site: %w", err)
+		return out, "", fmt.Errorf("building a site: %w", err)
 	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, err
-	}
-	if keep != nil {
-		err = keep(filepath.Join(site, "public"))
-	}
-	return out, err
+	return out, public, json.Unmarshal(raw, &out)
 }
 
 // hostsPerSecond is a run that builds a site of n hosts.
 func (l *lab) hostsPerSecond(record string, n int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		b, err := l.build(ctx, record, nil)
+		b, _, err := l.build(ctx, record)
 		return float64(n) / b.Seconds, err
 	}
 }
@@ -188,26 +181,16 @@ func openHostsWrite(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := l.folder("hosts")
-	if err != nil {
-		return nil, err
-	}
-	var files map[string][]byte
+	var files []treeFile
 	return &contest{
 		ours: func(ctx context.Context) (float64, error) {
-			b, err := l.build(ctx, record, func(site string) (err error) {
-				if files == nil {
-					files, err = readTree(site)
-				}
-				return err
-			})
+			b, public, err := l.build(ctx, record)
+			if err == nil && files == nil {
+				files, err = readTree(public)
+			}
 			return b.Seconds, err
 		},
-		peer: func(context.Context) (took float64, err error) {
-			out := filepath.Join(dir, "written")
-			defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
-			return timed(func() error { return writeTree(out, files) })
-		},
+		peer: func(context.Context) (float64, error) { return l.write(files) },
 	}, nil
 }
 
@@ -227,8 +210,8 @@ func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
 	peak := func(n int) (func(context.Context) (float64, error), error) {
 		record, err := l.record(ctx, n)
 		return func(ctx context.Context) (float64, error) {
-			b, err := l.build(ctx, record, nil)
-			return b.PeakMB, err
+			b, public, err := l.build(ctx, record)
+			return b.PeakMB, errors.Join(err, os.RemoveAll(public))
 		}, err
 	}
 	many, err := peak(manyHosts)

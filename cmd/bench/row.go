@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 )
 
 // row is a promise: the store against a peer.
@@ -77,10 +78,12 @@ func (l *lab) compare(ctx context.Context, r row, pairs int) (_ result, err erro
 	}
 	res := result{Name: r.name, Unit: r.unit, Limit: r.limit, AtMost: r.atMost}
 	for i := range pairs {
+		syscall.Sync() // what was written before goes to the disk on nobody's time
 		ours, err := c.ours(ctx)
 		if err != nil {
 			return result{}, fmt.Errorf("our run %d: %w", i+1, err)
 		}
+		syscall.Sync()
 		peer, err := c.peer(ctx)
 		if err != nil {
 			return result{}, fmt.Errorf("the peer's run %d: %w", i+1, err)

@@ -67,31 +67,31 @@ func openBuild(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := l.folder("build")
-	if err != nil {
-		return nil, err
-	}
-	var files map[string][]byte
+	var files []treeFile
 	build := func(ctx context.Context) (took float64, err error) {
-		out := filepath.Join(dir, "built")
-		defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+		out, err := l.place("built")
+		if err != nil {
+			return 0, err
+		}
 		took, err = timed(func() error { _, err := generator.Build(ctx, input(site, out)); return err })
 		if err == nil && files == nil {
 			files, err = readTree(out)
 		}
 		return took, err
 	}
-	write := func(ctx context.Context) (took float64, err error) {
-		out := filepath.Join(dir, "written")
-		defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
-		return timed(func() error { return writeTree(out, files) })
-	}
+	write := func(context.Context) (float64, error) { return l.write(files) }
 	return &contest{ours: build, peer: write}, nil
 }
 
-// readTree reads every file of a folder.
-func readTree(dir string) (map[string][]byte, error) {
-	files := make(map[string][]byte)
+// treeFile is a file of a tree, with its path from there.
+type treeFile struct {
+	name string
+	body []byte
+}
+
+// readTree reads every file of a folder, folder by folder.
+func readTree(dir string) ([]treeFile, error) {
+	var files []treeFile
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -100,28 +100,35 @@ func readTree(dir string) (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		files[rel], err = os.ReadFile(name)
+		body, err := os.ReadFile(name)
+		files = append(files, treeFile{rel, body})
 		return err
 	})
 	return files, err
 }
 
-// writeTree writes files into a new folder.
-func writeTree(dir string, files map[string][]byte) error {
-	made := make(map[string]bool)
-	for name, b := range files {
-		file := filepath.Join(dir, name)
-		if parent := filepath.Dir(file); !made[parent] {
-			if err := os.MkdirAll(parent, 0o755); err != nil {
+// write times how long it takes to write files into a new folder, in their order.
+func (l *lab) write(files []treeFile) (float64, error) {
+	dir, err := l.place("written")
+	if err != nil {
+		return 0, err
+	}
+	return timed(func() error {
+		made := make(map[string]bool)
+		for _, f := range files {
+			file := filepath.Join(dir, f.name)
+			if parent := filepath.Dir(file); !made[parent] {
+				if err := os.MkdirAll(parent, 0o755); err != nil {
+					return err
+				}
+				made[parent] = true
+			}
+			if err := os.WriteFile(file, f.body, 0o644); err != nil {
 				return err
 			}
-			made[parent] = true
 		}
-		if err := os.WriteFile(file, b, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // openRebuild sets a build after one page's prose changed against the full build before it.
@@ -130,16 +137,13 @@ func openRebuild(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := l.folder("rebuild")
-	if err != nil {
-		return nil, err
-	}
-	in := input(site, filepath.Join(dir, "site"))
-	in.Record = filepath.Join(dir, "record")
+	in := input(site, "")
 	full := func(ctx context.Context) (float64, error) {
-		if err := errors.Join(os.RemoveAll(in.OutDir), os.RemoveAll(in.Record)); err != nil {
+		dir, err := l.place("rebuild")
+		if err != nil {
 			return 0, err
 		}
+		in.OutDir, in.Record = filepath.Join(dir, "site"), filepath.Join(dir, "record")
 		return timed(func() error { _, err := generator.Build(ctx, in); return err })
 	}
 	edition := 0
