@@ -6,10 +6,12 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -237,6 +239,8 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 		}
 		return nil
 	}
+	part, stop := iter.Pull(c.parts(ctx))
+	defer stop()
 	for _, round := range c.rounds {
 		if err := observeUntil(round.FirstLeaf); err != nil {
 			return err
@@ -246,25 +250,23 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that observations are missing", round.FirstLeaf, g.t.size))
 			return nil
 		}
-		if err := c.round(ctx, round, g); err != nil || len(c.out.Problems) > 0 {
+		if err := c.round(ctx, round, part, g); err != nil || len(c.out.Problems) > 0 {
 			return err
 		}
 	}
 	return observeUntil(1 << 62)
 }
 
-// round checks one round's parts and adds its leaves.
-func (c *checker) round(ctx context.Context, round Round, g *grower) error {
-	signer, ok := c.ring.ByKID(round.KID)
-	if !ok {
+// round takes one round's parts from next, checks how they follow one another, and adds its leaves.
+func (c *checker) round(ctx context.Context, round Round, next func() (checkedPart, bool), g *grower) error {
+	if _, ok := c.ring.ByKID(round.KID); !ok {
 		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
 	}
 	index := c.grow(hostsPath(round.Sequence, ""), false)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	last := ""
 	var probed int64
-	for part := range c.parts(ctx, round, ed25519.PublicKey(signer.Public)) {
+	for range round.Parts {
+		part, _ := next()
 		name := partPath(round.Sequence, part.number)
 		c.files[name] = part.err == nil || c.files[name]
 		if part.err == nil && part.first <= last {
@@ -355,35 +357,51 @@ type checkedPart struct {
 	err             error
 }
 
-// parts verifies the parts of a round on all cores and yields them in order.
-func (c *checker) parts(ctx context.Context, round Round, pub ed25519.PublicKey) func(func(checkedPart) bool) {
+// parts verifies the parts of all rounds on all cores and yields them in order. More are under way than there are
+// cores, so that none of these waits for a part that is slower or for whoever takes the parts.
+func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
+	type place struct {
+		round *Round
+		part  int
+	}
 	return func(yield func(checkedPart) bool) {
-		cores := runtime.GOMAXPROCS(0)
-		slots := make([]chan checkedPart, cores)
-		for i := range slots {
-			slots[i] = make(chan checkedPart, 1)
-		}
-		start := func(i int) {
-			if i < len(round.Parts) {
-				go func() { slots[i%cores] <- c.part(ctx, round, i, pub) }()
+		var places []place
+		for n := range c.rounds {
+			for i := range c.rounds[n].Parts {
+				places = append(places, place{&c.rounds[n], i})
 			}
 		}
-		for i := range cores {
+		ctx, cancel := context.WithCancel(ctx)
+		var working sync.WaitGroup
+		defer working.Wait()
+		defer cancel()
+		slots := make([]chan checkedPart, 2*runtime.GOMAXPROCS(0))
+		start := func(i int) {
+			if i < len(places) {
+				working.Go(func() { slots[i%len(slots)] <- c.part(ctx, *places[i].round, places[i].part) })
+			}
+		}
+		for i := range slots {
+			slots[i] = make(chan checkedPart, 1)
 			start(i)
 		}
-		for i := range round.Parts {
-			p := <-slots[i%cores]
-			start(i + cores)
+		for i := range places {
+			p := <-slots[i%len(slots)]
+			start(i + len(slots))
 			if !yield(p) {
-				// The channels are buffered: what is under way ends by itself.
-				return
+				return // the channels are buffered: nobody waits to send
 			}
 		}
 	}
 }
 
-func (c *checker) part(ctx context.Context, round Round, i int, pub ed25519.PublicKey) (out checkedPart) {
+func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart) {
 	out.number = i
+	signer, ok := c.ring.ByKID(round.KID)
+	if !ok {
+		out.err = attest.ErrUnknownKey
+		return out
+	}
 	raw, err := fs.ReadFile(c.fsys, partPath(round.Sequence, i))
 	if err != nil {
 		out.missing, out.err = true, err
@@ -395,7 +413,7 @@ func (c *checker) part(ctx context.Context, round Round, i int, pub ed25519.Publ
 	position := int64(i) * MaxPartRows
 	out.evidence = openEvidence(c.fsys, round.Sequence, i, !c.o.Unjudged)
 	for n, raw := range out.rows {
-		row, err := VerifyRow(raw, pub)
+		row, err := VerifyRow(raw, ed25519.PublicKey(signer.Public))
 		if err == nil {
 			err = round.Belongs(row)
 		}
