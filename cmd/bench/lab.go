@@ -71,11 +71,11 @@ func (l *lab) folder(name string) (string, error) {
 	return dir, err
 }
 
-// place is a new folder for the files of one run. It goes after the row, and not before the next run: for minutes ext4
-// passes over inodes that were freed, one by one (recently_deleted in fs/ext4/ialloc.c), so that making files after
-// having removed as many takes twice as long, whoever makes them. A row over 100,000 hosts takes 8 GB a pair.
+// place is a new folder for the files of one run. It goes with the lab and not before: for a minute or more ext4 passes
+// over inodes that were freed, one by one (recently_deleted in fs/ext4/ialloc.c), so that making files after having
+// removed as many takes twice as long, whoever makes them.
 func (l *lab) place(name string) (string, error) {
-	dir, err := l.folder(name)
+	dir, err := os.MkdirTemp(l.dir, name+"-")
 	return filepath.Join(dir, "new"), err
 }
 
