@@ -35,9 +35,10 @@ func peak(f func()) uint64 {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
+			runtime.GC() // how much of what is dead lies about depends on the machine
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapInuse)
+			most = max(most, m.HeapAlloc)
 			select {
 			case <-stop:
 				return
@@ -90,7 +91,7 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	small, _ := sealAndVerify(t, few)
 	large, took := sealAndVerify(t, many)
 	t.Logf("%d rows: %d MiB; %d rows: %d MiB", few, small>>20, many, large>>20)
-	if large > 2*small+(16<<20) {
+	if large > small+(24<<20) {
 		t.Errorf("memory follows the rows: %d MiB for %d, %d MiB for %d", small>>20, few, large>>20, many)
 	}
 	// What ed25519 alone takes for as many signatures on as many cores.
