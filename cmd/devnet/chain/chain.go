@@ -173,6 +173,8 @@ func (c *Chain) assemble(stack *node.Node) error {
 	conf.LogNoHistory = true // logs are searched unindexed
 	conf.TransactionHistory = 0
 	conf.Miner.GasPrice = big.NewInt(1) // the default leaves a tip of 1 wei unmined
+	// On a slow machine neither is a block sealed with half of what waits nor a call given up.
+	conf.Miner.Recommit, conf.RPCEVMTimeout = time.Hour, 0
 	conf.TxPool.PriceLimit = 1
 	conf.TxPool.NoLocals = true
 	backend, err := eth.New(stack, &conf)
