@@ -8,7 +8,7 @@ type arrow struct {
 }
 
 // testKits may be imported by any test: devnet's chains, stock clients and linters, and the conformance tests.
-var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/chain", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/token",
+var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/chain", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/token",
 	"corpus/corpustest", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
 
 var arrows = []arrow{
@@ -16,10 +16,11 @@ var arrows = []arrow{
 	{from: "cmd/check/kit", may: []string{"corpus/attest", "corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk"}},
 	{from: "cmd/devnet", may: []string{"*"}},
 	{from: "cmd/bench", may: []string{"*"}},
-	{from: "cmd/devnet/bitcoin", may: []string{"cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/bitcoin", may: []string{"cmd/devnet/daemon", "cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/chain", may: []string{"cmd/devnet/token"}},
-	{from: "cmd/devnet/chaintest", may: []string{"cmd/devnet/chain", "cmd/devnet/npmtest", "cmd/devnet/token"}},
+	{from: "cmd/devnet/chaintest", may: []string{"cmd/devnet/chain", "cmd/devnet/daemon", "cmd/devnet/npmtest", "cmd/devnet/token"}},
 	{from: "cmd/devnet/clients", may: []string{"cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/daemon"},
 	{from: "cmd/devnet/lint", may: []string{"cmd/devnet/npmtest"}, tests: []string{"cmd/shop", "generator"}},
 	{from: "cmd/devnet/npmtest"},
 	{from: "cmd/devnet/oracles", may: []string{"cmd/devnet/npmtest"}},
@@ -137,7 +138,7 @@ var doors = []door{
 	{module: "golang.org/x/text", only: []string{"dynamic/goods"}},
 	{module: "rsc.io/qr", only: []string{"templates"}},
 
-	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
+	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 
 // apart says what a package is never linked with, however far away.

@@ -26,7 +26,7 @@ func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, f
 	s := &State{Record: record, View: view, Rounds: rounds, Feed: feed,
 		byHost: map[string][]int32{}, notes: map[corpus.PayTo]int32{}, words: map[string]int32{}, evidence: map[string]int32{}}
 	for i, o := range feed {
-		if host := hostOf(o); host != "" {
+		if host := derive.SubjectOf(o); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
 		}
 		if o.Note != nil && o.Note.PayTo != nil {
@@ -40,21 +40,6 @@ func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, f
 		}
 	}
 	return s
-}
-
-// hostOf is the host that an observation is about, "" for none.
-func hostOf(o corpus.Observation) string {
-	switch {
-	case o.Refresh != nil:
-		return o.Refresh.Host
-	case o.Walk != nil:
-		return o.Walk.Host
-	case o.Declaration != nil:
-		return o.Declaration.Host
-	case o.Note != nil:
-		return o.Note.Host
-	}
-	return ""
 }
 
 // About returns the observations of one host, in order.

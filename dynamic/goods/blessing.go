@@ -1,10 +1,6 @@
 package goods
 
-import (
-	"context"
-
-	"agentstore/content"
-)
+import "agentstore/content"
 
 // blessing gives a blessing that differs from the payer's last one.
 var blessing = Kind{
@@ -13,11 +9,5 @@ var blessing = Kind{
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
-		return made(o, Deliverable{Text: e.Text}, e.Text, e.Text), nil
-	},
+	Make:     oneEntry,
 }

@@ -1,6 +1,7 @@
 package goods
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"math/big"
@@ -37,6 +38,15 @@ func anyEntry(m Maker, _ ledger.Tx, o *Order) error {
 	}
 	o.Entry = d
 	return nil
+}
+
+// oneEntry makes a good that is the reserved entry and nothing else.
+func oneEntry(_ context.Context, m Maker, o *Order) (*Made, error) {
+	e, err := m.entry(o)
+	if err != nil {
+		return nil, err
+	}
+	return made(o, Deliverable{Text: e.Text}, e.Text, e.Text), nil
 }
 
 // once reserves an entry that nobody was given and nobody will be given after.

@@ -10,7 +10,6 @@
 package bitcoin
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"agentstore/cmd/devnet/daemon"
 	"agentstore/cmd/devnet/npmtest"
 )
 
@@ -55,7 +55,7 @@ func Start(t testing.TB) *Node {
 		npmtest.Unavailable(t, fmt.Errorf("building btcd: %w: %s", err, out))
 	}
 	n := &Node{t: t}
-	n.url = "http://" + run(t, bin, "--simnet", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpclisten=127.0.0.1:0", "--rpcuser="+user, "--rpcpass="+password,
+	n.url = "http://" + daemon.Start(t, "RPC server listening on ", bin, "--simnet", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpclisten=127.0.0.1:0", "--rpcuser="+user, "--rpcpass="+password,
 		"--configfile="+filepath.Join(dir, "none"), "--datadir="+filepath.Join(dir, "data"), "--logdir="+filepath.Join(dir, "logs"))
 	var genesis string
 	n.call(&genesis, "getblockhash", 0)
@@ -66,55 +66,6 @@ func Start(t testing.TB) *Node {
 		n.mine(nil)
 	}
 	return n
-}
-
-// run starts the node and returns the address on which it listens. The shell ends it when this process lets go of its
-// standard input, be it by dying.
-func run(t testing.TB, bin string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `"$@" 2>&1 & p=$!; exec >&- 2>&-; read _; kill $p; wait $p`, "sh", bin}, args...)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	drained := make(chan struct{})
-	t.Cleanup(func() {
-		in.Close()
-		<-drained
-		cmd.Wait() // the status is that of a killed process
-	})
-	address := make(chan string, 1)
-	said := new(strings.Builder)
-	go func() {
-		defer close(drained)
-		defer close(address)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if _, at, ok := strings.Cut(lines.Text(), "RPC server listening on "); ok {
-				address <- strings.TrimSpace(at)
-				io.Copy(io.Discard, out)
-				return
-			}
-			fmt.Fprintln(said, lines.Text())
-		}
-	}()
-	select {
-	case at, ok := <-address:
-		if !ok {
-			t.Fatalf("btcd ended before it listened:\n%s", said)
-		}
-		return at
-	case <-time.After(5 * time.Minute):
-		t.Fatal("btcd does not listen")
-		return ""
-	}
 }
 
 // call makes a JSON-RPC call and decodes its result.

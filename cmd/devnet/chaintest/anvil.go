@@ -1,20 +1,17 @@
 package chaintest
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"agentstore/cmd/devnet/daemon"
 	"agentstore/cmd/devnet/npmtest"
 
 	"github.com/ethereum/go-ethereum/ethclient"
@@ -39,59 +36,16 @@ func Anvil(t testing.TB, c *Chain, args ...string) *Node {
 	if err := errors.Join(c.WriteGenesis(f), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// The shell ends anvil when this process lets go of its standard input, be it by dying.
-	cmd := exec.Command("/bin/sh", append([]string{
-		"-c", `"$@" 2>&1 & p=$!; exec >&- 2>&-; read _; kill $p; wait $p`, "sh",
-		bin, "--host", "127.0.0.1", "--port", "0", "--accounts", "0", "--cache-path", dir, "--init", genesis,
+	address := daemon.Start(t, "Listening on ", bin, append([]string{
+		"--host", "127.0.0.1", "--port", "0", "--accounts", "0", "--cache-path", dir, "--init", genesis,
 		"--chain-id", strconv.FormatUint(c.Network.ChainID, 10), "--timestamp", strconv.FormatInt(time.Now().Unix(), 10),
 	}, args...)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	n := &Node{T: t, Network: c.Network, URL: "http://" + address}
+	if n.RPC, err = ethclient.DialContext(t.Context(), n.URL); err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	drained := make(chan struct{})
-	t.Cleanup(func() {
-		in.Close()
-		<-drained
-		cmd.Wait() // the status is that of a killed process
-	})
-	addr := make(chan string, 1)
-	said := new(strings.Builder)
-	go func() {
-		defer close(drained)
-		defer close(addr)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if a, ok := strings.CutPrefix(lines.Text(), "Listening on "); ok {
-				addr <- a
-				io.Copy(io.Discard, out)
-				return
-			}
-			fmt.Fprintln(said, lines.Text())
-		}
-	}()
-	select {
-	case a, ok := <-addr:
-		if !ok {
-			t.Fatalf("anvil ended before it listened:\n%s", said)
-		}
-		n := &Node{T: t, Network: c.Network, URL: "http://" + a}
-		if n.RPC, err = ethclient.DialContext(t.Context(), n.URL); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(n.RPC.Close)
-		return n
-	case <-time.After(patience):
-		t.Fatal("anvil does not listen")
-		return nil
-	}
+	t.Cleanup(n.RPC.Close)
+	return n
 }
 
 // Do makes a JSON-RPC call that has no helper, such as anvil_reorg or evm_increaseTime, and returns its result.
