@@ -107,7 +107,8 @@ func (v *victims) start(c childConfig) *child {
 	return k
 }
 
-// killed waits until the child is dead by its own hand, and kills it after a while: some never come to their step.
+// killed waits until the child is dead by its own hand, and kills it after a while: who only takes up what was left may
+// find nothing to do.
 func (v *victims) killed(k *child, step string, while time.Duration) {
 	select {
 	case <-k.ended:
@@ -331,7 +332,7 @@ func (v *victims) kill(step string, nth, buyers int) {
 			v.net.Await(v.net.Send(v.net.Minter, v.net.Asset, last.p.Call()).Hash())
 		}
 	}
-	v.killed(k, step, time.Minute)
+	v.killed(k, step, patience)
 }
 
 // rested presents every order until all are answered for good, or the child is dead.
