@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -10,12 +11,15 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
@@ -54,6 +58,21 @@ func lived(t testing.TB, salt int) *corpus.Writer {
 		if _, err := w.AddProof(t.Context(), round.Sequence, "c.example", p, nil); err != nil {
 			t.Fatal(err)
 		}
+	}
+	coverAll(t, w)
+	return w
+}
+
+// observed is a record of nothing but observations, so many that the log has a full tile: the shortest that there is.
+func observed(t testing.TB) *corpus.Writer {
+	t.Helper()
+	w := storeOf(t)
+	var words []corpus.Observation
+	for n := range 260 {
+		words = append(words, corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", n)})
+	}
+	if _, err := w.Observe(t.Context(), words...); err != nil {
+		t.Fatal(err)
 	}
 	coverAll(t, w)
 	return w
@@ -133,24 +152,32 @@ func loaded(t testing.TB, dir string) fstest.MapFS {
 	return tree
 }
 
-// attacked checks a spoilt tree and demands that it is refused and that the file is named.
+// attacked checks a spoilt tree and demands that it is refused and that the files are named.
 func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 	t.Helper()
-	r, err := corpus.VerifyClone(t.Context(), tree, corpus.CloneOptions{})
-	if err != nil {
+	if err := refused(t.Context(), tree, names...); err != nil {
 		t.Fatalf("%s: %v", what, err)
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == name }) {
-			t.Fatalf("%s: the problems are %v, want %s", what, r.Problems, name)
-		}
 	}
 }
 
-// records are the records that attacks are tried on: one made here and, where it is, the committed specimen's.
+// refused is nil if a tree is refused and the files are named.
+func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
+	r, err := corpus.VerifyClone(ctx, tree, corpus.CloneOptions{})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == name }) {
+			return fmt.Errorf("the problems are %v, want %s", r.Problems, name)
+		}
+	}
+	return nil
+}
+
+// records are the records that attacks are tried on: two made here and, where it is, the committed specimen's.
 func records(t testing.TB) map[string]fstest.MapFS {
 	t.Helper()
-	out := map[string]fstest.MapFS{"made here": loaded(t, lived(t, 0).Dir)}
+	out := map[string]fstest.MapFS{"lived": loaded(t, lived(t, 0).Dir), "observed": loaded(t, observed(t).Dir)}
 	specimen := filepath.Join("..", "..", "corpus")
 	if _, err := os.Stat(filepath.Join(specimen, "manifest.json")); err == nil {
 		tree := make(fstest.MapFS)
@@ -173,8 +200,8 @@ func records(t testing.TB) map[string]fstest.MapFS {
 // form is a name with its numbers taken out: files of one form are of one kind.
 func form(name string) string { return regexp.MustCompile(`[0-9]+`).ReplaceAllString(name, "0") }
 
-// TestBytesOfAFileOfEachKindOfARecord changes bytes of the smallest file of each kind, one at a time: every one is
-// refused alone. Long files are changed at 30 places spread over them.
+// TestBytesOfAFileOfEachKindOfARecord changes bytes of one file of each kind, one at a time: every one is refused alone.
+// Of each kind it takes the smallest file of any record. Long files are changed at 30 places spread over them.
 func TestBytesOfAFileOfEachKindOfARecord(t *testing.T) { changeBytes(t, 30) }
 
 // TestRandomBytesOfARecord changes 400 random bytes.
@@ -190,28 +217,57 @@ func TestSoakAttackedRecord(t *testing.T) {
 }
 
 func changeBytes(t *testing.T, most int) {
-	for which, tree := range records(t) {
-		smallest := make(map[string]string)
-		for name, f := range tree {
-			if held, ok := smallest[form(name)]; !ok || len(f.Data) < len(tree[held].Data) || len(f.Data) == len(tree[held].Data) && name < held {
-				smallest[form(name)] = name
+	type file struct{ which, name string }
+	smallest := make(map[string]file)
+	trees := records(t)
+	size := func(f file) int { return len(trees[f.which][f.name].Data) }
+	for _, which := range slices.Sorted(maps.Keys(trees)) {
+		for _, name := range slices.Sorted(maps.Keys(trees[which])) {
+			f := file{which, name}
+			if held, ok := smallest[form(name)]; !ok || size(f) < size(held) {
+				smallest[form(name)] = f
 			}
 		}
-		rng := rand.New(rand.NewPCG(2, 7))
-		changes := 0
-		for _, name := range slices.Sorted(maps.Values(smallest)) {
-			f := tree[name]
-			step := max(1, len(f.Data)/most)
-			for at := rng.IntN(step); at < len(f.Data); at += step {
-				old := f.Data[at]
-				f.Data[at] ^= byte(1 + rng.IntN(255))
-				attacked(t, tree, fmt.Sprintf("%s: %s, byte %d", which, name, at), name)
-				f.Data[at] = old
-				changes++
-			}
-		}
-		t.Logf("%s: %d bytes of %d kinds of files", which, changes, len(smallest))
 	}
+	// Each of the workers has a tree of its own for each piece of a file.
+	const piece = 4096
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	changes := 0
+	for _, kind := range slices.Sorted(maps.Keys(smallest)) {
+		f := smallest[kind]
+		rng := rand.New(rand.NewPCG(2, 7))
+		step := max(1, size(f)/most)
+		var places []int
+		for at := rng.IntN(step); at < size(f); at += step {
+			places = append(places, at)
+		}
+		changes += len(places)
+		t.Logf("%s, %s: %d of %d bytes", f.which, f.name, len(places), size(f))
+		for some := range slices.Chunk(places, piece) {
+			flips := make([]byte, len(some))
+			for i := range flips {
+				flips[i] = byte(1 + rng.IntN(255))
+			}
+			workers.Go(func() error {
+				tree := maps.Clone(trees[f.which])
+				data := slices.Clone(tree[f.name].Data)
+				tree[f.name] = &fstest.MapFile{Data: data, Mode: tree[f.name].Mode}
+				for i, at := range some {
+					data[at] ^= flips[i]
+					if err := refused(t.Context(), tree, f.name); err != nil {
+						return fmt.Errorf("%s: %s, byte %d: %w", f.which, f.name, at, err)
+					}
+					data[at] ^= flips[i]
+				}
+				return nil
+			})
+		}
+	}
+	if err := workers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes of %d kinds of files", changes, len(smallest))
 }
 
 // changeRandomly changes random bytes anywhere, many files at once and one byte each; the answer must name every one.
