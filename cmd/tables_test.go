@@ -81,7 +81,7 @@ var arrows = []arrow{
 	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/rail"}, tests: []string{"dynamic/rail/evm"}},
 	{from: "dynamic/rail/railtest", may: []string{"dynamic/rail"}},
 	{from: "dynamic/rail/x402", may: []string{"corpus/attest/...", "dynamic/rail"}},
-	{from: "dynamic/roster", tests: []string{"cmd/devnet/street", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus", "corpus/attest", "corpus/census",
+	{from: "dynamic/roster", tests: []string{"cmd/devnet/street", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus", "corpus/attest", "corpus/census", "corpus/derive",
 		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
 	{from: "dynamic/till", tests: []string{"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/rail/evm"}, may: []string{"content/...", "corpus", "corpus/attest/...",

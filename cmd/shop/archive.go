@@ -88,6 +88,25 @@ func speller(client *fetch.Client) func(host string) string {
 	}
 }
 
+// lastRow finds a host's last row in the record, and when its round was taken.
+func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, error) {
+	if a == nil {
+		return nil
+	}
+	return func(host string) (corpus.Row, string, bool, error) {
+		s := a.Now()
+		if s == nil {
+			return corpus.Row{}, "", false, nil
+		}
+		h, ok, err := s.View.Host(host)
+		if err != nil || !ok || len(h.Rows) == 0 {
+			return corpus.Row{}, "", false, err
+		}
+		row := h.Rows[len(h.Rows)-1].Row
+		return row, s.Rounds[row.Sequence-1].TakenAt, true, nil
+	}
+}
+
 // recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
 // logged.
 func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {

@@ -96,6 +96,12 @@ func TestServesFromTheRecord(t *testing.T) {
 	if got := badge(h, "broken.example"); !strings.Contains(got, "not ready (v2)") {
 		t.Errorf("after twelve rounds: %s", got)
 	}
+	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != corpus.VerdictNotReady || taken == "" {
+		t.Errorf("the last row of broken.example: %+v, taken at %q, %v, %v", row, taken, ok, err)
+	}
+	if _, _, ok, err := lastRow(s.archive)("nobody.example"); ok || err != nil {
+		t.Errorf("a host that no round named: %v, %v", ok, err)
+	}
 	if len(s.runs) != 1 {
 		t.Errorf("%d loops follow the record", len(s.runs))
 	}

@@ -198,6 +198,7 @@ type LastRow struct {
 	Sequence int64
 	Week     string
 	Verdict  string
+	Reason   string // why it was not probed or not reached, "" for none
 }
 
 // Why says why a host is walked in a week, or why not.

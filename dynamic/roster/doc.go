@@ -146,6 +146,7 @@ type lastRecord struct {
 	Sequence int64  `json:"sequence"`
 	Week     string `json:"week"`
 	Verdict  string `json:"verdict"`
+	Reason   string `json:"reason,omitzero"`
 }
 
 func (s *Store) update(ctx context.Context, f func(ledger.Tx) error) error {

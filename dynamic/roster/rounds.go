@@ -147,7 +147,7 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	remember := func() error {
 		return update(func(tx ledger.Tx) error {
 			for _, row := range some {
-				if err := ledger.SetJSON(tx, lastKey(row.Host), lastRecord{Sequence: round.Sequence, Week: week, Verdict: row.Verdict}); err != nil {
+				if err := ledger.SetJSON(tx, lastKey(row.Host), lastRecord{Sequence: round.Sequence, Week: week, Verdict: row.Verdict, Reason: row.Reason}); err != nil {
 					return err
 				}
 			}

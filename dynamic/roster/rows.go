@@ -10,6 +10,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/derive"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
@@ -19,6 +20,10 @@ type Desk struct {
 	Store   *Store
 	BaseURL string // without a slash at its end
 	Now     func() time.Time
+	// Record finds a host's last row in the signed record and when the round of it was taken, RFC 3339: what the ledger
+	// does not know of a host, because the record is older than the ledger or was brought here, the record does. Nil for
+	// a store without a record.
+	Record func(host string) (row corpus.Row, takenAt string, ok bool, err error)
 }
 
 // Answer is the body of /api/why/{host}.
@@ -38,7 +43,7 @@ type Answer struct {
 type Source struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`     // discovery, declared, well-known or revisit
-	NamedAt string `json:"named_at"` // RFC 3339
+	NamedAt string `json:"named_at"` // RFC 3339; the end of the round at the latest, where only the record knows
 	URL     string `json:"url,omitzero"`
 }
 
@@ -55,6 +60,7 @@ type LastRow struct {
 	Sequence int64  `json:"sequence"`
 	Week     string `json:"week"`
 	Verdict  string `json:"verdict"`
+	Reason   string `json:"reason,omitzero"` // why it was not probed or not reached
 	EntryURL string `json:"entry_url"`
 }
 
@@ -101,13 +107,16 @@ func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := d.fromRecord(r.Context(), &known); err != nil {
+		return err
+	}
 	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{}, HowToWalked: howToBeWalked,
 		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: meanings[known.ThisWeek.State], Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
 	for _, s := range known.Sources {
 		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339), URL: s.URL})
 	}
 	if l := known.LastRow; l != nil {
-		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, EntryURL: d.BaseURL + "/corpus/host/" + host + ".json"}
+		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, Reason: l.Reason, EntryURL: d.BaseURL + derive.HostPath(host) + ".json"}
 	}
 	if due := nextDue(known, now); !due.IsZero() {
 		out.NextDue = due.Format(time.RFC3339)

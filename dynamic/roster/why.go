@@ -1,8 +1,10 @@
 package roster
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"agentstore/corpus"
@@ -38,7 +40,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 		return out, err
 	}
 	if seen {
-		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict}
+		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict, Reason: last.Reason}
 	}
 	name, listed, err := get[namedRecord](tx, namedKey(host))
 	if err != nil {
@@ -96,11 +98,7 @@ func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek,
 		return census.ThisWeek{}, err
 	}
 	if finished {
-		out := census.ThisWeek{State: census.StateWalked, Reason: row.Reason, WalkedAt: row.ObservedAt}
-		if row.Verdict == corpus.VerdictNotProbed {
-			out.State = census.StateNotWalked
-		}
-		return out, nil
+		return rowState(row), nil
 	}
 	if name.Shard < 0 {
 		return census.ThisWeek{State: census.StateNotOnRoster, Reason: name.Reason}, nil
@@ -113,6 +111,54 @@ func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek,
 		return census.ThisWeek{State: census.StateDue}, nil
 	}
 	return census.ThisWeek{}, err
+}
+
+// fromRecord completes an answer by the host's last row in the signed record, where that is newer than what the ledger
+// remembers: a ledger may be younger than the record, and then it never heard of hosts that have years of history.
+func (d *Desk) fromRecord(ctx context.Context, w *census.Why) error {
+	if d.Record == nil {
+		return nil
+	}
+	row, takenAt, ok, err := d.Record(w.Host)
+	if err != nil {
+		return fmt.Errorf("why %s: %w", w.Host, err)
+	}
+	if !ok || w.LastRow != nil && w.LastRow.Sequence >= row.Sequence {
+		return nil
+	}
+	w.LastRow = &census.LastRow{Sequence: row.Sequence, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason}
+	if len(w.Sources) == 0 {
+		at, err := time.Parse(time.RFC3339, takenAt)
+		if err != nil {
+			return fmt.Errorf("why %s: round %d: %w", w.Host, row.Sequence, err)
+		}
+		w.Sources = append(w.Sources, census.Naming{Name: cmp.Or(row.Catalog, row.Source), Kind: row.Source, At: at, URL: row.URL})
+	}
+	if w.Known {
+		return nil
+	}
+	w.Known = true
+	if row.Week == w.Week {
+		w.ThisWeek = rowState(row)
+		return nil
+	}
+	week, err := d.Store.Week(ctx, w.Week)
+	if err != nil {
+		return err
+	}
+	if w.ThisWeek.State = census.StateNoRosterYet; week.Phase != census.PhaseNone {
+		w.ThisWeek = census.ThisWeek{State: census.StateNotOnRoster, Reason: reasonNotNamed}
+	}
+	return nil
+}
+
+// rowState is the state of a host that has its row of the week.
+func rowState(row corpus.Row) census.ThisWeek {
+	out := census.ThisWeek{State: census.StateWalked, Reason: row.Reason, WalkedAt: row.ObservedAt}
+	if row.Verdict == corpus.VerdictNotProbed {
+		out.State = census.StateNotWalked
+	}
+	return out
 }
 
 // nextDue is when a host is walked next, the zero time if never.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/derive"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
@@ -97,7 +99,7 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	expect("after the round", "ready-bare", census.StateNotOnRoster, "it declared itself after this week's round was closed", next)
 	for _, name := range []string{"ready-many", "no-route", "ready-dual"} {
 		row, a := w.rows(1)[hostOf(name)], w.why(hostOf(name))
-		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, EntryURL: "https://store.example/corpus/host/" + row.Host + ".json"}
+		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason, EntryURL: "https://store.example/corpus/host/" + row.Host + ".json"}
 		if a.LastRow == nil || *a.LastRow != want || a.ThisWeek.WalkedAt != row.ObservedAt || a.NextDue != next {
 			t.Errorf("%s after the round: %+v, want %+v", name, a, want)
 		}
@@ -111,5 +113,58 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	w.run(w.config(lists(urls("ready-dual")...)[:1]...))
 	if a := expect("when no source names it", "ready-many", census.StateNotOnRoster, "no source named it this week", monday.AddDate(0, 0, 14).Format(time.RFC3339)); a.LastRow == nil || a.LastRow.Sequence != 1 {
 		t.Errorf("its last row: %+v", a.LastRow)
+	}
+}
+
+// TestWhyAsksTheRecord asks a ledger that never saw a census about hosts that the record knows.
+func TestWhyAsksTheRecord(t *testing.T) {
+	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC) // in 2026-W47
+	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." + strings.Repeat("d", 50) + ".example"
+	rows := map[string]corpus.Row{
+		"old.example":  {Sequence: 12, Week: "2026-W46", URL: "https://old.example/paid", Source: corpus.SourceDiscovery, Catalog: "bazaar", Verdict: corpus.VerdictNotProbed, Reason: "control_failed"},
+		"here.example": {Sequence: 13, Week: "2026-W47", URL: "https://here.example/paid", Source: corpus.SourceRevisit, Verdict: corpus.VerdictReady, ObservedAt: "2026-11-17T06:00:00Z"},
+		long:           {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: corpus.SourceDiscovery, Catalog: "bazaar", Verdict: corpus.VerdictReady},
+	}
+	desk := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example", Now: func() time.Time { return now },
+		Record: func(host string) (corpus.Row, string, bool, error) {
+			row, ok := rows[host]
+			return row, "2026-11-10T06:01:40Z", ok, nil
+		}}
+	ask := func(host string) map[string]any {
+		t.Helper()
+		request := httptest.NewRequest(http.MethodGet, "/api/why/"+host, nil)
+		recorder := httptest.NewRecorder()
+		if err := desk.Rows()[0].Handle(recorder, request.WithContext(route.With(request.Context(), &route.Request{Inputs: route.Values{"host": host}}))); err != nil {
+			t.Fatal(err)
+		}
+		var out map[string]any
+		if err := json.Unmarshal(recorder.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		delete(out, "how_to_be_walked") // the same for everybody
+		return out
+	}
+	source := func(name, kind, host string) []any {
+		return []any{map[string]any{"name": name, "kind": kind, "named_at": "2026-11-10T06:01:40Z", "url": rows[host].URL}}
+	}
+	for host, want := range map[string]map[string]any{
+		"old.example": {"version": "v1", "host": "old.example", "week": "2026-W47", "known": true, "sources": source("bazaar", "discovery", "old.example"),
+			"this_week": map[string]any{"state": "no_roster_yet", "meaning": "This week's sources were not read yet."},
+			"last_row":  map[string]any{"sequence": 12.0, "week": "2026-W46", "verdict": "not_probed", "reason": "control_failed", "entry_url": "https://store.example/corpus/host/old.example.json"},
+			"next_due":  "2026-11-18T12:00:00Z"},
+		"here.example": {"version": "v1", "host": "here.example", "week": "2026-W47", "known": true, "sources": source("revisit", "revisit", "here.example"),
+			"this_week": map[string]any{"state": "walked", "meaning": "It was walked this week. The row is in this week's round once that is sealed.", "walked_at": "2026-11-17T06:00:00Z"},
+			"last_row":  map[string]any{"sequence": 13.0, "week": "2026-W47", "verdict": "ready", "entry_url": "https://store.example/corpus/host/here.example.json"},
+			"next_due":  "2026-11-23T00:00:00Z"},
+		"nobody.example": {"version": "v1", "host": "nobody.example", "week": "2026-W47", "known": false, "sources": []any{},
+			"this_week": map[string]any{"state": "never_named", "meaning": "No source ever named it."}, "last_row": nil},
+	} {
+		if diff := cmp.Diff(want, ask(host)); diff != "" {
+			t.Errorf("%s: - want + got\n%s", host, diff)
+		}
+	}
+	// A name that no file system takes has its page under its digest.
+	if got := ask(long)["last_row"].(map[string]any)["entry_url"]; got != "https://store.example"+derive.HostPath(long)+".json" || strings.Contains(got.(string), "aaaa") {
+		t.Errorf("the entry of a long name is at %v", got)
 	}
 }
