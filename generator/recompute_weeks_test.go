@@ -149,7 +149,7 @@ func (s *stranger) diff(i, j int) (d strangerDiff) {
 		}
 		for _, f := range [][3]string{{"min_usdc", x.Offer.MinUSDC, y.Offer.MinUSDC}, {"max_usdc", x.Offer.MaxUSDC, y.Offer.MaxUSDC},
 			{"networks", list(x.Offer.Networks), list(y.Offer.Networks)}, {"schemes", list(x.Offer.Schemes), list(y.Offer.Schemes)}, {"pay_to", pay(x), pay(y)}} {
-			if f[1] != f[2] && (f[0] != "pay_to" || f[1] != "" && f[2] != "") {
+			if f[1] != f[2] && f[1] != "" && f[2] != "" {
 				d.Drift = append(d.Drift, struct{ Host, Field, From, To string }{host, f[0], f[1], f[2]})
 			}
 		}

@@ -60,7 +60,7 @@ func randomWorld(r *rand.Rand) *world {
 				row.Verdict, row.Reason, row.ObservedAt = corpus.VerdictNotProbed, pick("interrupted", "cap", "excluded"), ""
 			}
 			if row.Verdict != corpus.VerdictNotProbed && r.IntN(3) > 0 {
-				row.Offer = &corpus.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2"), MaxUSDC: "3"}
+				row.Offer = &corpus.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2", ""), MaxUSDC: "3"}
 				for range r.IntN(3) {
 					row.Offer.PayTo = append(row.Offer.PayTo, corpus.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
 				}
@@ -337,7 +337,7 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 			if a.Verdict != b.Verdict {
 				moved = append(moved, host+" "+a.Verdict+" "+b.Verdict)
 			}
-			if a.Offer != nil && b.Offer != nil && a.Offer.MinUSDC != b.Offer.MinUSDC {
+			if a.Offer != nil && b.Offer != nil && a.Offer.MinUSDC != "" && b.Offer.MinUSDC != "" && a.Offer.MinUSDC != b.Offer.MinUSDC {
 				drifted = append(drifted, host+" "+a.Offer.MinUSDC+" "+b.Offer.MinUSDC)
 			}
 		}
@@ -393,6 +393,25 @@ func TestTierRules(t *testing.T) {
 		}
 		if got := Tier(HostHistory(w.rounds, w.history("a"), nil)).Label; got != test.want {
 			t.Errorf("%s %s: %q, want %q", test.weeks, test.suspect, got, test.want)
+		}
+	}
+}
+
+// TestWhatWasNotCapturedDidNotDrift compares terms with those of an offer that could not be read, or only in part.
+func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
+	full := &corpus.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1", PayTo: []corpus.PayTo{{Network: "a", Digest: "1"}}}
+	none := &corpus.RowOffer{NotCapturedReason: corpus.NotCapturedUnreadable}
+	part := &corpus.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"}, PayTo: []corpus.PayTo{{Network: "a", Digest: "1"}}}
+	for _, c := range []struct {
+		from, to *corpus.RowOffer
+		want     []Drift
+	}{
+		{full, none, nil}, {none, full, nil}, {full, full, nil},
+		{full, part, []Drift{{Host: "a.example", Field: "networks", From: "a", To: "b"}}},
+	} {
+		got := Drifts(corpus.Row{Host: "a.example", Offer: c.from}, corpus.Row{Host: "a.example", Offer: c.to})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("from %+v to %+v: - want + got\n%s", c.from, c.to, diff)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func Drifts(x, y corpus.Row) (out []Drift) {
 		{"schemes", strings.Join(distinct(x.Offer.Schemes), ","), strings.Join(distinct(y.Offer.Schemes), ",")},
 		{"pay_to", payTo(x), payTo(y)},
 	} {
-		if f.from != f.to && !(f.name == "pay_to" && (f.from == "" || f.to == "")) {
+		if f.from != f.to && f.from != "" && f.to != "" {
 			out = append(out, Drift{Host: x.Host, Field: f.name, From: f.from, To: f.to})
 		}
 	}

@@ -63,7 +63,7 @@ func (t *Till) Rows() []route.Row {
 				Tool: "verify_artifact", Summary: "Verify anything the store signed",
 				Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed bytes. A browser gets a page that prints on one sheet.",
 				Params: []api.Param{
-					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "cert_…, or of the record round_…, row_… (its log index), observation_…"},
+					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Description: "cert_…, or of the record round_…, row_… (its log index), observation_…"},
 				},
 				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "What it is, who signed it, whether it holds"},
 					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"}}, problems(404, 503)...)...),
