@@ -14,7 +14,7 @@ import (
 // engine is one way to keep a ledger, chosen by the scheme of its address.
 type engine struct {
 	schemes []string
-	example string
+	example string // "": for tests, and named to nobody
 	open    func(ctx context.Context, address string) (ledger.DB, error)
 }
 
@@ -26,7 +26,7 @@ var engines = []engine{
 	{[]string{"postgres", "postgresql"}, "postgres://user@host/store", func(ctx context.Context, address string) (ledger.DB, error) {
 		return postgres.Open(ctx, address, postgres.Options{})
 	}},
-	{[]string{"mem"}, "mem:", func(_ context.Context, address string) (ledger.DB, error) {
+	{[]string{"mem"}, "", func(_ context.Context, address string) (ledger.DB, error) {
 		if address != "mem:" {
 			return nil, fmt.Errorf("the address of a ledger in memory is mem: alone")
 		}
@@ -45,11 +45,17 @@ func Open(ctx context.Context, address string) (ledger.DB, error) {
 		if rest == "" && scheme != "mem" {
 			return nil, fmt.Errorf("opening ledger: the address says only %s:, want something like %s", scheme, e.example)
 		}
-		return e.open(ctx, address)
+		db, err := e.open(ctx, address)
+		if err != nil {
+			return nil, err // and not an engine that is nil, which a caller would take for one and close
+		}
+		return db, nil
 	}
-	examples := make([]string, len(engines))
-	for i, e := range engines {
-		examples[i] = e.example
+	var examples []string
+	for _, e := range engines {
+		if e.example != "" {
+			examples = append(examples, e.example)
+		}
 	}
 	return nil, fmt.Errorf("opening ledger: unknown kind of address, want one like %s", strings.Join(examples, " or "))
 }

@@ -285,8 +285,8 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	for _, address := range []string{"", "mem", "redis:x", "mem:x", "bolt:", "postgres://u:secret@%zz/"} {
-		if db, err := Open(t.Context(), address); err == nil || strings.Contains(err.Error(), "secret") {
+	for _, address := range []string{"", "mem", "redis:x", "mem:x", "bolt:", "bolt:" + filepath.Join(t.TempDir(), "none", "ledger.bolt"), "postgres://u:secret@%zz/"} {
+		if db, err := Open(t.Context(), address); err == nil || db != nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Open(%q) = %v, %v", address, db, err)
 		}
 	}
