@@ -33,6 +33,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/rail"
 )
 
@@ -161,8 +162,11 @@ func defaults(c *Config) error {
 	if c.Network != "eip155:"+strconv.FormatUint(c.ChainID, 10) || c.ChainID == 0 {
 		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
 	}
-	if !common.IsHexAddress(c.Asset) || !common.IsHexAddress(c.PayTo) {
-		return errors.New("asset and payTo must be addresses")
+	// A slip of the pen in payTo would send all that is earned to nobody: where its case can tell, it does.
+	for _, a := range []struct{ name, address string }{{"asset", c.Asset}, {"payTo", c.PayTo}} {
+		if _, err := wallet.ParseAddress(a.address); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
 	}
 	if common.HexToAddress(c.PayTo) == (common.Address{}) {
 		return errors.New("payTo is the zero address")

@@ -143,6 +143,8 @@ func TestNewRefuses(t *testing.T) {
 		"no relayer":       func(c *evm.Config) { c.Relayer = nil },
 		"no payTo":         func(c *evm.Config) { c.PayTo = "" },
 		"zero payTo":       func(c *evm.Config) { c.PayTo = common.Address{}.Hex() },
+		"slip in payTo":    func(c *evm.Config) { c.PayTo = "0x3e472E63d09B1bBdf8F0466b8FCB3d4482B9059E" }, // 3E as it was
+		"bare payTo":       func(c *evm.Config) { c.PayTo = strings.TrimPrefix(c.PayTo, "0x") },
 		"relayer is payTo": func(c *evm.Config) { c.PayTo = h.Relayer.Address.Hex() },
 		"no name":          func(c *evm.Config) { c.AssetName = "" },
 		"short hash":       func(c *evm.Config) { c.GenesisHash = "0x12" },
