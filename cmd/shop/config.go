@@ -161,7 +161,7 @@ func (c *Config) resolve(dir string) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
-	if rest, ok := strings.CutPrefix(c.Ledger, "bolt:"); ok && !filepath.IsAbs(rest) {
+	if rest, ok := strings.CutPrefix(c.Ledger, "bolt:"); ok && rest != "" && !filepath.IsAbs(rest) {
 		c.Ledger = "bolt:" + filepath.Join(dir, rest)
 	}
 }
@@ -207,6 +207,9 @@ func (c *Config) check() error {
 		if n.RelayerKey == "" == (n.Facilitator == "") {
 			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
 		}
+	}
+	if c.Server.MaxInFlight < 0 {
+		fail("server.max_in_flight is negative")
 	}
 	errs = append(errs, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses())
 	return errors.Join(errs...)

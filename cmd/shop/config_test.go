@@ -58,6 +58,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"public debug", "127.0.0.1:4021", "0.0.0.0:4021", "loopback"},
 		{"two ledgers", "ledger_file = \"\"", "ledger_file = \"x\"", "exactly one of ledger"},
 		{"no rpc", "rpc_file = \"var/keys/base.rpc\"", "rpc_file = \"\"", "exactly one of rpc"},
+		{"less than no purchases", "max_in_flight = 512", "max_in_flight = -1", "max_in_flight is negative"},
 		{"bad duration", "\"45s\"", "\"soon\"", "not a duration"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
@@ -81,5 +82,16 @@ func TestSecretFileMode(t *testing.T) {
 	}
 	if _, err := secretFile(file); err == nil {
 		t.Error("a secret that others may read was accepted")
+	}
+}
+
+func TestLedgerSpec(t *testing.T) {
+	for _, c := range []Config{{Ledger: "mem:"}, {LedgerFile: write(t, "mem:\n")}} {
+		if spec, err := ledgerSpec(&c); err == nil {
+			t.Errorf("a store keeps its purchases in %s", spec)
+		}
+	}
+	if spec, err := ledgerSpec(&Config{LedgerFile: write(t, "postgres://u:p@h/d\n")}); err != nil || spec != "postgres://u:p@h/d" {
+		t.Errorf("ledgerSpec = %q, %v", spec, err)
 	}
 }

@@ -23,12 +23,22 @@ func RingFile(dir string) string { return filepath.Join(dir, "ring.json") }
 // SecretFile is where the till's secret is.
 func SecretFile(dir string) string { return filepath.Join(dir, "till.secret") }
 
+// NoKeys fails where a folder has keys already.
+func NoKeys(dir string) error {
+	_, err := os.Stat(RingFile(dir))
+	if err == nil {
+		return fmt.Errorf("%s exists: these keys are in use; store key handover replaces one", RingFile(dir))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // MakeKeys makes one key for each purpose, their ring and the till's secret in a folder. Nothing that exists is
 // touched.
 func MakeKeys(dir, since string) (attest.Ring, error) {
-	if _, err := os.Stat(RingFile(dir)); err == nil {
-		return attest.Ring{}, fmt.Errorf("%s exists: these keys are in use; store key handover replaces one", RingFile(dir))
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := NoKeys(dir); err != nil {
 		return attest.Ring{}, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -323,14 +323,18 @@ func (s *Shop) mayServe() error {
 
 // ledgerSpec is the ledger's address, which may be kept in a file because it holds a password.
 func ledgerSpec(c *Config) (string, error) {
-	if c.LedgerFile == "" {
-		return c.Ledger, nil
+	spec := c.Ledger
+	if c.LedgerFile != "" {
+		b, err := secretFile(c.LedgerFile)
+		if err != nil {
+			return "", fmt.Errorf("reading ledger_file: %w", err)
+		}
+		spec = strings.TrimSpace(string(b))
 	}
-	b, err := secretFile(c.LedgerFile)
-	if err != nil {
-		return "", fmt.Errorf("reading ledger_file: %w", err)
+	if strings.HasPrefix(spec, "mem:") {
+		return "", errors.New("a ledger in memory forgets what was paid for: name one with bolt: or postgres:")
 	}
-	return strings.TrimSpace(string(b)), nil
+	return spec, nil
 }
 
 // OpenLedger opens the configured ledger alone.
@@ -391,8 +395,8 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 	}
 	if n.GasAlarm != "" {
 		wei, ok := new(big.Int).SetString(n.GasAlarm, 10)
-		if !ok {
-			return nil, fmt.Errorf("gas_alarm_wei %q is not a number", n.GasAlarm)
+		if !ok || wei.Sign() < 0 {
+			return nil, fmt.Errorf("gas_alarm_wei %q is not a number of wei", n.GasAlarm)
 		}
 		cfg.GasAlarm = wei
 	}
