@@ -54,7 +54,7 @@ func main() {
 	flag.StringVar(&f.rpc, "rpc", "127.0.0.1:4041", "loopback address of the first chain's JSON-RPC; the others follow, each a port higher")
 	flag.StringVar(&f.state, "state", "", "empty folder for site, keys and ledger; by default a temporary one that is removed at the end")
 	flag.BoolVar(&f.chainOnly, "chain-only", false, "run the chains and prepare a site, but no store")
-	flag.StringVar(&f.config, "write-config", "", "write a configuration here with which `store serve -config FILE` runs on these chains")
+	flag.StringVar(&f.config, "write-config", "", "write a configuration to this `file`, with which store serve -config runs on these chains")
 	flag.StringVar(&f.ready, "ready", "", "write this JSON file when everything is up: base_url, networks, buyers with their keys")
 	flag.BoolVar(&f.noPurchase, "no-purchase", false, "do not buy anything at the start")
 	flag.BoolVar(&f.street, "street", false, "open the street of test doors beside the store; its list is written to the state folder")

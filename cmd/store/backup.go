@@ -112,15 +112,15 @@ func runRestore(ctx context.Context, c *call) error {
 
 // runKeeper is the keeper's desk.
 func runKeeper(ctx context.Context, c *call) error {
-	if len(c.args) == 0 || c.args[0] != "reopen" {
-		c.flags.Usage()
-		return errUsage
-	}
-	c.args = c.args[1:]
+	what := c.subverb("reopen")
 	file := c.flags.String("config", "store.toml", "configuration file")
 	dry := c.flags.Bool("dry-run", false, "say whether it could be reopened and change nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
+	}
+	if what == "" {
+		c.flags.Usage()
+		return errUsage
 	}
 	cfg, err := shop.Load(*file)
 	if err != nil {

@@ -38,7 +38,7 @@ func runBuy(ctx context.Context, c *call) error {
 	}
 	limit, err := content.ParseUSDC(*ceiling)
 	if err != nil {
-		return fmt.Errorf("-max: %w", err)
+		return because(errUsage, "-max: %w", err)
 	}
 	cfg := buyer.Config{Journal: *journal, Ceiling: limit, Log: c.logger}
 	if *keyFile != "" {
@@ -50,7 +50,7 @@ func runBuy(ctx context.Context, c *call) error {
 	opts.Choice.Network = *network
 	if *amount != "" {
 		if opts.Choice.Amount, err = content.ParseUSDC(*amount); err != nil {
-			return fmt.Errorf("-amount: %w", err)
+			return because(errUsage, "-amount: %w", err)
 		}
 	}
 	b, err := buyer.New(cfg)
@@ -74,8 +74,13 @@ func runBuy(ctx context.Context, c *call) error {
 		return err
 	}
 	if *asJSON {
-		if cfg.Wallet == nil || !*yes {
-			return json.NewEncoder(c.stdout).Encode(terms)
+		if cfg.Wallet == nil || !*yes || terms.Free || terms.Chosen < 0 {
+			if err := json.NewEncoder(c.stdout).Encode(terms); err != nil {
+				return err
+			}
+			if cfg.Wallet == nil || !*yes {
+				return nil
+			}
 		}
 	} else {
 		fmt.Fprint(c.stdout, terms.Text())
@@ -88,7 +93,7 @@ func runBuy(ctx context.Context, c *call) error {
 		return nil
 	}
 	if terms.Chosen < 0 {
-		return fmt.Errorf("%s%w", hintFor(terms, target), errNo)
+		return because(errNo, "%s", hintFor(target))
 	}
 	if !*yes {
 		ok, err := c.ask("Pay this? [y/N] ")
@@ -115,13 +120,13 @@ func runBuy(ctx context.Context, c *call) error {
 	return err
 }
 
-// hintFor says why nothing can be paid.
-func hintFor(t *buyer.Terms, target string) string {
+// hintFor is what to do where nothing can be paid. Why that is stands in the terms, which were shown.
+func hintFor(target string) string {
 	host := target
 	if u, err := url.Parse(target); err == nil {
 		host = u.Host
 	}
-	return fmt.Sprintf("nothing that %s asks for can be paid: %s\nhint: raise -max if the price is what you expect: ", host, t.Why)
+	return fmt.Sprintf("nothing that %q asks for can be paid: the terms say why\nhint: raise -max if the price is what you expect", host)
 }
 
 // ask asks a person. Without a terminal the answer is an error that says what to do.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"agentstore/cmd/check/kit"
 )
@@ -17,6 +16,6 @@ func runCheck(ctx context.Context, c *call) error {
 	case kit.ExitFound:
 		return errNo
 	default:
-		return fmt.Errorf("nothing was found out (%d)", code)
+		return errFailed
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,12 +17,7 @@ import (
 // runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the ring beside them
 // is their published half.
 func runKey(ctx context.Context, c *call) error {
-	if len(c.args) == 0 {
-		c.flags.Usage()
-		return errUsage
-	}
-	what := c.args[0]
-	c.args = c.args[1:]
+	what := c.subverb("init", "list", "handover")
 	dir := c.flags.String("dir", "var/keys", "folder of the keys")
 	asJSON := c.flags.Bool("json", false, "list: print JSON")
 	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
@@ -34,7 +28,7 @@ func runKey(ctx context.Context, c *call) error {
 		return err
 	}
 	if _, err := time.Parse(time.DateOnly, *on); err != nil {
-		return fmt.Errorf("-on %q is not a date such as 2026-11-20", *on)
+		return because(errUsage, "-on %q is not a date such as 2026-11-20", *on)
 	}
 	switch what {
 	case "init":
@@ -51,6 +45,9 @@ func runKey(ctx context.Context, c *call) error {
 // keyInit makes one key for each purpose, the ring and the till's secret.
 func keyInit(c *call, dir, on string, dry bool) error {
 	if dry {
+		if err := shop.NoKeys(dir); err != nil {
+			return err
+		}
 		fmt.Fprintf(c.stdout, "would make in %s: one key each for %v, ring.json and till.secret\n", dir, attest.Purposes())
 		return nil
 	}
@@ -88,10 +85,10 @@ func keyList(c *call, dir string, asJSON bool) error {
 // stays beside it, named by its key id; that of an identity is needed for purchases that it still has to sign.
 func keyHandover(c *call, p attest.Purpose, dir, on, reason string, dry bool) error {
 	if reason == "" {
-		return errors.New("say why with -reason: the record is public and for ever")
+		return because(errUsage, "say why with -reason: the record is public and for ever")
 	}
 	if p != attest.PurposeIdentity && p != attest.PurposeLog {
-		return fmt.Errorf("-purpose %q is neither identity nor log; a key for another purpose is replaced by its file", p)
+		return because(errUsage, "-purpose %q is neither identity nor log; a key for another purpose is replaced by its file", p)
 	}
 	ring, err := readRing(dir)
 	if err != nil {

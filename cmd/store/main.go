@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,27 +28,37 @@ type verb struct {
 	name  string
 	args  string // after the flags
 	short string
+	sub   bool // args are the verb's own words, before the flags
 	run   func(ctx context.Context, v *call) error
+}
+
+// line is how the verb is called. The word after a verb with subverbs comes before the flags, which Go's flag package
+// stops at.
+func (v *verb) line() string {
+	if v.sub {
+		return v.name + " " + v.args + " [flags]"
+	}
+	return strings.TrimSpace(v.name + " [flags] " + v.args)
 }
 
 // verbs is every verb, in the order of the help.
 var verbs = []verb{
-	{"init", "DIR", "make a keeper's site in DIR", runInit},
-	{"config", "", "print an annotated example of the configuration file", runConfig},
-	{"key", "init | list | handover", "make keys, list them, hand over to a new one", runKey},
-	{"build", "", "render content into the published tree", runBuild},
-	{"watch", "", "build on every change and show it in a browser", runWatch},
-	{"publish", "REPOSITORY", "commit the published tree to a publication repository", runPublish},
-	{"serve", "", "serve the store", runServe},
-	{"census", "", "walk the doors that are known, and seal the week's round", runCensus},
-	{"stamp", "", "hand rounds in at OpenTimestamps calendars and fetch what became of them", runStamp},
-	{"witness", "", "have witnesses cosign the head of the record's log", runWitness},
-	{"verify", "DIR | FILE", "check a clone or a bundle without trusting anybody, or make a bundle: store verify -h", runVerify},
-	{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", runCheck},
-	{"buy", "URL", "buy from a door, journalled, within a ceiling", runBuy},
-	{"backup", "FILE", "write a verified backup of the ledger while the store runs", runBackup},
-	{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", runRestore},
-	{"keeper", "reopen", "the keeper's desk", runKeeper},
+	{"init", "DIR", "make a keeper's site in DIR", false, runInit},
+	{"config", "", "print an annotated example of the configuration file", false, runConfig},
+	{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
+	{"build", "", "render content into the published tree", false, runBuild},
+	{"watch", "", "build on every change and show it in a browser", false, runWatch},
+	{"publish", "REPOSITORY", "commit the published tree to a publication repository", false, runPublish},
+	{"serve", "", "serve the store", false, runServe},
+	{"census", "", "walk the doors that are known, and seal the week's round", false, runCensus},
+	{"stamp", "", "hand rounds in at OpenTimestamps calendars and fetch what became of them", false, runStamp},
+	{"witness", "", "have witnesses cosign the head of the record's log", false, runWitness},
+	{"verify", "DIR | FILE", "check a clone or a bundle without trusting anybody, or make a bundle: store verify -h", false, runVerify},
+	{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", false, runCheck},
+	{"buy", "URL", "buy from a door, journalled, within a ceiling", false, runBuy},
+	{"backup", "FILE", "write a verified backup of the ledger while the store runs", false, runBackup},
+	{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", false, runRestore},
+	{"keeper", "reopen", "the keeper's desk", true, runKeeper},
 }
 
 // call is one run of a verb: its flags, arguments and streams.
@@ -60,11 +71,25 @@ type call struct {
 	logger *slog.Logger
 }
 
-// errUsage is returned for a call that cannot be understood; the text was printed.
-var errUsage = errors.New("called wrongly")
+// What a run comes to beside success, each an exit code. Returned by itself, what there is to say has been printed;
+// because adds what is still to be said.
+var (
+	errFailed = errors.New("failed")
+	errUsage  = errors.New("called wrongly") // the call cannot be understood
+	errNo     = errors.New("no")             // the work was done and the answer is no
+)
 
-// errNo is returned when the work was done and the answer is no.
-var errNo = errors.New("no")
+// because is one of the above with its reason, which is printed.
+func because(outcome error, format string, args ...any) error {
+	return reasoned{fmt.Errorf(format, args...), outcome}
+}
+
+type reasoned struct {
+	error
+	outcome error
+}
+
+func (r reasoned) Unwrap() []error { return []error{r.error, r.outcome} }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -87,20 +112,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		c := &call{flags: flag.NewFlagSet("store "+v.name, flag.ContinueOnError), stdout: stdout, stderr: stderr, args: args[1:]}
 		c.flags.SetOutput(stderr)
 		c.flags.Usage = func() {
-			fmt.Fprintf(stderr, "usage: store %s [flags] %s\n  %s\n", v.name, v.args, v.short)
+			fmt.Fprintf(stderr, "usage: store %s\n  %s\n", v.line(), v.short)
 			c.flags.PrintDefaults()
 		}
 		c.logger = newLogger(stderr, &c.level, false)
 		err := v.run(ctx, c)
-		switch {
-		case err == nil, errors.Is(err, flag.ErrHelp):
+		if err == nil || errors.Is(err, flag.ErrHelp) {
 			return 0
+		}
+		if err != errFailed && err != errUsage && err != errNo {
+			fmt.Fprintf(stderr, "store %s: %v\n", v.name, err)
+		}
+		switch {
 		case errors.Is(err, errUsage):
 			return 2
 		case errors.Is(err, errNo):
 			return 3
 		}
-		fmt.Fprintf(stderr, "store %s: %v\n", v.name, err)
 		return 1
 	}
 	fmt.Fprintf(stderr, "store: there is no verb %q\n", args[0])
@@ -114,6 +142,17 @@ func usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
 	}
 	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no.\n")
+}
+
+// subverb takes the word after the verb off the arguments. Without one the help is asked for or the call is wrong, once
+// parse has made the flags known; "" is returned then.
+func (c *call) subverb(known ...string) string {
+	if len(c.args) == 0 || !slices.Contains(known, c.args[0]) {
+		return ""
+	}
+	word := c.args[0]
+	c.args = c.args[1:]
+	return word
 }
 
 // parse reads the flags and demands between least and most arguments.

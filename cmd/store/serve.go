@@ -29,6 +29,9 @@ func runServe(ctx context.Context, c *call) error {
 	if *ledger != "" {
 		cfg.Ledger, cfg.LedgerFile = *ledger, ""
 	}
+	if cfg.Listen == "" {
+		return errors.New("listen is empty, which would be any port of every address: name one in the configuration or with -listen")
+	}
 	if cfg.Server.LogLevel != "" {
 		if err := c.level.UnmarshalText([]byte(cfg.Server.LogLevel)); err != nil {
 			return fmt.Errorf("server.log_level: %w", err)

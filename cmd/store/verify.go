@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"agentstore/cmd/verify/kit"
 )
@@ -17,6 +16,6 @@ func runVerify(ctx context.Context, c *call) error {
 	case kit.ExitRefused:
 		return errNo
 	default:
-		return fmt.Errorf("nothing was found out (%d)", code)
+		return errFailed
 	}
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/shop"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/x402"
+)
+
+// file writes a file that only its owner may read.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// door asks for two dollars.
+func door(t *testing.T) string {
+	t.Helper()
+	var s *httptest.Server
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, err := x402.Encode(x402.Required{X402Version: 2, Resource: x402.Resource{URL: s.URL + r.URL.Path}, Accepts: []rail.Requirement{{
+			Scheme: "exact", Network: "eip155:8453", Amount: "2000000", Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+			PayTo: "0x3E472E63d09B1bBdf8F0466b8FCB3d4482B9059E", MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "USD Coin", "version": "2"},
+		}}})
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set(x402.HeaderRequired, h)
+		w.WriteHeader(http.StatusPaymentRequired)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/goods"
+}
+
+// Every call ends with the exit code that the help promises, and says why where it is not 0.
+func TestExitCodes(t *testing.T) {
+	key, err := wallet.GenerateKey(strings.NewReader(strings.Repeat("k", 64)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	purse, journal, asked := file(t, "wallet.key", key.Secret()), t.TempDir(), door(t)
+	keys := filepath.Join(t.TempDir(), "keys")
+	deaf := shop.Example()
+	deaf.Listen = ""
+	for _, c := range []struct {
+		call string
+		code int
+		out  string // on standard output
+		say  string // on standard error
+	}{
+		{"", 2, "usage: store", ""},
+		{"help", 0, "usage: store", ""},
+		{"bogus", 2, "", "no verb"},
+		{"key -h", 0, "", "usage: store key init | list | handover [flags]"},
+		{"key init -h", 0, "", "-dir"},
+		{"key", 2, "", "usage: store key"},
+		{"key bogus", 2, "", "usage: store key"},
+		{"key init -on yesterday", 2, "", "not a date"},
+		{"key init -dry-run -dir " + keys, 0, "would make", ""},
+		{"key init -dir " + keys, 0, "keys made", ""},
+		{"key init -dir " + keys, 1, "", "in use"},
+		{"key init -dry-run -dir " + keys, 1, "", "in use"},
+		{"key handover -dir " + keys, 2, "", "-reason"},
+		{"key handover -reason x -purpose git -dir " + keys, 2, "", "neither identity nor log"},
+		{"keeper -h", 0, "", "usage: store keeper reopen [flags]"},
+		{"keeper", 2, "", "usage: store keeper"},
+		{"verify " + keys + "/nowhere", 1, "", "no such file"},
+		{"serve -config " + file(t, "store.toml", shop.Annotated(deaf)), 1, "", "listen is empty"},
+		{"buy -max dear " + asked, 2, "", "-max"},
+		{"buy -amount -1 " + asked, 2, "", "-amount"},
+		{"buy " + asked, 0, "Nothing was bought", ""},
+		{"buy -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "hint: raise -max"},
+		{"buy -json -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, `"chosen":-1`, "hint: raise -max"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(c.call), &stdout, &stderr)
+		if code != c.code || !strings.Contains(stdout.String(), c.out) || !strings.Contains(stderr.String(), c.say) ||
+			code != 0 && stdout.Len()+stderr.Len() == 0 {
+			t.Errorf("store %s: exit code %d, want %d\nstdout %.300s want %q\nstderr %.300s want %q", c.call, code, c.code, &stdout, c.out, &stderr, c.say)
+		}
+		if strings.Count(stderr.String(), "no such file") > 1 || strings.Contains(stderr.String(), "nothing was found out") {
+			t.Errorf("store %s says the same twice: %s", c.call, &stderr)
+		}
+	}
+}
