@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding"
 	"fmt"
 	"maps"
 	"math/big"
@@ -14,23 +15,57 @@ import (
 // a member is required unless its tag `json` says omitempty or omitzero. Members may be added later, so an object
 // allows others than its own. It panics for a type that has no schema: types are fixed when the program is built.
 func SchemaFor[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[big.Int](): {Type: "string", Pattern: "^[0-9]+$"},
-	}})
-	if err != nil {
-		panic(fmt.Sprintf("api: schema of %s: %v", reflect.TypeFor[T](), err))
-	}
+	s := StrictSchemaFor[T]()
 	open(s)
 	return s
 }
 
 // StrictSchemaFor is SchemaFor for what the service is sent: members that it does not know are refused.
 func StrictSchemaFor[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](nil)
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: written(reflect.TypeFor[T]())})
 	if err != nil {
 		panic(fmt.Sprintf("api: schema of %s: %v", reflect.TypeFor[T](), err))
 	}
 	return s
+}
+
+// written has the schemas of the types below t that do not stand in JSON as what they are in Go: bytes that write
+// themselves as text, other bytes (base64), and ready JSON, which may be anything.
+func written(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
+	seen := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[big.Int](): {Type: "string", Pattern: "^[0-9]+$"}}
+	visited := make(map[reflect.Type]bool)
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		if visited[t] || seen[t] != nil {
+			return
+		}
+		visited[t] = true
+		switch t.Kind() {
+		case reflect.Struct:
+			for _, f := range reflect.VisibleFields(t) {
+				if f.IsExported() || f.Anonymous {
+					walk(f.Type)
+				}
+			}
+		case reflect.Slice, reflect.Array:
+			if t.Elem().Kind() != reflect.Uint8 {
+				walk(t.Elem())
+				return
+			}
+			switch {
+			case t.Implements(reflect.TypeFor[interface{ MarshalJSON() ([]byte, error) }]()):
+				seen[t] = &jsonschema.Schema{Description: "any JSON"}
+			case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+				seen[t] = &jsonschema.Schema{Type: "string"}
+			default:
+				seen[t] = &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+			}
+		case reflect.Map, reflect.Pointer:
+			walk(t.Elem())
+		}
+	}
+	walk(t)
+	return seen
 }
 
 // open drops additionalProperties: false from a schema and all below it. In version 0.4 of the library a false schema
