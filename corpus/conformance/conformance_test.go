@@ -322,9 +322,25 @@ func TestWhatDoesNotConform(t *testing.T) {
 }
 
 func TestRequestsThatCannotBeJudged(t *testing.T) {
-	for _, r := range []Request{{}, {Artifact: strings.Repeat("a", MaxArtifact+1)}, {Artifact: "x", Kind: "invoice"}, {Artifact: "x", PublicKeyHex: "AB"}, {Artifact: "x", SignerAddress: "0x1"}} {
-		if _, _, err := (Checker{Request: r}).Step(nil); !errors.Is(err, ErrRequest) {
-			t.Errorf("%+v: %v", r, err)
+	for _, c := range []struct {
+		field string // "" for a request that is judged
+		r     Request
+	}{
+		{"artifact", Request{}},
+		{"artifact", Request{Artifact: strings.Repeat("é", MaxArtifact+1)}},
+		{"", Request{Artifact: strings.Repeat("é", MaxArtifact)}},
+		{"kind", Request{Artifact: "x", Kind: "invoice"}},
+		{"public_key_hex", Request{Artifact: "x", PublicKeyHex: "AB"}},
+		{"", Request{Artifact: "x", PublicKeyHex: strings.Repeat("AB", 32)}},
+		{"signer_address", Request{Artifact: "x", SignerAddress: "0x1"}},
+	} {
+		_, _, err := (Checker{Request: c.r}).Step(nil)
+		got := ""
+		if e, ok := errors.AsType[*RequestError](err); ok {
+			got = e.Field
+		}
+		if got != c.field || (err == nil) != (c.field == "") {
+			t.Errorf("%s: %v", c.field, err)
 		}
 	}
 }

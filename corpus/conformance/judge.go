@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
@@ -18,14 +19,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrRequest is returned for a request that cannot be judged at all, before anything is looked at.
-var ErrRequest = errors.New("not a request for a conformance check")
+// RequestError is returned for a request that cannot be judged at all, before anything is looked at.
+type RequestError struct {
+	Field   string // of the request, as a caller names it: artifact, kind, public_key_hex or signer_address
+	Problem string // the rest of a sentence that begins with it
+}
+
+func (e *RequestError) Error() string {
+	return "not a request for a conformance check: " + e.Field + " " + e.Problem
+}
 
 // Checker judges one artifact. At is the time of judgement while nothing was fetched; a fetched DID document brings the
 // recorded time of its exchange.
 type Checker struct {
 	Request Request
 	At      time.Time
+	// Known are did:web documents that need no request, by DID: those of a service that does not fetch from itself.
+	Known map[string][]byte
 }
 
 var _ probe.Checker[Report] = Checker{}
@@ -41,6 +51,7 @@ type judge struct {
 	Report
 	states map[string]Check
 	req    Request
+	known  map[string][]byte
 	raw    envelope
 	jws    attest.JWS
 	body   []byte // the payload
@@ -54,7 +65,7 @@ type envelope struct {
 	Index     jsontext.Value `json:"acceptIndex"` // an unsigned hint
 }
 
-// Step implements probe.Checker. The error is ErrRequest.
+// Step implements probe.Checker. The error is a *RequestError.
 func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error) {
 	if err := c.Request.check(); err != nil {
 		return Report{}, nil, err
@@ -63,7 +74,7 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	if len(recorded) > 0 {
 		at = recorded[0].StartedAt.Add(recorded[0].Duration)
 	}
-	j := &judge{req: c.Request, states: map[string]Check{}}
+	j := &judge{req: c.Request, known: c.Known, states: map[string]Check{}}
 	j.Report = Report{Version: Version, KeyResolution: ResolvedNot, JudgedAt: at.UTC().Truncate(time.Second), CannotTell: cannotTell}
 	next := j.run(recorded)
 	if next != nil {
@@ -76,20 +87,20 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 func (r Request) check() error {
 	switch {
 	case r.Artifact == "":
-		return fmt.Errorf("%w: no artifact", ErrRequest)
-	case len(r.Artifact) > MaxArtifact:
-		return fmt.Errorf("%w: the artifact is longer than %d characters", ErrRequest, MaxArtifact)
+		return &RequestError{"artifact", "is required"}
+	case utf8.RuneCountInString(r.Artifact) > MaxArtifact:
+		return &RequestError{"artifact", fmt.Sprintf("is longer than %d characters", MaxArtifact)}
 	case r.Kind != "" && r.Kind != KindOffer && r.Kind != KindReceipt:
-		return fmt.Errorf("%w: kind is offer or receipt", ErrRequest)
+		return &RequestError{"kind", "is neither offer nor receipt"}
 	}
 	if r.PublicKeyHex != "" {
-		if b, err := attest.ParseHex(r.PublicKeyHex); err != nil || len(b) != 32 {
-			return fmt.Errorf("%w: public_key_hex is 64 lower-case hexadecimal characters", ErrRequest)
+		if b, err := hex.DecodeString(r.PublicKeyHex); err != nil || len(b) != 32 {
+			return &RequestError{"public_key_hex", fmt.Sprintf("is not %d hexadecimal characters", MaxHex)}
 		}
 	}
 	if r.SignerAddress != "" {
 		if _, err := wallet.ParseAddressAnyCase(r.SignerAddress); err != nil {
-			return fmt.Errorf("%w: the signer's address: %w", ErrRequest, err)
+			return &RequestError{"signer_address", "is not 0x and 40 hex digits"}
 		}
 	}
 	return nil
@@ -192,7 +203,7 @@ func (j *judge) openJWS() {
 // key finds the key of a JWS. The zero Key is no key; the check says why.
 func (j *judge) key(recorded []exchange.Exchange) (did.Key, *probe.Next) {
 	if j.req.PublicKeyHex != "" {
-		b, _ := attest.ParseHex(j.req.PublicKeyHex)
+		b, _ := hex.DecodeString(j.req.PublicKeyHex)
 		j.KeyResolution = ResolvedOffline
 		j.set("key", Pass, "the key of the request")
 		return did.Key{Curve: did.Ed25519, Bytes: b}, nil
@@ -210,6 +221,10 @@ func (j *judge) key(recorded []exchange.Exchange) (did.Key, *probe.Next) {
 		j.KeyResolution = method
 		j.set("key", Pass, "the kid carries its key; whose it is, it does not say")
 		return k, nil
+	}
+	id, _, _ := strings.Cut(j.jws.KID, "#")
+	if doc, ok := j.known[id]; ok {
+		return j.document(doc, "this service's own document"), nil
 	}
 	at, err := did.WebURL(j.jws.KID)
 	if err != nil {
@@ -241,8 +256,13 @@ func (j *judge) web(x exchange.Exchange) did.Key {
 		j.set("key", Unverifiable, "%s answered %d", x.Request.URL, x.Response.Status)
 		return did.Key{}
 	}
+	return j.document(x.Response.Body, x.Request.URL)
+}
+
+// document reads the key from a DID document that was found at a place.
+func (j *judge) document(raw []byte, place string) did.Key {
 	id, _, _ := strings.Cut(j.jws.KID, "#")
-	doc, err := did.ParseDocument(x.Response.Body, id)
+	doc, err := did.ParseDocument(raw, id)
 	if err != nil {
 		j.set("key", Fail, "%v", err)
 		return did.Key{}
@@ -261,7 +281,7 @@ func (j *judge) web(x exchange.Exchange) did.Key {
 		return did.Key{}
 	}
 	j.KeyResolution = ResolvedWeb
-	j.set("key", Pass, "found under the kid in %s", x.Request.URL)
+	j.set("key", Pass, "found under the kid in %s", place)
 	if m.Asserted {
 		j.set("key-asserted", Pass, "assertionMethod names the key")
 	} else {

@@ -1,6 +1,10 @@
 package conformance
 
-import "time"
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Version is that of the desk's contract, which only adds fields.
 const Version = "v1"
@@ -57,7 +61,7 @@ const (
 type Request struct {
 	Artifact string
 	Kind     string // KindOffer, KindReceipt or "" to detect it
-	// PublicKeyHex is an ed25519 key in 64 lower-case hexadecimal characters; it makes the check fully offline.
+	// PublicKeyHex is an ed25519 key in 64 hexadecimal characters; it makes the check fully offline.
 	PublicKeyHex string
 	// SignerAddress is the Ethereum account that is expected to have signed an EIP-712 artifact; "" leaves an offer's
 	// payTo as the only account that is known to speak for it, and a receipt's signer unknown.
@@ -66,19 +70,23 @@ type Request struct {
 
 // Report is the judgement.
 type Report struct {
-	Version       string         `json:"version"`
-	Verdict       string         `json:"verdict"` // Conforms or DoesNotConform
-	Kind          string         `json:"kind"`    // KindOffer, KindReceipt or "" when neither could be seen
-	Format        string         `json:"format"`  // FormJWS or FormEIP712
-	Live          *bool          `json:"live"`    // of an offer that conforms; null for everything else
-	KeyResolution string         `json:"key_resolution"`
-	Signer        Signer         `json:"signer"`
-	Checks        []Check        `json:"checks"`
-	Header        map[string]any `json:"header"`  // of a JWS, as it is written
-	Payload       map[string]any `json:"payload"` // as it is written, verified only if the verdict says so
-	JudgedAt      time.Time      `json:"judged_at"`
-	CannotTell    []string       `json:"what_this_cannot_tell_you"`
+	Version       string    `json:"version"`
+	Verdict       string    `json:"verdict"` // Conforms or DoesNotConform
+	Kind          string    `json:"kind"`    // KindOffer, KindReceipt or "" when neither could be seen
+	Format        string    `json:"format"`  // FormJWS or FormEIP712
+	Live          *bool     `json:"live"`    // of an offer that conforms; null for everything else
+	KeyResolution string    `json:"key_resolution"`
+	Signer        Signer    `json:"signer"`
+	Checks        []Check   `json:"checks"`
+	Header        Members   `json:"header"`  // of a JWS
+	Payload       Members   `json:"payload"` // verified only if the verdict says so
+	JudgedAt      time.Time `json:"judged_at"`
+	CannotTell    []string  `json:"what_this_cannot_tell_you"`
 }
+
+// Members are those of a stranger's object, each as it is written: a number keeps its spelling, however many digits it
+// has, because what was signed is that spelling.
+type Members map[string]jsontext.Value
 
 // Signer says whose signature was looked at.
 type Signer struct {

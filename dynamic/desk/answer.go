@@ -1,7 +1,9 @@
 package desk
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"agentstore/dynamic/route"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // writeJSON answers 200 with v.
@@ -65,19 +68,31 @@ func rateLimit(name string, rd budget.Reading) *RateLimit {
 // maxURL is the most characters of a URL that an instrument takes.
 const maxURL = 2048
 
-// readBody reads a request whose main member is a url. A body that is no JSON of that shape lacks one.
+// readBody reads a request whose main member is a url. A body that is no JSON, or in which there is none, lacks one,
+// whatever else may be wrong with it.
 func readBody[T any](r *http.Request) (T, error) {
+	return readWith[T](r, "url", '"', "the member url, a text")
+}
+
+// readWith is readBody for a main member of any name and kind, which are put in words besides.
+func readWith[T any](r *http.Request, member string, kind jsontext.Kind, words string) (T, error) {
+	var none T
+	raw, err := route.ReadBody(r)
+	if err != nil {
+		return none, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
 	in, err := route.ReadJSON[T](r, false)
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok || e.Code != "invalid_input" {
 		return in, err
 	}
-	var none T
-	if len(e.Fields) > 0 && e.Fields[0].Field != "body" && e.Fields[0].Field != "url" {
-		return none, e // JSON, with a member that is wrong
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &members); err == nil && members[member].Kind() == kind {
+		return none, e // it has what it is about, and something else is wrong
 	}
 	return none, &problem.Error{Code: fetch.CodeMissing, Fields: e.Fields,
-		Detail: "Nothing was read: the body must be a JSON object with the member url, a text."}
+		Detail: "Nothing was read: the body must be a JSON object with " + words + "."}
 }
 
 // door judges the spelling of a URL and returns the form in which it would be requested. It sends nothing.

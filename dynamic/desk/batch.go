@@ -11,6 +11,9 @@ import (
 	"agentstore/dynamic/route"
 )
 
+// codeSpent is the problem of a budget that is spent.
+const codeSpent = "budget_spent"
+
 // maxBatch is how many doors one batch may name.
 const maxBatch = 20
 
@@ -46,12 +49,15 @@ func (b *BatchResult) fail(err error) {
 		e = &problem.Error{Code: "internal", Detail: "This one could not be read because of a fault here."}
 	}
 	b.Error, b.Detail = e.Code, e.Detail
+	if e.Code == codeSpent { // of a 200 there is no Retry-After to point to
+		b.Detail = "The budget was spent before this one's turn. It was not read, and this says nothing about it. Ask again after the minute in RateLimit."
+	}
 }
 
 // batch reads up to twenty doors from one budget. Each door that is read spends one use; when the budget is spent, the
 // rest is left unread and says so. A batch of which nothing could be granted is a 429.
 func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
-	in, err := route.ReadJSON[BatchRequest](r, false)
+	in, err := readWith[BatchRequest](r, "urls", '[', "the member urls, a list of texts")
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 		return route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs", maxBatch)})
 	}
 	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{}, Results: make([]BatchResult, len(in.URLs)),
-		NextSteps: []string{"A door with the error budget_spent was not read: ask again after the minute in RateLimit."}}
+		NextSteps: []string{"A door with the error " + codeSpent + " was not read: ask again after the minute in RateLimit."}}
 	doors := make([]string, len(in.URLs))
 	var wg sync.WaitGroup
 	for i, raw := range in.URLs {

@@ -2,7 +2,9 @@ package desk
 
 import (
 	"net/http"
+	"strings"
 
+	"agentstore/content/api"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/selection"
@@ -21,7 +23,13 @@ type BuyerRequest struct {
 	URL string `json:"url" jsonschema:"https URL of the door, at most 2048 characters"`
 	// Profile is read by hand: one that cannot be read counts as none, and the answer says so.
 	Profile jsontext.Value `json:"client_profile,omitempty" jsonschema:"object with max_amount_per_payment_usd (number, or false for no ceiling) and spend_controls_disabled (boolean); left out: a client configured with nothing"`
-	Clients []string       `json:"clients,omitempty" jsonschema:"names of clients to replay besides the default one; GET /api/preflight/checks names none, the answer lists them"`
+	Clients []string       `json:"clients,omitempty" jsonschema:"names of clients to replay besides the default one; every answer lists those that can be named"`
+}
+
+// ClientProfile is what a client_profile may say. Members that are not known are passed over.
+type ClientProfile struct {
+	Max      jsontext.Value `json:"max_amount_per_payment_usd,omitzero" jsonschema:"the client's ceiling in dollars, or false for none; left out: the client's default"`
+	Disabled bool           `json:"spend_controls_disabled,omitzero" jsonschema:"true if the client's spend controls are off"`
 }
 
 // Buyer is what a stock client would do at a door, and the door itself.
@@ -50,7 +58,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range in.Clients {
 		if _, known := selection.ClientByName(name); !known || name == "" {
-			return route.Invalid(problem.Field{Field: "clients", Problem: "names a client that cannot be replayed"})
+			return route.Invalid(problem.Field{Field: "clients", Problem: "names a client that cannot be replayed; those that can are " + strings.Join(knownClients(), ", ")})
 		}
 	}
 	url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
@@ -62,13 +70,10 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		return failed(err)
 	}
 	out := Buyer{
-		Version: "v1", URL: url, Others: []selection.Answer{}, Door: d.served(l, shared, rl), RateLimit: rl,
+		Version: "v1", URL: url, Others: []selection.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl), RateLimit: rl,
 		Different: "the_door says whether the terms can be paid at all; your_client says which of them a client would sign. A door may be ready and a client still throw, and the other way round.",
 		IsNot:     []string{"advice to pay", "a look at your wallet: your balance was not asked", "a promise that the seller delivers"},
 		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you mean to.", "GET " + d.cfg.BaseURL + "/api/practice/dust-correct is a door to practise refusing at."},
-	}
-	for _, c := range selection.Clients() {
-		out.Known = append(out.Known, c.Name)
 	}
 	x := judged(l)
 	for i, name := range append([]string{""}, in.Clients...) {
@@ -84,6 +89,26 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 		out.Others = append(out.Others, rep.YourClient)
 	}
 	return writeJSON(w, out)
+}
+
+// knownClients are the names of the clients that can be replayed.
+func knownClients() []string {
+	var names []string
+	for _, c := range selection.Clients() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// buyerBody describes the body of a question. A profile is described as it should be; one that is something else is
+// taken too, and counts as none.
+func buyerBody() *api.Body {
+	b := body[BuyerRequest]("url, client_profile and clients")
+	profile := api.SchemaFor[ClientProfile]()
+	profile.Description = b.Schema.Properties["client_profile"].Description
+	profile.Properties["max_amount_per_payment_usd"].Types = []string{"number", "boolean"}
+	b.Schema.Properties["client_profile"] = profile
+	return b
 }
 
 // judged is the exchange that the report is about: the one made with the method that was used.
@@ -102,10 +127,7 @@ func readProfile(raw jsontext.Value) selection.Profile {
 	if len(raw) == 0 || string(raw) == "null" {
 		return selection.Profile{}
 	}
-	var p struct {
-		Max      jsontext.Value `json:"max_amount_per_payment_usd"`
-		Disabled bool           `json:"spend_controls_disabled"`
-	}
+	var p ClientProfile
 	unreadable := selection.Profile{UnreadableCountedAsEmpty: true}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return unreadable

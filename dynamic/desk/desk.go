@@ -7,7 +7,7 @@
 //
 // A refusal of an input is a 400 and spends nothing; a verdict of any kind is a 200.
 //
-//	d, err := desk.New(desk.Config{BaseURL: "https://store.example", Site: site, DB: db, Budgets: budgets, Client: client, Key: key, Record: desk.NoRounds{}})
+//	d, err := desk.New(desk.Config{BaseURL: "https://store.example", Site: site, DB: db, Budgets: budgets, Client: client, Key: key, Ring: ring, Record: desk.NoRounds{}})
 //	rows := d.Rows()
 package desk
 
@@ -69,6 +69,8 @@ type Config struct {
 	Client  Client
 	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
 	Key *attest.Key
+	// Ring are the published keys, current and retired, by which what this store signed is judged.
+	Ring attest.Ring
 	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key, for none of its own.
 	Walker *attest.Key
 	Record Record            // what the signed record holds; NoRounds while there is none
@@ -95,6 +97,8 @@ const (
 type Desk struct {
 	cfg       Config
 	host      string
+	did       string // of this store
+	document  []byte // its DID document
 	directory signedDirectory
 	looks     sharing[look]
 	readings  sharing[reading]
@@ -124,7 +128,11 @@ func New(cfg Config) (*Desk, error) {
 	if cfg.Walks == 0 {
 		cfg.Walks = DefaultWalks
 	}
-	d := &Desk{cfg: cfg, host: u.Host, slots: make(chan struct{}, cfg.Walks)}
+	document, err := attest.DIDDocument(u.Host, cfg.Ring)
+	if err != nil {
+		return nil, fmt.Errorf("opening the desk: %w", err)
+	}
+	d := &Desk{cfg: cfg, host: u.Host, did: attest.DID(u.Host), document: document, slots: make(chan struct{}, cfg.Walks)}
 	d.looks.keep, d.readings.keep = cfg.Share, cfg.Share
 	d.directory = signedDirectory{keys: []*attest.Key{cfg.Key}, authority: u.Host}
 	if cfg.Walker != nil && cfg.Walker.KID() != cfg.Key.KID() {

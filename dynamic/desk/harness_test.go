@@ -133,7 +133,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 	if o.record == nil {
 		o.record = desk.NoRounds{}
 	}
-	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Record: o.record,
+	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: o.record,
 		Chrome: chrome, Roster: o.roster, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
 	if err != nil {
 		return fail(err)

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -115,13 +116,17 @@ func goodWeek(s string) bool {
 }
 
 func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
+	badSince := &problem.Error{Code: "bad_since", Detail: "Nothing was read: since must be an ISO week that exists, written as in 2026-W34.",
+		Fields: []problem.Field{{Field: "since", Problem: "is not an ISO week of the form YYYY-Www"}}}
 	in, err := readBody[LookRequest](r)
+	if e, ok := errors.AsType[*problem.Error](err); ok && len(e.Fields) == 1 && e.Fields[0].Field == "since" && e.Code == "invalid_input" {
+		return badSince // of another type than a text
+	}
 	if err != nil {
 		return err
 	}
 	if in.Since != "" && !goodWeek(in.Since) {
-		return &problem.Error{Code: "bad_since", Detail: "Nothing was read: since must be an ISO week that exists, written as in 2026-W34.",
-			Fields: []problem.Field{{Field: "since", Problem: "is not an ISO week of the form YYYY-Www"}}}
+		return badSince
 	}
 	door, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 	if err != nil {

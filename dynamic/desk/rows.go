@@ -51,7 +51,7 @@ func (d *Desk) Rows() []route.Row {
 			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Budget: BudgetPreflight, Tool: "before_you_pay",
 			Summary:     "Which of a door's terms a stock client would sign",
 			Description: "Probes the door and replays a stock x402 client's selection over its terms: default assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends the preflight budget.",
-			Body:        body[BuyerRequest]("url, client_profile and clients"), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),
+			Body:        buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),
 		}, d.beforeYouPay),
 		d.cardRow(),
 		{Route: d.catalogRoute(), ValidateLate: true, Handle: d.catalog},
