@@ -266,11 +266,29 @@ func (r *run) append(ctx context.Context) error {
 		most := -1
 		if r.Cap > 0 {
 			most = int(max(0, int64(r.Cap)-w.Due))
+			if err := r.onlyFresh(ctx, roster); err != nil {
+				return err
+			}
 		}
 		known, _, capped := roster.known(r.Week, battery, most)
 		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Capped: capped, Sources: roster.report}, slices.Collect(known), r.Shard)
 		return err
 	})
+}
+
+// onlyFresh takes those off a roster that have their place in the week, so that a cap counts none of them twice.
+func (r *run) onlyFresh(ctx context.Context, roster *roster) error {
+	for host := range roster.places {
+		why, err := r.Store.Why(ctx, r.Week, host)
+		if err != nil {
+			return err
+		}
+		switch why.ThisWeek.State {
+		case StateDue, StateWalking, StateWalked, StateNotWalked:
+			delete(roster.places, host)
+		}
+	}
+	return nil
 }
 
 // under does a job while its lease is renewed, and gives the lease back. The job's context ends when the lease is lost.

@@ -338,6 +338,39 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 	}
 }
 
+// TestCapLeavesRoomForTheHoursHosts adds declared hosts one by one to a week with a cap, beside those that stand.
+func TestCapLeavesRoomForTheHoursHosts(t *testing.T) {
+	w := newWorld(t)
+	fresh := &declared{}
+	declare := func(name string) {
+		*fresh = append(*fresh, census.Declaration{Declaration: corpus.Declaration{Host: hostOf(name), Doors: urls(name)}})
+	}
+	config := func() census.Config {
+		cfg := w.config(census.Declared("declared", fresh))
+		cfg.Cap = 4
+		return cfg
+	}
+	names := []string{"ready-bare", "ready-many", "ready-dual", "post-by-discovery", "put-only"}
+	declare(names[0])
+	declare(names[1])
+	walkers := config()
+	walkers.Writer = nil
+	if r := w.run(walkers); r.Due != 2 || r.Capped {
+		t.Fatalf("walk only: %+v", r)
+	}
+	for i, name := range names[2:] {
+		declare(name)
+		hour, err := census.Hourly(t.Context(), config())
+		full := i == 2
+		if err != nil || hour.Capped != full || hour.Added != 1 || hour.Due != int64(3+i) {
+			t.Fatalf("with %s: %+v, %v", name, hour, err)
+		}
+		if walked := w.street.Visits(hostOf(name)) > 0; walked == full {
+			t.Errorf("%s was walked: %v", name, walked)
+		}
+	}
+}
+
 func TestWeekThatIsOverIsSealedWithoutWalks(t *testing.T) {
 	w := newWorld(t)
 	cfg := w.quick()
