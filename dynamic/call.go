@@ -223,6 +223,10 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 	if e.Code == "not_found" && e.Payment == nil && s.pageNotFound(c, r) {
 		return
 	}
+	if e.Code == "not_found" && e.Payment == nil && e.Next == "" {
+		said := *e
+		said.Next, e = s.nextOf(r.URL.Path), &said
+	}
 	row, _ := problem.Lookup(e.Code)
 	if e.Status == http.StatusBadRequest || e.Status == 0 && row.Status == http.StatusBadRequest {
 		budget.Strip(c.Header())

@@ -184,10 +184,15 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.refuse(c, r, notThere())
 }
 
-// canonical is the path of the page that a path with a slash or index.html at its end means.
+// canonical is the path of the page that a path with a slash or index.html at its end means, and of the index of a folder
+// of Markdown.
 func (s *Server) canonical(r *http.Request) string {
 	if crooked(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return ""
+	}
+	pages := s.site.current.Load().pages
+	if folder := strings.TrimSuffix(r.URL.Path, "/"); folder != "" && pages[folder] == nil && pages[folder+"/index.md"] != nil {
+		return folder + "/index.md"
 	}
 	to, ok := strings.CutSuffix(r.URL.Path, "/index.html")
 	if !ok {
@@ -199,7 +204,7 @@ func (s *Server) canonical(r *http.Request) string {
 	if !ok || to == r.URL.Path {
 		return ""
 	}
-	if p := s.site.current.Load().pages[to]; p != nil {
+	if p := pages[to]; p != nil {
 		if slices.Contains(p.types, "text/html") {
 			return to
 		}

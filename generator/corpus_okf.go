@@ -15,7 +15,8 @@ import (
 )
 
 // The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has front matter with a
-// type, only the index at the root says which version it is, and links begin at the root of the bundle.
+// type, and only the index at the root says which version it is. Links are relative to the file that has them, so that they
+// lead on both in a bundle that was copied and on the site, where its root is /okf.
 
 // concept is one file of the bundle.
 type concept struct {
@@ -187,9 +188,9 @@ func renderOKFIndex(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error
 	b.WriteString("---\nokf_version: \"0.2\"\n---\n\n# " + s.Site.Config.Title + ": the record\n\n")
 	b.WriteString("## Folders\n\n")
 	for _, f := range okfFolders {
-		fmt.Fprintf(&b, "* [%s](/%s/index.md) - %s\n", f.title, f.name, f.says)
+		fmt.Fprintf(&b, "* [%s](%s/index.md) - %s\n", f.title, f.name, f.says)
 	}
-	b.WriteString("\n## Log\n\n* [Log](/log.md) - when each round was taken\n")
+	b.WriteString("\n## Log\n\n* [Log](log.md) - when each round was taken\n")
 	return []byte(b.String()), nil
 }
 
@@ -199,7 +200,7 @@ func okfFolder(b *derive.Book, folder string) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n", okfFolders[i].title)
 	for c := range concepts(b, folder) {
-		fmt.Fprintf(&out, "* [%s](/%s.md) - %s\n", c.title, c.key, strings.TrimSuffix(c.says, "."))
+		fmt.Fprintf(&out, "* [%s](%s.md) - %s\n", c.title, strings.TrimPrefix(c.key, folder+"/"), strings.TrimSuffix(c.says, "."))
 	}
 	return []byte(out.String())
 }
@@ -215,7 +216,7 @@ func okfLog(rounds []corpus.Round) []byte {
 			day = d
 			fmt.Fprintf(&b, "\n## %s\n\n", day)
 		}
-		fmt.Fprintf(&b, "* [Round %d](/rounds/%[1]d.md) was sealed: %[2]d of %[3]d hosts probed\n", r.Sequence, r.Coverage.Probed, r.Coverage.Due)
+		fmt.Fprintf(&b, "* [Round %d](rounds/%[1]d.md) was sealed: %[2]d of %[3]d hosts probed\n", r.Sequence, r.Coverage.Probed, r.Coverage.Due)
 	}
 	return []byte(b.String())
 }

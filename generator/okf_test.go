@@ -44,7 +44,7 @@ func TestBundleConforms(t *testing.T) {
 	_, tree := specimenTree(t)
 	var problems []string
 	concepts, linked := map[string]bool{}, map[string]bool{}
-	item := regexp.MustCompile(`^\* \[[^\]]+\]\((/[^)]+)\) - \S`)
+	item := regexp.MustCompile(`^\* \[[^\]]+\]\(([^)]+)\)`)
 	err := fs.WalkDir(tree, "okf", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -55,12 +55,17 @@ func TestBundleConforms(t *testing.T) {
 		}
 		problems = append(problems, okfProblems(name, body)...)
 		if base := path.Base(name); base != "index.md" && base != "log.md" {
-			concepts[strings.TrimPrefix(name, "okf")] = true
+			concepts[name] = true
 			return nil
 		}
 		for l := range strings.Lines(string(body)) {
 			if m := item.FindStringSubmatch(l); m != nil {
-				linked[m[1]] = true
+				// As a browser resolves it, from where the file is served.
+				to := path.Join(path.Dir(name), m[1])
+				if _, err := fs.Stat(tree, to); err != nil || path.IsAbs(m[1]) {
+					t.Errorf("%s links to %s, which is not there", name, m[1])
+				}
+				linked[to] = true
 			}
 		}
 		return nil

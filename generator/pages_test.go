@@ -116,11 +116,7 @@ func TestLinksOfAllPagesResolve(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	check := func(name string, body []byte) {
 		for _, m := range link.FindAllSubmatch(body, -1) {
-			href := string(m[1])
-			if strings.HasPrefix(name, "okf/") && strings.HasPrefix(href, "/") {
-				href = "/okf" + href // the bundle's links begin at its root
-			}
-			if _, ok := resolves(tree, base, "/", href); !ok {
+			if _, ok := resolves(tree, base, "/"+name, string(m[1])); !ok {
 				t.Errorf("%s: %s leads nowhere", name, m[1])
 			}
 		}
