@@ -153,6 +153,10 @@ func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
 	limit := s.limits.Body
 	if row.Body != nil {
 		limit = row.Body.Limit
+		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+			return &problem.Error{Code: "unsupported_media_type", Header: http.Header{"Accept-Encoding": {"identity"}},
+				Detail: "Nothing was done: this route takes a body as it is, without a Content-Encoding."}
+		}
 		got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		want, _, _ := strings.Cut(row.Body.ContentType, ";")
 		if err != nil || got != want {

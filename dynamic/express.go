@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"agentstore/dynamic/route"
 )
 
 // The express lane answers plain requests for small published files before net/http sees the connection. It is a
@@ -192,7 +194,7 @@ func (s *Server) express(b []byte) (*answer, int) {
 	}
 	i := 0
 	if len(p.reps) > 1 {
-		if i = negotiate(string(q.accept), p.types); i < 0 {
+		if i = route.Negotiate(string(q.accept), p.types); i < 0 {
 			return nil, 0
 		}
 	}

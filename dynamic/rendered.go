@@ -11,6 +11,7 @@ import (
 
 	"agentstore/content/api"
 	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
 )
 
 // Renderer makes the files of a document that the published tree does not hold: pages of hosts beyond the number that a
@@ -90,7 +91,7 @@ func (s *Server) rendered(w http.ResponseWriter, r *http.Request) (bool, error) 
 	}
 	i, mediaType := 0, p.types[0]
 	if !p.direct {
-		if i = negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
+		if i = route.Negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
 			return true, notAcceptable(p.types)
 		}
 		mediaType = p.doc.Files[i].MediaType

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
 )
 
 // serveExact answers a request whose path is exactly one of the published tree's, and reports whether it did. This is
@@ -25,7 +26,7 @@ func (s *Server) serveExact(w http.ResponseWriter, r *http.Request) bool {
 	start := time.Now()
 	i := 0
 	if len(p.reps) > 1 {
-		if i = negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
+		if i = route.Negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
 			return false // the slow path says 406
 		}
 	}
@@ -159,7 +160,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 		}
 		return notThere()
 	}
-	if len(p.reps) > 1 && negotiate(joined(r.Header["Accept"]), p.types) < 0 {
+	if len(p.reps) > 1 && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
 		return notAcceptable(p.types)
 	}
 	return errChanged
@@ -220,7 +221,7 @@ func (s *Server) canonical(r *http.Request) string {
 func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 	if s.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead ||
 		strings.HasPrefix(r.URL.Path, "/api/") ||
-		negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
+		route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
 		return false
 	}
 	snap := s.site.current.Load()

@@ -27,7 +27,8 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		p, err = d.tryOne(w, r, raw, battery)
 	}
-	mediaType := wanted(r.Header.Get("Accept"))
+	w.Header().Set("Vary", "Accept, Accept-Encoding, User-Agent")
+	mediaType := wanted(strings.Join(r.Header.Values("Accept"), ","))
 	if mediaType == api.JSON {
 		if err != nil {
 			return err
@@ -63,7 +64,6 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Security-Policy", templates.ContentSecurityPolicy())
-	h.Set("Vary", "Accept")
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // the client went away: nobody is left to tell
@@ -103,21 +103,16 @@ func readForm(r *http.Request) (raw, battery string, err error) {
 	return raw, battery, nil
 }
 
-// wanted picks the representation: a page unless the client names JSON or Markdown before HTML.
+// forms are those in which /try answers, the first where nothing else is wanted.
+var forms = []string{"text/html", "text/markdown", api.JSON}
+
+// wanted picks the form by an Accept field, a page where the field refuses all.
 func wanted(accept string) string {
-	at := func(t string) int {
-		i := strings.Index(accept, t)
-		if i < 0 {
-			return len(accept) + 1
-		}
-		return i
-	}
-	html, json, markdown := at("text/html"), at("application/json"), at("text/markdown")
-	switch {
-	case json < html && json < markdown:
-		return api.JSON
-	case markdown < html:
+	switch route.Negotiate(accept, forms) {
+	case 1:
 		return api.Markdown
+	case 2:
+		return api.JSON
 	}
 	return api.HTML
 }

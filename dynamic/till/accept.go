@@ -3,9 +3,12 @@ package till
 import (
 	"net/http"
 	"strings"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/route"
 )
 
-// prefersHTML reports whether a client is a browser asking for a page.
+// prefersHTML reports whether a client, such as a browser, wants a page rather than JSON.
 func prefersHTML(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/html")
+	return route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), []string{api.JSON, "text/html"}) == 1
 }
