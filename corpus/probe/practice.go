@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 )
@@ -91,13 +92,34 @@ func answer402(header terms, body []byte) Answer {
 	}}
 }
 
-// practiceBody says what the door is, for whoever reads bodies.
+// practiceNote says what the door is, for whoever reads bodies.
+const practiceNote = "This door is wrong on purpose, sells nothing and settles nothing. Do not pay here."
+
+// practiceBody is the note as plain JSON.
 func practiceBody(id string) []byte {
 	return encoded(struct {
 		Practice bool   `json:"practice"`
 		Scenario string `json:"scenario"`
 		Note     string `json:"note"`
-	}{true, id, "This door is wrong on purpose, sells nothing and settles nothing. Do not pay here."})
+	}{true, id, practiceNote})
+}
+
+// noted402 is a 402 with the terms in the header and the note in the body, as RFC 9457 has refusals told.
+func noted402(id, url string, header terms) Answer {
+	base, _, _ := strings.Cut(url, "/api/practice/")
+	a := answer402(header, encoded(struct {
+		Type     string `json:"type"`
+		Title    string `json:"title"`
+		Status   int    `json:"status"`
+		Detail   string `json:"detail"`
+		Instance string `json:"instance"`
+		Error    string `json:"error"`
+		Practice bool   `json:"practice"`
+		Scenario string `json:"scenario"`
+		Note     string `json:"note"`
+	}{base + "/problems/payment_required", "Payment required", http.StatusPaymentRequired, practiceNote, "/api/practice/" + id, practiceNote, true, id, practiceNote}))
+	a.Header.Set("Content-Type", "application/problem+json")
+	return a
 }
 
 // spoiled is a practice door whose terms differ from good ones by one change.
@@ -105,6 +127,6 @@ func spoiled(id string, change func(*terms)) func(string) Answer {
 	return func(url string) Answer {
 		t := practiceTerms(url)
 		change(&t)
-		return answer402(t, practiceBody(id))
+		return noted402(id, url, t)
 	}
 }

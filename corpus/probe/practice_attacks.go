@@ -46,7 +46,7 @@ func practiceAttacks() []Practice {
 			Answer: func(url string) Answer {
 				t := practiceTerms(url)
 				t.Error = "Your last payment did not arrive. Sign again."
-				a := answer402(t, practiceBody("retry-storm"))
+				a := noted402("retry-storm", url, t)
 				a.Header.Set("Retry-After", "0")
 				return a
 			},
@@ -109,7 +109,7 @@ func practiceAttacks() []Practice {
 			Answer: func(url string) Answer {
 				dear := practiceTerms(url)
 				dear.Accepts[0].Amount = "900000"
-				a := answer402(practiceTerms(url), practiceBody("two-challenges"))
+				a := noted402("two-challenges", url, practiceTerms(url))
 				a.Header.Add("Payment-Required", base64.StdEncoding.EncodeToString(encoded(dear)))
 				return a
 			},
@@ -151,7 +151,7 @@ func practiceAttacks() []Practice {
 					base64.RawURLEncoding.EncodeToString(payload) + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 64))
 				t.Extensions = map[string]any{offerReceipt: map[string]any{"info": map[string]any{
 					"offers": []any{map[string]any{"format": "jws", "acceptIndex": 0, "signature": jws}}}}}
-				return answer402(t, practiceBody("stale-offer"))
+				return noted402("stale-offer", url, t)
 			},
 		},
 		{

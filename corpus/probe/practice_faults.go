@@ -9,7 +9,7 @@ func practiceFaults() []Practice {
 			RightBuyer: "Stops. Terms that cannot be read are not guessed from the body, the documentation or an earlier visit.",
 			Verdict:    NotReady, Failed: []string{"payment-required-header"},
 			Answer: func(url string) Answer {
-				a := answer402(practiceTerms(url), practiceBody("malformed-header"))
+				a := noted402("malformed-header", url, practiceTerms(url))
 				a.Header.Set("Payment-Required", "eyJ4NDAyVmVyc2lvbiI6Mi{not base64}")
 				return a
 			},

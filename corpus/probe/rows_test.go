@@ -26,6 +26,12 @@ func TestPractices(t *testing.T) {
 		if a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s may be cached", p.ID)
 		}
+		// A refusal is told as RFC 9457 has it, except where the body is the fault itself.
+		if body := object(a.Body); a.Status >= 400 && !slices.Contains([]string{"prose-payment", "rail-switch", "price-conflict"}, p.ID) &&
+			(a.Header.Get("Content-Type") != "application/problem+json" || body["type"] != "https://store.example/problems/payment_required" ||
+				body["status"] != 402.0 || body["instance"] != "/api/practice/"+p.ID || body["error"] == nil || body["title"] == nil || body["detail"] == nil) {
+			t.Errorf("%s tells its refusal as %s %s", p.ID, a.Header.Get("Content-Type"), a.Body)
+		}
 		x := exchange.Exchange{Request: exchange.Request{Method: "GET", URL: url}, StartedAt: door(t, "")[0].StartedAt,
 			Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}
 		r := look(t, V2, []exchange.Exchange{x}, Declaration{})

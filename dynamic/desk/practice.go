@@ -49,7 +49,8 @@ func (d *Desk) practiceRow() route.Row {
 			Summary: "A door that is wrong on purpose", Description: text.String(),
 			Params: []api.Param{{Name: "scenario", In: api.Path, Type: "string", Required: true, Enum: ids, Description: "which fault"}},
 			Responses: []api.Response{
-				{Status: http.StatusPaymentRequired, ContentType: api.JSON, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge with one fault"},
+				{Status: http.StatusPaymentRequired, ContentType: problem.ContentType, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge with one fault"},
+				{Status: http.StatusPaymentRequired, ContentType: api.JSON, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge whose fault is that the body holds other terms"},
 				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: http.StatusText(http.StatusNotFound)},
 			},
 		},
