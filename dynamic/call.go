@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail/x402"
 	"agentstore/dynamic/route"
 )
 
@@ -26,6 +28,7 @@ type call struct {
 	status int
 	bytes  int64
 	name   string // of the row
+	paid   bool   // the row takes payments
 	m      *measured
 }
 
@@ -100,7 +103,7 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
-		c.m, c.name, c.Validator = m, row.Name, validator
+		c.m, c.name, c.paid, c.Validator = m, row.Name, row.Paid, validator
 		cacheControl(w.Header(), row.Serve)
 		if err := s.retired(w.Header(), row); err != nil {
 			s.fail(c, r, err)
@@ -235,7 +238,30 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 	if e.Status == http.StatusBadRequest || e.Status == 0 && row.Status == http.StatusBadRequest {
 		budget.Strip(c.Header())
 	}
-	problem.Write(c, r, s.baseURL, e)
+	problem.Write(c, r, s.baseURL, withPayment(c, r, e))
+}
+
+// withPayment says on an error what became of a payment that came along, where the handler did not: every such error has
+// to (decisions §3). A fault of ours on a route that takes payments may have come after the payment was taken.
+func withPayment(c *call, r *http.Request, e *problem.Error) *problem.Error {
+	if e.Payment != nil || len(r.Header.Values(x402.HeaderSignature)) == 0 {
+		return e
+	}
+	told := *e
+	row, _ := problem.Lookup(e.Code)
+	switch {
+	case c.paid && cmp.Or(e.Status, row.Status) >= 500:
+		told.Status, told.Retry = http.StatusServiceUnavailable, max(e.Retry, 5*time.Second)
+		told.Payment = &problem.Payment{Billed: "unknown", Retry: "same_payment",
+			NextStep: "Send the identical request with the identical payment again: if it was taken it is recognised, and it is never charged twice."}
+	default:
+		told.Payment = &problem.Payment{Billed: "no", Retry: "now",
+			NextStep: "The payment that came along was not used. Correct the request and send it with the same payment, or let it expire."}
+		if e.Retry > 0 {
+			told.Payment.Retry = "after"
+		}
+	}
+	return &told
 }
 
 // panicked answers for a handler that did not.
@@ -249,8 +275,8 @@ func (s *Server) panicked(c *call, r *http.Request, p any) {
 	if c.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	problem.Write(c, r, s.baseURL, &problem.Error{Code: "internal",
-		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same payment again; sign no other."})
+	problem.Write(c, r, s.baseURL, withPayment(c, r, &problem.Error{Code: "internal",
+		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same payment again; sign no other."}))
 }
 
 // logCall writes the access log: names and numbers, never a query or a header value. What cost nothing and changed

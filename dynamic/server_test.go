@@ -296,6 +296,63 @@ func TestPanicAfterTheAnswerBeganCutsItOff(t *testing.T) {
 	ask(t, s, "GET", "/test/fault")
 }
 
+// Every error after a payment was presented says what became of the payment, also where no handler was reached or the
+// handler broke off; what may have been taken is 503, so that no stock client signs again.
+func TestErrorsSpeakOfThePayment(t *testing.T) {
+	rows := testRows()
+	for i := range rows {
+		if rows[i].Name == "test_panic" || rows[i].Name == "test_fault" {
+			rows[i].Serve, rows[i].Paid = api.Paid, true
+		}
+	}
+	s := fullServer(t, Config{Rows: rows, Log: slog.New(slog.DiscardHandler), Limits: Limits{Header: 8 << 10}})
+	for _, c := range []struct {
+		method, path, field string
+		status              int
+		billed, retry       string
+	}{
+		{"GET", "/test/panic", "", 503, "unknown", "same_payment"},
+		{"GET", "/test/fault", "", 503, "unknown", "same_payment"},
+		{"POST", "/test/fault", "", 405, "no", "now"},
+		{"GET", "/test/fault/", "", 404, "no", "now"},
+		{"GET", "/test//fault", "", 404, "no", "now"},
+		{"GET", "/test/fault", strings.Repeat("x", 9000), 431, "no", "now"},
+		{"GET", "/test/echo/a", "", 400, "no", "now"},
+	} {
+		res := ask(t, s, c.method, c.path, "PAYMENT-SIGNATURE", "e30=", "X-More", c.field)
+		var got struct {
+			Delivered *bool
+			Billed    string
+			Retry     string
+			Next      string `json:"next_step"`
+		}
+		if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != c.status || got.Delivered == nil || *got.Delivered || got.Billed != c.billed || got.Retry != c.retry || got.Next == "" ||
+			(c.status == 503) != (res.Header.Get("Retry-After") != "") {
+			t.Errorf("%s %s: status %d, %+v, want %d, billed %s, retry %s", c.method, c.path, res.StatusCode, got, c.status, c.billed, c.retry)
+		}
+	}
+	if res := ask(t, s, "GET", "/test/fault"); res.StatusCode != 500 {
+		t.Errorf("a fault without a payment: status %d, want 500", res.StatusCode)
+	}
+}
+
+// A body that is too large is that, whether its length was told before or not.
+func TestTooLargeOfNoLength(t *testing.T) {
+	s := newServer(t, Config{Rows: shopRows(t), Budgets: testBudgets(t)})
+	for _, path := range []string{"/api/claims", "/api/claims/challenge"} {
+		r := httptest.NewRequest("POST", path, io.MultiReader(strings.NewReader(`{"address":"`), strings.NewReader(strings.Repeat("0", 17<<10))))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		if r.ContentLength != -1 || rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(), "/problems/body_too_large") {
+			t.Errorf("POST %s: status %d %s", path, rec.Code, rec.Body)
+		}
+	}
+}
+
 type drain struct {
 	until  <-chan struct{}
 	called chan struct{}

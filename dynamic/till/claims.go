@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,8 +18,7 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
-
-	jsonx "github.com/go-json-experiment/json"
+	"agentstore/dynamic/route"
 )
 
 // maxClaims is how many purchases one claim answers with, newest first.
@@ -65,8 +63,8 @@ const useClaims = "claims"
 
 // challenge answers POST /api/claims/challenge.
 func (t *Till) claimsChallenge(w http.ResponseWriter, r *http.Request) error {
-	var req ClaimsChallengeRequest
-	if err := readJSON(r, &req); err != nil {
+	req, err := route.ReadJSON[ClaimsChallengeRequest](r, false)
+	if err != nil {
 		return err
 	}
 	addr, network, err := t.claimant(req.Address, req.Network)
@@ -100,8 +98,8 @@ func (t *Till) claimsChallenge(w http.ResponseWriter, r *http.Request) error {
 
 // claims answers POST /api/claims. The challenge is burned before the signature is judged, so a wrong answer costs it.
 func (t *Till) claims(w http.ResponseWriter, r *http.Request) error {
-	var req ClaimsRequest
-	if err := readJSON(r, &req); err != nil {
+	req, err := route.ReadJSON[ClaimsRequest](r, false)
+	if err != nil {
 		return err
 	}
 	addr, _, err := t.claimant(req.Address, "")
@@ -222,23 +220,6 @@ func (t *Till) claimant(address, network string) (wallet.Address, string, error)
 func invalid(field, text string) error {
 	return &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest,
 		Fields: []problem.Field{{Field: field, Problem: text}}, Detail: field + " " + text + "."}
-}
-
-// readJSON reads a small JSON body strictly: its own fields, each once.
-func readJSON(r *http.Request, v any) error {
-	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest, Detail: "The body could not be read."}
-	}
-	if len(b) > maxBody {
-		return &problem.Error{Code: "body_too_large", Status: http.StatusRequestEntityTooLarge,
-			Detail: "The body is larger than " + strconv.Itoa(maxBody) + " bytes."}
-	}
-	if err := jsonx.Unmarshal(b, v, jsonx.RejectUnknownMembers(true)); err != nil {
-		return &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest,
-			Detail: "The body must be one JSON object with the fields of this route, each at most once, and nothing else."}
-	}
-	return nil
 }
 
 const maxBody = 16 << 10
