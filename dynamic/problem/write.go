@@ -21,6 +21,9 @@ const ContentType = "application/problem+json"
 // members that Extra may not replace.
 var members = []string{"type", "title", "status", "detail", "instance", "error", "errors", "delivered", "billed", "retry", "next_step"}
 
+// Own reports whether a member belongs to the document itself, so that Extra may not hold it.
+func Own(name string) bool { return slices.Contains(members, name) }
+
 // Write answers a request with a problem document and returns its status. The fields of e.Header are set over those
 // the answer has already; without a Cache-Control that forbids storing there is one. For HEAD the body is left out.
 func Write(w http.ResponseWriter, r *http.Request, baseURL string, e *Error) int {
@@ -97,7 +100,7 @@ func render(path, baseURL string, e *Error) (int, []byte, error) {
 		put("next_step", p.NextStep)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
-		if slices.Contains(members, name) {
+		if Own(name) {
 			return 0, nil, fmt.Errorf("problem %s: the extra member %q is one of the document's own", row.Code, name)
 		}
 		put(name, e.Extra[name])

@@ -311,18 +311,19 @@ func (t *Till) match(g content.Good, p *presented, key *string) (rail.Requiremen
 	return q.accepts[i], nil
 }
 
-// refuse answers 402 with the reason and fresh terms.
+// refuse answers 402 with the reason and fresh terms, in the header and in the body.
 func (t *Till) refuse(g content.Good, p *presented, refusal *rail.Refusal, now time.Time) error {
-	header, err := t.challengeHeader(g, refusal.Reason, now)
+	header, members, err := t.freshTerms(g, refusal.Reason, now)
 	if err != nil {
 		return err
 	}
+	members["reason"] = refusal.Reason
 	h := http.Header{}
 	h.Set(x402.HeaderRequired, header)
 	h.Set("Cache-Control", "private, no-store")
 	detail := "The payment was not taken: " + refusal.Error() + ". Nothing was charged."
 	return withPayment(&problem.Error{Code: "payment_invalid", Status: http.StatusPaymentRequired, Header: h, Detail: detail,
-		Extra: map[string]any{"reason": refusal.Reason}},
+		Extra: members},
 		notBilled("now", "Read the reason, ask for fresh terms without a payment, and sign again."))
 }
 

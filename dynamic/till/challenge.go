@@ -1,6 +1,7 @@
 package till
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/x402"
 )
@@ -57,6 +59,7 @@ type cachedChallenge struct {
 	minute    time.Time
 	quote     quote
 	required  x402.Required
+	body      []byte // of the 402, with a hole for the nonce
 	challenge *x402.Challenge
 }
 
@@ -112,11 +115,10 @@ func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, er
 			x402.ExtChallenge: x402.ChallengeExtension(),
 		},
 	}
-	body, err := t.challengeBody(g, c, offers)
-	if err != nil {
+	if c.body, err = t.challengeBody(g, c, offers); err != nil {
 		return nil, err
 	}
-	if c.challenge, err = x402.NewChallenge(&c.required, body); err != nil {
+	if c.challenge, err = x402.NewChallenge(&c.required, c.body); err != nil {
 		return nil, err
 	}
 	t.challenges.Store(g.ID, c)
@@ -193,9 +195,10 @@ func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.O
 		Instance: "/api/buy/" + g.ID, Error: "Payment required",
 		Note: fmt.Sprintf("Sign one of the offers in accepts and send the same request again with %s. The goods are made first and your payment is settled after; if they cannot be made, nothing is taken.",
 			x402.HeaderSignature),
+		Warning:     ceilingWarning(g),
 		Price:       price{USDC: g.PriceUSDC(), Atomic: atomic(g.Price)},
 		LeftOut:     c.quote.leftOut,
-		Idempotency: idempotency{SuggestedKey: suggestedKey(g.ID, c.minute), Header: "Idempotency-Key", WindowHours: 24},
+		Idempotency: suggestion(g, c.minute),
 		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " + x402.HeaderSignature +
 			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge and POST /api/claims."},
 		NextSteps: []string{
@@ -205,10 +208,6 @@ func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.O
 		},
 		X402Version: x402.Version, Resource: c.required.Resource, Accepts: c.quote.accepts, Offers: offers, Extensions: c.required.Extensions,
 	}
-	b.Warning = "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
-	if g.Price > stockCeiling {
-		b.Warning = fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", g.PriceUSDC())
-	}
 	if b.LeftOut == nil {
 		b.LeftOut = []leftOut{}
 	}
@@ -216,6 +215,19 @@ func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.O
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
 	}
 	return json.Marshal(b)
+}
+
+// suggestion is what every 402 says of idempotency.
+func suggestion(g content.Good, at time.Time) idempotency {
+	return idempotency{SuggestedKey: suggestedKey(g.ID, at), Header: "Idempotency-Key", WindowHours: int(slotWindow.Hours())}
+}
+
+// ceilingWarning is what every 402 says of the stock client's ceiling.
+func ceilingWarning(g content.Good) string {
+	if g.Price > stockCeiling {
+		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", g.PriceUSDC())
+	}
+	return "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
 }
 
 // serviceName is the site's title as the resource's serviceName allows it: 1 to 32 printable ASCII characters.
@@ -294,19 +306,34 @@ var (
 	privateNoStore    = []string{"private, no-store"}
 )
 
-// challengeHeader is a fresh PAYMENT-REQUIRED that says why a presented payment was not taken.
-func (t *Till) challengeHeader(g content.Good, reason string, now time.Time) (string, error) {
+// freshTerms are a PAYMENT-REQUIRED that says why a presented payment was not taken, and the members of a challenge's
+// body that say the same terms, beside those of problem details.
+func (t *Till) freshTerms(g content.Good, reason string, now time.Time) (header string, members map[string]any, err error) {
 	c, err := t.challengeFor(g, now)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	r := c.required
 	r.Error = reason
-	r.Extensions = make(map[string]x402.Extension, len(c.required.Extensions))
-	maps.Copy(r.Extensions, c.required.Extensions)
-	ch, err := x402.NewChallenge(&r, []byte(`{"nonce":"`+strings.Repeat("_", x402.NonceLen)+`"}`))
+	r.Extensions = maps.Clone(c.required.Extensions)
+	ch, err := x402.NewChallenge(&r, c.body)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return ch.Header(t.nonces.Append(nil)), nil
+	nonce := t.nonces.Append(nil)
+	var body bytes.Buffer
+	if err := ch.WriteBody(&body, nonce); err != nil {
+		return "", nil, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body.Bytes(), &all); err != nil {
+		return "", nil, err
+	}
+	members = make(map[string]any, len(all))
+	for name, value := range all {
+		if !problem.Own(name) {
+			members[name] = value
+		}
+	}
+	return ch.Header(nonce), members, nil
 }

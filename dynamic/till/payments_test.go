@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,6 +155,9 @@ func answersPayment(r reply) error {
 		return nil
 	}
 	var errs []error
+	if r.status == 402 {
+		errs = append(errs, sameTerms(r))
+	}
 	if _, ok := r.body["delivered"].(bool); !ok {
 		errs = append(errs, errors.New("no delivered"))
 	}
@@ -177,6 +182,35 @@ func answersPayment(r reply) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// sameTerms holds a 402 against what every 402 says: a note, the ceiling's warning and a key to suggest, and, where its
+// header asks for a payment, the same terms in the body.
+func sameTerms(r reply) error {
+	if r.str("note") == "" || r.str("warning") == "" || !strings.HasPrefix(r.str("idempotency", "suggested_key"), "store-") {
+		return errors.New("a 402 without its note, warning and suggested key")
+	}
+	header := r.header.Get("PAYMENT-REQUIRED")
+	if header == "" {
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(header)
+	if err != nil {
+		return err
+	}
+	var asked map[string]any
+	if err := json.Unmarshal(raw, &asked); err != nil {
+		return err
+	}
+	for _, name := range []string{"x402Version", "resource", "accepts", "extensions"} {
+		if asked[name] == nil || !reflect.DeepEqual(asked[name], r.body[name]) {
+			return fmt.Errorf("%s of the body is not that of the header", name)
+		}
+	}
+	if len(r.body["offers"].([]any)) != len(asked["accepts"].([]any)) {
+		return errors.New("not every entry of accepts has a signed offer in the body")
+	}
+	return nil
 }
 
 // purchases reads the whole journal.

@@ -125,7 +125,8 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 			return t.load(ctx, id)
 		case <-ctx.Done():
 			again.Stop()
-			return t.load(ctx, id)
+			// The request's time may be up with its client still there, who needs the way back to the purchase.
+			return t.load(context.WithoutCancel(ctx), id)
 		}
 		again.Stop()
 	}
