@@ -91,11 +91,13 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		return ExitUsage
 	}
 	all, err := s.read(ctx, fs.Args(), stderr)
-	if err == nil {
-		err = s.write(all, stdout)
+	if len(all) > 0 { // what could be read is told, whatever became of the rest
+		err = errors.Join(s.write(all, len(fs.Args()) > 1, stdout), err)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprintf(stderr, "%s: %s\n", name, line)
+		}
 		return ExitTrouble
 	}
 	for _, f := range all {
@@ -155,38 +157,49 @@ func failOn(list string) (func(probe.Report) bool, error) {
 	}, nil
 }
 
-// read judges the recording, or walks to each URL in turn.
+// read judges the recording, or walks to each URL in turn. What could be read is returned beside the error.
 func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([]found, error) {
 	if s.exchange != "" {
 		f, err := s.rejudge(stderr)
-		return []found{f}, err
+		if err != nil {
+			return nil, err
+		}
+		return []found{f}, nil
 	}
 	client, err := s.client()
 	if err != nil {
 		return nil, err
 	}
 	var all []found
+	var failed []error
 	for _, url := range urls {
-		checker, err := probe.NewPreflight(s.battery, mustParse(client, url), probe.Declaration{})
+		f, err := s.readOne(ctx, client, url)
 		if err != nil {
-			return nil, err
+			failed = append(failed, fmt.Errorf("reading %s: %w", url, err))
+			continue
 		}
-		report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: url})
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", url, err)
-		}
-		if s.save != "" {
-			raw, err := recording.Encode()
-			if err != nil {
-				return nil, err
-			}
-			if err := os.WriteFile(s.save, raw, 0o600); err != nil {
-				return nil, fmt.Errorf("saving the recording: %w", err)
-			}
-		}
-		all = append(all, found{report, recording.Private})
+		all = append(all, f)
 	}
-	return all, nil
+	return all, errors.Join(failed...)
+}
+
+func (s *settings) readOne(ctx context.Context, client *fetch.Client, url string) (found, error) {
+	checker, err := probe.NewPreflight(s.battery, mustParse(client, url), probe.Declaration{})
+	if err != nil {
+		return found{}, err
+	}
+	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: url})
+	if err != nil || s.save == "" {
+		return found{report, recording.Private}, err
+	}
+	raw, err := recording.Encode()
+	if err != nil {
+		return found{}, err
+	}
+	if err := os.WriteFile(s.save, raw, 0o600); err != nil {
+		return found{}, fmt.Errorf("saving the recording: %w", err)
+	}
+	return found{report, recording.Private}, nil
 }
 
 // mustParse brings a URL into the form that is requested; what cannot be is refused by the walk, which says why.
@@ -269,12 +282,12 @@ func words(list string) func(yield func(string) bool) {
 	}
 }
 
-// write prints the reports in the forms that were asked for.
-func (s *settings) write(all []found, stdout io.Writer) error {
+// write prints the reports in the forms that were asked for. JSON is a list where several doors were asked for.
+func (s *settings) write(all []found, several bool, stdout io.Writer) error {
 	var b []byte
 	var err error
 	switch {
-	case s.json && len(all) == 1:
+	case s.json && !several:
 		b, err = encode(all[0].report)
 	case s.json:
 		reports := make([]probe.Report, len(all))

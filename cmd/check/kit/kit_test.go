@@ -85,6 +85,23 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestWhatCouldBeReadIsTold: one URL that is refused hides no report of the others, and the exit code still says so.
+func TestWhatCouldBeReadIsTold(t *testing.T) {
+	base, flags := doors(t)
+	file := filepath.Join(t.TempDir(), "log.sarif")
+	code, out, errs := run(t, append(flags, "-json", "-sarif", file, "nonsense", base+"/empty-accepts", "https://10.0.0.1/")...)
+	var reports []probe.Report
+	if err := json.Unmarshal([]byte(out), &reports); err != nil || len(reports) != 1 || reports[0].Verdict != probe.NotReady {
+		t.Errorf("reports %v %s", err, out)
+	}
+	if code != kit.ExitTrouble || strings.Count(errs, "check: reading ") != 2 || !strings.Contains(errs, "nonsense: url_unparseable") || !strings.Contains(errs, "10.0.0.1/: target_refused") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+	if log, err := os.ReadFile(file); err != nil || !strings.Contains(string(log), "/empty-accepts") {
+		t.Errorf("SARIF: %v %s", err, log)
+	}
+}
+
 func TestARecordingIsJudgedAgainToTheByte(t *testing.T) {
 	base, flags := doors(t)
 	for _, id := range []string{"dust-correct", "wrong-rail-payto", "malformed-header"} {
