@@ -16,6 +16,9 @@ const (
 	KindDeclaredPost = "declared-post"
 )
 
+// DeclaredByAllow is where a door declared POST that says so in the Allow header of its answer to GET.
+const DeclaredByAllow = "allow"
+
 // A Declaration says that a door is asked with POST, and where it said so itself. The zero value is no declaration.
 type Declaration struct {
 	Method string // POST counts; GET is what is asked anyway
@@ -116,7 +119,7 @@ func (p *Preflight) declaredBy(r exchange.Redacted) string {
 	case status == 0 || status == http.StatusPaymentRequired:
 		return ""
 	case refusesMethod(status) && allows(r, http.MethodPost):
-		return "allow"
+		return DeclaredByAllow
 	case strings.EqualFold(p.declared.Method, http.MethodPost):
 		return p.declared.By
 	}

@@ -14,11 +14,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"agentstore/corpus"
 	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -207,9 +210,9 @@ func (c chronicle) Reading(_ context.Context, host string) (*desk.LastReading, e
 func TestLookComparesWithTheRecord(t *testing.T) {
 	o := street(t, door(nil))
 	o.record = chronicle{last: "2026-W35", rows: map[string]*desk.Cited{
-		"2026-W33": {Week: "2026-W33", Sequence: 1, Verdict: probe.Ready, Failed: []string{}, Battery: "v1", Digest: "d33"},
-		"2026-W34": {Week: "2026-W34", Sequence: 2, Verdict: probe.Ready, Failed: []string{}, Battery: "v2", Digest: "d34"},
-		"2026-W35": {Week: "2026-W35", Sequence: 3, Verdict: probe.NotReady, Failed: []string{"network-mainnet"}, Battery: "v2", Digest: "d35"},
+		"2026-W33": {URL: "https://met.example.com/paid", Week: "2026-W33", Sequence: 1, Verdict: probe.Ready, Failed: []string{}, Battery: "v1", Digest: "d33"},
+		"2026-W34": {URL: "https://met.example.com/paid", Week: "2026-W34", Sequence: 2, Verdict: probe.Ready, Failed: []string{}, Battery: "v2", Digest: "d34"},
+		"2026-W35": {URL: "https://met.example.com/paid", Week: "2026-W35", Sequence: 3, Verdict: probe.NotReady, Failed: []string{"network-mainnet"}, Battery: "v2", Digest: "d35"},
 	}}
 	h := openTest(t, o)
 	for _, c := range []struct{ url, since, line, class string }{
@@ -217,6 +220,7 @@ func TestLookComparesWithTheRecord(t *testing.T) {
 		{"https://met.example.com/paid", "2026-W34", "changed", "same"},
 		{"https://met.example.com/paid", "2026-W33", "changed", "instrument_moved"},
 		{"https://met.example.com/paid", "2026-W40", "changed", "no_such_round"},
+		{"https://met.example.com/other", "", "not_comparable", "moved"}, // the class is a function of the six values alone
 		{"https://new.example.com/paid", "", "no_prior", "no_such_round"},
 	} {
 		code, _, doc := post(t, h, "/api/look/v1", map[string]string{"url": c.url, "since": c.since})
@@ -467,6 +471,52 @@ func TestNoInputIsOurFault(t *testing.T) {
 			if code, _, doc := exchangeWith(t, h, r); code >= 500 || code != 200 && doc["error"] == nil {
 				t.Errorf("%s %.60q: %d %v", path, b, code, doc)
 			}
+		}
+	}
+}
+
+// askedWith is a record that knows how one door is asked.
+type askedWith struct {
+	desk.NoRounds
+	url string
+}
+
+func (a askedWith) Declared(_ context.Context, _, url string) (probe.Declaration, error) {
+	if url != a.url {
+		return probe.Declaration{}, nil
+	}
+	return probe.Declaration{Method: "POST", By: "catalog"}, nil
+}
+
+// TestDoorsAreAskedAsTheyDeclare looks at doors that answer POST alone, and say so in a catalogue or in their own file.
+func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
+	sells := door(nil)
+	o := street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.NotFound(w, r)
+			return
+		}
+		sells.ServeHTTP(w, r)
+	}))
+	o.record = askedWith{url: "https://met.example.com/paid"}
+	h, db := openWithLedger(t, o)
+	err := db.Update(t.Context(), func(tx ledger.Tx) error {
+		return feed.Declare(tx, corpus.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string]string{
+		"https://met.example.com/paid": "ready by catalog", "https://said.example.com/paid": "ready by well-known",
+		"https://met.example.com/other": "not_ready by ", "https://said.example.com/other": "not_ready by ",
+	} {
+		_, _, doc := post(t, h, "/api/preflight/v2", map[string]string{"url": url})
+		if got := fmt.Sprintf("%v by %v", doc["verdict"], doc["probe_method"].(map[string]any)["declared_by"]); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+		// Battery v1 sends the GET alone, whatever is declared.
+		if _, _, doc := post(t, h, "/api/preflight/v1", map[string]string{"url": url}); doc["verdict"] == "ready" || len(doc["probe_method"].(map[string]any)["attempted"].([]any)) != 1 {
+			t.Errorf("%s under v1: %v by %v", url, doc["verdict"], doc["probe_method"])
 		}
 	}
 }

@@ -153,10 +153,10 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	live := l.report.Reading()
 	now := LookNow{Battery: l.report.Version, Verdict: l.report.Verdict, ObservedAt: l.report.Evidence.ObservedAt, Failed: live.Failed,
 		Advisories: advisoryNames(l.report), Door: d.served(l, shared, rl)}
-	rep := reproduce(d.cfg.BaseURL, host, in.Since, live, row, known)
+	rep := reproduce(d.cfg.BaseURL, door, host, in.Since, live, row, known)
 	return writeJSON(w, Look{
 		Version: "v1", URL: door, Host: host, AskedAt: time.Now().UTC().Format(time.RFC3339), Now: now, Held: held,
-		Against: against(held, live), Reproduce: rep, Headline: headline(now, held),
+		Against: against(held, door, live), Reproduce: rep, Headline: headline(now, held),
 		IsNot: []string{
 			"a rating: there is no score of a door or of whoever runs it",
 			"a promise: one look says nothing of the next minute",
@@ -186,9 +186,12 @@ func advisoryNames(r probe.Report) []string {
 }
 
 // against compares the live probe with the last round in which the host was probed.
-func against(held Held, live probe.Reading) Against {
+func against(held Held, door string, live probe.Reading) Against {
 	if held.NeverMet || held.LastProbed == nil {
 		return Against{LineNoPrior, "No signed round holds a reading of this host, so there is nothing to compare with."}
+	}
+	if held.LastProbed.URL != door {
+		return Against{LineNotComparable, fmt.Sprintf("Against %s: the census walks another door of this host, %s.", held.LastProbed.Week, held.LastProbed.URL)}
 	}
 	c := probe.Compare(held.LastProbed.reading(), live)
 	detail := fmt.Sprintf("Against %s: %s", held.LastProbed.Week, c.Detail)
@@ -202,7 +205,7 @@ func against(held Held, live probe.Reading) Against {
 }
 
 // reproduce makes the block that cites a row.
-func reproduce(base, host, asked string, live probe.Reading, row *Cited, known []string) Reproduce {
+func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, known []string) Reproduce {
 	out := Reproduce{RuleURL: base + "/criteria#result-class", Dated: ruleDated, AskedFor: asked, Live: live, ComparedWith: row,
 		FailedAdded: []string{}, FailedCleared: []string{}, KnownWeeks: known, Class: ClassNoSuchRound,
 		Detail: "The record has no row of this host to compare with."}
@@ -214,6 +217,9 @@ func reproduce(base, host, asked string, live probe.Reading, row *Cited, known [
 	}
 	c := probe.Compare(row.reading(), live)
 	out.Class, out.Detail, out.VerdictSame, out.BatterySame = c.Class, c.Detail, c.VerdictSame, c.BatterySame
+	if row.URL != door {
+		out.Detail += " The row is of another door of the host: " + row.URL + "."
+	}
 	out.FailedAdded, out.FailedCleared, out.BatteryRecorded = c.FailedAdded, c.FailedCleared, row.Battery
 	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: host, Week: row.Week, Sequence: row.Sequence, ObservedAt: row.ObservedAt,
 		Digest: row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion, License: "CC-BY-4.0",

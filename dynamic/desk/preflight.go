@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"agentstore/corpus/botauth"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
+	"agentstore/dynamic/feed"
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
@@ -40,7 +43,11 @@ type look struct {
 // walk looks at a door under a battery, or judges what somebody else's look at the same URL recorded within seconds,
 // under whichever battery that was. url is in the client's form.
 func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error) {
-	checker, err := probe.NewPreflight(version, url, probe.Declaration{})
+	declared, err := d.declaration(ctx, url)
+	if err != nil {
+		return look{}, false, err
+	}
+	checker, err := probe.NewPreflight(version, url, declared)
 	if err != nil {
 		return look{}, false, err
 	}
@@ -59,6 +66,27 @@ func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error
 	}
 	l.report, l.recording.Exchanges = report, recorded
 	return l, true, nil
+}
+
+// declaration is how a door says that it is asked: in the file that its host declared here, or as the census observed it
+// last. Without it a door that takes POST alone would be called broken here and ready in the record.
+func (d *Desk) declaration(ctx context.Context, raw string) (probe.Declaration, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return probe.Declaration{}, err
+	}
+	var host *feed.Declared
+	if err := d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) { host, err = feed.HostDeclared(tx, u.Hostname()); return err }); err != nil {
+		return probe.Declaration{}, ledgerDown(err)
+	}
+	if host != nil && len(host.Methods) == len(host.Doors) {
+		for i, door := range host.Doors {
+			if door == raw {
+				return probe.Declaration{Method: host.Methods[i], By: "well-known"}, nil
+			}
+		}
+	}
+	return d.cfg.Record.Declared(ctx, u.Hostname(), raw)
 }
 
 // walkLive makes the requests, in turn with other walks.

@@ -21,6 +21,9 @@ type Record interface {
 	Address(ctx context.Context, digests []corpus.PayTo) (archive.AddressReading, error)
 	// Reading returns the last signed reading of a host, for badges; nil if there is none.
 	Reading(ctx context.Context, host string) (*LastReading, error)
+	// Declared returns how the door at a URL says that it is asked, as its last observation found; the zero value where
+	// it was answered to GET, or is not in the record.
+	Declared(ctx context.Context, host, url string) (probe.Declaration, error)
 }
 
 // Held is what the record holds about one host.
@@ -146,3 +149,8 @@ func (NoRounds) Address(_ context.Context, digests []corpus.PayTo) (archive.Addr
 
 // Reading is none.
 func (NoRounds) Reading(context.Context, string) (*LastReading, error) { return nil, nil }
+
+// Declared is nothing.
+func (NoRounds) Declared(context.Context, string, string) (probe.Declaration, error) {
+	return probe.Declaration{}, nil
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
+	"slices"
 	"time"
 
 	"agentstore/corpus"
@@ -200,4 +202,27 @@ func (r Rounds) Reading(_ context.Context, host string) (*LastReading, error) {
 		}
 	}
 	return out, nil
+}
+
+// Declared finds the method by which a door was observed last, where it was not a plain GET. An Allow header is no reason:
+// it is there for whoever asks.
+func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration, error) {
+	s := r.Archive.Now()
+	if s == nil {
+		return probe.Declaration{}, nil
+	}
+	h, _, err := s.View.Host(host)
+	if err != nil {
+		return probe.Declaration{}, err
+	}
+	for _, row := range slices.Backward(h.Rows) {
+		if row.URL != url || row.ProbeMethod == nil || !derive.Observed(row.Row) {
+			continue
+		}
+		if m := row.ProbeMethod; m.Used == http.MethodPost && m.DeclaredBy != probe.DeclaredByAllow {
+			return probe.Declaration{Method: http.MethodPost, By: m.DeclaredBy}, nil
+		}
+		break
+	}
+	return probe.Declaration{}, nil
 }

@@ -253,3 +253,42 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 		t.Errorf("a reader wrote into the record: %v, %v", entries, err)
 	}
 }
+
+// TestRecordSaysHowADoorIsAsked seals a round in which doors were observed by GET, by what they declared and by their
+// Allow header.
+func TestRecordSaysHowADoorIsAsked(t *testing.T) {
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring: attest.SpecimenRing()}
+	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
+	row := func(host, verdict, used, by string) corpus.Row {
+		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceDeclared, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
+			Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
+			ProbeMethod: &corpus.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
+	}
+	_, err := w.Seal(t.Context(), corpus.Draft{Sequence: 1, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: corpus.Roster{Listed: 3, Sources: []corpus.RosterSource{}},
+		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+		Rows: func(yield func(corpus.Row, error) bool) {
+			_ = yield(row("allow.example", corpus.VerdictReady, "POST", "allow"), nil) &&
+				yield(row("file.example", corpus.VerdictReady, "POST", "well-known"), nil) && yield(row("get.example", corpus.VerdictReady, "GET", ""), nil)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := desk.Rounds{Archive: a, BaseURL: base}
+	for door, want := range map[string]probe.Declaration{
+		"https://file.example/paid": {Method: "POST", By: "well-known"}, "https://file.example/other": {}, "https://allow.example/paid": {}, "https://get.example/paid": {},
+		"https://nobody.example/paid": {},
+	} {
+		u, err := url.Parse(door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Declared(t.Context(), u.Hostname(), door); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", door, got, err, want)
+		}
+	}
+}
