@@ -168,8 +168,9 @@ func defaults(c *Config) error {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	if common.HexToAddress(c.PayTo) == (common.Address{}) {
-		return errors.New("payTo is the zero address")
+	if a := common.HexToAddress(c.PayTo); [18]byte(a[:18]) == [18]byte{} {
+		// The zero address, or a precompiled contract such as the address in the example of a configuration.
+		return errors.New("payTo is an address that nobody has a key of: put your own there")
 	}
 	if c.AssetName == "" || c.AssetVersion == "" {
 		return errors.New("the asset's EIP-712 name and version are needed")

@@ -145,6 +145,7 @@ func TestNewRefuses(t *testing.T) {
 		"zero payTo":       func(c *evm.Config) { c.PayTo = common.Address{}.Hex() },
 		"slip in payTo":    func(c *evm.Config) { c.PayTo = "0x3e472E63d09B1bBdf8F0466b8FCB3d4482B9059E" }, // 3E as it was
 		"bare payTo":       func(c *evm.Config) { c.PayTo = strings.TrimPrefix(c.PayTo, "0x") },
+		"payTo of example": func(c *evm.Config) { c.PayTo = "0x0000000000000000000000000000000000000001" },
 		"relayer is payTo": func(c *evm.Config) { c.PayTo = h.Relayer.Address.Hex() },
 		"no name":          func(c *evm.Config) { c.AssetName = "" },
 		"short hash":       func(c *evm.Config) { c.GenesisHash = "0x12" },
