@@ -69,7 +69,11 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	mux.HandleFunc("POST /observations", s.serveObservations)
 	mux.HandleFunc("POST /census", s.serveCensus)
 	mux.HandleFunc("POST /reopen", func(w http.ResponseWriter, r *http.Request) {
-		if err := till.Reopen(r.Context(), s.DB); err != nil {
+		reopen := till.Reopen
+		if r.URL.Query().Has("dry") {
+			reopen = till.Reopenable
+		}
+		if err := reopen(r.Context(), s.DB); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 	})

@@ -89,10 +89,12 @@ func Reopen(ctx context.Context, c *Config, dry bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if !dry {
-		if ok, err := askServer(ctx, spec, http.MethodPost, "/reopen", io.Discard); ok || err != nil {
-			return err
-		}
+	ask := "/reopen"
+	if dry {
+		ask += "?dry"
+	}
+	if ok, err := askServer(ctx, spec, http.MethodPost, ask, io.Discard); ok || err != nil {
+		return err
 	}
 	db, err := OpenLedger(ctx, c)
 	if err != nil {

@@ -1,0 +1,56 @@
+package shop
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+)
+
+// A store that is served is asked whether it may be reopened, and reopened, through the process that holds its ledger.
+func TestReopenGoesThroughTheServingProcess(t *testing.T) {
+	c := &Config{Ledger: "bolt:" + filepath.Join(t.TempDir(), "ledger.bolt")}
+	db, err := OpenLedger(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(t.Context(), till.Shut); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- (&Shop{DB: db}).serveControl(ctx, c.Ledger) }()
+	for ok := false; !ok && ctx.Err() == nil; { // until it listens
+		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/reopen?dry", io.Discard)
+	}
+	for _, dry := range []bool{true, false} {
+		if err := Reopen(ctx, c, dry); err == nil || !strings.Contains(err.Error(), "not compared with the chains") {
+			t.Errorf("Reopen(dry %v) of what was not reconciled = %v", dry, err)
+		}
+	}
+	if err := db.Update(ctx, func(tx ledger.Tx) error { return tx.Set(ledger.MetaKey("reconciled"), []byte("1")) }); err != nil {
+		t.Fatal(err)
+	}
+	closed := func() bool {
+		err := db.View(ctx, func(tx ledger.Tx) error { _, err := tx.Get(ledger.ClosedKey()); return err })
+		return err == nil
+	}
+	if err := Reopen(ctx, c, true); err != nil || !closed() {
+		t.Errorf("Reopen(dry) = %v, closed %v", err, closed())
+	}
+	if err := Reopen(ctx, c, false); err != nil || closed() {
+		t.Errorf("Reopen = %v, closed %v", err, closed())
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
