@@ -168,6 +168,7 @@ func TestBadTablesAreRefused(t *testing.T) {
 		"not anchored":    change(func(r *route.Row) { r.Params[0].Pattern = "[a-z]" }),
 		"body with GET":   change(func(r *route.Row) { r.Body = &api.Body{ContentType: api.JSON, Limit: 1} }),
 		"paid or not":     change(func(r *route.Row) { r.Paid = true }),
+		"of no date":      change(func(r *route.Row) { r.Version = "v1" }),
 		"short sunset": change(func(r *route.Row) {
 			r.Deprecated = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 			r.Sunset = r.Deprecated.AddDate(0, 0, 89)

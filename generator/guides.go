@@ -250,15 +250,15 @@ type deprecationDocument struct {
 
 func (s *source) versions() []templates.Version {
 	list := []templates.Version{
-		{Name: "openapi", Path: "/openapi.json", Version: api.ContractVersion, Status: "served"},
-		{Name: "store-attestation", Path: "/spec/store-attestation/v1", Version: "v1", Status: "served"},
-		{Name: "x402", Path: "/api/buy/{item_id}", Version: "2", Status: "served"},
+		{Name: "openapi", Path: "/openapi.json", Version: api.ContractVersion, Status: "served", Since: api.ContractSince},
+		{Name: "store-attestation", Path: "/spec/store-attestation/v1", Version: "v1", Status: "served", Since: s.firstSigned()},
+		{Name: "x402", Path: "/api/buy/{item_id}", Version: "2", Status: "served", Since: api.ContractSince},
 	}
 	for _, r := range s.API {
 		if r.Internal || r.Version == "" && r.Deprecated.IsZero() {
 			continue
 		}
-		v := templates.Version{Name: r.Name, Path: r.Method + " " + r.Pattern, Version: r.Version, Status: "served"}
+		v := templates.Version{Name: r.Name, Path: r.Method + " " + r.Pattern, Version: r.Version, Status: "served", Since: r.Since}
 		if !r.Deprecated.IsZero() {
 			v.Status, v.Deprecated = "deprecated", r.Deprecated.UTC().Format(time.DateOnly)
 		}
@@ -268,6 +268,17 @@ func (s *source) versions() []templates.Version {
 		list = append(list, v)
 	}
 	return list
+}
+
+// firstSigned is the date from which this store signs artifacts: that of its first identity key.
+func (s *source) firstSigned() string {
+	first := s.Ring.Identity().Since
+	for _, k := range s.Ring.Retired {
+		if k.Purpose == attest.PurposeIdentity && k.Since < first {
+			first = k.Since
+		}
+	}
+	return first
 }
 
 func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {

@@ -86,6 +86,7 @@ type Route struct {
 	Budget      string        // name of the shared budget it spends; empty: none
 	Timeout     time.Duration // whole-request limit; 0: the server's default
 	Version     string        // "v1" where the path carries one
+	Since       string        // UTC date from which Version is served, YYYY-MM-DD; empty where Version is
 	Deprecated  time.Time     // when deprecation began or begins (RFC 9745); zero: never
 	Sunset      time.Time     // when it stops being served (RFC 8594); zero: never
 	Uncounted   bool          // its requests are counted in no metric

@@ -18,6 +18,9 @@ import (
 // ContractVersion is the version of the API description.
 const ContractVersion = "0.3.0"
 
+// ContractSince is the UTC date from which that version is served.
+const ContractSince = "2026-11-20"
+
 // Info is what the API description says of the service as a whole.
 type Info struct {
 	BaseURL     string // https://store.example, without a slash at its end
@@ -236,10 +239,10 @@ func responses(r Route) object {
 		media := object{}
 		if s := res.Schema; s != nil {
 			media = object{{"schema", s}}
-		} else if res.Status < 400 && !strings.HasPrefix(bare(res.ContentType), "application/") {
-			media = object{{"schema", object{{"type", "string"}}}}
-		} else if res.Status >= 400 {
+		} else if bare(res.ContentType) == problemType {
 			media = object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}
+		} else if !strings.HasPrefix(bare(res.ContentType), "application/") {
+			media = object{{"schema", object{{"type", "string"}}}}
 		}
 		byStatus[res.Status] = append(byStatus[res.Status], member{bare(res.ContentType), media})
 	}
@@ -249,9 +252,10 @@ func responses(r Route) object {
 		}
 		texts[status] = text
 		fields[status] = headers
-		byStatus[status] = object{{"application/problem+json", object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}}}
+		byStatus[status] = object{{problemType, object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}}}
 	}
-	if slices.ContainsFunc(r.Params, func(p Param) bool { return p.In != Path }) || r.Body != nil {
+	judged := r.Serve != File && r.Serve != Negotiated // its inputs are: a file has none
+	if judged || slices.ContainsFunc(r.Params, func(p Param) bool { return p.In != Path }) || r.Body != nil {
 		refuse(400, "An input is missing, unknown or invalid.")
 	}
 	if slices.ContainsFunc(r.Params, func(p Param) bool { return p.In == Path }) {
@@ -272,7 +276,7 @@ func responses(r Route) object {
 			}
 		}
 	}
-	if r.Serve != File && r.Serve != Negotiated {
+	if judged {
 		refuse(500, "A fault of the service.")
 	}
 	var list object
@@ -287,6 +291,8 @@ func responses(r Route) object {
 	}
 	return list
 }
+
+const problemType = "application/problem+json"
 
 // RateFields are the header fields of metered answers.
 var RateFields = []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy"}

@@ -170,3 +170,32 @@ func TestUSD(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalsAreDescribedAsTheyAre: a refusal of another media type is no problem object, and whatever judges its
+// inputs can refuse one.
+func TestRefusalsAreDescribedAsTheyAre(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(build(t, []Route{{
+		Name: "badge", Method: "GET", Pattern: "/badge", Summary: "A badge.", Tags: []string{"purchase"}, Serve: Ledger,
+		Responses: []Response{{Status: 404, ContentType: "image/svg+xml"}, {Status: 402, ContentType: JSON}, {Status: 410, ContentType: "application/problem+json"}},
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := doc.Paths.Value("/badge").Get.Responses
+	for status, want := range map[string]string{"400": "#/components/schemas/Problem", "404": "string", "402": "", "410": "#/components/schemas/Problem"} {
+		got := "no such answer"
+		if r := answers.Value(status); r != nil {
+			for _, media := range r.Value.Content {
+				got = ""
+				if s := media.Schema; s != nil && s.Ref != "" {
+					got = s.Ref
+				} else if s != nil {
+					got = strings.Join(*s.Value.Type, "|")
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s is described as %q, want %q", status, got, want)
+		}
+	}
+}

@@ -105,14 +105,14 @@ func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
 func (d *Desk) conformanceRows() []route.Row {
 	return []route.Row{
 		d.metered(api.Route{
-			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Budget: BudgetReadings, Tool: "check_offer_or_receipt",
+			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_offer_or_receipt",
 			Summary:     "Judge a signed offer or receipt of any issuer",
 			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no budget is spent; without it the kid's did:web is resolved.",
 			Body:        body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement", meteredProblems...),
 		}, d.conform),
 		{
 			Route: api.Route{
-				Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1",
+				Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1", Since: api.ContractSince,
 				Summary:     "Artifacts to try a verifier on",
 				Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes stand at /.well-known/conformance/offer-receipt-vectors.json.",
 				Responses:   ok[conformance.FixtureSet]("The fixture set"),

@@ -49,6 +49,8 @@ func (d *Desk) practiceRow() route.Row {
 			Summary: "A door that is wrong on purpose", Description: text.String(),
 			Params: []api.Param{{Name: "scenario", In: api.Path, Type: "string", Required: true, Enum: ids, Description: "which fault"}},
 			Responses: []api.Response{
+				{Status: http.StatusOK, ContentType: api.JSON, Headers: []string{"PAYMENT-RESPONSE"}, Description: "fake-delivery alone: a receipt that nobody paid for"},
+				{Status: http.StatusTemporaryRedirect, ContentType: api.JSON, Headers: []string{"Location"}, Description: "redirect alone: terms that lie on another host"},
 				{Status: http.StatusPaymentRequired, ContentType: problem.ContentType, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge with one fault"},
 				{Status: http.StatusPaymentRequired, ContentType: api.JSON, Headers: []string{"PAYMENT-REQUIRED"}, Description: "A challenge whose fault is that the body holds other terms"},
 				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: http.StatusText(http.StatusNotFound)},

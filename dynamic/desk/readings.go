@@ -98,14 +98,14 @@ func (d *Desk) readingRows() []route.Row {
 			Body:        body[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
 		}, d.botAuth),
 		d.metered(api.Route{
-			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Budget: BudgetReadings, Tool: "check_page",
+			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_page",
 			Summary:     "Judge a page's HTML as it is served",
 			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no script is run.",
 			Body:        body[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
 		}, d.page),
 		{
 			Route: api.Route{
-				Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1",
+				Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1", Since: api.ContractSince,
 				Summary: "The battery for pages", Responses: ok[PageBattery]("Every check"),
 			},
 			Handle: d.pageBattery,

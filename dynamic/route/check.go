@@ -37,6 +37,8 @@ func (r Row) Check() error {
 		return fail("paid is %v but it is served as %s", r.Paid, r.Serve)
 	case r.Body != nil && (r.Body.Limit <= 0 || r.Body.ContentType == ""):
 		return fail("the body has no limit or no media type")
+	case (r.Version == "") != (r.Since == ""):
+		return fail("version %q is served since %q", r.Version, r.Since)
 	case r.Body != nil && r.Method == http.MethodGet:
 		return fail("GET has no body")
 	}
