@@ -199,7 +199,7 @@ func operation(info Info, r Route) object {
 	}
 	op = append(op, member{"responses", responses(r)})
 	if r.Paid {
-		op = append(op, member{"x-payment-info", paymentInfo(info)})
+		op = append(op, member{"x-payment-info", paymentInfo(info)}, member{"x-price-options", priceOptions(info)})
 	}
 	return op
 }
@@ -328,6 +328,15 @@ func paymentInfo(info Info) object {
 		price = append(price, member{"min", usd(slices.Min(info.Prices))}, member{"max", usd(slices.Max(info.Prices))})
 	}
 	return object{{"price", price}, {"protocols", []any{object{{"x402", object{}}}}}}
+}
+
+// priceOptions are all amounts that are asked, in USDC, the least first.
+func priceOptions(info Info) []string {
+	var list []string
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(info.Prices))) {
+		list = append(list, usd(p))
+	}
+	return list
 }
 
 // usd writes atomic units (millionths) as a decimal number without needless zeros.

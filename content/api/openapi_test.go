@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ type probeAnswer struct {
 
 var testInfo = Info{
 	BaseURL: "https://store.example", Title: "Store", Summary: "A store.", Description: "A general store.", Guidance: "Read /llms.txt.",
-	Contact: "mailto:keeper@store.example", License: "Apache-2.0", Prices: []int64{5000, 20_000_000},
+	Contact: "mailto:keeper@store.example", License: "Apache-2.0", Prices: []int64{20_000_000, 5000, 2_500_000, 5000},
 }
 
 func testRoutes() []Route {
@@ -81,6 +82,9 @@ func TestOpenAPIIsValid(t *testing.T) {
 			}
 			if op.Extensions["x-payment-info"] != nil {
 				paid++
+				if got := fmt.Sprint(op.Extensions["x-price-options"]); got != "[0.005 2.5 20]" {
+					t.Errorf("%s %s asks %s", method, path, got)
+				}
 				if op.Responses.Value("402") == nil {
 					t.Errorf("%s %s is paid and has no 402", method, path)
 				}
