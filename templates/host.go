@@ -35,7 +35,8 @@ type HostView struct {
 	Address       []Fact
 	Cite          string // plain text, to be copied
 	Declared      []Fact
-	Badge         string // address of the badge
+	Badge         string // address of the badge of the host
+	DoorBadge     string // and of the badge of the door that was walked last, empty for none
 
 	json []byte
 }
@@ -80,9 +81,10 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true}, {Name: "Doors of other hosts", Value: fmt.Sprintf("%d, counted and not walked", d.Foreign)},
 			{Name: "Observation", Value: fmt.Sprint(d.Observation), Mono: true}}
 	}
+	v.Badge = chrome.BaseURL + "/badge/host.svg?host=" + url.QueryEscape(h.Host)
 	for _, w := range slices.Backward(h.Timeline) {
 		if w.URL != "" {
-			v.Badge = chrome.BaseURL + "/badge/check.svg?url=" + url.QueryEscape(w.URL)
+			v.DoorBadge = chrome.BaseURL + "/badge/check.svg?url=" + url.QueryEscape(w.URL)
 			break
 		}
 	}

@@ -72,7 +72,8 @@ func render(t *testing.T, v templates.HostView) (page, twin string) {
 func TestHostPagesTellTheirStory(t *testing.T) {
 	views := hostViews(t)
 	for host, want := range map[string][]string{
-		"standing.example":    {"standing — 8 of 8, W40–W47", "12 of 12 rounds since the first sighting, 100 %", "0x" + strings.Repeat("ab", 32), "status 200, 812 bytes, 340 ms", "x402-v1"},
+		"standing.example": {"standing — 8 of 8, W40–W47", "12 of 12 rounds since the first sighting, 100 %", "0x" + strings.Repeat("ab", 32), "status 200, 812 bytes, 340 ms", "x402-v1",
+			"/badge/host.svg?host=standing.example", "/badge/check.svg?url=https%3A%2F%2Fstanding.example%2Fpaid"},
 		"api.weather.example": {"1 other door of that round", "no_declaration"},
 		"broken.example":      {"broken — 3 of 4, W44–W47", "status-402"},
 		"returned.example":    {"indeterminate — 3 of 4, W44–W47", "interrupted", "not_listed"},
