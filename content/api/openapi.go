@@ -192,7 +192,7 @@ func operation(info Info, r Route) object {
 	op = append(op, member{"security", []any{security}}, member{"parameters", params})
 	if r.Body != nil {
 		op = append(op, member{"requestBody", object{
-			{"description", r.Body.Description + " At most " + strconv.FormatInt(r.Body.Limit, 10) + " bytes."},
+			{"description", strings.TrimSuffix(r.Body.Description, ".") + ". At most " + strconv.FormatInt(r.Body.Limit, 10) + " bytes."},
 			{"required", !r.Body.Optional},
 			{"content", object{{bare(r.Body.ContentType), object{{"schema", r.Body.Schema}}}}},
 		}})

@@ -54,6 +54,18 @@ func TestWouldSign(t *testing.T) {
 	}
 }
 
+// TestHeadThatNodeRefuses: at the same size as stock fetch, which was tried with heads of 16383 and 16384 bytes.
+func TestHeadThatNodeRefuses(t *testing.T) {
+	for size, warned := range map[int]bool{nodeHead - 1: false, nodeHead: true} {
+		x := answered(`{"x402Version":2,"accepts":[` + payable + `]}`)
+		x.Response.Header.Set("X-Padding", strings.Repeat("a", size-headBytes(x.Response.Header)-len("X-Padding")))
+		a := judge(t, x, Profile{})
+		if said := len(a.Hazards) == 1 && a.Hazards[0].Name == "head-too-large"; a.Outcome != WouldSign || said != warned {
+			t.Errorf("%d bytes: %s, hazards %+v", size, a.Outcome, a.Hazards)
+		}
+	}
+}
+
 func TestWouldThrow(t *testing.T) {
 	door := func(old, new string) exchange.Exchange {
 		return answered(`{"x402Version":2,"accepts":[` + strings.Replace(payable, old, new, 1) + `]}`)
