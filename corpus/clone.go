@@ -33,6 +33,8 @@ type CloneReport struct {
 	// Bare says that the record came by git, without a manifest: everything that was signed is checked, and nothing tells
 	// whether a proof of time or what a row was judged by was taken away.
 	Bare bool `json:"without_manifest"`
+	// Beside names what stands at the top of a repository beside its published tree and its record, and was not looked at.
+	Beside []string `json:"not_looked_at,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []CloneProblem `json:"problems"`
 }
@@ -57,9 +59,78 @@ type CloneOptions struct {
 	RecordOptions
 }
 
-// VerifyClone checks, without any network, a published tree, a record, or a tree that holds both: a record stands at
-// the top or under corpus.
+// PublishedFolder is where a publication repository keeps the published tree, beside the record.
+const PublishedFolder = "public"
+
+// VerifyClone checks, without any network, a published tree, a record, or what holds both: a record stands at the top or
+// under corpus, a published tree at the top or, in a publication repository, under public.
 func VerifyClone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
+	// The folder is the sign, and not a file in it that could be taken away.
+	if info, err := fs.Stat(tree, PublishedFolder); err == nil && info.IsDir() {
+		if _, err := fs.Stat(tree, SigningKeyFile); errors.Is(err, fs.ErrNotExist) {
+			return verifyRepository(ctx, tree, o)
+		}
+	}
+	return verifyTree(ctx, tree, o)
+}
+
+// verifyRepository checks both halves of a publication repository, each by itself and one against the other.
+func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out CloneReport, err error) {
+	site, err := fs.Sub(tree, PublishedFolder)
+	if err != nil {
+		return out, err
+	}
+	place, holdsRecord := recordPlace(tree)
+	siteOptions := o
+	if holdsRecord {
+		if out, err = verifyTree(ctx, tree, o); err != nil {
+			return out, err
+		}
+		// Both are of one store: the keys of the one follow from those of the other.
+		if raw, err := fs.ReadFile(tree, place+RingFile); err == nil && len(o.Ring) == 0 && out.Identity != "" {
+			siteOptions.Ring = raw
+		}
+	}
+	half, err := verifyTree(ctx, site, siteOptions)
+	if err != nil {
+		return out, err
+	}
+	for i := range half.Problems {
+		half.Problems[i].Path = PublishedFolder + "/" + half.Problems[i].Path
+	}
+	for i := range half.LeftOut {
+		half.LeftOut[i] = PublishedFolder + "/" + half.LeftOut[i]
+	}
+	if holdsRecord {
+		half.Trusted, half.Record, half.Bare = out.Trusted, out.Record, out.Bare
+		half.Files += out.Files
+		half.LeftOut = append(half.LeftOut, out.LeftOut...)
+		half.Problems = append(half.Problems, out.Problems...)
+	}
+	if record, ok := FindRecord(tree); ok && len(half.Problems) == 0 {
+		keys, err := fs.ReadFile(site, SigningKeyFile)
+		if err != nil {
+			return half, err
+		}
+		ring, err := parseKeys(keys)
+		if err != nil {
+			return half, err
+		}
+		if err := half.anchorLog(site, record, ring); err != nil {
+			return half, err
+		}
+	}
+	entries, err := fs.ReadDir(tree, ".")
+	for _, e := range entries {
+		if name := e.Name(); name != PublishedFolder && name != ".git" && name+"/" != place && (!holdsRecord || place != "") {
+			half.Beside = append(half.Beside, name)
+		}
+	}
+	return half, err
+}
+
+// verifyTree checks a published tree, a record, or a published tree that holds the record itself.
+func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
 	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []CloneProblem{}}
 	var keys attest.Ring
 	if out.Trusted {
@@ -236,6 +307,9 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	for _, f := range r.LeftOut {
 		fmt.Fprintf(w, "  not covered, and named as such: %s\n", f)
 	}
+	if len(r.Beside) > 0 {
+		fmt.Fprintf(w, "  beside them, and not looked at: %s\n", strings.Join(r.Beside, ", "))
+	}
 	if r.Record != nil {
 		r.Record.print(w)
 	}
@@ -249,6 +323,10 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 
 // print writes what was found of a record without problems.
 func (r *RecordReport) print(w io.Writer) {
+	if r.Leaves == 0 {
+		fmt.Fprintln(w, "  The record is empty so far.")
+		return
+	}
 	fmt.Fprintf(w, "  The record of %s: %d rounds", r.Origin, r.Rounds)
 	if r.Rounds > 0 {
 		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)

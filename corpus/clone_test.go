@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"crypto/ed25519"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -311,5 +312,81 @@ func TestHandoverOfKeys(t *testing.T) {
 	late := &Writer{Dir: w.Dir, Origin: testOrigin, Identity: id, LogKey: lk2, Ring: ring}
 	if _, err := late.Seal(t.Context(), draft(3, walked("a.example", VerdictReady))); err == nil {
 		t.Error("a retired key seals")
+	}
+}
+
+// site is a published tree of one page, signed by key under ring.
+func site(t testing.TB, key *attest.Key, ring attest.Ring) fstest.MapFS {
+	t.Helper()
+	doc, err := attest.SigningKeyDocument("store.example", ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fstest.MapFS{SigningKeyFile: {Data: doc, Mode: 0o644}, "index.md": {Data: []byte("# Store\n"), Mode: 0o644}}
+	m, err := attest.BuildManifest(t.Context(), tree, attest.PublicLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := m.Seal(key, attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range sealed.Write {
+		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
+	}
+	return tree
+}
+
+// A publication repository holds the published tree beside the record: both are checked, and that they are of one store.
+func TestRepositoryIsCheckedWhole(t *testing.T) {
+	w, record := covered(t)
+	join := func(public fstest.MapFS) fstest.MapFS {
+		out := fstest.MapFS{"README": {Data: []byte("x")}}
+		for name, f := range public {
+			out["public/"+name] = &fstest.MapFile{Data: f.Data, Mode: f.Mode}
+		}
+		for name, f := range record {
+			out["corpus/"+name] = f
+		}
+		return out
+	}
+	tree := join(site(t, w.Identity, w.Ring))
+	r := verify(t, tree, CloneOptions{})
+	if !r.Sound() || r.Record == nil || r.Record.Rounds != 2 || !slices.Equal(r.Beside, []string{"README"}) || r.Trusted || r.Files != verify(t, record, CloneOptions{}).Files+2 {
+		t.Fatalf("%+v", r)
+	}
+	var said strings.Builder
+	r.Print(&said, "clone")
+	if !strings.Contains(said.String(), "not looked at: README") {
+		t.Errorf("what was not looked at is not said:\n%s", &said)
+	}
+	for name, f := range tree {
+		if name == "README" || name == "public/.well-known/manifest.json" || name == "corpus/manifest.json" {
+			continue
+		}
+		f.Data[len(f.Data)/2] ^= 1
+		if r := verify(t, tree, CloneOptions{}); !names(r, name) {
+			t.Errorf("%s is changed: %v", name, r.Problems)
+		}
+		f.Data[len(f.Data)/2] ^= 1
+	}
+	delete(tree, "public/"+SigningKeyFile)
+	if r := verify(t, tree, CloneOptions{}); r.Sound() {
+		t.Error("a published tree without its keys is sound")
+	}
+	other := fixedKey(t, 9)
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: other.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, join(site(t, other, ring)), CloneOptions{}); !names(r, "public/"+SigningKeyFile) {
+		t.Errorf("the published tree of another store: %v", r.Problems)
+	}
+	alone := fstest.MapFS{}
+	for name, f := range site(t, w.Identity, w.Ring) {
+		alone["public/"+name] = f
+	}
+	if r := verify(t, alone, CloneOptions{}); !r.Sound() || r.Record != nil || r.BaseURL != "https://store.example" {
+		t.Errorf("a repository without a record: %+v", r)
 	}
 }
