@@ -7,6 +7,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/conformance"
+	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
 	"agentstore/templates"
 
@@ -54,10 +55,16 @@ func renderTry(s *source, _ unit, mediaType string, made attest.Digest) ([]byte,
 	return unknown(mediaType)
 }
 
+// criteriaDocument is /criteria in JSON: what is asked of a door, and how what was seen of a host is counted.
+type criteriaDocument struct {
+	probe.Criteria
+	Tiers derive.Rules `json:"tiers"`
+}
+
 func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	c := probe.CurrentCriteria()
+	c, rules := probe.CurrentCriteria(), derive.CurrentRules()
 	if mediaType == api.JSON {
-		return indented(c)
+		return indented(criteriaDocument{c, rules})
 	}
 	page, body, err := s.prosePage("criteria", "criteria", made)
 	if err != nil {
@@ -72,6 +79,14 @@ func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]
 			{Name: "Who pays, and for what", Value: c.WhoPaysAndWhatItBuys},
 		},
 		Verdicts: words(c.VerdictVocabulary), Classes: words(c.ResultClasses),
+		Order: rules.Order,
+	}
+	for _, t := range rules.Tiers {
+		v.Tiers = append(v.Tiers, templates.Fact{Name: t.Tier, Value: t.Rule})
+	}
+	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect", Value: rules.Suspect}, {Name: "Coverage", Value: rules.Coverage}}
+	for _, g := range rules.Gaps {
+		v.Gaps = append(v.Gaps, templates.Fact{Name: g.Reason, Value: g.Meaning})
 	}
 	for _, l := range probe.Levels() {
 		v.Ladder = append(v.Ladder, templates.Fact{Name: l.Name, Value: l.Meaning})

@@ -71,6 +71,12 @@ type CriteriaView struct {
 	Checks     []CriterionLine
 	Advisories []CriterionLine
 	Artifacts  []ArtifactLine
+	// Order says how the rules of Tiers are tested, in their order; Counting how labels and coverage are counted, Gaps
+	// what each reason of a gap means.
+	Order    string
+	Tiers    []Fact
+	Counting []Fact
+	Gaps     []Fact
 	// Rule says how a result class is reached, Limit where all of it ends.
 	Rule, Limit string
 }

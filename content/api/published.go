@@ -104,8 +104,8 @@ var storeDocuments = []Document{
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
-		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, and what none of it proves.",
-		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, and what each signed artifact is worth.",
+		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, how tiers, coverage and gaps are counted, and what none of it proves.",
+		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, the rules of tiers, how coverage and gaps are counted, and what each signed artifact is worth.",
 		Tags:        []string{tagInstruments}, Files: pages("/criteria", HTML, Markdown, JSON),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},

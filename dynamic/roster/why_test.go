@@ -14,6 +14,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/fetch"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
@@ -166,5 +167,27 @@ func TestWhyAsksTheRecord(t *testing.T) {
 	// A name that no file system takes has its page under its digest.
 	if got := ask(long)["last_row"].(map[string]any)["entry_url"]; got != "https://store.example"+derive.HostPath(long)+".json" || strings.Contains(got.(string), "aaaa") {
 		t.Errorf("the entry of a long name is at %v", got)
+	}
+}
+
+// TestEveryReasonHasWords finds each reason for which a row may be no observation among those that /criteria explains.
+func TestEveryReasonHasWords(t *testing.T) {
+	said := map[string]bool{}
+	for _, g := range derive.CurrentRules().Gaps {
+		if g.Meaning == "" || said[g.Reason] {
+			t.Errorf("%s has no words, or twice", g.Reason)
+		}
+		said[g.Reason] = true
+	}
+	for _, reason := range []string{derive.BeforeFirst, derive.GapNotListed, derive.GapCap, derive.GapDegraded,
+		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
+		corpus.ReasonControlFailed, corpus.ReasonMethodUnresolved, corpus.ReasonNotRecorded, fetch.CodeTarget, fetch.CodeOwnHost} {
+		if !said[reason] {
+			t.Errorf("%s has no words", reason)
+		}
+		delete(said, reason)
+	}
+	for reason := range said {
+		t.Errorf("%s is no reason", reason)
 	}
 }

@@ -1,0 +1,65 @@
+package generator
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"agentstore/corpus/derive"
+)
+
+// TestCriteriaHoldTheRulesOfTiers looks where every host page and the specification send their readers for the rules.
+func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
+	_, tree := specimenTree(t)
+	read := func(name string) []byte {
+		t.Helper()
+		b, err := fs.ReadFile(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	var criteria struct {
+		Standfirst string       `json:"standfirst"`
+		Limit      string       `json:"limit"`
+		Tiers      derive.Rules `json:"tiers"`
+	}
+	if err := json.Unmarshal(read("criteria.json"), &criteria); err != nil {
+		t.Fatal(err)
+	}
+	if criteria.Standfirst == "" || criteria.Limit == "" || len(criteria.Tiers.Tiers) != 5 {
+		t.Errorf("criteria.json: %+v", criteria)
+	}
+	meanings := map[string]bool{}
+	for _, g := range criteria.Tiers.Gaps {
+		meanings[g.Reason] = true
+	}
+	hosts, err := fs.Glob(tree, "corpus/host/*.json")
+	if err != nil || len(hosts) < 50 {
+		t.Fatalf("%d hosts, %v", len(hosts), err)
+	}
+	for _, name := range hosts {
+		var host struct {
+			Gaps map[string]int64 `json:"gaps_by_reason"`
+		}
+		if err := json.Unmarshal(read(name), &host); err != nil {
+			t.Fatal(err)
+		}
+		for reason := range host.Gaps {
+			if !meanings[reason] {
+				t.Errorf("%s: the criteria do not say what %s means", name, reason)
+			}
+		}
+	}
+	page, twin := string(read("criteria/index.html")), string(read("criteria.md"))
+	for _, tier := range criteria.Tiers.Tiers {
+		if !strings.Contains(page, tier.Rule) || !strings.Contains(twin, tier.Rule) {
+			t.Errorf("the page or its twin lacks the rule of %s", tier.Tier)
+		}
+	}
+	if !strings.Contains(page, `id="tiers"`) || !strings.Contains(page, "60 %") {
+		t.Error("the page lacks what tiers are counted by")
+	}
+}
