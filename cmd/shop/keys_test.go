@@ -79,3 +79,20 @@ func TestSpecimenKeysStayOnLoopback(t *testing.T) {
 		}
 	}
 }
+
+func TestIdentityMustBeInForce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	if _, err := MakeKeys(dir, "2026-11-20"); err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[attest.Purpose]string{attest.PurposeIdentity: "", attest.PurposeLog: "not the identity in force", attest.PurposeGit: "not the identity in force"} {
+		c := Config{Keys: KeysConfig{Identity: KeyFile(dir, p), Ring: RingFile(dir)}}
+		_, serve := (&Shop{Config: c}).keys()
+		_, build := BuildInput(&c)
+		for what, err := range map[string]error{"serve": serve, "build": build} {
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s with the %s key as identity: %v, want %q", what, p, err, want)
+			}
+		}
+	}
+}

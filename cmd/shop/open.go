@@ -242,10 +242,15 @@ func (s *Shop) keys() ([]*attest.Key, error) {
 	if s.Ring, err = Ring(&s.Config); err != nil {
 		return nil, err
 	}
-	if signer, ok := s.Ring.ByKID(k.KID()); !ok || signer.Status != attest.SignerCurrent {
-		return nil, fmt.Errorf("keys.identity %s is not the identity in force in keys.ring: finish the handover with store key handover", k.KID())
+	return keys, identityInForce(k, s.Ring)
+}
+
+// identityInForce demands that a key is the ring's identity: another key of the same ring would sign what nobody accepts.
+func identityInForce(k *attest.Key, ring attest.Ring) error {
+	if ring.Identity().KID != k.KID() {
+		return fmt.Errorf("keys.identity %s is not the identity in force in keys.ring: name that one's file, or finish the handover with store key handover", k.KID())
 	}
-	return keys, nil
+	return nil
 }
 
 // IdentityKey loads the key that signs.

@@ -38,6 +38,9 @@ func BuildInput(c *Config) (generator.Input, error) {
 	if err != nil {
 		return generator.Input{}, err
 	}
+	if err := identityInForce(key, ring); err != nil {
+		return generator.Input{}, err
+	}
 	in := generator.Input{
 		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" && c.Content == "",
 		MaxHostFiles: c.HostPages,
