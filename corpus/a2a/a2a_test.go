@@ -12,6 +12,8 @@ import (
 	"agentstore/cmd/devnet/oracles"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/walk"
+
+	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -309,7 +311,7 @@ func FuzzStep(f *testing.F) {
 				if len(r.Checks) != 19 || r.Verdict == "" {
 					t.Errorf("reported %+v", r)
 				}
-				if _, err := json.Marshal(r); err != nil {
+				if _, err := wire.Marshal(r); err != nil {
 					t.Error(err)
 				}
 				return

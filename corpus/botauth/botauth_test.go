@@ -17,6 +17,8 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/did"
 	"agentstore/corpus/exchange"
+
+	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -372,7 +374,7 @@ func FuzzStep(f *testing.F) {
 				t.Fatalf("asked for %+v, %v", next, err)
 			}
 		}
-		if _, err := json.Marshal(r); err != nil || r.Verdict == "" {
+		if _, err := wire.Marshal(r); err != nil || r.Verdict == "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

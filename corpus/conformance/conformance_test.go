@@ -16,6 +16,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 
+	wire "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -358,6 +359,8 @@ func FuzzStep(f *testing.F) {
 		f.Add(x.Artifact, set.Registry.PublicKeyHex, []byte("{}"))
 	}
 	f.Add(`{"format":"eip712","payload":{"version":1,"network":"eip155:1","payer":"0x","issuedAt":1},"signature":"0x00"}`, "", []byte(`{"id":"did:web:store.example","verificationMethod":[{"id":"a","publicKeyJwk":{"kty":"OKP"}}]}`))
+	f.Add(`{"format":"eip712","payload":{"payTo":1e999,"payer":"\u0000"},"signature":"0x00"}`, "", []byte("{}"))
+	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6YS5leGFtcGxlI2sifQ.eyJhbW91bnQiOjFlOTk5fQ.AA", set.Registry.PublicKeyHex, []byte("{}"))
 	conforming := map[string]bool{}
 	for _, x := range set.Fixtures {
 		conforming[x.Artifact] = x.Expect.Verdict == Conforms
@@ -370,6 +373,9 @@ func FuzzStep(f *testing.F) {
 			if next != nil {
 				t.Fatal("asked twice")
 			}
+		}
+		if _, unwritten := wire.Marshal(r); unwritten != nil {
+			t.Error(unwritten)
 		}
 		if err == nil && key == set.Registry.PublicKeyHex && r.Verdict == Conforms && !conforming[strings.TrimSpace(artifact)] && !strings.Contains(artifact, "{") {
 			t.Errorf("%q conforms under our key", artifact)

@@ -1,13 +1,14 @@
 package onpage
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"agentstore/corpus/exchange"
+
+	"github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"agentstore/corpus/exchange"
+
+	wire "github.com/go-json-experiment/json"
 )
 
 var judged = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -147,6 +149,9 @@ func FuzzJudge(f *testing.F) {
 		rep, err := Judge(answered(challenge), Profile{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := wire.Marshal(rep); err != nil {
+			t.Error(err)
 		}
 		a := rep.YourClient
 		if (a.Outcome == WouldSign) != (a.Stage == "") || a.Outcome == WouldSign && a.Chosen == nil || a.Outcome == WouldThrow && a.ThrowsWith == "" {
