@@ -63,3 +63,19 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 		t.Error("the page lacks what tiers are counted by")
 	}
 }
+
+// TestRecordSaysHowToAskAboutAHost looks for the two questions that an owner has whose host is not listed.
+func TestRecordSaysHowToAskAboutAHost(t *testing.T) {
+	_, tree := specimenTree(t)
+	for _, name := range []string{"corpus/index.html", "corpus.md"} {
+		b, err := fs.ReadFile(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range []string{"/api/why/", "/api/declare-door"} {
+			if !strings.Contains(string(b), route) {
+				t.Errorf("%s does not name %s", name, route)
+			}
+		}
+	}
+}
