@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -24,17 +26,25 @@ func specimenConfig() (*shop.Config, error) {
 	return c, nil
 }
 
-// siteConfig loads the configuration of a verb that needs one, or the specimen's.
-func siteConfig(file string) (*shop.Config, error) {
-	if file == "" {
-		return specimenConfig()
+// siteConfig loads the configuration of a verb that needs one: the named one, or the store.toml of the folder, as the
+// other verbs do. Only where there is none is it the specimen's, and file is "": nobody's site may become the specimen by
+// a word left out.
+func siteConfig(file *string) (*shop.Config, error) {
+	if *file == "" {
+		if _, err := os.Stat(ownConfig); errors.Is(err, fs.ErrNotExist) {
+			return specimenConfig()
+		}
+		*file = ownConfig
 	}
-	return shop.Load(file)
+	return shop.Load(*file)
 }
+
+// ownConfig is the configuration of a keeper's folder, as store init makes it.
+const ownConfig = "store.toml"
 
 // runBuild renders content into public.
 func runBuild(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file; without one the specimen is built into ./public")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen is built into ./public)")
 	out := c.flags.String("out", "", "build into this folder instead of the configured one")
 	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, for a tree that is served")
 	full := c.flags.Bool("full", false, "ignore the record of the last build")
@@ -43,7 +53,7 @@ func runBuild(ctx context.Context, c *call) error {
 	if err := c.parse(0, 0); err != nil {
 		return err
 	}
-	cfg, err := siteConfig(*file)
+	cfg, err := siteConfig(file)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/x402"
@@ -93,5 +95,43 @@ func TestExitCodes(t *testing.T) {
 		if strings.Count(stderr.String(), "no such file") > 1 || strings.Contains(stderr.String(), "nothing was found out") {
 			t.Errorf("store %s says the same twice: %s", c.call, &stderr)
 		}
+	}
+}
+
+// In a keeper's folder no verb takes the specimen for the keeper's site because -config was left out.
+func TestOwnConfigurationIsTheDefault(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	for _, call := range []string{"init " + dir, "key init -dir " + filepath.Join(dir, "var", "keys")} {
+		var said bytes.Buffer
+		if code := run(t.Context(), strings.Fields(call), &said, &said); code != 0 {
+			t.Fatalf("store %s: exit code %d: %s", call, code, &said)
+		}
+	}
+	t.Chdir(dir)
+	keys, err := os.ReadFile(filepath.Join("var", "keys", "ring.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := attest.ParseRing(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	if code := run(t.Context(), []string{"build"}, &said, &said); code != 0 {
+		t.Fatalf("store build: exit code %d: %s", code, &said)
+	}
+	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public"), corpus.CloneOptions{Ring: keys})
+	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
+		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
+	}
+	if err := os.Remove("store.toml"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("public"); err != nil {
+		t.Fatal(err)
+	}
+	file := ""
+	if cfg, err := siteConfig(&file); err != nil || !cfg.Specimen() || file != "" {
+		t.Errorf("without a configuration: %+v, %v", cfg, err)
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 // runPublish commits the published tree and the record to a publication repository, signed by the git key.
 func runPublish(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file; without one the specimen in ./public is published")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen in ./public is published)")
 	branch := c.flags.String("branch", "main", "branch to commit to")
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(1, 1); err != nil {
 		return err
 	}
-	cfg, err := siteConfig(*file)
+	cfg, err := siteConfig(file)
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,13 @@ import (
 
 // runWatch builds on every change into a folder of its own and shows the pages on a loopback address.
 func runWatch(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file; without one the specimen's sources in ./content are watched")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen's sources in ./content are watched)")
 	listen := c.flags.String("listen", "127.0.0.1:4030", "loopback address on which the pages are shown")
 	out := c.flags.String("out", filepath.Join("var", "watch"), "folder of the watcher's own for what it builds")
 	if err := c.parse(0, 0); err != nil {
 		return err
 	}
-	cfg, err := siteConfig(*file)
+	cfg, err := siteConfig(file)
 	if err != nil {
 		return err
 	}
