@@ -357,8 +357,8 @@ type checkedPart struct {
 	err             error
 }
 
-// parts verifies the parts of all rounds on all cores and yields them in order. More are under way than there are
-// cores, so that none of these waits for a part that is slower or for whoever takes the parts.
+// parts verifies the parts of all rounds on all cores and yields them in order. Two more are under way than there are
+// cores, so that none of these waits for a part that is slower or for whoever takes the parts; a part takes some 5 MB.
 func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
 	type place struct {
 		round *Round
@@ -375,7 +375,7 @@ func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
 		var working sync.WaitGroup
 		defer working.Wait()
 		defer cancel()
-		slots := make([]chan checkedPart, 2*runtime.GOMAXPROCS(0))
+		slots := make([]chan checkedPart, runtime.GOMAXPROCS(0)+2)
 		start := func(i int) {
 			if i < len(places) {
 				working.Go(func() { slots[i%len(slots)] <- c.part(ctx, *places[i].round, places[i].part) })

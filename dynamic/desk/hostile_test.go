@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,9 +39,7 @@ func TestNoDoorMakesOurFault(t *testing.T) {
 	o := street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, d := range hostile {
 			if strings.TrimPrefix(r.URL.Path, "/") == d.name {
-				for k, v := range d.header {
-					w.Header()[k] = v
-				}
+				maps.Copy(w.Header(), d.header)
 				w.WriteHeader(d.status)
 				fmt.Fprint(w, d.body)
 			}
