@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,5 +53,21 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What needs a ledger that is there makes no empty one in its place: a backup of nothing would look like one.
+func TestNoLedgerIsMadeToBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ledger.bolt")
+	c := &Config{Ledger: "bolt:" + file}
+	for name, err := range map[string]error{
+		"Backup": Backup(t.Context(), c, io.Discard), "Reopen": Reopen(t.Context(), c, false), "Reopen, dry": Reopen(t.Context(), c, true),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "there is no ledger") {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a ledger was made")
 	}
 }

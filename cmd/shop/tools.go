@@ -77,7 +77,7 @@ func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 	if ok, err := askServer(ctx, spec, http.MethodGet, "/backup", w); ok || err != nil {
 		return err
 	}
-	db, err := OpenLedger(ctx, c)
+	db, err := openExisting(ctx, c, spec)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func Reopen(ctx context.Context, c *Config, dry bool) (err error) {
 	if ok, err := askServer(ctx, spec, http.MethodPost, ask, io.Discard); ok || err != nil {
 		return err
 	}
-	db, err := OpenLedger(ctx, c)
+	db, err := openExisting(ctx, c, spec)
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,16 @@ func Reopen(ctx context.Context, c *Config, dry bool) (err error) {
 		return till.Reopenable(ctx, db)
 	}
 	return till.Reopen(ctx, db)
+}
+
+// openExisting opens the configured ledger for who has no use for an empty one: a mistaken path is an error and makes no file.
+func openExisting(ctx context.Context, c *Config, spec string) (ledger.DB, error) {
+	if file, ok := strings.CutPrefix(spec, "bolt:"); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no ledger %s", file)
+		}
+	}
+	return OpenLedger(ctx, c)
 }
 
 // Restore fills the configured, empty ledger from a verified backup and leaves it closed.
