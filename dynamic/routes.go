@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"agentstore/content/api"
+	"agentstore/dynamic/route"
 )
 
 // mux finds the row of a request. This file is the only one that knows which library does it.
@@ -70,6 +71,35 @@ func (s *Server) allowed(path string) []string {
 		slices.Sort(methods)
 	}
 	return methods
+}
+
+// described says what a path does by the methods that it takes, for who came with another one. It is empty for a path
+// without rows that are published.
+func (s *Server) described(path string) string {
+	var says []string
+	for _, m := range s.allowed(path) {
+		found := chi.NewRouteContext()
+		if m == http.MethodHead || !s.mux.Match(found, m, path) {
+			continue
+		}
+		i := slices.IndexFunc(s.table, func(r route.Row) bool { return r.Method == m && r.Pattern == found.RoutePattern() && !r.Internal })
+		if i < 0 {
+			continue
+		}
+		row := &s.table[i]
+		does := m + ": " + row.Summary
+		if b := row.Body; b != nil {
+			does += ", with a body of " + b.ContentType
+			if b.Description != "" {
+				does += " (" + b.Description + ")"
+			}
+		}
+		says = append(says, does)
+	}
+	if len(says) == 0 {
+		return ""
+	}
+	return strings.Join(says, ". ") + ". All of it stands in " + s.baseURL + "/openapi.json."
 }
 
 // walk lists what the mux really holds, as "METHOD pattern"; for the test that compares it with the table.

@@ -250,5 +250,5 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	methods := strings.Join(s.allowed(r.URL.Path), ", ")
 	s.refuse(w.(*call), r, &problem.Error{Code: "method_not_allowed", Header: http.Header{"Allow": {methods}},
-		Detail: "Nothing was done: this address takes " + methods + "."})
+		Detail: "Nothing was done: this address takes " + methods + ".", Next: s.described(r.URL.Path)})
 }
