@@ -77,6 +77,9 @@ func censusText(r census.Report) string {
 			verb = "stands, sealed before"
 		}
 		text += fmt.Sprintf("round %d %s: %d rows, digest %s\n", r.Sequence, verb, r.Rows, r.Digest)
+		if r.Outcome == census.OutcomeSealed {
+			text += "store build shows it on the site and to the running server; store stamp has it dated\n"
+		}
 	case census.OutcomeWalked:
 		text += "every host is finished; the round is sealed by store census without -walk-only\n"
 	case census.OutcomeNotOpen:

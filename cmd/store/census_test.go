@@ -333,3 +333,12 @@ func TestSoakKilledCensus(t *testing.T) {
 	}
 	t.Logf("%d kills over %d rounds: %d hosts interrupted, %d probed, each walked once", o.killed.Load(), rounds, o.interrupted, o.probed)
 }
+
+// TestASealedRoundSaysWhatIsNext reads what a run says at its end: a round that was just sealed is nowhere to be seen yet.
+func TestASealedRoundSaysWhatIsNext(t *testing.T) {
+	for outcome, want := range map[string]bool{census.OutcomeSealed: true, census.OutcomeStood: false, census.OutcomeWalked: false, census.OutcomeNotOpen: false} {
+		if got := strings.Contains(censusText(census.Report{Week: "2026-W47", Outcome: outcome}), "store build"); got != want {
+			t.Errorf("%s: names store build: %v", outcome, got)
+		}
+	}
+}
