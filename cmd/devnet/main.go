@@ -73,6 +73,12 @@ func main() {
 func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 	log.SetDefault(log.NewLogger(slog.DiscardHandler)) // the node's own log; ours says what matters
 	began := time.Now()
+	// What is signed here is valid on the real networks too, and whoever reaches these chains can do as he likes with them.
+	for name, address := range map[string]string{"-listen": f.listen, "-rpc": f.rpc} {
+		if err := loopback(address); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
 	state, remove, err := stateFolder(f.state)
 	if err != nil {
 		return err
@@ -193,6 +199,18 @@ func stateFolder(dir string) (string, func() error, error) {
 		return "", keep, fmt.Errorf("%s is not empty: the chains are new in every run, so name a new folder", dir)
 	}
 	return dir, keep, nil
+}
+
+// loopback refuses an address that others could reach.
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%q is not a loopback address such as 127.0.0.1:4020", address)
+	}
+	return nil
 }
 
 func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }
