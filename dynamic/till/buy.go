@@ -42,7 +42,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		if header != "" {
-			err = withPayment(err, notBilled("same_payment", "Send the same payment again with the key corrected or left out."))
+			err = t.keyBeforePayment(r, header, err)
 		}
 		return err
 	}
@@ -89,6 +89,32 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		return t.replaySlot(w, r, o, gate)
 	}
 	return t.take(w, r, o)
+}
+
+// keyBeforePayment is the answer to a payment that came with a bad key. The request does nothing, but what is said of the
+// money has to be true of a payment that bought something before: who sent it may act on it.
+func (t *Till) keyBeforePayment(r *http.Request, header string, bad error) error {
+	said := notBilled("same_payment", "Send the same payment again with the key corrected or left out.")
+	p := t.read(header)
+	if p.payment == nil {
+		return withPayment(bad, said)
+	}
+	c, found, err := t.claimOf(r.Context(), p.payment)
+	if err != nil {
+		return ledgerDown(err)
+	}
+	if !found || !p.proves(c) || c.Answered {
+		return withPayment(bad, said)
+	}
+	bought, err := t.load(r.Context(), c.Purchase)
+	if err != nil {
+		return ledgerDown(err)
+	}
+	if bought.open() {
+		return t.notYet(bought)
+	}
+	said.Billed, said.Delivered = bought.billed(), bought.State == Delivered
+	return withPayment(bad, said)
 }
 
 // offer is a matched payment for a good, on its way to being claimed.
@@ -297,7 +323,7 @@ func (t *Till) match(g content.Good, p *presented, key *string) (rail.Requiremen
 	}
 	id, ok := x402.PaymentID(p.x402)
 	if !ok {
-		return rail.Requirement{}, withPayment(badKey("the payment-identifier extension holds an id that is not 16 to 128 letters, digits, _ or -"),
+		return rail.Requirement{}, withPayment(badKey("The payment-identifier extension holds an id that is not 16 to 128 letters, digits, _ or -"),
 			notBilled("now", "Sign again with a valid id or none."))
 	}
 	if id != "" && *key != "" && id != *key {
@@ -342,7 +368,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
 func badKey(detail string) *problem.Error {
-	return &problem.Error{Code: "idempotency_key_invalid", Status: http.StatusBadRequest, Detail: detail + ". Nothing was charged."}
+	return &problem.Error{Code: "idempotency_key_invalid", Status: http.StatusBadRequest, Detail: detail + ". This request did nothing."}
 }
 
 // paymentHeader is the presented payment, "" for none. HEAD never pays (M8). Two headers are one malformed payment.

@@ -186,9 +186,18 @@ func TestBadIdempotencyKeyComesBeforeEverything(t *testing.T) {
 			s.want("a bad key without a payment", s.do("GET", p, map[string]string{"Idempotency-Key": key}), 400, "idempotency_key_invalid")
 			r := s.present(p, used, "Idempotency-Key", key)
 			s.want("a bad key with a used payment", r, 400, "idempotency_key_invalid")
+			if r.str("billed") != "yes" || r.body["delivered"] != true || r.str("retry") != "same_payment" {
+				t.Errorf("a bad key with a payment that bought something: %s", r.raw)
+			}
 			r = s.do("GET", p, map[string]string{"Idempotency-Key": key, "PAYMENT-SIGNATURE": "garbage"})
 			s.want("a bad key with garbage", r, 400, "idempotency_key_invalid")
 		}
+	}
+	stranger := used
+	stranger.wire = maps.Clone(used.wire)
+	stranger.wire["note"] = "the same authorization in other bytes"
+	if r := s.present(path, stranger, "Idempotency-Key", "short"); r.status != 400 || r.str("billed") != "no" || r.body["delivered"] != false {
+		t.Errorf("a stranger learns of the purchase: %s", r.raw)
 	}
 	s.audit()
 }
@@ -203,6 +212,7 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 	ch := s.challenge(path)
 	one := s.sign(ch, 0, buyer, nil)
 	pending := s.unknown("an order that the chain does not answer", path, one, "Idempotency-Key", key)
+	s.unknown("the same with a bad key", path, one, "Idempotency-Key", "bad")
 	if pending.str("billed") != "unknown" || pending.response()["transaction"] == "" {
 		t.Errorf("the unknown order says %s, %v", pending.raw, pending.response())
 	}
