@@ -255,8 +255,9 @@ func withPayment(c *call, r *http.Request, e *problem.Error) *problem.Error {
 		told.Payment = &problem.Payment{Billed: "unknown", Retry: "same_payment",
 			NextStep: "Send the identical request with the identical payment again: if it was taken it is recognised, and it is never charged twice."}
 	default:
-		told.Payment = &problem.Payment{Billed: "no", Retry: "now",
-			NextStep: "The payment that came along was not used. Correct the request and send it with the same payment, or let it expire."}
+		// Nobody looked whether it had bought something before, so nobody is invited to sign another one.
+		told.Payment = &problem.Payment{Billed: "no", Retry: "same_payment",
+			NextStep: "This request did not use the payment that came along. Correct it and send the same payment: if it bought something before, it is recognised there."}
 		if e.Retry > 0 {
 			told.Payment.Retry = "after"
 		}

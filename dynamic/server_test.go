@@ -314,11 +314,11 @@ func TestErrorsSpeakOfThePayment(t *testing.T) {
 	}{
 		{"GET", "/test/panic", "", 503, "unknown", "same_payment"},
 		{"GET", "/test/fault", "", 503, "unknown", "same_payment"},
-		{"POST", "/test/fault", "", 405, "no", "now"},
-		{"GET", "/test/fault/", "", 404, "no", "now"},
-		{"GET", "/test//fault", "", 404, "no", "now"},
-		{"GET", "/test/fault", strings.Repeat("x", 9000), 431, "no", "now"},
-		{"GET", "/test/echo/a", "", 400, "no", "now"},
+		{"POST", "/test/fault", "", 405, "no", "same_payment"},
+		{"GET", "/test/fault/", "", 404, "no", "same_payment"},
+		{"GET", "/test//fault", "", 404, "no", "same_payment"},
+		{"GET", "/test/fault", strings.Repeat("x", 9000), 431, "no", "same_payment"},
+		{"GET", "/test/echo/a", "", 400, "no", "same_payment"},
 	} {
 		res := ask(t, s, c.method, c.path, "PAYMENT-SIGNATURE", "e30=", "X-More", c.field)
 		var got struct {
