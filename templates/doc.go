@@ -97,6 +97,11 @@ var functions = map[string]any{
 	"quoted":  quoted,
 	"classes": classes,
 	"q":       shellQuote,
+	"facts":   facts,
+	"lines":   timeline,
+	// The same in Markdown.
+	"factsText": factsText,
+	"linesText": timelineText,
 }
 
 // parsed on first import; a template that does not parse is a programmer's
