@@ -332,6 +332,9 @@ func (r *RecordReport) print(w io.Writer) {
 		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
 	}
 	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
+	if r.Private {
+		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for publication.")
+	}
 	r.Verdicts.print(w)
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)

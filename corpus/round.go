@@ -29,6 +29,7 @@ type Round struct {
 	TakenAt        string        `json:"taken_at"`        // RFC 3339 UTC, whole seconds
 	PreviousDigest attest.Digest `json:"previous_digest"` // all zero in the first round
 	Battery        string        `json:"battery"`
+	Private        bool          `json:"private,omitzero"` // read inside a company's own networks: never to be published
 	Roster         Roster        `json:"roster"`
 	Coverage       Coverage      `json:"coverage"`
 	Control        Control       `json:"control"`
@@ -137,6 +138,9 @@ func SplitPart(raw []byte, p Part) ([][]byte, error) {
 	}
 	return rows, nil
 }
+
+// ErrMixed is returned for a private round in a public record, and the reverse.
+var ErrMixed = errors.New("a record is private from its first round or never: keep rounds of the other kind in another record folder")
 
 // payload returns the bytes that are hashed and signed.
 func (r Round) payload() ([]byte, error) {
@@ -249,8 +253,8 @@ func (r Round) Check() error {
 }
 
 // Follows checks that r is the round directly after previous in the same
-// chain: next number, its digest, a later week and moment, and rows that come
-// later in the log.
+// chain: next number, its digest, private or not as it is (else ErrMixed), a
+// later week and moment, and rows that come later in the log.
 func (r Round) Follows(previous Round) error {
 	fail := func(what string) error {
 		return fmt.Errorf("checking chain: round %d does not follow round %d: %s", r.Sequence, previous.Sequence, what)
@@ -262,6 +266,8 @@ func (r Round) Follows(previous Round) error {
 		return fail("previous_digest")
 	case r.Origin != previous.Origin:
 		return fail("another origin")
+	case r.Private != previous.Private:
+		return fmt.Errorf("checking chain: round %d: %w", r.Sequence, ErrMixed)
 	case r.Week <= previous.Week || r.TakenAt <= previous.TakenAt:
 		return fail("not later")
 	case r.FirstLeaf < previous.FirstLeaf+previous.Rows:

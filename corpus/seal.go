@@ -40,6 +40,7 @@ type Draft struct {
 	Week     string
 	TakenAt  time.Time
 	Battery  string
+	Private  bool   // read inside a company's own networks: every round of a record is, or none (ErrMixed)
 	Roster   Roster // Walked is counted by Seal
 	Control  Control
 	Inflows  Inflows
@@ -172,6 +173,9 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	if want := int64(len(r.rounds)) + 1; d.Sequence != want {
 		return Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
 	}
+	if len(r.rounds) > 0 && r.Private() != d.Private {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrMixed)
+	}
 	for _, left := range []string{roundPath(d.Sequence, ""), evidencePath(d.Sequence)} {
 		if err := dir.root.RemoveAll(left); err != nil {
 			return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
@@ -179,7 +183,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	}
 	round := Round{
 		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
-		Roster: d.Roster, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
+		Private: d.Private, Roster: d.Roster, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
 	}
 	if n := len(r.rounds); n > 0 {
 		last := r.rounds[n-1]

@@ -54,6 +54,7 @@ type RoundReport struct {
 	TakenAt  string        `json:"taken_at"`
 	Digest   attest.Digest `json:"digest"`
 	Rows     int64         `json:"rows"`
+	Private  bool          `json:"private,omitzero"`
 	Time     *ots.Status   `json:"time,omitzero"`
 }
 
@@ -210,7 +211,7 @@ func (v *verifier) round(i int, r Round) error {
 	if err := v.remember(c); err != nil {
 		return err
 	}
-	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest, Rows: round.Rows}
+	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest, Rows: round.Rows, Private: round.Private}
 	if r.Time != nil {
 		if out.Time, err = r.Time.check(round.Digest, v.o.Difficulty); err != nil {
 			return err
