@@ -42,6 +42,9 @@ type Input struct {
 	// Corpus is the folder of the signed record (rounds, observations, proofs,
 	// log, evidence, keys), nil for none.
 	Corpus fs.FS
+	// PrivateSite says that the site is for a company alone, which may read a private record. Every other build of one is
+	// ErrPrivateRecord.
+	PrivateSite bool
 	// Bulk asks for the bulk files of the record and for its repository, nil
 	// for neither. They are exempt from what is said above of equal bytes.
 	Bulk *Bulk

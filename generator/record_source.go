@@ -21,6 +21,9 @@ func (s *source) open() error {
 	if s.record, err = corpus.Open(s.Corpus, s.Ring); err != nil {
 		return err
 	}
+	if s.record.Private() && !s.PrivateSite {
+		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, or configure another record folder", ErrPrivateRecord)
+	}
 	if s.feed, err = s.record.Observations(); err != nil {
 		return err
 	}

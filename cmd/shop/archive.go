@@ -63,7 +63,7 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 	if ViewDir(c) == "" {
 		return nil, BuildView(ctx, c) // fails if there is something to answer from
 	}
-	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring, Log: s.Log})
+	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring, Private: c.Instruments.private(), Log: s.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func BuildInput(c *Config) (generator.Input, error) {
 	}
 	in := generator.Input{
 		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" && c.Content == "",
-		MaxHostFiles: c.HostPages,
+		MaxHostFiles: c.HostPages, PrivateSite: c.Instruments.private(),
 	}
 	if c.Twins != "" {
 		in.Record = filepath.Join(filepath.Dir(c.Twins), "build-record.json")

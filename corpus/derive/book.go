@@ -24,6 +24,7 @@ type Source struct {
 	*Cited
 	Rounds       int64  `json:"rounds"`
 	Observations int64  `json:"observations"`
+	Private      bool   `json:"private,omitzero"` // the rounds were made inside a company's own networks: never to be published
 	Index        string `json:"index"`
 	License      string `json:"license"`
 	Signed       string `json:"signed"`
@@ -31,7 +32,7 @@ type Source struct {
 
 // source says it; Cited is null while there is no round.
 func (b *Book) source() Source {
-	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Index: b.BaseURL + "/corpus.json", License: License,
+	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL + "/corpus.json", License: License,
 		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."}
 	if r := b.newest(); r != nil {
 		c := cite(*r)
@@ -39,6 +40,9 @@ func (b *Book) source() Source {
 	}
 	return s
 }
+
+// private reports whether the rounds are private, as all of a record are or none.
+func (b *Book) private() bool { return len(b.Rounds) > 0 && b.Rounds[0].Private }
 
 func (b *Book) newest() *corpus.Round {
 	if len(b.Rounds) == 0 {

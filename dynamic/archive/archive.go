@@ -31,8 +31,10 @@ type Config struct {
 	Record string // the record's folder
 	View   string // the folder of its views
 	Ring   attest.Ring
-	Log    *slog.Logger  // nil: nothing is logged
-	Every  time.Duration // how often Run looks; 0 is 5 s
+	// Private says that a private record may be answered from: the site is for a company alone.
+	Private bool
+	Log     *slog.Logger  // nil: nothing is logged
+	Every   time.Duration // how often Run looks; 0 is 5 s
 }
 
 // Archive holds the state of a record that is in force. It may be used by many goroutines at once.
@@ -54,9 +56,9 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 		cfg.Every = 5 * time.Second
 	}
 	a := &Archive{cfg: cfg}
-	record, err := corpus.Open(os.DirFS(cfg.Record), cfg.Ring)
+	record, err := a.open()
 	if err != nil {
-		return nil, fmt.Errorf("opening the record: %w", err)
+		return nil, err
 	}
 	if len(record.Rounds()) > 0 {
 		if err := corpus.BuildView(ctx, record, cfg.View); err != nil {
@@ -121,11 +123,23 @@ func (a *Archive) mark() (string, error) {
 	return string(h.Sum(nil)), nil
 }
 
-// read makes a state of what is on disk, nil for a record without rounds or whose view is not built yet.
-func (a *Archive) read() (*State, error) {
+// open opens the record if it may be answered from.
+func (a *Archive) open() (*corpus.Record, error) {
 	record, err := corpus.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
+	if err == nil && record.Private() && !a.cfg.Private {
+		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that made its rounds, or configure another record folder")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the record: %w", err)
+	}
+	return record, nil
+}
+
+// read makes a state of what is on disk, nil for a record without rounds or whose view is not built yet.
+func (a *Archive) read() (*State, error) {
+	record, err := a.open()
+	if err != nil {
+		return nil, err
 	}
 	rounds := record.Rounds()
 	if len(rounds) == 0 {
