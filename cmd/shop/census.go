@@ -205,8 +205,6 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		if err != nil {
 			return nil, err
 		}
-		// A private corpus is for the instruments: what is read inside it is never published.
-		f.Allow = nil
 		f.Concurrent, f.Spacing = workers+8, time.Duration(c.Census.Spacing)
 		change(&f)
 		if o.Reach != nil {

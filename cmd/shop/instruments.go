@@ -37,7 +37,7 @@ type InstrumentsConfig struct {
 	ReadingsProcess  int `toml:"readings_process" doc:"Directories, pages and keys that are fetched a minute in one process, and, counted by themselves, hosts whose own list of doors is read. 0 takes 30."`
 	ReadingsShared   int `toml:"readings_shared" doc:"Directories, pages and keys that are fetched a minute over all processes. 0 takes 60."`
 
-	PrivateNetworks []string `toml:"private_networks" doc:"Networks of your own company that may be read in spite of the guard, such as 10.20.0.0/16. Everything read while this, private_ports or private_ca is set is marked private and never published."`
+	PrivateNetworks []string `toml:"private_networks" doc:"Networks of your own company that may be read in spite of the guard, such as 10.20.0.0/16. Everything read while this, private_ports or private_ca is set is marked private and never published, the rounds of the census too: they need a record folder and a ledger of their own."`
 	PrivatePorts    []uint16 `toml:"private_ports" doc:"Ports of your own doors that may be read beside 443."`
 	PrivateCA       string   `toml:"private_ca" doc:"File of PEM certificates that your own doors' certificates are checked against, instead of the system's."`
 }

@@ -38,7 +38,7 @@ type Config struct {
 	Owner string // unique to the process among those that share the store
 
 	Store   Store
-	Client  walk.Client // walks the doors; one that reads private networks is refused
+	Client  walk.Client // walks the doors; where this or another client reads private networks, the round is private
 	Lists   walk.Client // reads the sources, whose pages may be longer than a door's answer; nil is Client
 	Control Control     // an empty URL is no control: then every round says so by a tally of 0
 	Sources []Source    // in the order of their weight for the choice of a host's door
@@ -89,12 +89,24 @@ type Report struct {
 	Digest   string         `json:"digest,omitzero"`
 }
 
+// private reports whether what is read, or rests on it, is never to be published.
+func (c *Config) private() bool {
+	return c.Client.Private() || c.Lists != nil && c.Lists.Private() || c.Control.Client != nil && c.Control.Client.Private()
+}
+
+// of demands that a week was begun as this process goes on with it: rows from private networks in a public round would
+// be published.
+func (c *Config) of(w Week) error {
+	if w.Private != c.private() {
+		return fmt.Errorf("census: private networks may be read by some processes of %s and not by others: give all of them the same configuration, and each kind of record a ledger of its own", w.Week)
+	}
+	return nil
+}
+
 func (c *Config) check() error {
 	switch {
 	case c.Store == nil || c.Client == nil || c.Owner == "":
 		return errors.New("the store, the client or the owner's name is missing")
-	case c.Client.Private():
-		return errors.New("the client reads private networks, and what it reads is never published")
 	case c.Control.URL != "" && c.Control.Client == nil:
 		return errors.New("the control door has no client")
 	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0:

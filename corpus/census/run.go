@@ -159,6 +159,9 @@ func (r *run) stands(ctx context.Context) (bool, error) {
 		if n := len(rounds); n > 0 && rounds[n-1].Week > r.Week {
 			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence, rounds[n-1].Week, r.Week)
 		}
+		if len(rounds) > 0 && record.Private() != r.private() {
+			return false, fmt.Errorf("census: %w", corpus.ErrMixed) // before a week is walked in vain
+		}
 		return false, nil
 	}
 	if r.Writer != nil {
@@ -200,7 +203,7 @@ func (r *run) list(ctx context.Context) error {
 			return err
 		}
 		if w.Phase != PhaseNone {
-			return nil
+			return r.of(w)
 		}
 		lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
 		if err == nil {
@@ -237,7 +240,7 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 	known, due, capped := roster.known(r.Week, battery, most)
 	r.Log.Info("roster read", "week", r.Week, "listed", len(roster.places), "due", due, "capped", capped)
 	return r.Store.List(ctx, lease, Week{Week: r.Week, OpenedAt: r.Now().UTC().Truncate(time.Second), Listed: int64(len(roster.places)),
-		Capped: capped, Sources: roster.report}, known, r.Shard, r.Lease)
+		Capped: capped, Sources: roster.report, Private: r.private()}, known, r.Shard, r.Lease)
 }
 
 // append adds newly declared hosts to an open week.
@@ -248,6 +251,9 @@ func (r *run) append(ctx context.Context) error {
 	}
 	if w.Phase != PhaseOpen {
 		return ErrNotOpen
+	}
+	if err := r.of(w); err != nil {
+		return err
 	}
 	lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
 	if err != nil {

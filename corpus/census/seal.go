@@ -62,7 +62,7 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 		return err
 	}
 	round, err := r.Writer.Seal(ctx, corpus.Draft{
-		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: battery,
+		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: battery, Private: w.Private,
 		Roster:  corpus.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
 		Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
 		Evidence: func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },

@@ -50,6 +50,7 @@ type Week struct {
 	Done     int64 // of them those that are finished
 	Control  corpus.Control
 	Sequence int64 // of the round, once it is sealed
+	Private  bool  // walked by processes that may read private networks, and by no others
 }
 
 // Entry is one host on the roster of a week: the door that is walked and how it came there.

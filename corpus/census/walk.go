@@ -40,9 +40,6 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	if recording.Private {
-		return visited{}, errors.New("a private recording in a public census")
-	}
 	if r.Raw != nil {
 		if err := r.Raw.Put(r.Week, e, report, recording); err != nil {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)

@@ -88,6 +88,7 @@ type weekRecord struct {
 	Shards   int                   `json:"shards"`
 	Settled  int64                 `json:"settled"` // hosts whose row needed no walk
 	Sequence int64                 `json:"sequence"`
+	Private  bool                  `json:"private,omitzero"`
 }
 
 // phaseWriting is a week whose roster is not written to its end: for everybody else it is not begun.

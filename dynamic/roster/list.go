@@ -23,6 +23,7 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 			return err
 		}
 		w.Phase, w.OpenedAt, w.Listed, w.Capped, w.Sources, w.Sequence = r.Phase, r.OpenedAt, r.Listed, r.Capped, r.Sources, r.Sequence
+		w.Private = r.Private
 		w.Due, w.Done = r.Settled, r.Settled
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
 			w.Due += c.Hosts
@@ -64,7 +65,7 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 	if size < 1 {
 		return fmt.Errorf("roster: shards of %d hosts", size)
 	}
-	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources}
+	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources, Private: w.Private}
 	under := func(f func(ledger.Tx) error) error {
 		return said(s.update(ctx, func(tx ledger.Tx) error {
 			if _, err := ledger.Renew(tx, lease(l), ttl); err != nil {

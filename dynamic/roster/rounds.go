@@ -129,7 +129,7 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 			return err
 		}
 		if !ok {
-			head = weekRecord{OpenedAt: tx.Now().UTC(), Listed: round.Roster.Listed, Sources: round.Roster.Sources, Capped: round.Roster.Capped}
+			head = weekRecord{OpenedAt: tx.Now().UTC(), Listed: round.Roster.Listed, Sources: round.Roster.Sources, Capped: round.Roster.Capped, Private: round.Private}
 		}
 		if head.Phase != census.PhaseSealed {
 			head.Phase = census.PhaseClosed
