@@ -97,6 +97,8 @@ var functions = map[string]any{
 	"quoted":  quoted,
 	"classes": classes,
 	"q":       shellQuote,
+	"top":     top,
+	"bottom":  bottom,
 	"facts":   facts,
 	"lines":   timeline,
 	// The same in Markdown.

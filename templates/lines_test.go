@@ -48,3 +48,49 @@ func TestLinesInMarkdown(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestFrameIsWhatATemplateWrites holds the beginning and the end of pages against the same as a template.
+func TestFrameIsWhatATemplateWrites(t *testing.T) {
+	reference := template.Must(template.New("").Funcs(template.FuncMap{"short": Short}).Parse(`{{define "top"}}<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Page.Title}}{{if ne .Page.Title .Chrome.Title}} · {{.Chrome.Title}}{{end}}</title>
+{{with .Page.Summary}}<meta name="description" content="{{.}}">
+{{end}}{{if .Page.NoIndex}}<meta name="robots" content="noindex">
+{{else}}<link rel="canonical" href="{{.Chrome.BaseURL}}{{.Page.Path}}">
+{{end}}{{with .Page.Twin}}<link rel="alternate" type="text/markdown" href="{{.}}">
+{{end}}{{with .Page.Data}}<link rel="alternate" type="application/json" href="{{.}}">
+{{end}}<link rel="icon" href="/favicon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/style.css">
+{{.Page.Reload}}</head>
+<body>
+{{.Chrome.Header}}<main id="main">
+{{end}}{{define "bottom"}}</main>
+<footer class="foot">
+{{.Chrome.Footer}}{{if or .Page.Twin .Page.Data .Page.Made}}<p>{{with .Page.Twin}}This page <a href="{{.}}">in Markdown</a>{{end}}{{with .Page.Data}}{{if $.Page.Twin}}, {{else}}This page {{end}}<a href="{{.}}">as JSON</a>{{end}}{{with .Page.Made}}{{if or $.Page.Twin $.Page.Data}} · made{{else}}Made{{end}} from <code class="digest" title="{{.}}">{{short .}}</code>{{end}}</p>
+{{end}}</footer>
+</body>
+</html>
+{{end}}`))
+	chrome := &Chrome{ChromeView: ChromeView{Title: "store", BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
+	addresses := []string{"", "/corpus/host/a.example", "/a b?c=d&e=\"f'", "javascript:alert(1)", "/ü/%zz/%20", "//x"}
+	for _, text := range append(hostile, chrome.Title) {
+		for i, a := range addresses {
+			p := Page{Title: text, Summary: text, Path: "/corpus" + a, Twin: a, Data: addresses[len(addresses)-1-i], NoIndex: i%2 == 0, Reload: "<script></script>"}
+			if i%3 != 0 {
+				p.Made = "00112233445566778899" + text
+			}
+			for name, write := range map[string]func(Page, *Chrome) (Markup, error){"top": top, "bottom": bottom} {
+				var want bytes.Buffer
+				if err := reference.ExecuteTemplate(&want, name, map[string]any{"Page": p, "Chrome": chrome}); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := write(p, chrome); err != nil || string(got) != want.String() {
+					t.Errorf("%s of %+v: %q, %v\nwant %q", name, p, got, err, want.String())
+				}
+			}
+		}
+	}
+}
