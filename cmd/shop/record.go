@@ -72,6 +72,9 @@ func covered(dir string, ring attest.Ring) (bool, error) {
 	}
 	const checkpoint = "log/checkpoint"
 	raw, err := fs.ReadFile(fsys, checkpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // nothing was logged yet: a new store's record is its keys alone
+	}
 	if err != nil {
 		return false, err
 	}
