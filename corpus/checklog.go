@@ -415,7 +415,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 	for n, raw := range out.rows {
 		row, err := VerifyRow(raw, ed25519.PublicKey(signer.Public))
 		if err == nil {
-			err = round.Belongs(row)
+			err = round.Belongs(&row)
 		}
 		if err == nil && row.Host <= out.last {
 			err = fmt.Errorf("%q does not sort after %q", row.Host, out.last)

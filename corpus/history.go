@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"strconv"
+	"sync"
 )
 
 // History is all that the record holds about one host, oldest row first.
@@ -15,23 +17,94 @@ type History struct {
 	Rows []StoredRow
 }
 
-// Histories yields every host of the record, sorted by its bytes, with all its rows. Memory holds one part of each
-// round and does not follow the number of hosts.
+// Histories yields every host of the record, sorted by its bytes, with all its rows, which are parsed on all cores.
+// Memory holds one part of each round and does not follow the number of hosts.
 func (r *Record) Histories() iter.Seq2[History, error] {
 	return func(yield func(History, error) bool) {
-		for raw, err := range r.RawHistories() {
-			var h History
-			if err == nil {
-				h, err = raw.Parse()
+		ctx, stop := context.WithCancel(context.Background())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer stop()
+		workers := runtime.GOMAXPROCS(0)
+		work, order := make(chan *parsing, 2*workers), make(chan *parsing, 2*workers)
+		group.Go(func() {
+			defer close(work)
+			defer close(order)
+			r.gather(ctx, func(p *parsing) {
+				for _, c := range []chan *parsing{order, work} {
+					select {
+					case c <- p:
+					case <-ctx.Done():
+					}
+				}
+			})
+		})
+		for range workers {
+			group.Go(func() {
+				for p := range work {
+					p.parse()
+				}
+			})
+		}
+		for p := range order {
+			<-p.done
+			for _, h := range p.histories {
+				if !yield(h, nil) {
+					return
+				}
 			}
-			if !yield(h, err) || err != nil {
+			if p.err != nil {
+				yield(History{}, p.err)
 				return
 			}
 		}
 	}
 }
 
-// RawHistory is a History whose rows have not been parsed, which takes longer than finding and hashing them.
+// parsing is a few neighbouring histories on their way.
+type parsing struct {
+	raw       []RawHistory
+	histories []History
+	err       error // behind the histories
+	done      chan struct{}
+}
+
+// parsedAtOnce is how many histories one worker takes.
+const parsedAtOnce = 32
+
+// gather sends all histories away, a few at once, until there is an error or an end.
+func (r *Record) gather(ctx context.Context, send func(*parsing)) {
+	p := &parsing{done: make(chan struct{})}
+	for raw, err := range r.RawHistories() {
+		if err != nil {
+			p.err = err
+			break
+		}
+		if p.raw = append(p.raw, raw); len(p.raw) == parsedAtOnce {
+			send(p)
+			p = &parsing{done: make(chan struct{})}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	send(p)
+}
+
+func (p *parsing) parse() {
+	defer close(p.done)
+	for _, raw := range p.raw {
+		h, err := raw.Parse()
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.histories = append(p.histories, h)
+	}
+}
+
+// RawHistory is a History whose rows have not been parsed, which takes longer than finding and hashing them. Its rows
+// share memory of their own.
 type RawHistory struct {
 	Host string
 	Rows []RawRow
@@ -44,30 +117,43 @@ type RawRow struct {
 	round *Round
 }
 
-// RawHistories yields what Histories yields. Each may be parsed by another goroutine, and keeps the parts that its rows
-// are in.
+// RawHistories yields what Histories yields. Each may be parsed by another goroutine.
 func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	return func(yield func(RawHistory, error) bool) {
-		var feeds []*feed[sighting]
-		for _, round := range r.rounds {
-			f := newFeed(r.sightings(round))
-			defer f.stop()
-			feeds = append(feeds, f)
-		}
-		for {
-			host, any, err := least(feeds, func(s sighting) string { return s.host })
-			if err != nil {
+		cursors := make([]*rowCursor, len(r.rounds))
+		for i := range r.rounds {
+			cursors[i] = &rowCursor{record: r, round: &r.rounds[i], leaf: r.rounds[i].FirstLeaf - 1}
+			if err := cursors[i].next(); err != nil {
 				yield(RawHistory{}, err)
 				return
 			}
-			if !any {
+		}
+		for {
+			var low []byte
+			size, n := 0, 0
+			for _, c := range cursors {
+				switch order := bytes.Compare(c.host, low); {
+				case c.host == nil:
+				case low == nil || order < 0:
+					low, size, n = c.host, len(c.raw), 1
+				case order == 0:
+					size, n = size+len(c.raw), n+1
+				}
+			}
+			if low == nil {
 				return
 			}
-			h := RawHistory{Host: host, Rows: make([]RawRow, 0, len(feeds))}
-			for i, f := range feeds {
-				if f.ok && f.held.host == host {
-					h.Rows = append(h.Rows, RawRow{Raw: f.held.raw, Leaf: f.held.leaf, round: &r.rounds[i]})
-					f.next()
+			h := RawHistory{Host: string(low), Rows: make([]RawRow, 0, n)}
+			held := make([]byte, 0, size)
+			for _, c := range cursors {
+				if string(c.host) != h.Host {
+					continue
+				}
+				held = append(held, c.raw...)
+				h.Rows = append(h.Rows, RawRow{Raw: held[len(held)-len(c.raw):], Leaf: c.leaf, round: c.round})
+				if err := c.next(); err != nil {
+					yield(RawHistory{}, err)
+					return
 				}
 			}
 			if !yield(h, nil) {
@@ -75,6 +161,38 @@ func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 			}
 		}
 	}
+}
+
+// rowCursor stands at a row of a round. It holds one part, in memory that it uses again for the next.
+type rowCursor struct {
+	record *Record
+	round  *Round
+	part   int // the next one to be read
+	held   []byte
+	rest   []byte // of the part, behind the row
+	raw    []byte // the row
+	host   []byte // of the row; nil behind the last one
+	leaf   int64
+}
+
+// next goes to the next row. What the row before held is no longer valid.
+func (c *rowCursor) next() (err error) {
+	if len(c.rest) == 0 {
+		if c.part == len(c.round.Parts) {
+			c.host = nil
+			return nil
+		}
+		if c.held, err = c.record.readPart(c.held, c.round, c.part); err != nil {
+			return err
+		}
+		c.rest = c.held
+		c.part++
+	}
+	end := bytes.IndexByte(c.rest, '\n')
+	c.raw, c.rest = c.rest[:end], c.rest[end+1:]
+	c.leaf++
+	c.host, err = hostOf(c.raw)
+	return err
 }
 
 // Parse reads the rows.
@@ -91,17 +209,6 @@ func (h RawHistory) Parse() (History, error) {
 		out.Rows[i] = row
 	}
 	return out, nil
-}
-
-// Hosts yields every host of the record, sorted by its bytes.
-func (r *Record) Hosts() iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for h, err := range r.RawHistories() {
-			if !yield(h.Host, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // feed is a sorted stream that holds its next value.
@@ -166,10 +273,9 @@ func (r *Record) sightings(round Round) iter.Seq2[sighting, error] {
 // glance finds host and previous leaf in a canonical row. Neither can be hidden in another member: quotes inside JSON
 // strings are escaped, what stands before the host is fixed by its round, and the previous leaf stands last but two.
 func glance(raw []byte) (sighting, error) {
-	_, rest, ok := bytes.Cut(raw, []byte(`,"host":"`))
-	host, _, ok2 := bytes.Cut(rest, []byte{'"'})
-	if !ok || !ok2 {
-		return sighting{}, errors.New("reading row: no host")
+	host, err := hostOf(raw)
+	if err != nil {
+		return sighting{}, err
 	}
 	s := sighting{host: string(host), previous: -1}
 	if _, tail, ok := bytes.Cut(raw[max(0, len(raw)-320):], []byte(`,"previous_leaf":`)); ok {
@@ -181,6 +287,16 @@ func glance(raw []byte) (sighting, error) {
 		s.previous = n
 	}
 	return s, nil
+}
+
+// hostOf finds the host in a canonical row.
+func hostOf(raw []byte) ([]byte, error) {
+	_, rest, ok := bytes.Cut(raw, []byte(`,"host":"`))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 0 {
+		return nil, errors.New("reading row: no host")
+	}
+	return rest[:end], nil
 }
 
 // lastSeen answers, for hosts asked in order, where the record saw each last: the log index of its newest row.

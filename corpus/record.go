@@ -5,9 +5,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -153,6 +155,29 @@ func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	return rows, nil
 }
 
+// readPart reads a part into memory that is used again, and checks it against the header: it is rows of which each ends
+// with a newline.
+func (r *Record) readPart(into []byte, round *Round, i int) (raw []byte, err error) {
+	name := partPath(round.Sequence, i)
+	f, err := r.fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading part: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading part: %w", err)
+	}
+	raw = slices.Grow(into[:0], int(info.Size()))[:info.Size()]
+	if _, err := io.ReadFull(f, raw); err != nil {
+		return nil, fmt.Errorf("reading part: %w", err)
+	}
+	if err := checkPart(raw, round.Parts[i]); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return raw, nil
+}
+
 // StoredRow is a row with its exact bytes and its place in the log.
 type StoredRow struct {
 	Row
@@ -210,7 +235,7 @@ func (r *Round) parse(raw []byte, leaf int64) (StoredRow, error) {
 		err = json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true))
 	}
 	if err == nil {
-		err = r.Belongs(row.Row)
+		err = r.Belongs(&row.Row)
 	}
 	return row, err
 }

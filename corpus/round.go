@@ -126,17 +126,24 @@ func EncodePart(rows [][]byte) ([]byte, Part, error) {
 // SplitPart checks the bytes of a part against its commitment and returns the
 // exact bytes of its rows, which share raw's memory.
 func SplitPart(raw []byte, p Part) ([][]byte, error) {
+	if err := checkPart(raw, p); err != nil {
+		return nil, err
+	}
+	return bytes.Split(raw[:len(raw)-1], []byte{'\n'}), nil
+}
+
+// checkPart checks the bytes of a part against its commitment.
+func checkPart(raw []byte, p Part) error {
 	if sha256.Sum256(raw) != p.SHA256 {
-		return nil, errors.New("reading part: its digest is not the one the round commits to")
+		return errors.New("reading part: its digest is not the one the round commits to")
 	}
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
-		return nil, errors.New("reading part: no final newline")
+		return errors.New("reading part: no final newline")
 	}
-	rows := bytes.Split(raw[:len(raw)-1], []byte{'\n'})
-	if int64(len(rows)) != p.Rows {
-		return nil, fmt.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
+	if n := bytes.Count(raw, []byte{'\n'}); int64(n) != p.Rows {
+		return fmt.Errorf("reading part: %d rows instead of %d", n, p.Rows)
 	}
-	return rows, nil
+	return nil
 }
 
 // ErrMixed is returned for a private round in a public record, and the reverse.
@@ -278,7 +285,7 @@ func (r Round) Follows(previous Round) error {
 
 // Belongs checks that a row, whose signature was verified, is one of this
 // round's: same log, same round, same week.
-func (r Round) Belongs(row Row) error {
+func (r *Round) Belongs(row *Row) error {
 	if row.Origin != r.Origin || row.Sequence != r.Sequence || row.Week != r.Week {
 		return fmt.Errorf("checking row of %s: it says %s round %d of %s, found in %s round %d of %s",
 			row.Host, row.Origin, row.Sequence, row.Week, r.Origin, r.Sequence, r.Week)

@@ -53,7 +53,7 @@ func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 	for _, raw := range s.Rows {
 		row, err := corpus.VerifyRow(raw, public)
 		if err == nil {
-			err = round.Belongs(row)
+			err = round.Belongs(&row)
 		}
 		if err != nil {
 			t.Error(err)

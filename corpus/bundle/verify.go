@@ -357,7 +357,7 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	if row, err = corpus.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
 		return at, err
 	}
-	if err := round.Belongs(row); err != nil {
+	if err := round.Belongs(&row); err != nil {
 		return at, err
 	}
 	proof, err := corpus.ParseProof([]byte(r.Proof))
