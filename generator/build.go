@@ -56,7 +56,7 @@ func newBuild(in *Input) (*build, error) {
 		b.private = newPrivate(in.Site, s.words)
 	}
 	if b.tree, err = openTree(in.OutDir); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, err
 	}
 	if in.TwinsDir != "" {
 		if b.twins, err = openTwins(in.TwinsDir); err != nil {
@@ -67,7 +67,7 @@ func newBuild(in *Input) (*build, error) {
 }
 
 func (b *build) close() error {
-	err := errors.Join(b.tree.close(), b.s.close(), b.gone.Close(), b.stale.Close(), b.published.Close())
+	err := errors.Join(b.tree.close(), b.gone.Close(), b.stale.Close(), b.published.Close())
 	if b.twins != nil {
 		err = errors.Join(err, b.twins.close())
 	}

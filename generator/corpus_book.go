@@ -6,33 +6,21 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
 )
 
 // book is what the views of the record are made from besides single hosts. It is worked out once a build, in one pass
-// over the rows of each round and one over the histories of the hosts, side by side.
+// over the histories of the hosts.
 func (s *source) readBook() (*derive.Book, error) {
-	b := &derive.Book{BaseURL: s.base, Rounds: s.rounds, Feed: s.feed, Proofs: s.proofs, Figures: make([]derive.Figures, len(s.rounds))}
+	b := &derive.Book{BaseURL: s.base, Rounds: s.rounds, Feed: s.feed, Proofs: s.proofs}
 	if s.record == nil {
 		return b, nil
 	}
-	var group errgroup.Group
-	group.SetLimit(s.workers())
-	group.Go(func() (err error) {
-		b.Roll, err = derive.CallRoll(s.rounds, func(host string) []corpus.Observation { return s.about[host] }, s.record.Histories())
-		return err
-	})
-	for i, r := range s.rounds {
-		group.Go(func() (err error) {
-			b.Figures[i], err = derive.Survey(s.base, r, s.record.Rows(r.Sequence))
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	var err error
+	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds, func(host string) []corpus.Observation { return s.about[host] }, s.record.Histories())
+	if err != nil {
 		return nil, fmt.Errorf("deriving the views of the record: %w", err)
 	}
 	return b, nil

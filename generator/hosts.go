@@ -1,14 +1,7 @@
 package generator
 
 import (
-	"bufio"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 	"iter"
-	"os"
-	"sync"
 
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
@@ -16,8 +9,8 @@ import (
 	"agentstore/templates"
 )
 
-// hostUnits streams a unit for each host of the record, which depends on the host's rows, on all rounds, since a round
-// without the host is part of its history too, and on the observations of the host. Its value is a *hostRows.
+// hostUnits streams a unit for each host of the record. It depends on all rounds, since a round without the host is part
+// of its history too, and on the observations of the host. The rounds commit to its rows. Its value is a *hostRows.
 func hostUnits(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		if s.record == nil {
@@ -28,10 +21,6 @@ func hostUnits(s *source) iter.Seq2[unit, error] {
 			u := unit{key: raw.Host, value: h}
 			u.made = func(d *digester) {
 				d.digest(s.chain)
-				for _, row := range h.raw.Rows {
-					d.number(row.Leaf)
-					d.text(string(row.Raw))
-				}
 				for _, o := range h.feed {
 					d.number(o.Number)
 					d.text(o.Signature.String())
@@ -74,50 +63,16 @@ func aboutHosts(feed []corpus.Observation) map[string][]corpus.Observation {
 	return about
 }
 
-// hostList is the hosts of the record, found once and kept on disk.
-type hostList struct {
-	find func() iter.Seq2[string, error]
-	once sync.Once
-	file *os.File
-	n    int
-	err  error
-}
-
-// hostNames yields the hosts of the record in order. It takes little once it was done.
+// hostNames yields the hosts of the record in order.
 func hostNames(s *source) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if s.record == nil {
-			return
-		}
-		l := &s.hosts
-		l.once.Do(l.fill)
-		if l.err != nil {
-			yield("", l.err)
-			return
-		}
-		info, err := l.file.Stat()
+		b, err := s.book()
 		if err != nil {
-			yield("", fmt.Errorf("listing hosts: %w", err))
+			yield("", err)
 			return
 		}
-		r := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, info.Size()), 32<<10)
-		var buf []byte
-		for {
-			n, err := binary.ReadUvarint(r)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err == nil {
-				if uint64(cap(buf)) < n {
-					buf = make([]byte, n)
-				}
-				_, err = io.ReadFull(r, buf[:n])
-			}
-			if err != nil {
-				yield("", fmt.Errorf("listing hosts: %w", err))
-				return
-			}
-			if !yield(string(buf[:n]), nil) {
+		for i := range b.Hosts() {
+			if !yield(b.Roll.Host(i), nil) {
 				return
 			}
 		}
@@ -126,40 +81,9 @@ func hostNames(s *source) iter.Seq2[string, error] {
 
 // hostCount is how many hosts the record knows.
 func (s *source) hostCount() (int, error) {
-	if s.record == nil {
-		return 0, nil
-	}
-	s.hosts.once.Do(s.hosts.fill)
-	return s.hosts.n, s.hosts.err
-}
-
-func (l *hostList) fill() {
-	f, err := os.CreateTemp("", "hosts-*")
+	b, err := s.book()
 	if err != nil {
-		l.err = fmt.Errorf("listing hosts: %w", err)
-		return
+		return 0, err
 	}
-	l.file = f
-	w := bufio.NewWriterSize(f, 64<<10)
-	var head []byte
-	for host, err := range l.find() {
-		if err != nil {
-			l.err = err
-			return
-		}
-		head = binary.AppendUvarint(head[:0], uint64(len(host)))
-		w.Write(head)
-		w.WriteString(host)
-		l.n++
-	}
-	if err := w.Flush(); err != nil { // the writer keeps its first error
-		l.err = fmt.Errorf("listing hosts: %w", err)
-	}
-}
-
-func (l *hostList) close() error {
-	if l.file == nil {
-		return nil
-	}
-	return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
+	return b.Hosts(), nil
 }

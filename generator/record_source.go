@@ -29,12 +29,8 @@ func (s *source) open() error {
 	}
 	s.rounds, s.words = s.record.Rounds(), retiredWords(s.feed)
 	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
-	s.hosts.find = s.record.Hosts
 	return s.openViews()
 }
-
-// close frees what was kept on disk.
-func (s *source) close() error { return s.hosts.close() }
 
 // readWords reads the register of retired words out of a record's folder. Nil
 // holds none.

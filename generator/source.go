@@ -39,9 +39,8 @@ type source struct {
 	about       map[string][]corpus.Observation // of the feed, by host
 	chain       attest.Digest                   // over all rounds
 	checkpoints sync.Map                        // of corpus.Checkpoint, by size
-	hosts       hostList
-	proofs      []string      // state of each round's proof of time
-	state       attest.Digest // over rounds, proofs of time and observations
+	proofs      []string                        // state of each round's proof of time
+	state       attest.Digest                   // over rounds, proofs of time and observations
 	book        func() (*derive.Book, error)
 	search      func() (*derive.SearchIndex, error)
 

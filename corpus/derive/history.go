@@ -27,13 +27,13 @@ const (
 )
 
 // Observed reports whether a row is an observation of its host.
-func Observed(r corpus.Row) bool {
+func Observed(r *corpus.Row) bool {
 	return r.Verdict != corpus.VerdictNotProbed && !(r.Verdict == corpus.VerdictUnreachable && r.Fault == corpus.FaultInstrument)
 }
 
 // Suspect reports whether a round says little about a host it did not observe: it was capped, or it probed under 60 % of
 // what the round before did.
-func Suspect(r corpus.Round) bool { return r.Roster.Capped || r.Coverage.Dropped }
+func Suspect(r *corpus.Round) bool { return r.Roster.Capped || r.Coverage.Dropped }
 
 // Entry is one round in a host's history. Row is nil in a round that has none.
 type Entry struct {
@@ -73,11 +73,12 @@ type History struct {
 
 // HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the host in the feed.
 func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
-	out := History{Host: h.Host, Gaps: Counts{}, Changes: []Change{}}
+	out := History{Host: h.Host, Entries: make([]Entry, 0, len(rounds)), Gaps: Counts{}, Changes: []Change{}}
 	rows := h.Rows
 	seen := false
 	var before *corpus.StoredRow
-	for _, r := range rounds {
+	for i := range rounds {
+		r := &rounds[i]
 		e := Entry{Sequence: r.Sequence, Week: r.Week, TakenAt: r.TakenAt, Digest: r.Digest, Suspect: Suspect(r)}
 		if len(rows) > 0 && rows[0].Sequence == r.Sequence {
 			e.Row, e.Listed = &rows[0], rows[0].Listed
@@ -87,7 +88,7 @@ func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observat
 		switch {
 		case !seen:
 			e.Probed, e.Gap = BeforeFirst, BeforeFirst
-		case e.Row != nil && Observed(e.Row.Row):
+		case e.Row != nil && Observed(&e.Row.Row):
 			e.Probed = Probed
 		default:
 			e.Probed, e.Gap = NotWalked, gap(r, rowOf(e.Row))
@@ -122,7 +123,7 @@ func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observat
 }
 
 // gap names why a host that is known was not observed.
-func gap(r corpus.Round, row *corpus.Row) string {
+func gap(r *corpus.Round, row *corpus.Row) string {
 	switch {
 	case row == nil && r.Roster.Capped:
 		return GapCap

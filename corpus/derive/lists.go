@@ -202,9 +202,10 @@ type TierLine struct {
 }
 
 // TiersPages is how many pages the list of hosts has.
-func (b *Book) TiersPages() int { return (b.hosts() + TiersPageLimit - 1) / TiersPageLimit }
+func (b *Book) TiersPages() int { return (b.Hosts() + TiersPageLimit - 1) / TiersPageLimit }
 
-func (b *Book) hosts() int {
+// Hosts is how many hosts the record knows.
+func (b *Book) Hosts() int {
 	if b.Roll == nil {
 		return 0
 	}
@@ -213,7 +214,7 @@ func (b *Book) hosts() int {
 
 // Tiers is a page of hosts, counted from 1, or the head, which counts the tiers and names the rules.
 func (b *Book) Tiers(page int) TiersView {
-	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{}, TotalHosts: int64(b.hosts()), WeeksRead: int64(len(b.Rounds)),
+	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{}, TotalHosts: int64(b.Hosts()), WeeksRead: int64(len(b.Rounds)),
 		Order: "By the bytes of the host's name. There is no ranking.", From: b.source()}
 	for _, t := range Tiers() {
 		v.ByTier[t] = 0
@@ -233,7 +234,7 @@ func (b *Book) Tiers(page int) TiersView {
 	if page == 0 {
 		return v
 	}
-	for i := (page - 1) * TiersPageLimit; i < min(page*TiersPageLimit, b.hosts()); i++ {
+	for i := (page - 1) * TiersPageLimit; i < min(page*TiersPageLimit, b.Hosts()); i++ {
 		s := b.Roll.Standing(i)
 		v.Hosts = append(v.Hosts, TierLine{Standing: s, PageURL: b.BaseURL + HostPath(s.Host), RowsURL: b.BaseURL + HostPath(s.Host) + ".json"})
 	}

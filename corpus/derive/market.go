@@ -81,7 +81,7 @@ func newMarket(r corpus.Round) *market {
 }
 
 func (m *market) add(row *corpus.Row) {
-	if !Observed(*row) {
+	if !Observed(row) {
 		return
 	}
 	m.m.Probed++

@@ -51,12 +51,18 @@ type moved struct {
 	battery  bool
 }
 
-// CallRoll makes the roll of a record. about returns the observations of a host.
-func CallRoll(rounds []corpus.Round, about func(host string) []corpus.Observation, histories iter.Seq2[corpus.History, error]) (*Roll, error) {
+// CallRoll makes the roll of a record and the figures of its rounds in one pass. about returns the observations of a
+// host, base is the site's address. Memory grows with hosts as the roll does, and with each address that a row names by
+// 4 bytes a round.
+func CallRoll(base string, rounds []corpus.Round, about func(host string) []corpus.Observation, histories iter.Seq2[corpus.History, error]) (*Roll, []Figures, error) {
 	r := &Roll{ByTier: make(map[string]int64), rounds: rounds}
 	place := make(map[int64]int, len(rounds))
-	for i, round := range rounds {
-		place[round.Sequence] = i
+	surveys := make([]*survey, len(rounds))
+	known := newAddresses()
+	for i := range rounds {
+		place[rounds[i].Sequence] = i
+		surveys[i] = newSurvey(base, &rounds[i], known)
+		surveys[i].newest = i == len(rounds)-1
 	}
 	if n := len(rounds) - 1; n > 0 {
 		r.since, r.weekly = make([]compared, n), make([]compared, n)
@@ -64,18 +70,24 @@ func CallRoll(rounds []corpus.Round, about func(host string) []corpus.Observatio
 	rows := make([]*corpus.Row, len(rounds))
 	for h, err := range histories {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		clear(rows)
 		for i := range h.Rows {
-			rows[place[h.Rows[i].Sequence]] = &h.Rows[i].Row
+			at, row := place[h.Rows[i].Sequence], &h.Rows[i].Row
+			rows[at] = row
+			surveys[at].add(row)
 		}
 		if err := r.add(h, rows, about(h.Host)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	r.names = r.naming.String()
-	return r, nil
+	figures := make([]Figures, len(rounds))
+	for i, s := range surveys {
+		figures[i] = s.done()
+	}
+	return r, figures, nil
 }
 
 func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observation) error {
@@ -123,7 +135,9 @@ func (c *compared) add(host uint32, x, y *corpus.Row) {
 	for _, t := range d.Transitions {
 		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, t.From)), uint8(slices.Index(verdicts, t.To)), t.Battery})
 	}
-	c.drift = append(c.drift, d.Drift...)
+	for _, f := range d.Drift { // what is kept must not keep the rows
+		c.drift = append(c.drift, Drift{strings.Clone(f.Host), f.Field, strings.Clone(f.From), strings.Clone(f.To)})
+	}
 }
 
 // Len is how many hosts there are.

@@ -146,7 +146,7 @@ func (x *SearchIndex) Shard(i int) Shard {
 
 // SearchHead names the shards of an index.
 func (b *Book) SearchHead(x *SearchIndex) SearchView {
-	v := SearchView{Format: "store-search/v1", Path: "/corpus/search/{shard}.json", Hosts: int64(b.hosts()), Shards: []string{}, From: b.source(),
+	v := SearchView{Format: "store-search/v1", Path: "/corpus/search/{shard}.json", Hosts: int64(b.Hosts()), Shards: []string{}, From: b.source(),
 		How: "Lower the name you look for. Of the shards, take the longest that it begins with, and every shard that begins with it; their hosts are those whose name, from `at` on, begins with a shard's prefix. In names of shards every byte but a-z, 0-9 and the hyphen is an underscore and two hexadecimal digits."}
 	for i := range x.shards {
 		v.Shards = append(v.Shards, ShardName(x.shards[i].prefix))

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"iter"
 	"slices"
@@ -33,7 +32,7 @@ func WalletFacts(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Walle
 
 // Share derives a round's facts about addresses and which of them were shared.
 func Share(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Wallets, Sharing, error) {
-	w := newWallets(r)
+	w := newWallets(r, newAddresses())
 	for row, err := range rows {
 		if err != nil {
 			return Wallets{}, Sharing{}, err
@@ -44,39 +43,62 @@ func Share(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Wallets, Sh
 	return facts, shared, nil
 }
 
-// Sharing tells at how many hosts one round saw an address. It holds only those seen at more than one.
+// Sharing tells at how many hosts one round saw an address.
 type Sharing struct {
-	addresses []addressKey // sorted
-	hosts     []int64
+	addresses *addresses
+	hosts     []uint32 // by the number of the address
 }
 
 // Others is at how many hosts besides one the round saw the address, given that it saw it at that one.
 func (s Sharing) Others(address corpus.PayTo) int64 {
-	if i, ok := slices.BinarySearchFunc(s.addresses, keyOf(address), addressKey.compare); ok {
-		return s.hosts[i] - 1
+	if n, ok := s.addresses.numbers[keyOf(address)]; ok && int(n) < len(s.hosts) && s.hosts[n] > 1 {
+		return int64(s.hosts[n]) - 1
 	}
 	return 0
+}
+
+// addresses numbers the addresses of a record as they are first seen.
+type addresses struct {
+	numbers map[addressKey]uint32
+	last    corpus.PayTo // that was asked for, as the rows of one host mostly name one
+	number  uint32       // of the last
+}
+
+func newAddresses() *addresses { return &addresses{numbers: make(map[addressKey]uint32)} }
+
+// of is the number of an address.
+func (a *addresses) of(p corpus.PayTo) uint32 {
+	if len(a.numbers) > 0 && p == a.last {
+		return a.number
+	}
+	key := keyOf(p)
+	n, ok := a.numbers[key]
+	if !ok {
+		n = uint32(len(a.numbers))
+		a.numbers[key] = n
+	}
+	a.last, a.number = p, n
+	return n
 }
 
 // addressKey is the first half of the SHA-256 of an address's network and digest: enough to tell addresses apart, as
 // nobody finds two of one key with less than 2^64 tries, and half the memory.
 type addressKey [16]byte
 
-func (k addressKey) compare(other addressKey) int { return bytes.Compare(k[:], other[:]) }
-
 func keyOf(p corpus.PayTo) addressKey {
 	sum := sha256.Sum256([]byte(p.Network + "|" + p.Digest))
 	return addressKey(sum[:len(addressKey{})])
 }
 
-// wallets gathers the addresses of one round: 16 bytes for each time a host names one.
+// wallets counts the hosts at each address in one round: 4 bytes for each address.
 type wallets struct {
-	facts Wallets
-	seen  []addressKey
+	facts     Wallets
+	addresses *addresses
+	hosts     []uint32
 }
 
-func newWallets(r corpus.Round) *wallets {
-	return &wallets{facts: Wallets{Cited: cite(r), Caveat: SharedWalletCaveat}}
+func newWallets(r corpus.Round, a *addresses) *wallets {
+	return &wallets{facts: Wallets{Cited: cite(r), Caveat: SharedWalletCaveat}, addresses: a}
 }
 
 func (w *wallets) add(row *corpus.Row) {
@@ -94,28 +116,28 @@ func (w *wallets) add(row *corpus.Row) {
 		if slices.Contains(row.Offer.PayTo[:i], p) {
 			continue
 		}
-		w.seen = append(w.seen, keyOf(p))
+		n := int(w.addresses.of(p))
+		if missing := n + 1 - len(w.hosts); missing > 0 {
+			w.hosts = append(w.hosts, make([]uint32, missing)...)
+		}
+		w.hosts[n]++
 	}
 }
 
 // done also tells how often the five addresses named most were named, and all others together.
 func (w *wallets) done() (Wallets, Sharing, []int64) {
-	facts, shared := w.facts, Sharing{}
+	facts := w.facts
 	var named []int64
-	slices.SortFunc(w.seen, addressKey.compare)
-	for len(w.seen) > 0 {
-		n := 1
-		for n < len(w.seen) && w.seen[n] == w.seen[0] {
-			n++
+	for _, n := range w.hosts {
+		if n == 0 {
+			continue
 		}
 		facts.Addresses++
 		named = largest(named, int64(n))
 		facts.LargestCluster = max(facts.LargestCluster, int64(n))
 		if n > 1 {
 			facts.Shared++
-			shared.addresses, shared.hosts = append(shared.addresses, w.seen[0]), append(shared.hosts, int64(n))
 		}
-		w.seen = w.seen[n:]
 	}
-	return facts, shared, named
+	return facts, Sharing{w.addresses, w.hosts}, named
 }

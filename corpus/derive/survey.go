@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"iter"
 	"slices"
 
 	"agentstore/corpus"
@@ -16,7 +15,7 @@ type Figures struct {
 	Wallets Wallets
 	Market  Market
 	Sharing Sharing
-	Fresh   []Fresh // ready hosts with their terms, sorted, at most FreshLimit; FreshReady says of how many
+	Fresh   []Fresh // of the newest round: ready hosts with their terms, sorted, at most FreshLimit; FreshReady says of how many
 	// FreshReady counts the ready hosts.
 	FreshReady int64
 }
@@ -31,33 +30,42 @@ type Fresh struct {
 	HistoryURL string   `json:"history_url"`
 }
 
-// Survey reads the rows of a round once and derives everything from them. Memory grows by 16 bytes with each address
-// that a row names, and does not follow the rows otherwise.
-func Survey(base string, r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Figures, error) {
-	out := Figures{Week: newWeek(r), Fresh: []Fresh{}}
-	w, m := newWallets(r), newMarket(r)
-	for row, err := range rows {
-		if err != nil {
-			return Figures{}, err
-		}
-		out.Week.add(r, &row.Row)
-		w.add(&row.Row)
-		m.add(&row.Row)
-		if row.Verdict != corpus.VerdictReady {
-			continue
-		}
-		if out.FreshReady++; len(out.Fresh) < FreshLimit {
-			f := Fresh{Host: row.Host, URL: row.URL, HistoryURL: base + HostPath(row.Host), Rails: []string{}, Schemes: []string{}}
-			if row.Offer != nil {
-				f.Rails, f.Schemes, f.MinUSDC = row.Offer.Networks, row.Offer.Schemes, row.Offer.MinUSDC
-			}
-			out.Fresh = append(out.Fresh, f)
-		}
+// survey gathers the figures of a round.
+type survey struct {
+	newest  bool
+	base    string
+	round   *corpus.Round
+	out     Figures
+	wallets *wallets
+	market  *market
+}
+
+func newSurvey(base string, r *corpus.Round, a *addresses) *survey {
+	return &survey{base: base, round: r, out: Figures{Week: newWeek(*r), Fresh: []Fresh{}}, wallets: newWallets(*r, a), market: newMarket(*r)}
+}
+
+// add takes a row of the round. They must come in the order of their hosts.
+func (s *survey) add(row *corpus.Row) {
+	s.out.Week.add(s.round, row)
+	s.wallets.add(row)
+	s.market.add(row)
+	if row.Verdict != corpus.VerdictReady {
+		return
 	}
+	if s.out.FreshReady++; s.newest && len(s.out.Fresh) < FreshLimit {
+		f := Fresh{Host: row.Host, URL: row.URL, HistoryURL: s.base + HostPath(row.Host), Rails: []string{}, Schemes: []string{}}
+		if row.Offer != nil {
+			f.Rails, f.Schemes, f.MinUSDC = row.Offer.Networks, row.Offer.Schemes, row.Offer.MinUSDC
+		}
+		s.out.Fresh = append(s.out.Fresh, f)
+	}
+}
+
+func (s *survey) done() Figures {
 	var named []int64
-	out.Wallets, out.Sharing, named = w.done()
-	out.Market = m.done(out.Wallets.Addresses, named)
-	return out, nil
+	s.out.Wallets, s.out.Sharing, named = s.wallets.done()
+	s.out.Market = s.market.done(s.out.Wallets.Addresses, named)
+	return s.out
 }
 
 // largest keeps the five largest numbers and the sum of the others behind them.

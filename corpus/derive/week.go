@@ -40,7 +40,7 @@ func Trajectory(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Week, 
 		if err != nil {
 			return Week{}, err
 		}
-		w.add(r, &row.Row)
+		w.add(&r, &row.Row)
 	}
 	return w, nil
 }
@@ -50,7 +50,7 @@ func newWeek(r corpus.Round) Week {
 		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{}, CoverageSuspect: r.Coverage.Suspect}
 }
 
-func (w *Week) add(r corpus.Round, row *corpus.Row) {
+func (w *Week) add(r *corpus.Round, row *corpus.Row) {
 	if row.Listed {
 		w.HostsListed++
 	}
@@ -63,14 +63,14 @@ func (w *Week) add(r corpus.Round, row *corpus.Row) {
 	case w.Battery != row.Battery:
 		w.Battery = "mixed"
 	}
-	if !Observed(*row) {
+	if !Observed(row) {
 		w.Gaps = count(w.Gaps, gap(r, row))
 	}
 	switch {
 	case row.Verdict == corpus.VerdictNotProbed:
 		w.NotProbed++
 		return
-	case !Observed(*row):
+	case !Observed(row):
 		w.Degraded++
 		w.HostsProbed++
 		return
@@ -209,7 +209,7 @@ func (d *Diff) add(x, y *corpus.Row) {
 
 // movable leaves out a row that says nothing about a change of the door.
 func movable(r *corpus.Row) *corpus.Row {
-	if r == nil || r.Source == corpus.SourceRevisit || r.Verdict != corpus.VerdictNotProbed && !Observed(*r) {
+	if r == nil || r.Source == corpus.SourceRevisit || r.Verdict != corpus.VerdictNotProbed && !Observed(r) {
 		return nil
 	}
 	return r

@@ -147,7 +147,7 @@ func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (Address
 		sum := sha256.Sum256(row.Raw)
 		out.Weeks = append(out.Weeks, AddressWeek{Week: row.Week, Sequence: row.Sequence, Verdict: row.Verdict, Advertised: in[row.Sequence],
 			Snapshot: s.Rounds[row.Sequence-1].Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), EntryURL: base + derive.RoundPath(row.Sequence)})
-		if !derive.Observed(row.Row) {
+		if !derive.Observed(&row.Row) {
 			continue
 		}
 		if before != nil {

@@ -153,7 +153,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	}
 	for i := len(h.Rows) - 1; i >= 0; i-- {
 		row := h.Rows[i]
-		if week == "" && !derive.Observed(row.Row) || week != "" && row.Week != week {
+		if week == "" && !derive.Observed(&row.Row) || week != "" && row.Week != week {
 			continue
 		}
 		c := r.cite(s, row)
@@ -216,7 +216,7 @@ func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration
 		return probe.Declaration{}, err
 	}
 	for _, row := range slices.Backward(h.Rows) {
-		if row.URL != url || row.ProbeMethod == nil || !derive.Observed(row.Row) {
+		if row.URL != url || row.ProbeMethod == nil || !derive.Observed(&row.Row) {
 			continue
 		}
 		if m := row.ProbeMethod; m.Used == http.MethodPost && m.DeclaredBy != probe.DeclaredByAllow {
