@@ -192,12 +192,6 @@ func (v *HostView) cite() {
 	}, "\n")
 }
 
-// RenderHost returns the page in HTML.
-func RenderHost(v HostView) ([]byte, error) { return renderHTML("host.html", &v) }
-
-// RenderHostMarkdown returns its twin.
-func RenderHostMarkdown(v HostView) ([]byte, error) { return renderText("host.md", &v) }
-
 // HostJSON returns the same as JSON.
 func HostJSON(v HostView) []byte { return v.json }
 

@@ -15,10 +15,19 @@ import (
 // hostViews makes the pages of all hosts of a small record.
 func hostViews(t *testing.T) map[string]templates.HostView {
 	t.Helper()
-	return viewsOf(t, corpustest.Write(t, 3))
+	views := map[string]templates.HostView{}
+	for name, host := range hostsOf(t, corpustest.Write(t, 3)) {
+		view, err := templates.NewHostView(chrome(t), host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		views[name] = view
+	}
+	return views
 }
 
-func viewsOf(t *testing.T, record fs.FS) map[string]templates.HostView {
+// hostsOf describes all hosts of a record.
+func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
 	t.Helper()
 	r, err := corpus.Open(record, attest.SpecimenRing())
 	if err != nil {
@@ -34,13 +43,13 @@ func viewsOf(t *testing.T, record fs.FS) map[string]templates.HostView {
 			t.Fatal(err)
 		}
 	}
-	views := map[string]templates.HostView{}
+	hosts := map[string]derive.Host{}
 	for h, err := range r.Histories() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		history := derive.HostHistory(r.Rounds(), h, feed)
-		host, err := derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
+		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
 			Others: func(sequence int64, p corpus.PayTo) int64 { return shares[sequence].Others(p) },
 			Prove:  func(leaf, size int64) (corpus.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
@@ -48,11 +57,8 @@ func viewsOf(t *testing.T, record fs.FS) map[string]templates.HostView {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if views[h.Host], err = templates.NewHostView(chrome(t), host); err != nil {
-			t.Fatal(err)
-		}
 	}
-	return views
+	return hosts
 }
 
 func render(t *testing.T, v templates.HostView) (page, twin string) {

@@ -1,106 +1,105 @@
 package templates
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
-// The lists that a host's page consists of are written here and not by actions of a template, each of which costs more
-// than the line that it makes: a record has many such pages. What stands between them is in html/host.html.
+// The pages of which there are many are written here and in the files beside it and not by actions of a template, each of
+// which costs more than the line that it makes. Every writer appends to a slice and returns it.
+
+// weave appends markup and text by turns: the first part is markup, the second a text to be escaped, the third markup again.
+func weave(b []byte, parts ...string) []byte {
+	for i, s := range parts {
+		if i%2 == 0 {
+			b = append(b, s...)
+		} else {
+			b = escaped(b, s)
+		}
+	}
+	return b
+}
+
+// add appends parts as they are.
+func add(b []byte, parts ...string) []byte {
+	for _, s := range parts {
+		b = append(b, s...)
+	}
+	return b
+}
+
+// markupEscapes is what html/template writes for a byte between tags and in quoted attributes, "" for the byte itself.
+var markupEscapes = [256]string{0: "\uFFFD", '"': "&#34;", '&': "&amp;", '\'': "&#39;", '+': "&#43;", '<': "&lt;", '>': "&gt;"}
 
 // escaped appends text as html/template writes it between tags and in quoted attributes.
 func escaped(b []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
-		var with string
-		switch s[i] {
-		case 0:
-			with = "\uFFFD"
-		case '"':
-			with = "&#34;"
-		case '&':
-			with = "&amp;"
-		case '\'':
-			with = "&#39;"
-		case '+':
-			with = "&#43;"
-		case '<':
-			with = "&lt;"
-		case '>':
-			with = "&gt;"
-		default:
-			continue
+		if with := markupEscapes[s[i]]; with != "" {
+			b = append(append(b, s[from:i]...), with...)
+			from = i + 1
 		}
-		b = append(append(b, s[from:i]...), with...)
-		from = i + 1
 	}
 	return append(b, s[from:]...)
 }
 
 // facts is a list of facts.
-func facts(list []Fact) Markup {
-	b := make([]byte, 0, 64+128*len(list))
+func facts(list []Fact) Markup { return Markup(appendFacts(make([]byte, 0, 64+128*len(list)), list)) }
+
+func appendFacts(b []byte, list []Fact) []byte {
 	b = append(b, "<dl class=\"facts\">\n"...)
-	for _, f := range list {
-		b = append(escaped(append(b, "<dt>"...), f.Name), "</dt><dd"...)
+	for i := range list {
+		f := &list[i]
+		open := "</dt><dd>"
 		if f.Mono {
-			b = append(b, ` class="mono"`...)
+			open = `</dt><dd class="mono">`
 		}
-		b = append(escaped(append(b, '>'), f.Value), "</dd>\n"...)
+		b = weave(b, "<dt>", f.Name, open, f.Value, "</dd>\n")
 	}
-	return Markup(append(b, "</dl>\n"...))
+	return append(b, "</dl>\n"...)
 }
 
 // timeline is the rows of a host's table.
-func timeline(lines []TimelineLine) Markup {
-	b := make([]byte, 0, 256*len(lines))
-	for _, l := range lines {
-		b = escaped(append(b, `<tr><th scope="row" class="n">`...), l.Week)
-		b = escaped(append(b, `</th><td class="nowrap">`...), l.Listed)
-		b = escaped(append(b, `</td><td class="n">`...), l.Probed)
+func timeline(lines []TimelineLine) Markup { return Markup(appendTimeline(nil, lines)) }
+
+func appendTimeline(b []byte, lines []TimelineLine) []byte {
+	for i := range lines {
+		l := &lines[i]
+		b = weave(b, `<tr><th scope="row" class="n">`, l.Week, `</th><td class="nowrap">`, l.Listed, `</td><td class="n">`, l.Probed)
 		if l.Gap != "" {
-			b = append(escaped(append(b, `<br><span class="faint">`...), l.Gap), `</span>`...)
+			b = weave(b, `<br><span class="faint">`, l.Gap, `</span>`)
 		}
-		b = escaped(append(b, `</td><td class="n `...), l.Mark)
-		b = escaped(append(b, `">`...), l.Verdict)
-		b = escaped(append(b, `</td><td class="nowrap">`...), l.Protocols)
-		b = escaped(append(b, `</td><td class="mono">`...), l.Failed)
-		b = escaped(append(b, `</td><td><a class="n" href="`...), l.Entry)
-		b = append(strconv.AppendInt(append(b, `">`...), l.Sequence, 10), "</a></td></tr>\n"...)
+		b = weave(b, `</td><td class="n `, l.Mark, `">`, l.Verdict, `</td><td class="nowrap">`, l.Protocols, `</td><td class="mono">`, l.Failed,
+			`</td><td><a class="n" href="`, l.Entry, `">`)
+		b = append(strconv.AppendInt(b, l.Sequence, 10), "</a></td></tr>\n"...)
 	}
-	return Markup(b)
+	return b
 }
 
 // timelineText is the same rows in Markdown.
-func timelineText(lines []TimelineLine) string {
-	b := make([]byte, 0, 128*len(lines))
-	for _, l := range lines {
-		for _, s := range []string{l.Week, l.Listed, l.Probed} {
-			b = append(append(b, "| "...), s...)
-			b = append(b, ' ')
-		}
+func timelineText(lines []TimelineLine) string { return string(appendTimelineText(nil, lines)) }
+
+func appendTimelineText(b []byte, lines []TimelineLine) []byte {
+	for i := range lines {
+		l := &lines[i]
+		b = add(b, "| ", l.Week, " | ", l.Listed, " | ", l.Probed, " ")
 		if l.Gap != "" {
-			b = append(append(append(b, '('), l.Gap...), ") "...)
+			b = add(b, "(", l.Gap, ") ")
 		}
-		for _, s := range []string{l.Verdict, cell(l.Protocols), cell(l.Failed)} {
-			b = append(append(b, "| "...), s...)
-			b = append(b, ' ')
-		}
-		b = append(strconv.AppendInt(append(b, "| ["...), l.Sequence, 10), "]("...)
-		b = append(append(b, l.Entry...), ") |\n"...)
+		b = add(b, "| ", l.Verdict, " | ", cell(l.Protocols), " | ", cell(l.Failed), " | [")
+		b = add(strconv.AppendInt(b, l.Sequence, 10), "](", l.Entry, ") |\n")
 	}
-	return string(b)
+	return b
 }
 
 // factsText is a list of facts in Markdown, each on a line.
-func factsText(list []Fact) string {
-	var b strings.Builder
-	for _, f := range list {
+func factsText(list []Fact) string { return string(appendFactsText(nil, list)) }
+
+func appendFactsText(b []byte, list []Fact) []byte {
+	for i := range list {
+		f := &list[i]
 		mark := ""
 		if f.Mono {
 			mark = "`"
 		}
-		b.WriteString("- " + f.Name + ": " + mark + f.Value + mark + "\n")
+		b = add(b, "- ", f.Name, ": ", mark, f.Value, mark, "\n")
 	}
-	return b.String()
+	return b
 }

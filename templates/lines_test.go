@@ -8,7 +8,7 @@ import (
 )
 
 // hostile are texts in which markup, quotes and what is no text stand.
-var hostile = []string{"", "plain", `<a href="x">'+&amp;+'</a>`, "\x00\xff\xfe", "ü–○|`*", strings.Repeat("<&>", 100)}
+var hostile = []string{"", "plain", `<a href="x">'+&amp;+'</a>`, "\x00\xff\xfe", "ü–○|`*", " a\n\n\n```\n\n\nb\t\n ", "```\n", strings.Repeat("<&>", 100)}
 
 // TestLinesAreWhatATemplateWrites holds the lists that are written in Go against the same lists as a template.
 func TestLinesAreWhatATemplateWrites(t *testing.T) {
@@ -75,7 +75,7 @@ func TestFrameIsWhatATemplateWrites(t *testing.T) {
 </html>
 {{end}}`))
 	chrome := &Chrome{ChromeView: ChromeView{Title: "store", BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
-	addresses := []string{"", "/corpus/host/a.example", "/a b?c=d&e=\"f'", "javascript:alert(1)", "/ü/%zz/%20", "//x"}
+	addresses := []string{"", "/corpus/host/a.example", "/a b?c=d&e=\"f'", "javascript:alert(1)", "/ü/%zz/%20", "//x", "/a:b/c", "http://127.0.0.1:4020/a.b_c-d", "http:https:/x", "http:javascript:alert(1)", ":/x", "a/:b"}
 	for _, text := range append(hostile, chrome.Title) {
 		for i, a := range addresses {
 			p := Page{Title: text, Summary: text, Path: "/corpus" + a, Twin: a, Data: addresses[len(addresses)-1-i], NoIndex: i%2 == 0, Reload: "<script></script>"}

@@ -70,7 +70,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-func chrome(t *testing.T) *templates.Chrome {
+func chrome(t testing.TB) *templates.Chrome {
 	t.Helper()
 	c, err := templates.NewChrome(templates.ChromeView{Title: "A Shop", BaseURL: "https://store.example", Keeper: "K", PublicKey: strings.Repeat("ab", 32)})
 	if err != nil {

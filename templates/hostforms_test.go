@@ -1,0 +1,87 @@
+package templates
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// fill sets everything that v holds at random: texts that are hostile, numbers at their ends, lists and pointers of every
+// length down to none.
+func fill(r *rand.Rand, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile[r.IntN(len(hostile))])
+	case reflect.Int, reflect.Int64:
+		v.SetInt([]int64{0, 0, 1, 2, -1, 1234567, math.MaxInt64, math.MinInt64}[r.IntN(8)])
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	case reflect.Uint8:
+		v.SetUint(uint64(r.IntN(256)))
+	case reflect.Pointer:
+		if v.SetZero(); r.IntN(3) > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(r, v.Elem())
+		}
+	case reflect.Slice:
+		if v.SetZero(); r.IntN(4) > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), r.IntN(4), 5))
+			for i := range v.Len() {
+				fill(r, v.Index(i))
+			}
+		}
+	case reflect.Array:
+		if v.SetZero(); r.IntN(3) > 0 {
+			for i := range v.Len() {
+				fill(r, v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(r, v.Field(i))
+			}
+		}
+	default:
+		panic(fmt.Sprintf("nothing fills a %v", v.Type()))
+	}
+}
+
+// randomView is a view of which every part is there or not, on its own.
+func randomView(r *rand.Rand) *HostView {
+	v := new(HostView)
+	fill(r, reflect.ValueOf(v).Elem())
+	v.Chrome = &Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
+	v.Weeks = Markup([]string{"", "<svg></svg>"}[r.IntN(2)])
+	for i := range v.Timeline {
+		v.Timeline[i].Entry = "/corpus/7.json" // what is no address is not expected there
+	}
+	if len(v.Address) > 0 && v.Payment == nil {
+		v.Address = nil
+	}
+	return v
+}
+
+// TestHostFormsAreWhatATemplateWrites holds the page that is written in Go, and its twin, against the same as templates.
+func TestHostFormsAreWhatATemplateWrites(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		v := randomView(r)
+		for _, form := range []struct {
+			name   string
+			render func(name string, view any) ([]byte, error)
+			write  func(dst []byte, v *HostView) ([]byte, error)
+		}{{"host.html", renderHTML, AppendHost}, {"host.md", renderText, AppendHostMarkdown}} {
+			want, err := form.render(form.name, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := form.write([]byte("before"), v)
+			if err != nil || string(got) != "before"+string(want) {
+				t.Fatalf("%s of view %d: %v\n%q\nwant %q", form.name, i, err, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package templates
+
+import (
+	"slices"
+	"strconv"
+)
+
+// RenderHostMarkdown returns the twin of the page.
+func RenderHostMarkdown(v HostView) ([]byte, error) { return AppendHostMarkdown(nil, &v) }
+
+// AppendHostMarkdown appends the twin of the page to dst. Its error is always nil, as a writer of any form has one.
+func AppendHostMarkdown(dst []byte, v *HostView) ([]byte, error) {
+	b := slices.Grow(dst, hostTextSize(v))
+	b = add(b, "# ", v.Page.Title, "\n\n", v.Page.Summary, "\n\n")
+	b = hostTextWeeks(b, v)
+	b = hostTextTier(b, v)
+	b = hostTextGaps(b, v)
+	b = hostTextTimeline(b, v)
+	b = hostTextAddress(b, v)
+	b = hostTextCite(b, v)
+	b = hostTextWalks(b, v)
+	b = hostTextRefreshes(b, v)
+	b = hostTextDeclaration(b, v)
+	b = hostTextNote(b, v)
+	b = hostTextUnseen(b, v)
+	return append(b[:len(dst)], tidy(b[len(dst):])...), nil
+}
+
+// hostTextSize is about how long the twin is.
+func hostTextSize(v *HostView) int {
+	c := &v.Citation
+	size := 5<<10 + len(v.Cite) + len(c.Inclusion) + len(c.Row)
+	for i := range v.Timeline {
+		size += 128 + len(v.Timeline[i].Failed)
+	}
+	return size + 256*len(v.PaidWalks) + 128*len(v.Refreshes)
+}
+
+func hostTextWeeks(b []byte, v *HostView) []byte {
+	if v.Marks == "" {
+		return b
+	}
+	return add(b, "`", v.Marks, "`\n\n", v.Legend, ". The newest stands last.\n")
+}
+
+func hostTextTier(b []byte, v *HostView) []byte {
+	b = append(b, "\n## Tier and coverage\n\n"...)
+	b = appendFactsText(b, v.Standing)
+	return append(b, "\nThe rules stand at [Criteria](/criteria.md). A missed week is a fact about the store and not about the door.\n"...)
+}
+
+func hostTextGaps(b []byte, v *HostView) []byte {
+	b = append(b, "\n## Gaps by reason\n\n"...)
+	for i := range v.Reasons {
+		b = add(b, "- `", v.Reasons[i].Name, "`: ", v.Reasons[i].Value, "\n")
+	}
+	if len(v.Reasons) == 0 {
+		b = append(b, "None: every round of the record observed this host.\n"...)
+	}
+	return b
+}
+
+func hostTextTimeline(b []byte, v *HostView) []byte {
+	b = hostRounds(append(b, "\n## Timeline\n\n"...), v)
+	b = append(b, `, newest first.
+
+| Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
+| --- | --- | --- | --- | --- | --- | --- |
+`...)
+	return appendTimelineText(b, v.Timeline)
+}
+
+func hostTextAddress(b []byte, v *HostView) []byte {
+	b = append(b, "\n## Payment address\n\n"...)
+	if len(v.Address) == 0 {
+		return append(b, "No round has observed this host, so there is none to show.\n"...)
+	}
+	b = appendFactsText(b, v.Address)
+	return add(b, "\n", v.Payment.Caveat, " Addresses are published as digests only: SHA-256 of `store-pay-to/v1|network|address`. Whoever holds an address can try it.\n")
+}
+
+func hostTextCite(b []byte, v *HostView) []byte {
+	b = add(b, "\n## To cite this\n\n```\n", v.Cite, "\n```\n\n")
+	if v.Citation.Inclusion != "" {
+		b = add(b, "Proof that the row stands in the log:\n\n```\n", v.Citation.Inclusion, "```\n\n")
+	}
+	return add(b, "The row, exactly as it was signed:\n\n```\n", v.Citation.Row, "\n```\n")
+}
+
+func hostTextWalks(b []byte, v *HostView) []byte {
+	b = append(b, "\n## Paid walks by strangers\n\n"...)
+	if len(v.PaidWalks) == 0 {
+		return append(b, "None is on the record.\n"...)
+	}
+	b = add(b, "In each, a wallet paid the door and the settlement was verified. What the door answered is the walker's claim.\n\n", walks(len(v.PaidWalks)), `, oldest first.
+
+| When | Network | USDC | Transaction | The walker's claim |
+| --- | --- | ---: | --- | --- |
+`)
+	for i := range v.PaidWalks {
+		w := &v.PaidWalks[i]
+		b = add(b, "| ", w.At, " | ", cell(w.Network), " | ", w.USDC, " | `", cell(w.Transaction), "` | ")
+		b = append(appendClaim(b, w), " |\n"...)
+	}
+	return b
+}
+
+func hostTextRefreshes(b []byte, v *HostView) []byte {
+	if len(v.Refreshes) == 0 {
+		return b
+	}
+	b = append(b, `
+## Paid refreshes
+
+Walks between rounds that a buyer paid for, oldest first.
+
+| When | Verdict | Failed checks | Observation |
+| --- | --- | --- | ---: |
+`...)
+	for i := range v.Refreshes {
+		r := &v.Refreshes[i]
+		b = add(b, "| ", r.At, " | ", r.Verdict, " | ", cell(listed(r.Failed)), " | ")
+		b = append(strconv.AppendInt(b, r.Observation, 10), " |\n"...)
+	}
+	return b
+}
+
+func hostTextDeclaration(b []byte, v *HostView) []byte {
+	b = append(b, "\n## The seller's declaration\n\n"...)
+	if len(v.Declared) == 0 {
+		return add(b, "`", v.Declaration.Value, "`: the host has not declared its doors.\n")
+	}
+	for i := range v.Declared {
+		f := &v.Declared[i]
+		mark := ""
+		if f.Mono {
+			mark = "`"
+		}
+		b = add(b, "- ", f.Name, ": ", mark, oneLine(f.Value), mark, "\n")
+	}
+	return b
+}
+
+func hostTextNote(b []byte, v *HostView) []byte {
+	b = append(b, "\n## Standing note\n\n"...)
+	n := v.Note
+	if n == nil {
+		return append(b, "The host has left none.\n"...)
+	}
+	b = add(b, "> ", quoted(n.Statement), "\n\nThe host's own words, ", n.At, ", shown by control of the ", n.Lane, " `", n.By, "`. Observation ")
+	return append(strconv.AppendInt(b, n.Observation, 10), ". They stand beside the observations and change none.\n"...)
+}
+
+func hostTextUnseen(b []byte, v *HostView) []byte {
+	b = append(b, "\n## What the record cannot see\n\n"...)
+	for _, s := range v.Cannot {
+		b = add(b, "- ", s, "\n")
+	}
+	b = add(b, "\n", v.Signed, " A badge with the tier and its age: `", v.Badge, "`")
+	if v.DoorBadge != "" {
+		b = add(b, "; one with the last reading of the door and its age: `", v.DoorBadge, "`")
+	}
+	return append(b, '\n')
+}
