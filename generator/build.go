@@ -84,6 +84,9 @@ func (b *build) close() error {
 }
 
 func (b *build) run(ctx context.Context) (Report, error) {
+	if err := b.ours(); err != nil {
+		return Report{}, err
+	}
 	if err := b.begin(); err != nil {
 		return Report{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"sync"
 
 	"github.com/andybalholm/brotli"
@@ -176,7 +177,11 @@ func (t *twins) drop(sum attest.Digest) error {
 	return nil
 }
 
-// sweep removes everything but the twins of published files, whose digests the
+// isTwin says which files of the folder are twins, or were going to be. What else
+// is there is somebody's, and stays.
+var isTwin = regexp.MustCompile(`^(?:[0-9a-f]{64}\.(?:gz|br)|\.[0-9a-f]{64}\.(?:gz|br)\.new)$`)
+
+// sweep removes all twins but those of published files, whose digests the
 // sorter holds.
 func (t *twins) sweep(published *extsort.Sorter) (err error) {
 	wanted, found := extsort.New(spoolMemory), extsort.New(spoolMemory)
@@ -200,6 +205,9 @@ func (t *twins) sweep(published *extsort.Sorter) (err error) {
 		const some = 1024
 		entries, end := dir.ReadDir(some)
 		for _, e := range entries {
+			if !isTwin.MatchString(e.Name()) {
+				continue
+			}
 			if err := found.Add([]byte(e.Name()), nil); err != nil {
 				return err
 			}

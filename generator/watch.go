@@ -61,13 +61,19 @@ func Watch(ctx context.Context, in WatchInput) error {
 	go func() { served <- server.Serve(in.Listener) }()
 	defer server.Close()
 
-	rebuild := func() {
+	rebuild := func() error {
 		report, err := buildForPreview(ctx, in, show)
+		if errors.Is(err, ErrForeign) {
+			return err // no edit of the sources mends that
+		}
 		if in.Built != nil {
 			in.Built(report, err)
 		}
+		return nil
 	}
-	rebuild()
+	if err := rebuild(); err != nil {
+		return err
+	}
 	timer := time.NewTimer(quiet)
 	timer.Stop()
 	for {
@@ -93,7 +99,9 @@ func Watch(ctx context.Context, in WatchInput) error {
 			}
 			timer.Reset(quiet)
 		case <-timer.C:
-			rebuild()
+			if err := rebuild(); err != nil {
+				return err
+			}
 		}
 	}
 }
