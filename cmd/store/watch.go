@@ -31,6 +31,10 @@ func runWatch(ctx context.Context, c *call) error {
 		}
 		cfg.Content = "content"
 	}
+	built, err := watchFolder(cfg, *out)
+	if err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", *listen)
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func runWatch(ctx context.Context, c *call) error {
 			if err != nil {
 				return in, err
 			}
-			in.OutDir, in.TwinsDir, in.Record = *out, "", *out+".record.json"
+			in.OutDir, in.TwinsDir, in.Record = built, "", built+".record.json"
 			if *file == "" {
 				in.PublicPools = true
 			}
@@ -61,4 +65,35 @@ func runWatch(ctx context.Context, c *call) error {
 			fmt.Fprintf(c.stdout, "built: %d rendered, %d written, %d deleted\n", r.Rendered, r.Written, r.Deleted)
 		},
 	})
+}
+
+// watchFolder is where the watcher builds. What it builds is not for the public, and a build removes what is not its own,
+// so no folder that something else uses will do, nor one within it or around it.
+func watchFolder(cfg *shop.Config, out string) (string, error) {
+	dir, err := filepath.Abs(out)
+	if err != nil {
+		return "", err
+	}
+	for _, used := range []struct{ key, path string }{
+		{"content", cfg.Content}, {"stock", cfg.Stock}, {"public", cfg.Public}, {"record", cfg.Record}, {"twins", cfg.Twins},
+		{"view", shop.ViewDir(cfg)}, {"verifier", cfg.Verifier},
+	} {
+		if used.path == "" {
+			continue
+		}
+		path, err := filepath.Abs(used.path)
+		if err != nil {
+			return "", err
+		}
+		if within(dir, path) || within(path, dir) {
+			return "", fmt.Errorf("-out %s meets %s, the folder %s of the configuration; hint: name an empty folder beside it, or leave -out away", out, path, used.key)
+		}
+	}
+	return dir, nil
+}
+
+// within reports whether one clean path is the other or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
