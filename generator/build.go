@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 
 	"agentstore/corpus/attest"
@@ -25,6 +26,7 @@ type build struct {
 	old     *record // nil: everything is rendered, and the tree is swept
 	next    *recordWriter
 	report  Report
+	spare   sync.Pool // of *[]item
 	// expected is how many files the tree held before, if that is known.
 	expected int
 

@@ -78,7 +78,8 @@ func (b *build) apart(ctx context.Context) error {
 	for i := range units {
 		u := &units[i]
 		delete(before, u.Key)
-		if err := b.manifest.Put(u.Key, u.Sizes[0], u.Sums[0]); err != nil {
+		f := u.Files()[0]
+		if err := b.manifest.Put(u.Key, f.Size, f.Sum); err != nil {
 			return err
 		}
 		b.next.unit(u)
@@ -188,5 +189,5 @@ func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []
 }
 
 func apartUnit(name string, sum attest.Digest, size int64) recordUnit {
-	return recordUnit{Key: name, Made: sum, Sums: []attest.Digest{sum}, Sizes: []int64{size}}
+	return newRecordUnit(name, sum, []recordFile{{sum, size}})
 }

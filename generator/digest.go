@@ -60,7 +60,8 @@ func (d *digester) good(g *content.Good) {
 	d.flag(g.PayWhatItDeserves)
 	d.flag(g.Stock)
 	d.text(g.Constraints...)
-	for _, in := range g.Inputs {
+	for i := range g.Inputs {
+		in := &g.Inputs[i]
 		d.text(in.Name, in.Help, in.Pattern, in.Type, in.Format)
 		d.number(int64(in.Max))
 		d.flag(in.Required)

@@ -234,14 +234,7 @@ func unknown(mediaType string) ([]byte, error) {
 	return nil, fmt.Errorf("no renderer for %s", mediaType)
 }
 
-func goodKeys(s *source) []string {
-	keys := make([]string, len(s.goods))
-	for i := range s.goods {
-		keys[i] = s.goods[i].ID
-	}
-	return keys
-}
-
+func goodKeys(s *source) []string    { return s.ids }
 func problemKeys(s *source) []string { return s.codes }
 
 func depsConfig(s *source, _ int, d *digester) { d.config(s.Site.Config) }
@@ -250,7 +243,7 @@ func depsCatalogue(s *source, _ int, d *digester) {
 	d.digest(s.catalogue)
 	s.retired(d)
 }
-func depsGood(s *source, i int, d *digester) { d.digest(s.goodDigest[i]) }
+func depsGood(s *source, i int, d *digester) { d.digest(s.goodFacts[i]); d.text(s.goods[i].Body) }
 func depsHome(s *source, _ int, d *digester) { s.page(d, "index"); depsCatalogue(s, 0, d) }
 func depsWhat(s *source, _ int, d *digester) {
 	s.page(d, "what")

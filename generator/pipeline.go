@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-
-	"agentstore/corpus/attest"
 )
 
 // A build is a pipeline. One goroutine walks the rows of the table and the
@@ -30,14 +28,26 @@ type batch struct {
 // item is a unit with what the record has of it.
 type item struct {
 	unit
-	old  *recordUnit // nil if the record has none
+	old  recordUnit
+	was  bool        // the record has it
 	gone bool        // the record has it, the table does not
-	now  recordUnit
-	made bool // its files were made anew
+	now  *recordUnit // made anew; nil: as it was
 }
 
-// batchUnits is how many units a worker takes at once.
-const batchUnits = 16
+// batchUnits is how many units of a stream a worker takes at once, batchKeys how many of a family that lists its keys:
+// those bring nothing along that would fill the memory.
+const batchUnits, batchKeys = 16, 64
+
+// batch is how many units of the row a worker takes at once.
+func (o *output) batch() int {
+	switch {
+	case o.large:
+		return 1
+	case o.stream != nil:
+		return batchUnits
+	}
+	return batchKeys
+}
 
 // render makes what changed. The first error ends it; what was written by
 // then stays, and the next build goes over it.
@@ -84,22 +94,31 @@ func (b *build) plan(ctx context.Context, send func(*batch) error) error {
 			before = b.old.row(row.name)
 		}
 		was, known := before.unit()
-		next := &batch{row: row, first: true, ready: make(chan struct{})}
+		full := row.batch()
+		begin := func() *batch {
+			// What was collected is used again.
+			items, _ := b.spare.Get().(*[]item)
+			if items == nil {
+				items = new(make([]item, 0, batchKeys))
+			}
+			return &batch{row: row, items: (*items)[:0], ready: make(chan struct{})}
+		}
+		next := begin()
+		next.first = true
 		add := func(it item) error {
 			next.items = append(next.items, it)
 			if !it.gone {
 				next.files += len(row.files)
 			}
-			if len(next.items) < batchUnits && !row.large {
+			if len(next.items) < full {
 				return nil
 			}
 			err := send(next)
-			next = &batch{row: row, ready: make(chan struct{})}
+			next = begin()
 			return err
 		}
 		leave := func() error {
-			old := was
-			err := add(item{old: &old, gone: true})
+			err := add(item{old: was, was: true, gone: true})
 			was, known = before.unit()
 			return err
 		}
@@ -122,8 +141,7 @@ func (b *build) plan(ctx context.Context, send func(*batch) error) error {
 			}
 			it := item{unit: u}
 			if known && was.Key == u.key {
-				old := was
-				it.old = &old
+				it.old, it.was = was, true
 				was, known = before.unit()
 			}
 			if err := add(it); err != nil {
@@ -158,22 +176,20 @@ func (b *build) process(ctx context.Context, next *batch, d *digester) error {
 		}
 		files := next.row.files
 		made := next.row.digest(b.s, it.unit, d)
-		if it.old != nil && len(it.old.Sums) == len(files) && it.old.Made == made {
-			it.now = *it.old
+		if it.was && it.old.n == len(files) && it.old.Made == made {
 			it.value = nil
 			continue
 		}
-		it.now = recordUnit{Key: it.key, Made: made, Sums: make([]attest.Digest, len(files)), Sizes: make([]int64, len(files))}
-		it.made = true
+		before, now := it.old.Files(), make([]recordFile, len(files))
 		for n, f := range files {
 			o := outfile{name: next.row.path(f, it.key), mediaType: f.MediaType}
-			if it.old != nil && len(it.old.Sums) == len(files) {
-				o.old = &it.old.Sums[n]
+			if len(before) == len(files) {
+				o.old = &before[n].Sum
 			}
 			if err := b.file(next.row, it.unit, made, &o); err != nil {
 				return fmt.Errorf("making %s: %w", o.name, err)
 			}
-			it.now.Sums[n], it.now.Sizes[n] = o.sum, o.size
+			now[n] = recordFile{o.sum, o.size}
 			next.rendered++
 			if o.changed {
 				next.written++
@@ -182,6 +198,7 @@ func (b *build) process(ctx context.Context, next *batch, d *digester) error {
 				return err
 			}
 		}
+		it.now = new(newRecordUnit(it.key, made, now))
 		it.value = nil
 	}
 	return nil
@@ -209,6 +226,8 @@ func (b *build) collect(ctx context.Context, order <-chan *batch) error {
 		if next.last {
 			b.next.end()
 		}
+		clear(next.items)
+		b.spare.Put(&next.items)
 		planned += next.files
 		b.report.Rendered += next.rendered
 		b.report.Written += next.written
@@ -230,22 +249,24 @@ func (b *build) take(row *output, it *item) error {
 				return err
 			}
 		}
+	} else if it.now != nil {
+		b.next.unit(it.now)
 	} else {
-		b.next.unit(&it.now)
+		b.next.unit(&it.old)
 	}
 	if b.twins == nil {
 		return nil
 	}
-	if it.old != nil && (it.gone || it.made) {
-		for _, sum := range it.old.Sums {
-			if err := b.stale.Add(sum[:], nil); err != nil {
+	if it.was && (it.gone || it.now != nil) {
+		for _, f := range it.old.Files() {
+			if err := b.stale.Add(f.Sum[:], nil); err != nil {
 				return err
 			}
 		}
 	}
 	if b.old == nil {
-		for _, sum := range it.now.Sums {
-			if err := b.published.Add(sum[:], nil); err != nil {
+		for _, f := range it.now.Files() {
+			if err := b.published.Add(f.Sum[:], nil); err != nil {
 				return err
 			}
 		}

@@ -27,12 +27,39 @@ const recordMagic = "store-build-record/2\n"
 
 const recordTail = 8 + 4
 
-// recordUnit is what is remembered of a unit.
+// recordUnit is what is remembered of a unit. Most units of most builds are as they were, so that a unit is kept as it
+// stands in the record and its files are read by whoever asks for them.
 type recordUnit struct {
 	Key   string
 	Made  attest.Digest
-	Sums  []attest.Digest // of its files, in the row's order
-	Sizes []int64
+	n     int    // files
+	files string // their digests and sizes, in the row's order
+}
+
+// recordFile is what is remembered of a file.
+type recordFile struct {
+	Sum  attest.Digest
+	Size int64
+}
+
+func newRecordUnit(key string, made attest.Digest, files []recordFile) recordUnit {
+	b := make([]byte, 0, len(files)*(len(made)+binary.MaxVarintLen32))
+	for i := range files {
+		b = binary.AppendUvarint(append(b, files[i].Sum[:]...), uint64(files[i].Size))
+	}
+	return recordUnit{Key: key, Made: made, n: len(files), files: string(b)}
+}
+
+// Files lists the unit's files, in the row's order.
+func (u *recordUnit) Files() []recordFile {
+	files := make([]recordFile, u.n)
+	rest := u.files
+	for i := range files {
+		rest = rest[copy(files[i].Sum[:], rest):]
+		size, n := uvarint(rest)
+		files[i].Size, rest = int64(size), rest[n:]
+	}
+	return files
 }
 
 // program tells builds by different programs apart: the executable's path,
@@ -55,8 +82,11 @@ type record struct {
 	end     int64 // of the units
 	program string
 	head    attest.Digest
-	rows    map[string]int64 // where each begins
+	rows    map[string]span // where each stands
 }
+
+// span is from one byte of a file up to another.
+type span struct{ from, to int64 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -98,13 +128,23 @@ func (r *record) read() error {
 	if binary.BigEndian.Uint32(tail[8:]) != h.Sum32() || string(magic) != recordMagic || r.end < 0 || r.end > size-recordTail {
 		return errBroken
 	}
-	p := recordParser{r: bufio.NewReader(io.NewSectionReader(r.file, r.end, size-recordTail-r.end))}
-	r.program = p.text()
+	p := newRecordParser(r.file, span{r.end, size - recordTail})
+	r.program = p.string()
 	p.digest(&r.head)
-	r.rows = make(map[string]int64)
+	r.rows = make(map[string]span)
+	last, from := "", int64(len(recordMagic))
 	for range p.count(1 << 16) {
-		name := p.text()
-		r.rows[name] = p.number()
+		name, at := p.string(), p.number()
+		if at < from || at > r.end {
+			return errBroken
+		}
+		if last != "" {
+			r.rows[last] = span{from, at}
+		}
+		last, from = name, at
+	}
+	if last != "" {
+		r.rows[last] = span{from, r.end}
 	}
 	return p.err
 }
@@ -122,7 +162,7 @@ func (r *record) row(name string) *recordParser {
 	if !ok {
 		return &recordParser{ended: true}
 	}
-	return &recordParser{r: bufio.NewReaderSize(io.NewSectionReader(r.file, at, r.end-at), 64<<10)}
+	return newRecordParser(r.file, at)
 }
 
 // sums yields the digest of every file.
@@ -130,8 +170,8 @@ func (r *record) sums(yield func(attest.Digest) bool) error {
 	for name := range r.rows {
 		p := r.row(name)
 		for u, ok := p.unit(); ok; u, ok = p.unit() {
-			for _, sum := range u.Sums {
-				if !yield(sum) {
+			for _, f := range u.Files() {
+				if !yield(f.Sum) {
 					return nil
 				}
 			}
@@ -145,12 +185,22 @@ func (r *record) sums(yield func(attest.Digest) bool) error {
 
 var errBroken = errors.New("the build record is broken")
 
-// recordParser reads what a recordWriter wrote. Its first error stays.
+// recordParser reads what a recordWriter wrote. Its first error stays. What it gives out are parts of the pieces that it
+// reads, so that it allocates once a piece and not for each unit.
 type recordParser struct {
-	r     *bufio.Reader
+	r     io.Reader
+	buf   []byte
+	text  string // read, and not parsed
 	ended bool
 	err   error
-	buf   []byte
+}
+
+// recordPiece is how much is read at once.
+const recordPiece = 64 << 10
+
+func newRecordParser(r io.ReaderAt, at span) *recordParser {
+	size := max(0, at.to-at.from)
+	return &recordParser{r: io.NewSectionReader(r, at.from, size), buf: make([]byte, min(size+1, recordPiece))}
 }
 
 // unit reads the next unit of a row; ok is false behind the last one.
@@ -159,15 +209,54 @@ func (p *recordParser) unit() (u recordUnit, ok bool) {
 		p.ended = true
 		return u, false
 	}
-	u.Key = p.text()
+	u.Key = p.string()
 	p.digest(&u.Made)
-	n := p.count(64)
-	u.Sums, u.Sizes = make([]attest.Digest, n), make([]int64, n)
-	for i := range n {
-		p.digest(&u.Sums[i])
-		u.Sizes[i] = p.number()
-	}
+	u.n = p.count(64)
+	u.files = p.take(p.ahead(u.n))
 	return u, p.err == nil
+}
+
+// ahead is how many bytes the next files take.
+func (p *recordParser) ahead(files int) int {
+	at := 0
+	for range files {
+		at += len(attest.Digest{})
+		p.have(at + binary.MaxVarintLen64)
+		_, n := uvarint(p.text[min(at, len(p.text)):])
+		if n <= 0 {
+			p.fail(io.ErrUnexpectedEOF)
+			return 0
+		}
+		at += n
+	}
+	return at
+}
+
+// have reads on until so many bytes are there to be parsed, or no more follow.
+func (p *recordParser) have(n int) {
+	for len(p.text) < n && p.r != nil && p.err == nil {
+		got, err := io.ReadFull(p.r, p.buf)
+		p.text += string(p.buf[:got])
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			p.r = nil
+		case err != nil:
+			p.fail(err)
+		}
+	}
+}
+
+// take is the next n bytes.
+func (p *recordParser) take(n int) string {
+	if p.have(n); len(p.text) < n {
+		p.fail(io.ErrUnexpectedEOF)
+	}
+	if p.err != nil {
+		return ""
+	}
+	taken := p.text[:n]
+	p.text = p.text[n:]
+	return taken
 }
 
 func (p *recordParser) fail(err error) {
@@ -177,18 +266,14 @@ func (p *recordParser) fail(err error) {
 }
 
 func (p *recordParser) number() int64 {
-	if p.err != nil {
+	p.have(binary.MaxVarintLen64)
+	v, n := uvarint(p.text)
+	if n <= 0 || v > 1<<62 {
+		p.fail(fmt.Errorf("number %d of %d bytes", v, n))
 		return 0
 	}
-	n, err := binary.ReadUvarint(p.r)
-	if err == nil && n > 1<<62 {
-		err = fmt.Errorf("number %d", n)
-	}
-	if err != nil {
-		p.fail(err)
-		return 0
-	}
-	return int64(n)
+	p.take(n)
+	return int64(v)
 }
 
 // count is a number of things, at most so many.
@@ -201,25 +286,20 @@ func (p *recordParser) count(most int64) int {
 	return int(n)
 }
 
-func (p *recordParser) text() string {
-	n := p.count(1 << 16)
-	if cap(p.buf) < n {
-		p.buf = make([]byte, n)
-	}
-	p.fill(p.buf[:n])
-	return string(p.buf[:n])
-}
+func (p *recordParser) string() string { return p.take(p.count(1 << 16)) }
 
-func (p *recordParser) digest(d *attest.Digest) { p.fill(d[:]) }
+func (p *recordParser) digest(d *attest.Digest) { copy(d[:], p.take(len(d))) }
 
-func (p *recordParser) fill(b []byte) {
-	if p.err != nil {
-		clear(b)
-		return
+// uvarint is binary.Uvarint of a string.
+func uvarint(s string) (v uint64, n int) {
+	for i := range min(len(s), binary.MaxVarintLen64) {
+		c := s[i]
+		if c < 0x80 {
+			return v | uint64(c)<<(7*i), i + 1
+		}
+		v |= uint64(c&0x7f) << (7 * i)
 	}
-	if _, err := io.ReadFull(p.r, b); err != nil {
-		p.fail(err)
-	}
+	return 0, 0
 }
 
 // recordWriter writes the record of this build beside the last one.
@@ -278,12 +358,9 @@ func (w *recordWriter) unit(u *recordUnit) {
 		return
 	}
 	b := w.text(append(w.buf[:0], 1), u.Key)
-	b = binary.AppendUvarint(append(b, u.Made[:]...), uint64(len(u.Sums)))
-	for i := range u.Sums {
-		b = binary.AppendUvarint(append(b, u.Sums[i][:]...), uint64(u.Sizes[i]))
-	}
-	w.put(b)
-	w.buf = b
+	b = binary.AppendUvarint(append(b, u.Made[:]...), uint64(u.n))
+	w.buf = append(b, u.files...)
+	w.put(w.buf)
 }
 
 // save puts the record in the place of the last one, as a whole.

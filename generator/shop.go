@@ -245,7 +245,7 @@ type itemStep struct {
 }
 
 func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	g := s.goods[u.at]
+	g := *s.goods[u.at]
 	summary := g.Description
 	page, err := s.viewOf("menu_item", g.ID, g.Name, summary, made)
 	if err != nil {

@@ -34,11 +34,15 @@ type sitemapLine struct {
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
+// address is a page that stands in the sitemap: its address in three parts, since those around the value of a parameter
+// are the same for a whole family, and the day of its last change.
+type address struct{ before, value, after, day string }
+
 // addresses yields every page that stands in the sitemap, in the order of the
 // table. Pages of a streamed family, which is one of the record, change with
 // its rounds.
-func (s *source) addresses() iter.Seq2[sitemapLine, error] {
-	return func(yield func(sitemapLine, error) bool) {
+func (s *source) addresses() iter.Seq2[address, error] {
+	return func(yield func(address, error) bool) {
 		for i := range s.rows {
 			row := &s.rows[i]
 			d, ok := document(row.name)
@@ -53,12 +57,12 @@ func (s *source) addresses() iter.Seq2[sitemapLine, error] {
 			if i, j := strings.IndexByte(d.Path, '{'), strings.IndexByte(d.Path, '}'); i >= 0 && j > i {
 				before, after, family = d.Path[:i], d.Path[j+1:], true
 			}
+			at := address{before: s.base + before, after: after, day: day}
 			for key, err := range row.names(s) {
-				line := sitemapLine{Loc: s.base + d.Path, Lastmod: day}
 				if family {
-					line.Loc = s.base + before + row.placed(key) + after
+					at.value = row.placed(key)
 				}
-				if !yield(line, err) || err != nil {
+				if !yield(at, err) || err != nil {
 					return
 				}
 			}
@@ -84,12 +88,12 @@ type sitemapFacts struct {
 
 func (s *source) countAddresses() (f sitemapFacts, err error) {
 	d := newDigester()
-	for line, err := range s.addresses() {
+	for at, err := range s.addresses() {
 		if err != nil {
 			return f, err
 		}
 		if f.n++; f.n <= maxSitemap {
-			d.text(line.Loc, line.Lastmod)
+			d.text(at.before, at.value, at.after, at.day)
 		}
 	}
 	f.digest = d.sum()
@@ -141,18 +145,20 @@ func sitemapParts(s *source) iter.Seq2[unit, error] {
 			n++
 			return yield(u, nil)
 		}
-		for line, err := range s.addresses() {
+		for at, err := range s.addresses() {
 			if err != nil {
 				yield(unit{}, err)
 				return
 			}
 			if in == 0 {
-				body = append(make([]byte, 0, maxSitemap*(len(line.Loc)+96)), xml.Header...)
+				body = append(make([]byte, 0, maxSitemap*(len(at.before)+len(at.value)+len(at.after)+96)), xml.Header...)
 				body = append(body, `<urlset xmlns="`+sitemapNamespace+`">`+"\n"...)
 			}
 			body = append(body, "  <url>\n    <loc>"...)
-			body = append(body, html.EscapeString(line.Loc)...)
-			body = append(append(body, "</loc>\n    <lastmod>"...), line.Lastmod...)
+			for _, part := range []string{at.before, at.value, at.after} {
+				body = append(body, html.EscapeString(part)...)
+			}
+			body = append(append(body, "</loc>\n    <lastmod>"...), at.day...)
 			body = append(body, "</lastmod>\n  </url>\n"...)
 			if in++; in == maxSitemap && !flush() {
 				return
@@ -173,11 +179,11 @@ func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error)
 		return encodedXML(doc)
 	}
 	doc := sitemap{NS: sitemapNamespace}
-	for line, err := range s.addresses() {
+	for at, err := range s.addresses() {
 		if err != nil {
 			return nil, err
 		}
-		doc.URLs = append(doc.URLs, line)
+		doc.URLs = append(doc.URLs, sitemapLine{Loc: at.before + at.value + at.after, Lastmod: at.day})
 	}
 	return encodedXML(doc)
 }

@@ -2,14 +2,15 @@ package generator
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	"golang.org/x/sync/errgroup"
 
 	"agentstore/content"
 	"agentstore/content/api"
@@ -26,8 +27,9 @@ type source struct {
 	base   string // base URL
 	host   string
 	chrome *templates.Chrome
-	goods  []content.Good // by id
-	codes  []string       // problem codes, sorted
+	goods  []*content.Good // by id
+	ids    []string        // of goods
+	codes  []string        // problem codes, sorted
 	words  []templates.RetiredWord
 
 	rows    []output                     // the table
@@ -44,11 +46,10 @@ type source struct {
 	book        func() (*derive.Book, error)
 	search      func() (*derive.SearchIndex, error)
 
-	shared     attest.Digest   // what every page depends on
-	goodFacts  []attest.Digest // of goods, without their prose
-	goodDigest []attest.Digest // of goods, whole
-	catalogue  attest.Digest   // over goodFacts, in shelf order
-	api        attest.Digest
+	shared    attest.Digest   // what every page depends on
+	goodFacts []attest.Digest // of goods, without their prose
+	catalogue attest.Digest   // over goodFacts
+	api       attest.Digest
 }
 
 // generation changes when the rows render differently from the same digests.
@@ -70,13 +71,6 @@ func newSource(in *Input, rows []output) (*source, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	// A good is large, so their places are sorted and each is copied once.
-	order := indices(len(in.Site.Goods))
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(in.Site.Goods[a].ID, in.Site.Goods[b].ID) })
-	s.goods = make([]content.Good, len(order))
-	for to, from := range order {
-		s.goods[to] = in.Site.Goods[from]
-	}
 	for _, p := range in.Site.Pages { // sorted by name
 		if code := p.Code(); code != "" {
 			s.codes = append(s.codes, code)
@@ -86,10 +80,16 @@ func newSource(in *Input, rows []output) (*source, error) {
 	d := newDigester()
 	d.text(generation, templates.Digest(), string(s.chrome.Header), string(s.chrome.Footer), s.base, string(in.reload))
 	s.shared = d.sum()
-	if s.api, err = digestAPI(in.API); err != nil {
+	var work errgroup.Group
+	work.Go(func() (err error) {
+		s.api, err = digestAPI(in.API)
+		return err
+	})
+	s.sortGoods()
+	s.digestGoods()
+	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	s.digestGoods()
 	return s, nil
 }
 
@@ -115,38 +115,37 @@ var navigation = []templates.Link{
 	{Text: "verify", Href: "/verify"},
 }
 
-// digestGoods works out what the pages of goods depend on, all cores at once.
+// sortGoods sorts the goods by id. A good is large, so that none is copied.
+func (s *source) sortGoods() {
+	s.goods, s.ids = make([]*content.Good, len(s.Site.Goods)), make([]string, len(s.Site.Goods))
+	for i := range s.Site.Goods {
+		s.goods[i] = &s.Site.Goods[i]
+	}
+	slices.SortFunc(s.goods, func(a, b *content.Good) int { return strings.Compare(a.ID, b.ID) })
+	for i, g := range s.goods {
+		s.ids[i] = g.ID
+	}
+}
+
+// digestGoods works out what the lists of goods depend on, all cores at once. Their prose is not in it: that is read once,
+// for the page that it stands on.
 func (s *source) digestGoods() {
 	s.goodFacts = make([]attest.Digest, len(s.goods))
-	s.goodDigest = make([]attest.Digest, len(s.goods))
+	part := max(1, (len(s.goods)+s.workers()-1)/s.workers())
 	var wg sync.WaitGroup
-	for part := range slices.Chunk(indices(len(s.goods)), max(1, (len(s.goods)+s.workers()-1)/s.workers())) {
+	for from := 0; from < len(s.goods); from += part {
 		wg.Go(func() {
 			d := newDigester()
-			for _, i := range part {
-				g := &s.goods[i]
-				d.good(g)
+			for i := from; i < min(from+part, len(s.goods)); i++ {
+				d.good(s.goods[i])
 				s.goodFacts[i] = d.sum()
-				d.digest(s.goodFacts[i])
-				d.text(g.Body)
-				s.goodDigest[i] = d.sum()
 			}
 		})
 	}
 	wg.Wait()
 	d := newDigester()
-	for _, f := range s.goodFacts {
-		d.digest(f)
-	}
+	d.digest(s.goodFacts...)
 	s.catalogue = d.sum()
-}
-
-func indices(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 // markdown renders the keeper's prose. Raw HTML in it is left out, as it is
