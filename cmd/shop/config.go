@@ -75,7 +75,7 @@ type NetworkConfig struct {
 // ServerConfig bounds the server.
 type ServerConfig struct {
 	TrustedProxies []string `toml:"trusted_proxies" doc:"Address ranges of proxies whose X-Forwarded-For is believed."`
-	SettleWait     Duration `toml:"settle_wait" doc:"How long a purchase waits for the chain before it is answered 'not known yet'."`
+	SettleWait     Duration `toml:"settle_wait" doc:"How long a purchase waits for the chain before it is answered 'not known yet'. A proxy in front must wait a quarter of a minute longer."`
 	MaxInFlight    int      `toml:"max_in_flight" doc:"Purchases under way at once; more are asked to come back."`
 	LogLevel       string   `toml:"log_level" doc:"debug, info, warn or error."`
 	LogJSON        bool     `toml:"log_json" doc:"Log JSON lines even on a terminal."`

@@ -2,12 +2,23 @@ package till
 
 import (
 	"net/http"
+	"time"
 
 	"agentstore/content"
 	"agentstore/content/api"
 	"agentstore/dynamic/rail/x402"
 	"agentstore/dynamic/route"
 )
+
+// buyTime is how long an answer to a purchase may take: beside the wait for the chain there is what comes before it, the
+// look at the payment above all. The server's own limit holds where it leaves that much, and for who only describes.
+func (t *Till) buyTime() time.Duration {
+	const before, usual = 15 * time.Second, 60 * time.Second
+	if t == nil || t.cfg.SettleWait+before <= usual {
+		return 0
+	}
+	return t.cfg.SettleWait + before
+}
 
 // Rows are the till's routes. They may be asked of a nil Till by who only describes them.
 func (t *Till) Rows() []route.Row {
@@ -27,6 +38,7 @@ func (t *Till) Rows() []route.Row {
 		{
 			Route: api.Route{
 				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+				Timeout: t.buyTime(),
 				Summary: "Buy one good with one signed payment",
 				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED and in the body. With PAYMENT-SIGNATURE: the goods are made, the payment is settled, " +
 					"the certificate is signed and everything is in the answer. The same payment again gets the same answer and is never charged twice.",
