@@ -79,16 +79,19 @@ type checker struct {
 // every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there. It works on all cores and holds a few parts of
 // rounds in memory, not the rows. The error is for records that cannot be read.
 func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
-	c := &checker{fsys: fsys, ring: ring, files: make(map[string]bool), partial: make(map[string][]string), o: o}
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), o: o}
 	c.out.Proofs, c.out.Problems = []ProofReport{}, []CloneProblem{}
-	if err := c.list(); err != nil {
+	// What is no file is not opened, so that nothing can be said about what it stands for.
+	if err := c.list(); err != nil || len(c.out.Problems) > 0 {
 		return c.out, err
 	}
 	c.keys()
 	c.headers()
 	c.observations()
-	c.proofs()
 	// While a header or an observation is bad, what follows from them is not judged.
+	if len(c.out.Problems) == 0 {
+		c.proofs()
+	}
 	if len(c.out.Problems) == 0 {
 		if err := c.log(ctx, o.Remembered); err != nil {
 			return c.out, err
@@ -121,6 +124,9 @@ func (c *checker) list() error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist) && name == dir:
 				return nil
+			case errors.Is(err, errNotPlain):
+				c.problem(name, attest.ProblemAdded, "neither a file nor a directory")
+				return nil
 			case err != nil:
 				return err
 			case d.IsDir():
@@ -142,15 +148,23 @@ func (c *checker) list() error {
 	return nil
 }
 
+// problemOfReading says what a file is that could not be read.
+func problemOfReading(err error) (kind, detail string) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return attest.ProblemMissing, ""
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return "unreadable", err.Error()
+}
+
 // read reads a file that must be there and accounts for it.
 func (c *checker) read(name string) ([]byte, bool) {
 	b, err := fs.ReadFile(c.fsys, name)
 	if err != nil {
-		kind := "unreadable"
-		if errors.Is(err, fs.ErrNotExist) {
-			kind = attest.ProblemMissing
-		}
-		c.problem(name, kind, "")
+		kind, detail := problemOfReading(err)
+		c.problem(name, kind, detail)
 		return nil, false
 	}
 	c.files[name] = true
@@ -310,7 +324,10 @@ func (c *checker) proofs() {
 		if !ok || err != nil || strconv.FormatInt(n, 10) != height {
 			continue
 		}
-		raw, _ := c.read(name)
+		raw, ok := c.read(name)
+		if !ok {
+			continue
+		}
 		h, err := ots.ParseHeader(raw)
 		if err != nil {
 			c.problem(name, attest.ProblemChanged, err.Error())
@@ -331,7 +348,10 @@ func (c *checker) proofs() {
 			continue
 		}
 		report := ProofReport{Path: name}
-		raw, _ := c.read(name)
+		raw, ok := c.read(name)
+		if !ok {
+			continue
+		}
 		p, err := ots.Parse(raw)
 		if n, ok := anchorOf(path.Dir(name)); err == nil && ok {
 			if report.Anchor = n; n < 1 || n > int64(len(anchors)) || attest.Digest(p.Digest) != anchors[n-1] {

@@ -55,7 +55,8 @@ func openEvidence(fsys fs.FS, sequence int64, i int, judge bool) *evidenceCheck 
 		if err == nil {
 			e.files = append(e.files, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			e.fail(name, "unreadable", "")
+			kind, detail := problemOfReading(err)
+			e.fail(name, kind, "%s", detail)
 		}
 		return raw, err == nil
 	}

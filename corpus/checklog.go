@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -404,7 +405,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 	}
 	raw, err := fs.ReadFile(c.fsys, partPath(round.Sequence, i))
 	if err != nil {
-		out.missing, out.err = true, err
+		out.missing, out.err = errors.Is(err, fs.ErrNotExist), err
 		return out
 	}
 	if out.rows, out.err = SplitPart(raw, round.Parts[i]); out.err != nil {

@@ -65,6 +65,7 @@ const PublishedFolder = "public"
 // VerifyClone checks, without any network, a published tree, a record, or what holds both: a record stands at the top or
 // under corpus, a published tree at the top or, in a publication repository, under public.
 func VerifyClone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
+	tree = Plain(tree)
 	// The folder is the sign, and not a file in it that could be taken away.
 	if info, err := fs.Stat(tree, PublishedFolder); err == nil && info.IsDir() {
 		if _, err := fs.Stat(tree, SigningKeyFile); errors.Is(err, fs.ErrNotExist) {

@@ -27,6 +27,14 @@ func (f recordFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
+// ReadFile leaves the bounds to what is below.
+func (f recordFS) ReadFile(name string) ([]byte, error) {
+	if !inRecord(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return fs.ReadFile(f.FS, name)
+}
+
 func (f recordFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(f.FS, name)
 	if name == "." {

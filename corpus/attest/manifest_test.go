@@ -133,7 +133,7 @@ func TestProblemsOfATree(t *testing.T) {
 			[]string{".well-known/manifest/host/all.json: missing"}},
 		{"missing head", func(f fstest.MapFS) { delete(f, head) }, []string{head + ": missing"}},
 		{"moved", func(f fstest.MapFS) { f["z"] = f["menu.json"]; delete(f, "menu.json") }, []string{"menu.json: missing", "z: added"}},
-		{"longer", func(f fstest.MapFS) { f["host/b.example.json"].Data = []byte{0} }, []string{"host/b.example.json: changed"}},
+		{"longer", func(f fstest.MapFS) { f["host/b.example.json"].Data = []byte{0} }, []string{"host/b.example.json: changed: it has 1 bytes, and 0 were signed"}},
 		{"link", func(f fstest.MapFS) {
 			f["index.html"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
 		}, []string{"index.html: changed: not a regular file"}},

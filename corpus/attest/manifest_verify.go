@@ -138,7 +138,7 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 				v.problem(name, ProblemAdded, "its name is not UTF-8")
 				return nil
 			}
-			signed := v.expects(name)
+			want, signed := v.expects(name)
 			switch {
 			case !signed && v.underBadPart(name):
 			case !signed:
@@ -146,6 +146,7 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 			case !d.Type().IsRegular():
 				v.take(name)
 				v.problem(name, ProblemChanged, "not a regular file")
+			case !v.sized(d, want):
 			default:
 				if !send(name) {
 					return fs.SkipAll
@@ -156,11 +157,24 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 	}, v.found)
 }
 
-func (v *verifier) expects(name string) bool {
+func (v *verifier) expects(name string) (Entry, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, ok := v.want[name]
-	return ok
+	e, ok := v.want[name]
+	return e, ok
+}
+
+// sized reports whether a file has the size that was signed, so that one that
+// has another, and may be without end, is not read. A size that cannot be told
+// is left to whoever reads the file.
+func (v *verifier) sized(d fs.DirEntry, want Entry) bool {
+	info, err := d.Info()
+	if err != nil || info.Size() == want.Size {
+		return true
+	}
+	v.take(want.Path)
+	v.problem(want.Path, ProblemChanged, fmt.Sprintf("it has %d bytes, and %d were signed", info.Size(), want.Size))
+	return false
 }
 
 func (v *verifier) take(name string) Entry {

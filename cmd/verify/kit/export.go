@@ -15,7 +15,7 @@ import (
 
 // export puts what was asked for into a bundle, checks it and writes it.
 func (s *settings) export(dir string, stdout io.Writer) error {
-	tree := os.DirFS(dir)
+	tree := corpus.Plain(os.DirFS(dir))
 	record, ok := corpus.FindRecord(tree)
 	var rec *corpus.Record
 	var keys []byte
