@@ -119,7 +119,10 @@ func OpenSite(cfg SiteConfig) (*Site, error) {
 			return nil, fmt.Errorf("opening twins: %w", err)
 		}
 	}
-	if err := s.Refresh(); err != nil {
+	switch err := s.Refresh(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; hint: run store build", err)
+	case err != nil:
 		return nil, err
 	}
 	return s, nil

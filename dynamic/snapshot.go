@@ -72,6 +72,10 @@ type answer struct {
 	size   int64
 }
 
+// buildAgain says what to do about a tree that goes with other sources, settings or keys, or is not there. A server keeps
+// those it began with.
+const buildAgain = "hint: run store build, or, if that was done while the store ran, start the store again"
+
 var errChanged = errors.New("the file is not the one in the manifest")
 
 // open reads the manifest of a tree and prepares what every path answers. No file is read yet.
@@ -91,12 +95,14 @@ func (s *Site) read(root *os.Root) (*snapshot, error) {
 	tree, layout := root.FS(), attest.PublicLayout()
 	m, _, err := attest.OpenManifest(tree, layout, s.cfg.Ring)
 	switch {
+	case errors.Is(err, attest.ErrUnknownKey):
+		return nil, fmt.Errorf("%w; %s", err, buildAgain)
 	case err != nil:
 		return nil, err
 	case m.BaseURL != s.cfg.BaseURL:
-		return nil, fmt.Errorf("it was built for %s, not for %s", m.BaseURL, s.cfg.BaseURL)
+		return nil, fmt.Errorf("it was built for %s, not for %s; %s", m.BaseURL, s.cfg.BaseURL, buildAgain)
 	case s.cfg.ContentDigest != "" && m.ContentDigest != s.cfg.ContentDigest:
-		return nil, fmt.Errorf("it was built from other content (%s, not %s)", m.ContentDigest, s.cfg.ContentDigest)
+		return nil, fmt.Errorf("it was built from other content (%s, not %s); %s", m.ContentDigest, s.cfg.ContentDigest, buildAgain)
 	}
 	snap := &snapshot{site: s, root: root, pages: make(map[string]*page, m.Files)}
 	for e, err := range m.Entries(tree, layout) {
