@@ -39,6 +39,7 @@ type flags struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends at once what takes long to end well
 	if len(os.Args) > 1 && os.Args[1] == "specimen" {
 		switch err := runSpecimen(ctx, os.Args[2:], os.Stdout, os.Stderr); {
 		case errors.Is(err, flag.ErrHelp):

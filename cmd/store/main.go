@@ -92,9 +92,21 @@ type reasoned struct {
 func (r reasoned) Unwrap() []error { return []error{r.error, r.outcome} }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// untilSignal is a context that ends with the first signal to stop. From then on such a signal does what it does by
+// default, so that a second one ends at once what takes too long to end well: everything that matters is journalled.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-first
+		signal.Stop(first)
+		cancel()
+	}()
+	return ctx
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

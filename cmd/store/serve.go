@@ -57,6 +57,9 @@ func runServe(ctx context.Context, c *call) error {
 			return errors.Join(err, ln.Close(), s.Close())
 		}
 	}
+	defer context.AfterFunc(ctx, func() {
+		c.logger.Info("a second signal ends the store at once; what is under way then is taken up at the next start")
+	})()
 	c.logger.Info("store open", "base_url", cfg.BaseURL, "listen", ln.Addr().String(), "networks", len(s.Rails))
 	return errors.Join(s.Serve(ctx, ln, debugListener), s.Close())
 }
