@@ -67,6 +67,9 @@ func (c Config) placeholders() map[string]string {
 // in prose. Bodies of pages and goods are kept unexpanded, because the base
 // URL may be chosen after loading.
 func (s *Site) Expand(prose string) string {
+	if !strings.Contains(prose, "{") {
+		return prose
+	}
 	values := s.Config.placeholders()
 	return placeholder.ReplaceAllStringFunc(prose, func(p string) string {
 		if v, ok := values[p]; ok {

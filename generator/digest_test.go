@@ -2,6 +2,7 @@ package generator
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -58,9 +59,7 @@ func fill(t *testing.T, v reflect.Value, name string) map[string]reflect.Value {
 	t.Helper()
 	leaves := make(map[string]reflect.Value)
 	add := func(v reflect.Value, name string) {
-		for n, leaf := range fill(t, v, name) {
-			leaves[n] = leaf
-		}
+		maps.Copy(leaves, fill(t, v, name))
 	}
 	switch v.Kind() {
 	case reflect.Struct:

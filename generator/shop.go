@@ -244,27 +244,45 @@ type itemStep struct {
 	Code string `json:"code"`
 }
 
-func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	g := *s.goods[u.at]
-	summary := g.Description
-	page, err := s.viewOf("menu_item", g.ID, g.Name, summary, made)
+// goodView is what the forms of a good's page have in common.
+type goodView struct {
+	at   int
+	made attest.Digest
+	templates.ItemView
+}
+
+// viewGood is the view of a good. A worker makes the forms of a good one after the other, so that it mostly finds the one
+// that it put back.
+func (s *source) viewGood(at int, made attest.Digest) (*goodView, error) {
+	if v, _ := s.views.Get().(*goodView); v != nil && v.at == at && v.made == made {
+		return v, nil
+	}
+	g := s.goods[at]
+	page, err := s.viewOf("menu_item", g.ID, g.Name, g.Description, made)
 	if err != nil {
 		return nil, err
 	}
-	v := templates.ItemView{Chrome: s.chrome, Page: page, Good: g, Body: templates.Prose{Markdown: s.Site.Expand(g.Body)}}
+	body := templates.Prose{Markdown: s.Site.Expand(g.Body)}
+	return &goodView{at: at, made: made, ItemView: templates.ItemView{Chrome: s.chrome, Page: page, Good: *g, Body: body, Drawing: drawingFor(g.Kind)}}, nil
+}
+
+func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	v, err := s.viewGood(u.at, made)
+	if err != nil {
+		return nil, err
+	}
+	defer s.views.Put(v)
 	switch mediaType {
 	case api.HTML:
-		if v.Body, err = s.prose(g.Body); err != nil {
+		if v.Body.HTML, err = markup(v.Body.Markdown); err != nil {
 			return nil, err
 		}
-		v.Drawing = drawingFor(g)
-		return templates.RenderItem(v)
+		return templates.AppendItem(nil, &v.ItemView)
 	case api.Markdown:
-		v.Drawing = drawingFor(g)
-		return templates.RenderItemMarkdown(v)
+		return templates.AppendItemMarkdown(nil, &v.ItemView)
 	case api.JSON:
 		doc := itemDocument{
-			menuItem: s.item(g), Delivered: v.Fulfilment(), Body: v.Body.Markdown, Money: v.Money(),
+			menuItem: s.item(v.Good), Delivered: v.Fulfilment(), Body: v.Body.Markdown, Money: v.Money(),
 			VerifyURL: s.base + "/api/verify/{id}",
 		}
 		for _, st := range v.Steps() {

@@ -1,7 +1,6 @@
 package generator
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ type source struct {
 	chrome *templates.Chrome
 	goods  []*content.Good // by id
 	ids    []string        // of goods
+	views  sync.Pool       // of *goodView
 	codes  []string        // problem codes, sorted
 	words  []templates.RetiredWord
 
@@ -157,11 +157,18 @@ var markdown = goldmark.New(
 
 func (s *source) prose(text string) (templates.Prose, error) {
 	text = s.Site.Expand(text)
-	var b bytes.Buffer
+	html, err := markup(text)
+	return templates.Prose{Markdown: text, HTML: html}, err
+}
+
+// markup is the HTML of Markdown.
+func markup(text string) (templates.Markup, error) {
+	var b strings.Builder
+	b.Grow(len(text) * 3 / 2)
 	if err := markdown.Convert([]byte(text), &b); err != nil {
-		return templates.Prose{}, fmt.Errorf("rendering markdown: %w", err)
+		return "", fmt.Errorf("rendering markdown: %w", err)
 	}
-	return templates.Prose{Markdown: text, HTML: templates.Markup(b.String())}, nil
+	return templates.Markup(b.String()), nil
 }
 
 // need returns a page that content.Load has made sure of.

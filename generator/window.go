@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"agentstore/content"
@@ -11,28 +12,31 @@ import (
 	"agentstore/templates/drawing"
 )
 
-// specimens are what the goods that draw are shown with, by kind. They are
-// drawn from fixed seeds that no purchase can have, and are on no certificate.
-var specimens = []struct {
+// exhibit is what the goods of a kind are shown with.
+type exhibit struct {
 	kind    string
 	caption string
-	draw    func() string
-}{
-	{content.KindRock, "A rock, for looking at. Yours will be another.", func() string {
+	draw    func() string // once
+}
+
+// specimens are what the goods that draw are shown with. They are
+// drawn from fixed seeds that no purchase can have, and are on no certificate.
+var specimens = []exhibit{
+	{content.KindRock, "A rock, for looking at. Yours will be another.", sync.OnceValue(func() string {
 		return drawing.Rock([]byte("in the window"), "Specimen")
-	}},
-	{content.KindPortrait, "The portrait of an address that nobody holds.", func() string {
+	})},
+	{content.KindPortrait, "The portrait of an address that nobody holds.", sync.OnceValue(func() string {
 		return drawing.Portrait("0x000000000000000000000000000000000000dEaD")
-	}},
-	{content.KindLuckies, "A lucky heron. There are others.", func() string {
+	})},
+	{content.KindLuckies, "A lucky heron. There are others.", sync.OnceValue(func() string {
 		return drawing.AnimalCard("heron", "solid", []byte("in the window"))
-	}},
-	{content.KindTuesday, "A jar of Tuesday, emptied for display.", func() string {
+	})},
+	{content.KindTuesday, "A jar of Tuesday, emptied for display.", sync.OnceValue(func() string {
 		return drawing.TuesdayJar(time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC), 0)
-	}},
-	{content.KindPatronage, "The nicer badge.", func() string {
+	})},
+	{content.KindPatronage, "The nicer badge.", sync.OnceValue(func() string {
 		return drawing.Badge(drawing.Patron{Number: 1, Name: "A. Specimen", Nicer: true})
-	}},
+	})},
 }
 
 // window is what stands in the shop window: the drawings of goods on the shelf.
@@ -51,14 +55,13 @@ func (s *source) window() []templates.WindowItem {
 	return items
 }
 
-// drawingFor is a specimen of what a good draws, nil for one that draws nothing.
-func drawingFor(g content.Good) *templates.Drawing {
-	for _, sp := range specimens {
-		if sp.kind == g.Kind {
-			return &templates.Drawing{SVG: templates.Markup(sp.draw()), Caption: sp.caption}
-		}
+// drawingFor is a specimen of what goods of a kind draw, nil for one that draws nothing.
+func drawingFor(kind string) *templates.Drawing {
+	i := slices.IndexFunc(specimens, func(sp exhibit) bool { return sp.kind == kind })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &templates.Drawing{SVG: templates.Markup(specimens[i].draw()), Caption: specimens[i].caption}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

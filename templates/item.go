@@ -16,6 +16,28 @@ type ItemView struct {
 	Body   Prose
 	// Drawing is a specimen of what the good draws, nil for none.
 	Drawing *Drawing
+
+	said *itemWords
+}
+
+// itemWords are what the forms of a page have in common. They are worked out when the first is made.
+type itemWords struct {
+	door       string
+	steps      []Step
+	fulfilment string
+	money      []string
+	tiers      []content.Tier
+	inputs     []content.Input
+}
+
+func (v *ItemView) words() *itemWords {
+	if v.said == nil {
+		v.said = &itemWords{
+			door: BuyURL(v.Chrome.BaseURL, v.Good.ID), fulfilment: fulfilment(&v.Good), money: money(&v.Good), tiers: tiers(&v.Good), inputs: v.Good.AllInputs(),
+		}
+		v.said.steps = steps(&v.Good, v.said.door)
+	}
+	return v.said
 }
 
 // Drawing is an inline SVG that carries its own title and description.
@@ -30,75 +52,76 @@ type Step struct {
 }
 
 // RenderItem returns the page in HTML.
-func RenderItem(v ItemView) ([]byte, error) { return renderHTML("item.html", &v) }
+func RenderItem(v ItemView) ([]byte, error) { return AppendItem(nil, &v) }
 
 // RenderItemMarkdown returns its twin.
-func RenderItemMarkdown(v ItemView) ([]byte, error) { return renderText("item.md", &v) }
+func RenderItemMarkdown(v ItemView) ([]byte, error) { return AppendItemMarkdown(nil, &v) }
 
 // BuyURL is the door of the good, without inputs.
-func (v ItemView) BuyURL() string { return BuyURL(v.Chrome.BaseURL, v.Good.ID) }
+func (v *ItemView) BuyURL() string { return v.words().door }
+
+// Steps says how the good is bought, cheapest step first.
+func (v *ItemView) Steps() []Step { return v.words().steps }
+
+// Fulfilment says in words when the goods come.
+func (v *ItemView) Fulfilment() string { return v.words().fulfilment }
+
+// Money says what happens to the money, a sentence each.
+func (v *ItemView) Money() []string { return v.words().money }
+
+// Tiers lists the amounts, lowest first, with what each is called.
+func (v *ItemView) Tiers() []content.Tier { return v.words().tiers }
+
+// Inputs lists what a buyer may send.
+func (v *ItemView) Inputs() []content.Input { return v.words().inputs }
 
 // BuyURL is the address at which a good is bought.
 func BuyURL(baseURL, id string) string { return baseURL + "/api/buy/" + id }
 
 // example is the door with a value for each input that is required.
-func (v ItemView) example() string {
+func example(g *content.Good, door string) string {
 	q := url.Values{}
-	for _, in := range v.Good.Inputs {
-		if in.Required {
-			q.Set(in.Name, "…")
+	for i := range g.Inputs {
+		if g.Inputs[i].Required {
+			q.Set(g.Inputs[i].Name, "…")
 		}
 	}
 	if len(q) == 0 {
-		return v.BuyURL()
+		return door
 	}
-	return v.BuyURL() + "?" + strings.ReplaceAll(q.Encode(), "%E2%80%A6", "YOUR-TEXT")
+	return door + "?" + strings.ReplaceAll(q.Encode(), "%E2%80%A6", "YOUR-TEXT")
 }
 
 // stockCeiling is what a stock x402 client pays at most unless told otherwise.
 const stockCeiling = 1 * content.USDC
 
-// AboveCeiling says that an unconfigured stock client will refuse the price.
-func (v ItemView) AboveCeiling() bool { return v.Good.Price > stockCeiling }
-
-// Steps says how the good is bought, cheapest step first.
-func (v ItemView) Steps() []Step {
-	steps := []Step{{
+func steps(g *content.Good, door string) []Step {
+	at := example(g, door)
+	quoted := shellQuote(at)
+	text, ceiling := "Or buy with the stock client, @x402/fetch with @x402/evm. The price is within the 1 USD a payment that it allows as it comes.", ""
+	if g.Price > stockCeiling {
+		price := g.PriceUSDC()
+		text = "Or buy with the stock client, @x402/fetch with @x402/evm. Left as it comes it refuses more than 1 USD a payment and throws before it signs, so its ceiling is raised here to " + price + " USD; spendControls: false would remove it."
+		ceiling = `client.setSpendControls({ maxAmountPerPayment: "$` + price + "\" });\n"
+	}
+	return []Step{{
 		"Ask for the terms. It costs nothing and reserves nothing: the answer is 402 with every amount and network on offer.",
-		"curl -i " + shellQuote(v.example()),
+		"curl -i " + quoted,
 	}, {
 		"Buy with the store's own client. It shows the terms and asks, writes down what it is about to sign, and after a lost answer presents the same payment again instead of a second one.",
-		"store buy " + shellQuote(v.example()),
-	}}
-	return append(steps, Step{v.stockText(), v.stockCode()})
-}
-
-func (v ItemView) stockText() string {
-	if v.AboveCeiling() {
-		return fmt.Sprintf("Or buy with the stock client, @x402/fetch with @x402/evm. Left as it comes it refuses more than 1 USD a payment and throws before it signs, so its ceiling is raised here to %s USD; spendControls: false would remove it.", content.FormatUSDC(v.Good.Price))
-	}
-	return "Or buy with the stock client, @x402/fetch with @x402/evm. The price is within the 1 USD a payment that it allows as it comes."
-}
-
-func (v ItemView) stockCode() string {
-	ceiling := ""
-	if v.AboveCeiling() {
-		ceiling = fmt.Sprintf("client.setSpendControls({ maxAmountPerPayment: \"$%s\" });\n", content.FormatUSDC(v.Good.Price))
-	}
-	return `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+		"store buy " + quoted,
+	}, {text, `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { privateKeyToAccount } from "viem/accounts";
 
 const account = privateKeyToAccount(process.env.KEY);
 const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
 ` + ceiling + `const pay = wrapFetchWithPayment(fetch, client);
-const answer = await pay("` + v.example() + `");
-console.log(await answer.json());`
+const answer = await pay("` + at + `");
+console.log(await answer.json());`}}
 }
 
-// Fulfilment says in words when the goods come.
-func (v ItemView) Fulfilment() string {
-	g := v.Good
+func fulfilment(g *content.Good) string {
 	switch g.Fulfilment {
 	case content.Human:
 		return fmt.Sprintf("By the keeper, within %d hours. The answer carries an order id to ask after; %d are taken in an ISO week.", g.WindowHours, g.WeeklyInventory)
@@ -109,28 +132,26 @@ func (v ItemView) Fulfilment() string {
 	}
 }
 
-// Money says what happens to the money, a sentence each.
-func (v ItemView) Money() []string {
-	says := []string{
+func money(g *content.Good) []string {
+	says := append(make([]string, 0, 6),
 		"The goods are made first and the payment is settled afterwards. If making them fails, nothing is taken.",
 		"If the answer is lost on the way, send the same PAYMENT-SIGNATURE again: you get the same answer and are not charged a second time.",
 		"If the outcome is unknown the answer says so, never asks for a second payment, and names the address where the outcome can be read.",
+	)
+	if g.PayWhatItDeserves {
+		says = append(says, "What you pay above "+g.PriceUSDC()+" USDC is a tip. It is written on the certificate and buys nothing more.")
 	}
-	if v.Good.PayWhatItDeserves {
-		says = append(says, "What you pay above "+v.Good.PriceUSDC()+" USDC is a tip. It is written on the certificate and buys nothing more.")
-	}
-	if v.Good.Stock {
+	if g.Stock {
 		says = append(says, "Each is sold once. When there are none left the answer is 409 before it is ever 402, so nobody signs for an empty shelf.")
 	}
-	if v.Good.Fulfilment == content.Human {
+	if g.Fulfilment == content.Human {
 		return append(says, "If the window passes, the order says what is owed, and that is everything you paid.")
 	}
 	return append(says, "What was delivered is not taken back. What was taken without delivery is owed, and is paid to the wallet it came from.")
 }
 
-// Tiers lists the amounts, lowest first, with what each is called.
-func (v ItemView) Tiers() []content.Tier {
-	tiers := v.Good.Tiers()
+func tiers(g *content.Good) []content.Tier {
+	tiers := g.Tiers()
 	if len(tiers) == 1 {
 		tiers[0].Name = "the price, for everyone"
 	}
