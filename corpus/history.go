@@ -199,14 +199,13 @@ func (c *rowCursor) next() (err error) {
 func (h RawHistory) Parse() (History, error) {
 	out := History{Host: h.Host, Rows: make([]StoredRow, len(h.Rows))}
 	for i, r := range h.Rows {
-		row, err := r.round.parse(r.Raw, r.Leaf)
-		if err != nil {
+		row := &out.Rows[i]
+		if err := r.round.parse(row, r.Raw, r.Leaf); err != nil {
 			return History{}, err
 		}
 		if row.Host != h.Host {
 			return History{}, fmt.Errorf("reading row of %s: it is of %s", h.Host, row.Host)
 		}
-		out.Rows[i] = row
 	}
 	return out, nil
 }

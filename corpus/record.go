@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -155,6 +154,9 @@ func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	return rows, nil
 }
 
+// maxPart is the most bytes that a part may have.
+const maxPart = MaxPartRows * (MaxRow + 1)
+
 // readPart reads a part into memory that is used again, and checks it against the header: it is rows of which each ends
 // with a newline.
 func (r *Record) readPart(into []byte, round *Round, i int) (raw []byte, err error) {
@@ -168,7 +170,14 @@ func (r *Record) readPart(into []byte, round *Round, i int) (raw []byte, err err
 	if err != nil {
 		return nil, fmt.Errorf("reading part: %w", err)
 	}
-	raw = slices.Grow(into[:0], int(info.Size()))[:info.Size()]
+	size := info.Size()
+	if size > maxPart {
+		return nil, fmt.Errorf("reading part: %s has %d bytes, more than %d", name, size, maxPart)
+	}
+	if raw = into; int64(cap(raw)) < size {
+		raw = make([]byte, size+size/8) // the next part is about as large
+	}
+	raw = raw[:size]
 	if _, err := io.ReadFull(f, raw); err != nil {
 		return nil, fmt.Errorf("reading part: %w", err)
 	}
@@ -216,7 +225,7 @@ func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 		for raw, err := range r.raws(round) {
 			var row StoredRow
 			if err == nil {
-				row, err = round.parse(raw, leaf)
+				err = round.parse(&row, raw, leaf)
 			}
 			if !yield(row, err) || err != nil {
 				return
@@ -227,17 +236,15 @@ func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 }
 
 // parse reads a row that the header commits to.
-func (r *Round) parse(raw []byte, leaf int64) (StoredRow, error) {
-	row := StoredRow{Raw: raw, Leaf: leaf}
-	var err error
+func (r *Round) parse(row *StoredRow, raw []byte, leaf int64) error {
+	row.Raw, row.Leaf = raw, leaf
 	if !scanRow(raw, &row.Row) {
 		row.Row = Row{}
-		err = json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true))
+		if err := json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true)); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = r.Belongs(&row.Row)
-	}
-	return row, err
+	return r.Belongs(&row.Row)
 }
 
 // leaves yields what a round adds to the log: its rows, its record and its host index.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
@@ -56,12 +57,13 @@ func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error 
 			return err
 		})
 	}
-	body, err := io.ReadAll(io.LimitReader(f, inMemory+1))
-	if err == nil && len(body) > inMemory {
-		err = &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}
-	}
-	if err != nil {
+	body := slices.Grow((*u.scratch)[:0], inMemory)[:info.Size()]
+	*u.scratch = body
+	if _, err := io.ReadFull(f, body); err != nil {
 		return fmt.Errorf("reading the record: %w", err)
+	}
+	if n, err := f.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the record: %w", errors.Join(err, &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}))
 	}
 	return b.whole(o, body)
 }

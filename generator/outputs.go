@@ -40,8 +40,9 @@ type output struct {
 	// place is what stands for a key in paths; nil: the key itself.
 	place func(key string) string
 
-	// One of three makes the representations of a unit. render returns one; made
-	// is the digest of what the unit was made from. write is for what may be too
+	// One of three makes the representations of a unit. render returns one, which
+	// stands until the next is made; made is the digest of what the unit was made
+	// from. write is for what may be too
 	// large for memory. copy names the file of the record's folder that is
 	// published as it stands.
 	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
@@ -69,6 +70,8 @@ type unit struct {
 	made func(d *digester)
 	// value is what the stream hands to the renderer.
 	value any
+	// scratch is memory of the worker, in which a renderer may make a file.
+	scratch *[]byte
 }
 
 // table is everything that is published but the manifest, which covers it.

@@ -203,6 +203,7 @@ func DescribeHost(rounds []corpus.Round, h History, standing Standing, parts Hos
 		out.Listing = "listed"
 	}
 	var cited *Entry
+	out.Timeline = make([]HostWeek, 0, len(h.Entries))
 	for i := range h.Entries {
 		e := &h.Entries[i]
 		out.Timeline = append(out.Timeline, hostWeek(base, e))
