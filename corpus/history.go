@@ -1,14 +1,21 @@
 package corpus
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
+	"io/fs"
 	"iter"
 	"runtime"
 	"strconv"
 	"sync"
+
+	"agentstore/corpus/attest"
 )
 
 // History is all that the record holds about one host, oldest row first.
@@ -18,7 +25,7 @@ type History struct {
 }
 
 // Histories yields every host of the record, sorted by its bytes, with all its rows, which are parsed on all cores.
-// Memory holds one part of each round and does not follow the number of hosts.
+// Memory does not follow the number of hosts. What it yields counts only if no error came behind it, see RawHistories.
 func (r *Record) Histories() iter.Seq2[History, error] {
 	return func(yield func(History, error) bool) {
 		ctx, stop := context.WithCancel(context.Background())
@@ -117,12 +124,14 @@ type RawRow struct {
 	round *Round
 }
 
-// RawHistories yields what Histories yields. Each may be parsed by another goroutine.
+// RawHistories yields what Histories yields. Each may be parsed by another goroutine. A part is read as a stream: that it
+// is not what its round commits to may show only after some of its rows were yielded, and is the last error then.
 func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	return func(yield func(RawHistory, error) bool) {
 		cursors := make([]*rowCursor, len(r.rounds))
 		for i := range r.rounds {
 			cursors[i] = &rowCursor{record: r, round: &r.rounds[i], leaf: r.rounds[i].FirstLeaf - 1}
+			defer cursors[i].close() // it was only read
 			if err := cursors[i].next(); err != nil {
 				yield(RawHistory{}, err)
 				return
@@ -163,35 +172,93 @@ func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	}
 }
 
-// rowCursor stands at a row of a round. It holds one part, in memory that it uses again for the next.
+// rowCursor stands at a row of a round. It reads a part as a stream and checks it against the header where the part ends:
+// what was read of it counts only then.
 type rowCursor struct {
 	record *Record
 	round  *Round
-	part   int // the next one to be read
-	held   []byte
-	rest   []byte // of the part, behind the row
+	part   int     // the one that is read, counted from 0
+	file   fs.File // of the part, nil before the first one
+	read   *bufio.Reader
+	sum    hash.Hash
+	rows   int64  // read of the part
 	raw    []byte // the row
 	host   []byte // of the row; nil behind the last one
 	leaf   int64
 }
 
 // next goes to the next row. What the row before held is no longer valid.
-func (c *rowCursor) next() (err error) {
-	if len(c.rest) == 0 {
-		if c.part == len(c.round.Parts) {
-			c.host = nil
-			return nil
+func (c *rowCursor) next() error {
+	if err := c.step(); err != nil {
+		return fmt.Errorf("%s: %w", partPath(c.round.Sequence, c.part), err)
+	}
+	return nil
+}
+
+func (c *rowCursor) step() error {
+	for {
+		if c.file == nil {
+			if c.part == len(c.round.Parts) {
+				c.host = nil
+				return nil
+			}
+			if err := c.open(); err != nil {
+				return err
+			}
 		}
-		if c.held, err = c.record.readPart(c.held, c.round, c.part); err != nil {
+		line, err := c.read.ReadSlice('\n')
+		switch {
+		case err == nil:
+			c.raw = line[:len(line)-1]
+			c.rows++
+			c.leaf++
+			c.host, err = hostOf(c.raw)
+			return err
+		case errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("reading part: a row is larger than %d bytes", MaxRow)
+		case !errors.Is(err, io.EOF):
+			return fmt.Errorf("reading part: %w", err)
+		}
+		if err := errors.Join(c.check(len(line)), c.close()); err != nil {
 			return err
 		}
-		c.rest = c.held
 		c.part++
 	}
-	end := bytes.IndexByte(c.rest, '\n')
-	c.raw, c.rest = c.rest[:end], c.rest[end+1:]
-	c.leaf++
-	c.host, err = hostOf(c.raw)
+}
+
+func (c *rowCursor) open() (err error) {
+	if c.file, err = c.record.fsys.Open(partPath(c.round.Sequence, c.part)); err != nil {
+		return fmt.Errorf("reading part: %w", err)
+	}
+	if c.read == nil {
+		c.read, c.sum = bufio.NewReaderSize(nil, MaxRow+1), sha256.New()
+	}
+	c.sum.Reset()
+	c.rows = 0
+	c.read.Reset(io.TeeReader(c.file, c.sum))
+	return nil
+}
+
+// check compares what was read with what the header commits to. rest is how many bytes stood behind the last newline.
+func (c *rowCursor) check(rest int) error {
+	p := c.round.Parts[c.part]
+	switch {
+	case attest.Digest(c.sum.Sum(nil)) != p.SHA256:
+		return errPartDigest
+	case rest > 0:
+		return errPartNewline
+	case c.rows != p.Rows:
+		return fmt.Errorf("reading part: %d rows instead of %d", c.rows, p.Rows)
+	}
+	return nil
+}
+
+func (c *rowCursor) close() error {
+	if c.file == nil {
+		return nil
+	}
+	err := c.file.Close()
+	c.file = nil
 	return err
 }
 
@@ -204,7 +271,7 @@ func (h RawHistory) Parse() (History, error) {
 			return History{}, err
 		}
 		if row.Host != h.Host {
-			return History{}, fmt.Errorf("reading row of %s: it is of %s", h.Host, row.Host)
+			return History{}, fmt.Errorf("reading row of %s in round %d: it is of %s", h.Host, row.Sequence, row.Host)
 		}
 	}
 	return out, nil

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -154,39 +153,6 @@ func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	return rows, nil
 }
 
-// maxPart is the most bytes that a part may have.
-const maxPart = MaxPartRows * (MaxRow + 1)
-
-// readPart reads a part into memory that is used again, and checks it against the header: it is rows of which each ends
-// with a newline.
-func (r *Record) readPart(into []byte, round *Round, i int) (raw []byte, err error) {
-	name := partPath(round.Sequence, i)
-	f, err := r.fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("reading part: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading part: %w", err)
-	}
-	size := info.Size()
-	if size > maxPart {
-		return nil, fmt.Errorf("reading part: %s has %d bytes, more than %d", name, size, maxPart)
-	}
-	if raw = into; int64(cap(raw)) < size {
-		raw = make([]byte, size+size/8) // the next part is about as large
-	}
-	raw = raw[:size]
-	if _, err := io.ReadFull(f, raw); err != nil {
-		return nil, fmt.Errorf("reading part: %w", err)
-	}
-	if err := checkPart(raw, round.Parts[i]); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return raw, nil
-}
-
 // StoredRow is a row with its exact bytes and its place in the log.
 type StoredRow struct {
 	Row
@@ -238,13 +204,18 @@ func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 // parse reads a row that the header commits to.
 func (r *Round) parse(row *StoredRow, raw []byte, leaf int64) error {
 	row.Raw, row.Leaf = raw, leaf
+	var err error
 	if !scanRow(raw, &row.Row) {
 		row.Row = Row{}
-		if err := json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true)); err != nil {
-			return err
-		}
+		err = json.Unmarshal(raw, &row.Row, json.RejectUnknownMembers(true))
 	}
-	return r.Belongs(&row.Row)
+	if err == nil {
+		err = r.Belongs(&row.Row)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", partPath(r.Sequence, int((leaf-r.FirstLeaf)/MaxPartRows)), err)
+	}
+	return nil
 }
 
 // leaves yields what a round adds to the log: its rows, its record and its host index.

@@ -126,25 +126,23 @@ func EncodePart(rows [][]byte) ([]byte, Part, error) {
 // SplitPart checks the bytes of a part against its commitment and returns the
 // exact bytes of its rows, which share raw's memory.
 func SplitPart(raw []byte, p Part) ([][]byte, error) {
-	if err := checkPart(raw, p); err != nil {
-		return nil, err
-	}
-	return bytes.Split(raw[:len(raw)-1], []byte{'\n'}), nil
-}
-
-// checkPart checks the bytes of a part against its commitment.
-func checkPart(raw []byte, p Part) error {
 	if sha256.Sum256(raw) != p.SHA256 {
-		return errors.New("reading part: its digest is not the one the round commits to")
+		return nil, errPartDigest
 	}
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
-		return errors.New("reading part: no final newline")
+		return nil, errPartNewline
 	}
-	if n := bytes.Count(raw, []byte{'\n'}); int64(n) != p.Rows {
-		return fmt.Errorf("reading part: %d rows instead of %d", n, p.Rows)
+	rows := bytes.Split(raw[:len(raw)-1], []byte{'\n'})
+	if int64(len(rows)) != p.Rows {
+		return nil, fmt.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
 	}
-	return nil
+	return rows, nil
 }
+
+var (
+	errPartDigest  = errors.New("reading part: its digest is not the one the round commits to")
+	errPartNewline = errors.New("reading part: no final newline")
+)
 
 // ErrMixed is returned for a private round in a public record, and the reverse.
 var ErrMixed = errors.New("a record is private from its first round or never: keep rounds of the other kind in another record folder")

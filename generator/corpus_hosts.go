@@ -56,15 +56,18 @@ func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, e
 		}
 		h.view = &v
 	}
+	var err error
 	switch mediaType {
 	case api.HTML:
-		return templates.RenderHost(*h.view)
+		*u.scratch, err = templates.AppendHost((*u.scratch)[:0], h.view)
 	case api.Markdown:
-		return templates.RenderHostMarkdown(*h.view)
+		*u.scratch, err = templates.AppendHostMarkdown((*u.scratch)[:0], h.view)
 	case api.JSON:
 		return templates.HostJSON(*h.view), nil
+	default:
+		return unknown(mediaType)
 	}
-	return unknown(mediaType)
+	return *u.scratch, err
 }
 
 func (s *source) viewHost(h *hostRows) (templates.HostView, error) {

@@ -123,6 +123,7 @@ func buildSite(args []string) error {
 	}
 	in := input(site, args[1])
 	in.Corpus = os.DirFS(args[0])
+	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
 	var out built
 	out.Seconds, err = timed(func() error {
 		r, err := generator.Build(context.Background(), in)

@@ -75,6 +75,7 @@ func runBuild(ctx context.Context, c *call) error {
 	if *full {
 		in.Record = ""
 	}
+	defer shop.KeepRoom(shop.BuildRoom)()
 	done := c.progress(&in, "building")
 	var report generator.Report
 	if *tree {
