@@ -187,7 +187,9 @@ func door(item any, from *url.URL) (probe.DeclaredDoor, bool) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return probe.DeclaredDoor{}, false
 	}
-	return probe.DeclaredDoor{URL: u.String(), Method: method}, true
+	// A name that its owner spells as people do is written by url in percent signs, which are in no name.
+	escaped := (&url.URL{Host: u.Host}).String()
+	return probe.DeclaredDoor{URL: strings.Replace(u.String(), escaped, "//"+u.Host, 1), Method: method}, true
 }
 
 func isMethod(s string) bool {

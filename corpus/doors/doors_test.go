@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 )
 
@@ -74,6 +76,23 @@ func TestShapes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestNamesAsPeopleSpellThem reads a host's own doors in every spelling of its name that the client requests as that.
+func TestNamesAsPeopleSpellThem(t *testing.T) {
+	client, err := fetch.New(fetch.Config{UserAgent: "test (+https://store.example)", Key: attest.SpecimenKey(), Agent: "https://store.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Parse([]byte(`{"version":1,"resources":["https://bücher.example/a","GET https://BÜCHER.example./b","https://xn--bcher-kva.example/ü?q=ü",{"resource":"https://Bücher.example/a b"},"https://bucher.example/x"]}`), Start("xn--bcher-kva.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Own{Foreign: 1, Doors: []probe.DeclaredDoor{{URL: "https://xn--bcher-kva.example/a"}, {URL: "https://xn--bcher-kva.example/b", Method: "GET"},
+		{URL: "https://xn--bcher-kva.example/%C3%BC?q=%C3%BC"}, {URL: "https://xn--bcher-kva.example/a%20b"}}}
+	if d := cmp.Diff(want, f.On("xn--bcher-kva.example", func(raw string) (string, error) { return client.Parse(raw, fetch.Rule{}) })); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
