@@ -45,6 +45,7 @@ func (api) Parse(raw string, _ fetch.Rule) (string, error) {
 	if u.Hostname() == "store.example" {
 		return "", &fetch.Refusal{Code: fetch.CodeOwnHost, Reason: "it is this store"}
 	}
+	u.Host = strings.ToLower(u.Host)
 	return u.String(), nil
 }
 
@@ -178,14 +179,20 @@ func TestDiscovery(t *testing.T) {
 }
 
 func TestListAndWellKnown(t *testing.T) {
-	fsys := fstest.MapFS{"doors.txt": {Data: []byte("# ours\nhttps://a.example/paid # the first\n\nB.example\nnone.example\nfar.example\n10.0.0.1/x\n")}, "bad.txt": {Data: []byte("https://a.example/ https://b.example/\n")}}
+	fsys := fstest.MapFS{"doors.txt": {Data: []byte("# ours\nhttps://a.example/paid # the first\n\nB.example\nnone.example\nfar.example\nsecond.example\ncard.example\nmoved.example\n10.0.0.1/x\n")}, "bad.txt": {Data: []byte("https://a.example/ https://b.example/\n")}}
+	bodies := map[string]string{
+		"b.example/.well-known/x402":          `{"version":1,"resources":[{"url":"https://b.example/one","method":"POST","type":"http"},"https://b.example/two","https://c.example/x"]}`,
+		"far.example/.well-known/x402":        `{"version":1,"resources":["https://c.example/x"]}`,
+		"second.example/.well-known/x402":     `{"version":2,"resources":["/a"]}`,
+		"card.example/.well-known/agent.json": `{"x402Discovery":{"url":"/doors.json"}}`,
+		"card.example/doors.json":             `{"version":1,"resources":["/paid"]}`,
+	}
 	files := api(func(u *url.URL) exchange.Response {
-		switch {
-		case u.Path != "/.well-known/x402":
-		case u.Hostname() == "B.example":
-			return exchange.Response{Status: 200, Body: []byte(`{"version":1,"resources":[{"url":"https://b.example/one","method":"POST","type":"http"},"https://b.example/two","https://c.example/x"]}`)}
-		case u.Hostname() == "far.example":
-			return exchange.Response{Status: 200, Body: []byte(`{"version":1,"resources":["https://c.example/x"]}`)}
+		if body, ok := bodies[strings.ToLower(u.Hostname())+u.Path]; ok {
+			return exchange.Response{Status: 200, Body: []byte(body)}
+		}
+		if u.Hostname() == "moved.example" {
+			return exchange.Response{Status: 302, Header: http.Header{"Location": {"https://c.example/x402"}}}
 		}
 		return exchange.Response{Status: 404}
 	})
@@ -193,9 +200,13 @@ func TestListAndWellKnown(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://a.example/paid"}, named); diff != "" || err != nil {
 		t.Errorf("list: - want + got\n%s%v", diff, err)
 	}
+	// A host of the keeper's is read as one that declares itself: the same shapes, the same hop over its card.
 	named, _, err = read(t, WellKnown("files", fsys, "doors.txt"), files)
-	want := []string{"POST https://b.example/one", "https://b.example/two", "none.example: its /.well-known/x402 names no door: it answers 404",
-		"far.example: its /.well-known/x402 names no door: it lists none on this host"}
+	const no = ": its /.well-known/x402 names no door: "
+	want := []string{"POST https://b.example/one", "https://b.example/two",
+		"none.example" + no + "there is no file at /.well-known/x402 and no agent card at /.well-known/agent.json",
+		"far.example" + no + "it lists none on this host", "second.example" + no + "its version is not the number 1",
+		"https://card.example/paid", "moved.example" + no + "it redirects to another host, or to nowhere"}
 	if diff := cmp.Diff(want, named); diff != "" || err != nil {
 		t.Errorf("well-known: - want + got\n%s%v", diff, err)
 	}

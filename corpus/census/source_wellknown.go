@@ -4,25 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"agentstore/corpus"
-	"agentstore/corpus/exchange"
+	"agentstore/corpus/doors"
 	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
 )
-
-// wellKnownPath is where a host says which doors it has.
-const wellKnownPath = "/.well-known/x402"
 
 // wellKnownReads is how many hosts' files are read at once.
 const wellKnownReads = 32
 
 // WellKnown reads the discovery files of the hosts that the keeper's list names without a URL, each at its own
-// /.well-known/x402. A host whose file cannot be read is known by name, with the reason, and has no door.
+// /.well-known/x402, or where its agent card says. A host whose file cannot be read is known by name, with the reason, and has no door.
 func WellKnown(name string, fsys fs.FS, file string) Source {
 	return Source{Name: name, Kind: corpus.SourceWellKnown, Read: func(ctx context.Context, on Reading, put func(Named)) error {
 		var hosts []string
@@ -56,35 +52,26 @@ func WellKnown(name string, fsys fs.FS, file string) Source {
 	}}
 }
 
-// readWellKnown reads the doors of one host on itself.
+// readWellKnown reads the doors of one host on itself, as a host that declares itself is read.
 func readWellKnown(ctx context.Context, on Reading, host string) []Named {
-	none := func(format string, args ...any) []Named {
-		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s", wellKnownPath, fmt.Sprintf(format, args...))}}
+	none := func(why string) []Named {
+		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s", doors.FilePath, why)}}
 	}
-	at, err := on.Client.Parse("https://"+host+wellKnownPath, fetch.Rule{})
+	parse := func(raw string) (string, error) { return on.Client.Parse(raw, fetch.Rule{}) }
+	at, err := parse(doors.Start(host))
 	if err != nil {
-		return none("%v", err)
+		return none(err.Error())
 	}
-	x, err := on.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
+	report, _, err := walk.Run(ctx, on.Client, doors.Checker{Host: hostOf(at)}, walk.Start{URL: at, Kinds: []string{"get"}})
 	switch {
 	case err != nil:
-		return none("%v", err)
-	case x.Error.Stage != "":
-		return none("%s", x.Error.Text)
-	case x.Response.Status != http.StatusOK:
-		return none("it answers %d", x.Response.Status)
-	case x.Response.Truncated:
-		return none("it is longer than is read")
-	}
-	doors, err := probe.ParseDiscovery(x.Response.Body, at)
-	if err != nil {
-		return none("it is in no known shape")
+		return none(err.Error())
+	case report.Kind != doors.Doors:
+		return none(report.Reason)
 	}
 	var out []Named
-	for _, d := range doors {
-		if hostOf(d.URL) == hostOf(at) {
-			out = append(out, Named{URL: d.URL, Method: d.Method, By: "well-known"})
-		}
+	for _, d := range report.File.On(hostOf(at), parse).Doors {
+		out = append(out, Named{URL: d.URL, Method: d.Method, By: "well-known"})
 	}
 	if out == nil {
 		return none("it lists none on this host")
