@@ -94,6 +94,8 @@ type CensusOptions struct {
 	Log      *slog.Logger
 	// Reach is as in Options.
 	Reach func(*fetch.Config)
+	// Now is the clock that weeks are told by; nil is time.Now. A process that serves the ledger goes by its own.
+	Now func() time.Time
 }
 
 // Census takes part in the census of a week, through the process that serves the ledger where only one can have it.
@@ -120,7 +122,7 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 // serveCensus answers the control socket: it runs a census in this process, for as long as the asker waits.
 func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	report, err := runCensus(r.Context(), &s.Config, s.DB, CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true", Log: s.Log, Reach: s.reach})
+	report, err := runCensus(r.Context(), &s.Config, s.DB, CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
 	if err == nil {
 		var b []byte
 		if b, err = json.Marshal(report); err == nil {
@@ -142,7 +144,7 @@ func (s *Shop) hourly(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		}
-		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach})
+		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach, Now: s.now})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			s.Log.Error("hourly walk ended", "err", err)
@@ -194,7 +196,7 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 	}
 	cfg = census.Config{
 		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers, Shard: c.Census.Shard,
-		Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log,
+		Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log, Now: o.Now,
 	}
 	workers := c.Census.Workers
 	if workers == 0 {

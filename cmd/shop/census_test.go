@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
@@ -29,6 +30,9 @@ func (nowhere) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 
 func lost(cfg *fetch.Config) { cfg.Resolver = nowhere{} }
 
+// thursday is when it is: a census that ran across the end of its week would be another.
+func thursday() time.Time { return time.Date(2026, 11, 12, 12, 0, 0, 0, time.UTC) }
+
 // TestCensusGoesThroughTheServingProcess: where one process has the ledger, the others ask it; a host that declared
 // itself since is walked at the next firing.
 func TestCensusGoesThroughTheServingProcess(t *testing.T) {
@@ -42,7 +46,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing(), Log: slog.New(slog.DiscardHandler), reach: lost}
+	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing(), Log: slog.New(slog.DiscardHandler), reach: lost, now: thursday}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.serveControl(ctx, c.Ledger) }()
@@ -62,7 +66,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if r := ask(CensusOptions{Hourly: true}); r.Outcome != census.OutcomeNotOpen {
 		t.Errorf("hourly before the round: %+v", r)
 	}
-	if r := ask(CensusOptions{WalkOnly: true}); r.Outcome != census.OutcomeWalked || r.Due != 1 || r.Listed != 2 || r.Walked != 1 {
+	if r := ask(CensusOptions{WalkOnly: true}); r.Week != "2026-W46" || r.Outcome != census.OutcomeWalked || r.Due != 1 || r.Listed != 2 || r.Walked != 1 {
 		t.Errorf("walk only: %+v", r)
 	}
 	err = db.Update(t.Context(), func(tx ledger.Tx) error {
@@ -83,7 +87,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		t.Error(err)
 	}
 	// Nobody serves it any more.
-	again := ask(CensusOptions{Reach: lost})
+	again := ask(CensusOptions{Reach: lost, Now: thursday})
 	if again.Outcome != census.OutcomeStood || again.Digest != sealed.Digest {
 		t.Errorf("again: %+v", again)
 	}

@@ -54,6 +54,7 @@ type Shop struct {
 	drawer    *desk.Drawer
 	runs      []func(context.Context) error
 	reach     func(*fetch.Config)
+	now       func() time.Time // of the census; nil is time.Now
 }
 
 // Options are what a caller adds to a configuration.

@@ -5,20 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/schollz/progressbar/v3"
 
 	"agentstore/cmd/shop"
 	"agentstore/corpus/census"
-	"agentstore/corpus/fetch"
 )
 
 // runCensus takes part in the census of a week and seals its round when everything is walked.
-func runCensus(ctx context.Context, c *call) error { return censusReaching(ctx, c, nil) }
+func runCensus(ctx context.Context, c *call) error { return censusWith(ctx, c, shop.CensusOptions{}) }
 
-// censusReaching is runCensus with another way to strangers' doors.
-func censusReaching(ctx context.Context, c *call, reach func(*fetch.Config)) error {
+// censusWith is runCensus with what no flag says.
+func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
 	week := c.flags.String("week", "", "ISO week such as 2026-W47; the last one may still be finished and sealed while no later round is")
 	walkOnly := c.flags.Bool("walk-only", false, "walk, and leave sealing to a process that holds the record's keys")
@@ -35,9 +33,8 @@ func censusReaching(ctx context.Context, c *call, reach func(*fetch.Config)) err
 	if err != nil {
 		return err
 	}
-	// The first interrupt lets walks under way finish; the second ends the process.
-	defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })()
-	o := shop.CensusOptions{Week: *week, WalkOnly: *walkOnly, Hourly: *hourly, Log: c.logger, Reach: reach}
+	// The first signal lets walks under way finish; the second ends the process.
+	o.Week, o.WalkOnly, o.Hourly, o.Log = *week, *walkOnly, *hourly, c.logger
 	var bar *progressbar.ProgressBar
 	if isTerminal(c.stderr) && !*asJSON {
 		o.Progress = func(done, due int64) {

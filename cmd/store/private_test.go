@@ -85,7 +85,7 @@ list = "doors.txt"
 		var said bytes.Buffer
 		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: &said, stderr: &said, args: []string{"-config", config}}
 		c.logger = newLogger(&said, &c.level, false)
-		err := censusReaching(t.Context(), c, inside.reach)
+		err := censusWith(t.Context(), c, shop.CensusOptions{Reach: inside.reach, Now: thursday})
 		return said.String(), err
 	}
 	store := func(args ...string) (int, string) {
