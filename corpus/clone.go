@@ -2,10 +2,12 @@ package corpus
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"agentstore/corpus/attest"
@@ -33,7 +35,7 @@ type CloneReport struct {
 	// Bare says that the record came by git, without a manifest: everything that was signed is checked, and nothing tells
 	// whether a proof of time or what a row was judged by was taken away.
 	Bare bool `json:"without_manifest"`
-	// Beside names what stands at the top of a repository beside its published tree and its record, and was not looked at.
+	// Beside names what stands beside a published tree and a record, and was not looked at.
 	Beside []string `json:"not_looked_at,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []CloneProblem `json:"problems"`
@@ -58,6 +60,9 @@ type CloneOptions struct {
 	Ring []byte
 	RecordOptions
 }
+
+// maxBeside is how many names of what was not looked at are written out for people; the JSON form has all.
+const maxBeside = 12
 
 // PublishedFolder is where a publication repository keeps the published tree, beside the record.
 const PublishedFolder = "public"
@@ -121,9 +126,13 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 			return half, err
 		}
 	}
+	if half.Beside = out.Beside; holdsRecord {
+		half.Beside = slices.DeleteFunc(half.Beside, func(name string) bool { return name == PublishedFolder })
+		return half, nil
+	}
 	entries, err := fs.ReadDir(tree, ".")
 	for _, e := range entries {
-		if name := e.Name(); name != PublishedFolder && name != ".git" && name+"/" != place && (!holdsRecord || place != "") {
+		if name := e.Name(); name != PublishedFolder && name != ".git" {
 			half.Beside = append(half.Beside, name)
 		}
 	}
@@ -166,12 +175,15 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	identity := keys.Identity()
 	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
 	if site {
-		if err := out.cover(ctx, tree, attest.PublicLayout(), keys, ""); err != nil {
+		if err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
 			return out, err
 		}
 	}
 	if holdsRecord {
-		if err := out.checkRecord(ctx, tree, place, keys, o.RecordOptions); err != nil {
+		if err := out.checkRecord(ctx, tree, place, keys, own, o.RecordOptions); err != nil {
+			return out, err
+		}
+		if err := out.beside(tree, place, site); err != nil {
 			return out, err
 		}
 		if record, _ := FindRecord(tree); len(out.Problems) == 0 && site {
@@ -234,11 +246,42 @@ func recordPlace(tree fs.FS) (place string, found bool) {
 	return "", false
 }
 
-// cover checks the manifest of a tree whose paths begin with place.
-func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys attest.Ring, place string) error {
+// beside names what stands beside the files of a record and is none of them: by no means an error, as a record may live
+// in a folder with others, but for the one who asks to know. A published tree's manifest covers what is around it.
+func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
+	top, err := fs.ReadDir(tree, ".")
+	if err != nil {
+		return err
+	}
+	inner := top
+	if place != "" {
+		if inner, err = fs.ReadDir(tree, strings.TrimSuffix(place, "/")); err != nil {
+			return err
+		}
+	}
+	for _, e := range inner {
+		if name := e.Name(); !inRecord(name) && name != lockFile && (place != "" || !site && name != ".git") {
+			r.Beside = append(r.Beside, place+name)
+		}
+	}
+	for _, e := range top {
+		if name := e.Name(); place != "" && !site && name+"/" != place && name != PublishedFolder && name != ".git" {
+			r.Beside = append(r.Beside, name)
+		}
+	}
+	return nil
+}
+
+// cover checks the manifest of a tree whose paths begin with place and whose own keys are own.
+func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) error {
 	report, err := attest.VerifyTree(ctx, tree, l, keys)
 	if err != nil {
 		return err
+	}
+	// Whoever holds a key that was given up may sign what he likes. A tree that was made before that does not know of it.
+	if by, ok := own.ByPublic(ed25519.PublicKey(report.Signer.Public)); ok && by.Status == attest.SignerRetired {
+		report.Problems = append(report.Problems, attest.Problem{Path: l.Head(), Kind: attest.ProblemUnsigned,
+			Detail: fmt.Sprintf("signed by %s, which the keys of this tree say was retired on %s", by.Key, by.RetiredOn)})
 	}
 	r.Files += report.Files
 	if r.BaseURL == "" {
@@ -254,7 +297,7 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 }
 
 // checkRecord checks the record's manifest and, if every file is as it was signed, what the files say.
-func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys attest.Ring, o RecordOptions) error {
+func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys, own attest.Ring, o RecordOptions) error {
 	_, err := fs.Stat(tree, ".git")
 	byGit := err == nil
 	if place != "" {
@@ -268,7 +311,7 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	before := len(r.Problems)
 	if _, err := fs.Stat(tree, attest.CorpusLayout().Head()); err != nil && errors.Is(err, fs.ErrNotExist) && place == "" && byGit {
 		r.Bare = true
-	} else if err := r.cover(ctx, tree, attest.CorpusLayout(), keys, place); err != nil || len(r.Problems) > before {
+	} else if err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || len(r.Problems) > before {
 		return err
 	}
 	report, err := VerifyRecord(ctx, tree, keys, o)
@@ -309,7 +352,12 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		fmt.Fprintf(w, "  not covered, and named as such: %s\n", f)
 	}
 	if len(r.Beside) > 0 {
-		fmt.Fprintf(w, "  beside them, and not looked at: %s\n", strings.Join(r.Beside, ", "))
+		some := r.Beside[:min(maxBeside, len(r.Beside))]
+		fmt.Fprintf(w, "  beside them, and not looked at: %s", strings.Join(some, ", "))
+		if more := len(r.Beside) - len(some); more > 0 {
+			fmt.Fprintf(w, " and %d more", more)
+		}
+		fmt.Fprintln(w)
 	}
 	if r.Record != nil {
 		r.Record.print(w)

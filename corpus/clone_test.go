@@ -313,6 +313,66 @@ func TestHandoverOfKeys(t *testing.T) {
 	if _, err := late.Seal(t.Context(), draft(3, walked("a.example", VerdictReady))); err == nil {
 		t.Error("a retired key seals")
 	}
+	word := Observation{Number: 1, At: "2026-09-15T23:59:59Z", Kind: ObservationRetiredWord, Word: "synergy"}
+	for at, want := range map[string]bool{word.At: true, "2026-09-16T00:00:00Z": false} {
+		word.At = at
+		raw, err := SignObservation(word, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := VerifyObservation(raw, ring); (err == nil) != want {
+			t.Errorf("an observation of %s by a key retired on 2026-09-15: %v", at, err)
+		}
+	}
+	// It signs a manifest over a tree whose own keys say that it was retired.
+	meta := attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}
+	held := mapFS(t, w.Dir)
+	m, err := attest.BuildManifest(t.Context(), recordFS{held}, attest.CorpusLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := m.Seal(id, meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range sealed.Write {
+		held[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
+	}
+	if r := verify(t, held, CloneOptions{}); !names(r, "manifest.json") {
+		t.Errorf("a manifest by a retired key: %v", r.Problems)
+	}
+	if r := verify(t, site(t, id, ring), CloneOptions{}); !names(r, attest.PublicLayout().Head()) {
+		t.Errorf("a site by a retired key: %v", r.Problems)
+	}
+	// One that was signed before, by keys that did not know, is as good as it was.
+	before, err := attest.ParseRing(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := ring.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, site(t, id, before), CloneOptions{Ring: now}); len(r.Problems) > 0 || r.Status != attest.SignerRetired {
+		t.Errorf("a site of before the handover: %s, %v", r.Status, r.Problems)
+	}
+}
+
+// TestWhatStandsBesideARecordIsNamed: it is not looked at, and whoever asks is told so.
+func TestWhatStandsBesideARecordIsNamed(t *testing.T) {
+	_, tree := covered(t)
+	for _, name := range []string{"extra.txt", "Rounds/1/header.json", "manifest.json.bak", ".lock"} {
+		tree[name] = &fstest.MapFile{Data: []byte("x"), Mode: 0o644}
+	}
+	want := []string{"Rounds", "extra.txt", "manifest.json.bak"}
+	r := verify(t, tree, CloneOptions{})
+	if !r.Sound() || !slices.Equal(r.Beside, want) {
+		t.Errorf("beside the record: %q, %v", r.Beside, r.Problems)
+	}
+	var text strings.Builder
+	if r.Print(&text, "clone"); !strings.Contains(text.String(), "not looked at: Rounds, extra.txt, manifest.json.bak\n") {
+		t.Errorf("it says %s", text.String())
+	}
 }
 
 // site is a published tree of one page, signed by key under ring.

@@ -90,7 +90,7 @@ func SignObservation(o Observation, k *attest.Key) ([]byte, error) {
 }
 
 // VerifyObservation reads a file that SignObservation made and demands that an
-// identity key of the ring, current or retired, signed it.
+// identity key of the ring, which was in force then, signed it.
 func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	if len(raw) > maxObservation {
 		return Observation{}, fmt.Errorf("reading observation: larger than %d bytes", maxObservation)
@@ -105,6 +105,9 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	by, ok := ring.ByKID(o.KID)
 	if !ok || by.Purpose != attest.PurposeIdentity {
 		return Observation{}, fmt.Errorf("verifying observation %d: %w: %s", o.Number, attest.ErrUnknownKey, o.KID)
+	}
+	if by.RetiredOn != "" && o.At[:len(by.RetiredOn)] > by.RetiredOn {
+		return Observation{}, fmt.Errorf("verifying observation %d: its key was retired on %s", o.Number, by.RetiredOn)
 	}
 	payload, err := o.payload()
 	if err != nil {
