@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -12,6 +13,9 @@ import (
 // a large record is read several times for what is derived from it. It reports false for whatever it is not sure of,
 // such as text with escapes, which is then read as any JSON. What it reads is canonical: there is one spelling of it.
 func scanRow(raw []byte, r *Row) bool {
+	if !printable(raw) {
+		return false
+	}
 	c := scanner{rest: string(raw)}
 	*r = Row{
 		Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`), Week: c.text(`,"week":`), Host: c.text(`,"host":`),
@@ -63,26 +67,21 @@ func (c *scanner) skip(prefix string) {
 	c.rest = rest
 }
 
-// text reads a string of plain ASCII.
+// text reads a string, which has no escapes since no byte of the row is a backslash.
 func (c *scanner) text(member string) string {
 	c.skip(member)
 	if c.bad || c.rest == "" || c.rest[0] != '"' {
 		c.bad = true
 		return ""
 	}
-	for i := 1; i < len(c.rest); i++ {
-		switch b := c.rest[i]; {
-		case b == '"':
-			out := c.rest[1:i]
-			c.rest = c.rest[i+1:]
-			return out
-		case b < 0x20 || b == '\\' || b >= 0x7f:
-			c.bad = true
-			return ""
-		}
+	end := strings.IndexByte(c.rest[1:], '"') + 1
+	if end == 0 {
+		c.bad = true
+		return ""
 	}
-	c.bad = true
-	return ""
+	out := c.rest[1:end]
+	c.rest = c.rest[end+1:]
+	return out
 }
 
 // maybe reads a string that is left out where it is empty.
@@ -127,4 +126,23 @@ func (c *scanner) truth(member string) bool {
 	}
 	c.skip("false")
 	return false
+}
+
+// printable reports whether all bytes are printable ASCII and none is a backslash. It looks at eight at once, each in a
+// lane of its own: the highest bit of a lane is free in ASCII, and is set where one of the sums and differences leaves
+// the range.
+func printable(b []byte) bool {
+	const lanes, high = 0x0101010101010101, 0x8080808080808080
+	odd := uint64(0)
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		slash := x ^ '\\'*lanes
+		odd |= x | (x + lanes) | (x - ' '*lanes) | (slash-lanes)&^slash
+	}
+	for _, c := range b {
+		if c < ' ' || c >= 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return odd&high == 0
 }

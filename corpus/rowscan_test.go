@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -78,5 +79,42 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	}
 	if scanned < 1000 {
 		t.Errorf("only %d changed rows could be read", scanned)
+	}
+}
+
+// TestPrintable puts every byte at every place among others of every kind.
+func TestPrintable(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for _, around := range []byte{' ', '~', 'a', '[', ']'} {
+				b := bytes.Repeat([]byte{around}, length)
+				if !printable(b) {
+					t.Fatalf("%q is not printable", b)
+				}
+				for c := range 256 {
+					b[at] = byte(c)
+					if got, want := printable(b), c >= ' ' && c < 0x7f && c != '\\'; got != want {
+						t.Fatalf("printable(%q) = %v", b, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkScanRow(b *testing.B) {
+	row := walked("a.example", VerdictReady)
+	row.Origin, row.Sequence, row.Week = "store.example/corpus", 12, "2026-W47"
+	raw, err := SignRow(row, attest.SpecimenKey())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var r Row
+		if !scanRow(raw, &r) {
+			b.Fatal("not scanned")
+		}
 	}
 }
