@@ -88,22 +88,23 @@ func Digest() string {
 
 // functions are what every template may call.
 var functions = map[string]any{
-	"usdc":    content.FormatUSDC,
-	"short":   Short,
-	"join":    strings.Join,
-	"css":     func() template.CSS { return template.CSS(style) },
-	"cell":    cell,
-	"line":    oneLine,
-	"quoted":  quoted,
-	"classes": classes,
-	"q":       shellQuote,
-	"top":     top,
-	"bottom":  bottom,
-	"facts":   facts,
-	"lines":   timeline,
+	"usdc":   content.FormatUSDC,
+	"short":  Short,
+	"join":   strings.Join,
+	"css":    func() template.CSS { return template.CSS(style) },
+	"cell":   cell,
+	"line":   oneLine,
+	"quoted": quoted,
+	"q":      shellQuote,
+	"top":    top,
+	"bottom": bottom,
+	"facts":  facts,
+	"lines":  timeline,
+	"rows":   tableRows,
 	// The same in Markdown.
 	"factsText": factsText,
 	"linesText": timelineText,
+	"rowsText":  tableText,
 }
 
 // parsed on first import; a template that does not parse is a programmer's
