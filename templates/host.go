@@ -51,7 +51,7 @@ type TimelineLine struct {
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
 // made on request are the same bytes.
 func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
-	doc, err := document(h)
+	doc, err := hostDocument(&h)
 	if err != nil {
 		return HostView{}, fmt.Errorf("encoding the history of %s: %w", h.Host, err)
 	}

@@ -5,15 +5,24 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
+	"unicode/utf8"
+
+	"agentstore/corpus/derive"
 )
 
-// fill sets everything that v holds at random: texts that are hostile, numbers at their ends, lists and pointers of every
-// length down to none.
-func fill(r *rand.Rand, v reflect.Value) {
+// filler sets everything that a value holds at random: texts of its own, numbers at their ends, lists and pointers of
+// every length down to none.
+type filler struct {
+	*rand.Rand
+	texts []string
+}
+
+func (r filler) fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(hostile[r.IntN(len(hostile))])
+		v.SetString(r.texts[r.IntN(len(r.texts))])
 	case reflect.Int, reflect.Int64:
 		v.SetInt([]int64{0, 0, 1, 2, -1, 1234567, math.MaxInt64, math.MinInt64}[r.IntN(8)])
 	case reflect.Bool:
@@ -23,25 +32,25 @@ func fill(r *rand.Rand, v reflect.Value) {
 	case reflect.Pointer:
 		if v.SetZero(); r.IntN(3) > 0 {
 			v.Set(reflect.New(v.Type().Elem()))
-			fill(r, v.Elem())
+			r.fill(v.Elem())
 		}
 	case reflect.Slice:
 		if v.SetZero(); r.IntN(4) > 0 {
 			v.Set(reflect.MakeSlice(v.Type(), r.IntN(4), 5))
 			for i := range v.Len() {
-				fill(r, v.Index(i))
+				r.fill(v.Index(i))
 			}
 		}
 	case reflect.Array:
 		if v.SetZero(); r.IntN(3) > 0 {
 			for i := range v.Len() {
-				fill(r, v.Index(i))
+				r.fill(v.Index(i))
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				fill(r, v.Field(i))
+				r.fill(v.Field(i))
 			}
 		}
 	default:
@@ -49,10 +58,13 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
+// wellFormed are the hostile texts that are texts.
+var wellFormed = slices.DeleteFunc(slices.Clone(hostile), func(s string) bool { return !utf8.ValidString(s) })
+
 // randomView is a view of which every part is there or not, on its own.
 func randomView(r *rand.Rand) *HostView {
 	v := new(HostView)
-	fill(r, reflect.ValueOf(v).Elem())
+	filler{r, hostile}.fill(reflect.ValueOf(v).Elem())
 	v.Chrome = &Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
 	v.Weeks = Markup([]string{"", "<svg></svg>"}[r.IntN(2)])
 	for i := range v.Timeline {
@@ -83,5 +95,37 @@ func TestHostFormsAreWhatATemplateWrites(t *testing.T) {
 				t.Fatalf("%s of view %d: %v\n%q\nwant %q", form.name, i, err, got, want)
 			}
 		}
+	}
+}
+
+// TestHostDocumentIsWhatTheLibraryWrites holds the JSON that is written member by member against that of the library, over
+// hosts of which every member is set at random: a member that the writer does not know is seen here.
+func TestHostDocumentIsWhatTheLibraryWrites(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var written, left, refused int
+	for i := range 4000 {
+		var h derive.Host
+		texts := hostile
+		if i%2 == 0 {
+			texts = wellFormed
+		}
+		filler{r, texts}.fill(reflect.ValueOf(&h).Elem())
+		want, wantErr := document(h)
+		got, err := hostDocument(&h)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || string(got) != string(want) {
+			t.Fatalf("host %d: %v\n%s\nwant %v\n%s", i, err, got, wantErr, want)
+		}
+		w := jsonWriter{}
+		switch w.host(&h); {
+		case err != nil:
+			refused++
+		case w.odd:
+			left++
+		default:
+			written++
+		}
+	}
+	if written < 500 || left == 0 || refused == 0 {
+		t.Errorf("%d hosts were written here, %d left to the library and %d refused by it: too few of a kind", written, left, refused)
 	}
 }
