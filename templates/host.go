@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
 )
 
@@ -39,6 +41,7 @@ type HostView struct {
 	DoorBadge     string // and of the badge of the door that was walked last, empty for none
 
 	json []byte
+	sum  attest.Digest // of json
 }
 
 // TimelineLine is one row of the timeline, newest first.
@@ -58,10 +61,10 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 	sum := sha256.Sum256(doc)
 	path := derive.HostPath(h.Host)
 	v := HostView{
-		Chrome: chrome, Host: h, json: doc, All: len(h.Timeline),
+		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Summary: fmt.Sprintf("%s. Observed in %d of %d rounds since its first sighting.", h.Tier.Line, h.RoundsProbed, h.Rounds),
+			Summary: h.Tier.Line + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) + " rounds since its first sighting.",
 		},
 	}
 	switch h.Tier.Tier {
@@ -78,8 +81,8 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 	v.cite()
 	if d := h.Declaration; d.Value != derive.NoDeclaration {
 		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape, Mono: true},
-			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true}, {Name: "Doors of other hosts", Value: fmt.Sprintf("%d, counted and not walked", d.Foreign)},
-			{Name: "Observation", Value: fmt.Sprint(d.Observation), Mono: true}}
+			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true}, {Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
+			{Name: "Observation", Value: decimal(d.Observation), Mono: true}}
 	}
 	v.Badge = chrome.BaseURL + "/badge/host.svg?host=" + url.QueryEscape(h.Host)
 	for _, w := range slices.Backward(h.Timeline) {
@@ -94,62 +97,65 @@ func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 func (v *HostView) timeline() {
 	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-timelineWeeks):]
 	v.Shown = len(shown)
-	var marks []WeekMark
-	var text strings.Builder
-	for _, w := range shown {
-		m := markWeek(w)
-		marks = append(marks, m)
-		text.WriteString(m.Mark)
-		line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: m.Class, Protocols: "not measured", Failed: "–",
-			Sequence: w.Sequence, Entry: derive.RoundPath(w.Sequence)}
-		if w.Listed {
-			line.Listed = "listed"
-		}
-		if w.Probed == derive.NotWalked {
-			line.Gap = w.Gap
-		}
-		if w.Probed == derive.Probed {
-			line.Verdict = w.Verdict
-			line.Protocols = strings.Join(w.Protocols, ", ")
-			if line.Protocols == "" {
-				line.Protocols = "none seen"
-			}
-			if len(w.Failed) > 0 {
-				line.Failed = strings.Join(w.Failed, ", ")
-			}
-		}
-		v.Timeline = append(v.Timeline, line)
+	if v.Shown == 0 {
+		return
 	}
-	slices.Reverse(v.Timeline)
-	v.Marks, v.Legend = text.String(), legend(marks)
-	if len(marks) > 0 {
-		v.Weeks = drawWeeks(marks, fmt.Sprintf("%s, %s to %s, one square a week: %s", v.Host.Host, marks[0].Week, marks[len(marks)-1].Week, v.Legend))
+	marks, text := make([]WeekMark, len(shown)), make([]byte, 0, len("■")*len(shown))
+	v.Timeline = make([]TimelineLine, len(shown))
+	for i := range shown {
+		marks[i] = markWeek(&shown[i])
+		text = append(text, marks[i].Mark...)
+		v.Timeline[len(shown)-1-i] = timelineLine(&shown[i], marks[i].Class)
 	}
+	v.Marks, v.Legend = string(text), legend(marks)
+	v.Weeks = drawWeeks(marks, v.Host.Host+", "+marks[0].Week+" to "+marks[len(marks)-1].Week+", one square a week: "+v.Legend)
+}
+
+func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
+	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark, Protocols: "not measured", Failed: "–",
+		Sequence: w.Sequence, Entry: derive.RoundPath(w.Sequence)}
+	if w.Listed {
+		line.Listed = "listed"
+	}
+	switch w.Probed {
+	case derive.NotWalked:
+		line.Gap = w.Gap
+	case derive.Probed:
+		line.Verdict = w.Verdict
+		line.Protocols = strings.Join(w.Protocols, ", ")
+		if line.Protocols == "" {
+			line.Protocols = "none seen"
+		}
+		if len(w.Failed) > 0 {
+			line.Failed = strings.Join(w.Failed, ", ")
+		}
+	}
+	return line
 }
 
 func (v *HostView) standing() {
 	h := &v.Host
 	newest := "none in the window"
 	if l := h.Tier.Latest; l != nil {
-		from := fmt.Sprintf("round %d", l.Sequence)
+		from := "round " + decimal(l.Sequence)
 		if l.Number > 0 {
-			from = fmt.Sprintf("a paid refresh, observation %d", l.Number)
+			from = "a paid refresh, observation " + decimal(l.Number)
 		}
-		newest = fmt.Sprintf("%s, %s, by %s", l.Verdict, l.ObservedAt, from)
+		newest = l.Verdict + ", " + l.ObservedAt + ", by " + from
 	}
 	v.Standing = []Fact{
 		{Name: "Tier", Value: h.Tier.Line},
 		{Name: "Rule", Value: h.Tier.Rule},
 		{Name: "Newest observation", Value: newest},
-		{Name: "Coverage", Value: fmt.Sprintf("%d of %d rounds since the first sighting, %d %%", h.RoundsProbed, h.Rounds, h.Coverage)},
-		{Name: "Missed by the store", Value: fmt.Sprintf("%d of %d rounds", h.RoundsMissed, h.Rounds)},
+		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) + " rounds since the first sighting, " + decimal(h.Coverage) + " %"},
+		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + decimal(h.Rounds) + " rounds"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {
 		v.Standing = append(v.Standing, Fact{Name: "First observed", Value: h.FirstObserved, Mono: true}, Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
-		v.Reasons = append(v.Reasons, Fact{Name: g.Name, Value: fmt.Sprintf("%d of %d rounds", g.Count, h.RoundsInChain)})
+		v.Reasons = append(v.Reasons, Fact{Name: g.Name, Value: decimal(g.Count) + " of " + decimal(h.RoundsInChain) + " rounds"})
 	}
 }
 
@@ -158,7 +164,7 @@ func (v *HostView) address() {
 	if p == nil {
 		return
 	}
-	v.Address = []Fact{{Name: "Week", Value: fmt.Sprintf("%s, sequence %d", p.Week, p.Sequence), Mono: true}}
+	v.Address = []Fact{{Name: "Week", Value: p.Week + ", sequence " + decimal(p.Sequence), Mono: true}}
 	if !p.Captured {
 		v.Address = append(v.Address, Fact{Name: "Captured", Value: "no: " + p.WhyNot})
 		return
@@ -176,7 +182,7 @@ func doors(n int64) string {
 	case 1:
 		return "1 other door of that round"
 	}
-	return fmt.Sprintf("%d other doors of that round", n)
+	return decimal(n) + " other doors of that round"
 }
 
 func (v *HostView) cite() {
@@ -185,15 +191,18 @@ func (v *HostView) cite() {
 	if observed == "" {
 		observed = "not observed in this round"
 	}
-	v.Cite = strings.Join([]string{
-		"cites: " + c.Cites, "host: " + c.Host, "week: " + c.Week, fmt.Sprintf("sequence: %d", c.Sequence), "observed_at: " + observed,
-		"digest: " + c.Digest.String(), "row_sha256: " + c.RowSHA256.String(), fmt.Sprintf("leaf: %d", c.Leaf),
-		"rows: " + c.Rows, "index: " + c.Index, "license: " + c.License, "how: " + c.How,
-	}, "\n")
+	v.Cite = "cites: " + c.Cites + "\nhost: " + c.Host + "\nweek: " + c.Week + "\nsequence: " + decimal(c.Sequence) + "\nobserved_at: " + observed +
+		"\ndigest: " + c.Digest.String() + "\nrow_sha256: " + c.RowSHA256.String() + "\nleaf: " + decimal(c.Leaf) +
+		"\nrows: " + c.Rows + "\nindex: " + c.Index + "\nlicense: " + c.License + "\nhow: " + c.How
 }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // HostJSON returns the same as JSON.
 func HostJSON(v HostView) []byte { return v.json }
+
+// JSONSum is the SHA-256 of what HostJSON returns, which the foot of the page shows.
+func (v *HostView) JSONSum() attest.Digest { return v.sum }
 
 // document is a value as published JSON: indented, with a line feed at the end.
 func document(v any) ([]byte, error) {

@@ -1,9 +1,8 @@
 package templates
 
 import (
-	"fmt"
 	"html/template"
-	"strings"
+	"strconv"
 
 	"agentstore/corpus"
 	"agentstore/corpus/derive"
@@ -27,7 +26,7 @@ var weekMarks = []WeekMark{
 }
 
 // markWeek gives a week of a host its mark.
-func markWeek(w derive.HostWeek) WeekMark {
+func markWeek(w *derive.HostWeek) WeekMark {
 	i := 3
 	switch {
 	case w.Probed == derive.BeforeFirst:
@@ -55,47 +54,76 @@ const (
 // do.
 func drawWeeks(marks []WeekMark, title string) Markup {
 	rows := max(1, (len(marks)+weeksARow-1)/weeksARow)
-	height := rows*(weekSide+18) + 2
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart weeks" role="img" viewBox="0 0 352 %d" width="352" height="%d"><title>%s</title>`, height, height, template.HTMLEscapeString(title))
+	height := strconv.Itoa(rows*(weekSide+18) + 2)
+	b := make([]byte, 0, 256+len(title)+weekBytes*len(marks))
+	b = add(b, `<svg class="chart weeks" role="img" viewBox="0 0 352 `, height, `" width="352" height="`, height, `"><title>`, template.HTMLEscapeString(title), "</title>")
 	for i, m := range marks {
 		x, y := 1+i%weeksARow*weekStep, 1+i/weeksARow*(weekSide+18)
-		fmt.Fprintf(&b, `<g class="%s"><title>%s: %s</title>`, m.Class, m.Week, m.Word)
-		cx, cy := x+weekSide/2, y+weekSide/2
-		switch m.Mark {
-		case "■":
-			fmt.Fprintf(&b, `<rect class="full" x="%d" y="%d" width="%d" height="%[3]d"/><path class="cut" d="M%d %dl4 4 7-8"/>`, x, y, weekSide, cx-5, cy+1)
-		case "×":
-			fmt.Fprintf(&b, `<rect class="line" x="%d" y="%d" width="%d" height="%[3]d"/><path class="line" d="M%d %dl8 8m0-8l-8 8"/>`, x, y, weekSide, cx-4, cy-4)
-		case "–":
-			fmt.Fprintf(&b, `<rect class="line" x="%d" y="%d" width="%d" height="%[3]d"/><path class="line" d="M%d %dh10"/>`, x, y, weekSide, cx-5, cy)
-		case "○":
-			fmt.Fprintf(&b, `<rect class="dash" x="%d" y="%d" width="%d" height="%[3]d"/>`, x, y, weekSide)
-		default:
-			fmt.Fprintf(&b, `<circle class="full" cx="%d" cy="%d" r="1.5"/>`, cx, cy)
-		}
-		b.WriteString("</g>")
+		b = add(b, `<g class="`, m.Class, `"><title>`, m.Week, ": ", m.Word, "</title>")
+		b = appendWeek(b, m.Mark, x, y)
+		b = append(b, "</g>"...)
 		if i%weeksARow == 0 || i == len(marks)-1 && i%weeksARow > 1 {
-			fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, x, y+weekSide+12, m.Week[len("2026-"):])
+			b = add(appendAt(append(b, "<text"...), "x", x, "y", y+weekSide+12), ">", m.Week[len("2026-"):], "</text>")
 		}
 	}
-	b.WriteString("</svg>")
-	return Markup(b.String())
+	return Markup(append(b, "</svg>"...))
 }
 
-// legend counts the marks that are there: "■ ready in 7, ○ not observed in 1".
+// weekBytes is about how much the drawing of one week takes.
+const weekBytes = 200
+
+// appendWeek draws a mark as a square whose upper left corner is at x and y, or as a dot in its middle.
+func appendWeek(b []byte, mark string, x, y int) []byte {
+	cx, cy := x+weekSide/2, y+weekSide/2
+	square := func(class string) []byte {
+		b = appendAt(add(b, `<rect class="`, class, `"`), "x", x, "y", y)
+		return append(appendAt(b, "width", weekSide, "height", weekSide), "/>"...)
+	}
+	stroke := func(class string, x, y int, path string) []byte {
+		b = strconv.AppendInt(add(b, `<path class="`, class, `" d="M`), int64(x), 10)
+		return add(strconv.AppendInt(append(b, ' '), int64(y), 10), path, `"/>`)
+	}
+	switch mark {
+	case "■":
+		b = square("full")
+		return stroke("cut", cx-5, cy+1, "l4 4 7-8")
+	case "×":
+		b = square("line")
+		return stroke("line", cx-4, cy-4, "l8 8m0-8l-8 8")
+	case "–":
+		b = square("line")
+		return stroke("line", cx-5, cy, "h10")
+	case "○":
+		return square("dash")
+	default:
+		return append(appendAt(append(b, `<circle class="full"`...), "cx", cx, "cy", cy), ` r="1.5"/>`...)
+	}
+}
+
+// appendAt appends two attributes that are numbers.
+func appendAt(b []byte, name string, n int, other string, m int) []byte {
+	b = strconv.AppendInt(add(b, " ", name, `="`), int64(n), 10)
+	b = strconv.AppendInt(add(b, `" `, other, `="`), int64(m), 10)
+	return append(b, '"')
+}
+
+// legend counts the marks that are there: "■ ready: 7, ○ not observed: 1".
 func legend(marks []WeekMark) string {
-	var parts []string
+	var b []byte
 	for _, kind := range weekMarks {
 		n := 0
-		for _, m := range marks {
-			if m.Word == kind.Word {
+		for i := range marks {
+			if marks[i].Word == kind.Word {
 				n++
 			}
 		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s: %d", kind.Mark, kind.Word, n))
+		if n == 0 {
+			continue
 		}
+		if len(b) > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(add(b, kind.Mark, " ", kind.Word, ": "), int64(n), 10)
 	}
-	return strings.Join(parts, ", ")
+	return string(b)
 }

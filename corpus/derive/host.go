@@ -3,7 +3,6 @@ package derive
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -344,8 +343,18 @@ func CannotSee() []string {
 	}
 }
 
-// plainHost are the hosts that may stand in file names as they are.
-var plainHost = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+// isPlainHost reports whether a host may stand in names of files as it is: ^[a-z0-9][a-z0-9._-]*$.
+func isPlainHost(host string) bool {
+	for i := range len(host) {
+		switch c := host[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return host != ""
+}
 
 // maxHostName is the longest host, in bytes, that names a file itself.
 const maxHostName = 200
@@ -354,7 +363,7 @@ const maxHostName = 200
 // too long, could be taken for something else in a path, or looks like such a hash.
 func HostName(host string) string {
 	hashed := len(host) == len("h-")+2*sha256.Size && strings.HasPrefix(host, "h-")
-	if len(host) <= maxHostName && plainHost.MatchString(host) && !strings.HasSuffix(host, ".json") && !hashed {
+	if len(host) <= maxHostName && isPlainHost(host) && !strings.HasSuffix(host, ".json") && !hashed {
 		return host
 	}
 	sum := sha256.Sum256([]byte(host))

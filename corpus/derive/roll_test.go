@@ -162,7 +162,7 @@ func TestMarketCounts(t *testing.T) {
 func TestHostNames(t *testing.T) {
 	for host, plain := range map[string]bool{
 		"a.example": true, "xn--bcher-kva.example": true, "1.2.3.4": true, "h-1.example": true, "..": false, ".hidden": false, "_dmarc.example": false,
-		"a.json": false, "[::1]": false, "a?b": false, "ü.example": false, "h-" + string(make([]byte, 64)): false,
+		"a.json": false, "": false, "-a": false, "A.example": false, "a\n": false, "a_b-c.": true, "[::1]": false, "a?b": false, "ü.example": false, "h-" + string(make([]byte, 64)): false,
 		"h-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef": false,
 	} {
 		name := derive.HostName(host)
