@@ -25,6 +25,7 @@ import (
 	"io/fs"
 	"strings"
 	texttemplate "text/template"
+	"unicode"
 
 	"agentstore/content"
 	"agentstore/templates/drawing"
@@ -134,8 +135,9 @@ func renderText(name string, view any) ([]byte, error) {
 
 // tidy takes the blanks that template actions leave: at most one empty line in
 // a row, none at the start, one line feed at the end. Fenced blocks are kept.
+// It writes over b, which never gets longer but for that line feed.
 func tidy(b []byte) []byte {
-	out := make([]byte, 0, len(b)+1)
+	out := b[:0]
 	blank, fenced := true, false
 	for line := range bytes.Lines(b) {
 		line = bytes.TrimRight(line, "\n")
@@ -143,7 +145,9 @@ func tidy(b []byte) []byte {
 			fenced = !fenced
 		}
 		if !fenced {
-			line = bytes.TrimRight(line, " \t")
+			for len(line) > 0 && (line[len(line)-1] == ' ' || line[len(line)-1] == '\t') {
+				line = line[:len(line)-1]
+			}
 			if len(line) == 0 {
 				if blank {
 					continue
@@ -195,7 +199,17 @@ var escapes = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine joins the words of a text by single blanks. Most texts are that already.
+func oneLine(s string) string {
+	before := ' '
+	for _, r := range s {
+		if unicode.IsSpace(r) && (r != ' ' || before == ' ') {
+			return strings.Join(strings.Fields(s), " ")
+		}
+		before = r
+	}
+	return strings.TrimSuffix(s, " ")
+}
 
 // shellQuote quotes s for a POSIX shell when it must be.
 func shellQuote(s string) string {

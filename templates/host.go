@@ -48,8 +48,10 @@ type HostView struct {
 type TimelineLine struct {
 	Week, Listed, Probed, Gap, Verdict, Mark, Protocols, Failed string
 	Sequence                                                    int64
-	Entry                                                       string
 }
+
+// Entry is the address of the round.
+func (l TimelineLine) Entry() string { return derive.RoundPath(l.Sequence) }
 
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
 // made on request are the same bytes.
@@ -113,7 +115,7 @@ func (v *HostView) timeline() {
 
 func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark, Protocols: "not measured", Failed: "–",
-		Sequence: w.Sequence, Entry: derive.RoundPath(w.Sequence)}
+		Sequence: w.Sequence}
 	if w.Listed {
 		line.Listed = "listed"
 	}

@@ -40,9 +40,9 @@ func AppendHost(dst []byte, v *HostView) ([]byte, error) {
 // hostSize is about how long the page is. Too little costs a copy, too much some memory.
 func hostSize(v *HostView) int {
 	c := &v.Citation
-	size := 8<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Weeks) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
+	size := 6<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Weeks) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
 	for i := range v.Timeline {
-		size += 256 + len(v.Timeline[i].Failed)
+		size += 240 + len(v.Timeline[i].Failed)
 	}
 	return size + 384*len(v.PaidWalks) + 256*len(v.Refreshes)
 }

@@ -17,7 +17,7 @@ func hostDocument(h *derive.Host) ([]byte, error) {
 	w := jsonWriter{b: make([]byte, 0, hostDocumentSize(h))}
 	w.host(h)
 	if w.odd {
-		return document(h)
+		return document(*h) // a copy, so that h itself need not be on the heap
 	}
 	return w.b, nil
 }
@@ -412,7 +412,7 @@ func (w *jsonWriter) texts(name string, list []string) {
 // quoted appends a text as a value.
 func (w *jsonWriter) quoted(s string) {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+		if !plainJSON[s[i]] {
 			var err error
 			if w.b, err = jsontext.AppendQuote(w.b, s); err != nil {
 				w.odd = true
@@ -422,3 +422,11 @@ func (w *jsonWriter) quoted(s string) {
 	}
 	w.b = append(append(append(w.b, '"'), s...), '"')
 }
+
+// plainJSON are the bytes that stand for themselves in a text.
+var plainJSON = func() (plain [256]bool) {
+	for c := ' '; c < 0x80; c++ {
+		plain[c] = c != '"' && c != '\\'
+	}
+	return plain
+}()

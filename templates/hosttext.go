@@ -29,7 +29,7 @@ func AppendHostMarkdown(dst []byte, v *HostView) ([]byte, error) {
 // hostTextSize is about how long the twin is.
 func hostTextSize(v *HostView) int {
 	c := &v.Citation
-	size := 5<<10 + len(v.Cite) + len(c.Inclusion) + len(c.Row)
+	size := 3<<10 + len(v.Cite) + len(c.Inclusion) + len(c.Row)
 	for i := range v.Timeline {
 		size += 128 + len(v.Timeline[i].Failed)
 	}

@@ -67,7 +67,7 @@ func appendTimeline(b []byte, lines []TimelineLine) []byte {
 			b = weave(b, `<br><span class="faint">`, l.Gap, `</span>`)
 		}
 		b = weave(b, `</td><td class="n `, l.Mark, `">`, l.Verdict, `</td><td class="nowrap">`, l.Protocols, `</td><td class="mono">`, l.Failed,
-			`</td><td><a class="n" href="`, l.Entry, `">`)
+			`</td><td><a class="n" href="`, l.Entry(), `">`)
 		b = append(strconv.AppendInt(b, l.Sequence, 10), "</a></td></tr>\n"...)
 	}
 	return b
@@ -84,7 +84,7 @@ func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 			b = add(b, "(", l.Gap, ") ")
 		}
 		b = add(b, "| ", l.Verdict, " | ", cell(l.Protocols), " | ", cell(l.Failed), " | [")
-		b = add(strconv.AppendInt(b, l.Sequence, 10), "](", l.Entry, ") |\n")
+		b = add(strconv.AppendInt(b, l.Sequence, 10), "](", l.Entry(), ") |\n")
 	}
 	return b
 }

@@ -21,7 +21,7 @@ func TestLinesAreWhatATemplateWrites(t *testing.T) {
 	var lines []TimelineLine
 	for i, s := range hostile {
 		list = append(list, Fact{Name: s, Value: hostile[len(hostile)-1-i], Mono: i%2 == 0})
-		lines = append(lines, TimelineLine{Week: s, Listed: s, Probed: s, Gap: s, Verdict: s, Mark: s, Protocols: s, Failed: s, Sequence: int64(i), Entry: "/corpus/7.json"})
+		lines = append(lines, TimelineLine{Week: s, Listed: s, Probed: s, Gap: s, Verdict: s, Mark: s, Protocols: s, Failed: s, Sequence: int64(i)})
 	}
 	for name, c := range map[string]struct {
 		data any
@@ -39,7 +39,7 @@ func TestLinesAreWhatATemplateWrites(t *testing.T) {
 
 // TestLinesInMarkdown: no value ends its line or its cell.
 func TestLinesInMarkdown(t *testing.T) {
-	got := timelineText([]TimelineLine{{Week: "2026-W47", Listed: "listed", Probed: "not_walked", Gap: "control_failed", Verdict: "–", Protocols: "a|b\nc", Failed: "–", Sequence: 7, Entry: "/corpus/7.json"}})
+	got := timelineText([]TimelineLine{{Week: "2026-W47", Listed: "listed", Probed: "not_walked", Gap: "control_failed", Verdict: "–", Protocols: "a|b\nc", Failed: "–", Sequence: 7}})
 	if want := "| 2026-W47 | listed | not_walked (control_failed) | – | a\\|b c | – | [7](/corpus/7.json) |\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -91,6 +91,30 @@ func TestFrameIsWhatATemplateWrites(t *testing.T) {
 					t.Errorf("%s of %+v: %q, %v\nwant %q", name, p, got, err, want.String())
 				}
 			}
+		}
+	}
+}
+
+// TestOneLine holds the quick look at a text against what it stands for.
+func TestOneLine(t *testing.T) {
+	for _, s := range append(hostile, " ", "a ", " a", "a b", "a  b", "a\tb", "a\u00a0b", "a\u2003", "\u0085", "a\u0085b", "\xffa\xa0 ", "a\nb c") {
+		if got, want := oneLine(s), strings.Join(strings.Fields(s), " "); got != want {
+			t.Errorf("oneLine(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestTidy: it writes over what it reads.
+func TestTidy(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                  "\n",
+		"a":                                 "a\n",
+		"\n\na \t\n\n \n\t\nb\n\n\n":        "a\n\nb\n",
+		"a\n```\n \n\n\nx \n```\n\n\nb \t ": "a\n```\n \n\n\nx \n```\n\nb\n",
+		"```\na\n\n":                        "```\na\n",
+	} {
+		if got := string(tidy([]byte(in))); got != want {
+			t.Errorf("tidy(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
