@@ -27,8 +27,8 @@ type HostView struct {
 	derive.Host
 	// Stamp is the tier's class: good, bad or unknown.
 	Stamp string
-	// Weeks draws the weeks that the table shows, Marks is the same in text, Legend counts the marks.
-	Weeks         Markup
+	// Weeks are the marks of the weeks that the table shows, oldest first, Marks is the same in text, Legend counts them.
+	Weeks         []WeekMark
 	Marks, Legend string
 	Standing      []Fact
 	Reasons       []Fact
@@ -56,7 +56,13 @@ func (l TimelineLine) Entry() string { return derive.RoundPath(l.Sequence) }
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
 // made on request are the same bytes.
 func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
-	doc, err := hostDocument(&h)
+	return NewHostViewIn(nil, chrome, h)
+}
+
+// NewHostViewIn is NewHostView that writes the JSON over buf, as far as it has room. The view holds it: the caller may use
+// what HostJSON returns as buf again when it is done with the view.
+func NewHostViewIn(buf []byte, chrome *Chrome, h derive.Host) (HostView, error) {
+	doc, err := hostDocument(buf, &h)
 	if err != nil {
 		return HostView{}, fmt.Errorf("encoding the history of %s: %w", h.Host, err)
 	}
@@ -102,15 +108,15 @@ func (v *HostView) timeline() {
 	if v.Shown == 0 {
 		return
 	}
-	marks, text := make([]WeekMark, len(shown)), make([]byte, 0, len("■")*len(shown))
+	text := make([]byte, 0, len("■")*len(shown))
+	v.Weeks = make([]WeekMark, len(shown))
 	v.Timeline = make([]TimelineLine, len(shown))
 	for i := range shown {
-		marks[i] = markWeek(&shown[i])
-		text = append(text, marks[i].Mark...)
-		v.Timeline[len(shown)-1-i] = timelineLine(&shown[i], marks[i].Class)
+		v.Weeks[i] = markWeek(&shown[i])
+		text = append(text, v.Weeks[i].Mark...)
+		v.Timeline[len(shown)-1-i] = timelineLine(&shown[i], v.Weeks[i].Class)
 	}
-	v.Marks, v.Legend = string(text), legend(marks)
-	v.Weeks = drawWeeks(marks, v.Host.Host+", "+marks[0].Week+" to "+marks[len(marks)-1].Week+", one square a week: "+v.Legend)
+	v.Marks, v.Legend = string(text), legend(v.Weeks)
 }
 
 func timelineLine(w *derive.HostWeek, mark string) TimelineLine {

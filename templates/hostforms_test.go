@@ -58,15 +58,21 @@ func (r filler) fill(v reflect.Value) {
 	}
 }
 
+// fill fills with texts that are hostile.
+func fill(r *rand.Rand, v reflect.Value) { filler{r, hostile}.fill(v) }
+
 // wellFormed are the hostile texts that are texts.
 var wellFormed = slices.DeleteFunc(slices.Clone(hostile), func(s string) bool { return !utf8.ValidString(s) })
 
 // randomView is a view of which every part is there or not, on its own.
 func randomView(r *rand.Rand) *HostView {
 	v := new(HostView)
-	filler{r, hostile}.fill(reflect.ValueOf(v).Elem())
+	fill(r, reflect.ValueOf(v).Elem())
 	v.Chrome = &Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
-	v.Weeks = Markup([]string{"", "<svg></svg>"}[r.IntN(2)])
+	for i := range v.Weeks {
+		v.Weeks[i] = weekMarks[r.IntN(len(weekMarks))]
+		v.Weeks[i].Week = fmt.Sprintf("2026-W%02d", i+1)
+	}
 	if len(v.Address) > 0 && v.Payment == nil {
 		v.Address = nil
 	}
@@ -83,7 +89,15 @@ func TestHostFormsAreWhatATemplateWrites(t *testing.T) {
 			render func(name string, view any) ([]byte, error)
 			write  func(dst []byte, v *HostView) ([]byte, error)
 		}{{"host.html", renderHTML, AppendHost}, {"host.md", renderText, AppendHostMarkdown}} {
-			want, err := form.render(form.name, v)
+			// The drawing of the weeks has a test of its own.
+			data := struct {
+				*HostView
+				Weeks Markup
+			}{HostView: v}
+			if len(v.Weeks) > 0 {
+				data.Weeks = Markup(appendWeeks(nil, v.Host.Host, v.Weeks, v.Legend))
+			}
+			want, err := form.render(form.name, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +122,7 @@ func TestHostDocumentIsWhatTheLibraryWrites(t *testing.T) {
 		}
 		filler{r, texts}.fill(reflect.ValueOf(&h).Elem())
 		want, wantErr := document(h)
-		got, err := hostDocument(&h)
+		got, err := hostDocument(nil, &h)
 		if fmt.Sprint(err) != fmt.Sprint(wantErr) || string(got) != string(want) {
 			t.Fatalf("host %d: %v\n%s\nwant %v\n%s", i, err, got, wantErr, want)
 		}

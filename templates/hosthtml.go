@@ -40,18 +40,18 @@ func AppendHost(dst []byte, v *HostView) ([]byte, error) {
 // hostSize is about how long the page is. Too little costs a copy, too much some memory.
 func hostSize(v *HostView) int {
 	c := &v.Citation
-	size := 6<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Weeks) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
+	size := 6<<10 + len(v.Chrome.Header) + len(v.Chrome.Footer) + len(v.Cite) + len(c.Inclusion) + len(c.Row)*5/4
 	for i := range v.Timeline {
-		size += 240 + len(v.Timeline[i].Failed)
+		size += 420 + len(v.Timeline[i].Failed)
 	}
 	return size + 384*len(v.PaidWalks) + 256*len(v.Refreshes)
 }
 
 func hostWeeks(b []byte, v *HostView) []byte {
-	if v.Weeks == "" {
+	if len(v.Weeks) == 0 {
 		return b
 	}
-	b = add(b, "<figure>", string(v.Weeks))
+	b = appendWeeks(append(b, "<figure>"...), v.Host.Host, v.Weeks, v.Legend)
 	return weave(b, "\n<figcaption class=\"small faint\">", v.Legend, ". The newest stands last.</figcaption></figure>\n")
 }
 

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,10 +12,10 @@ import (
 	"agentstore/corpus/derive"
 )
 
-// hostDocument is document of a host, written member by member: reflection took most of the time of a page. What the
-// writer does not know how to spell, it leaves to the library, and so are the library's errors.
-func hostDocument(h *derive.Host) ([]byte, error) {
-	w := jsonWriter{b: make([]byte, 0, hostDocumentSize(h))}
+// hostDocument is document of a host, written to dst member by member: reflection took most of the time of a page. What
+// the writer does not know how to spell, it leaves to the library, and so are the library's errors.
+func hostDocument(dst []byte, h *derive.Host) ([]byte, error) {
+	w := jsonWriter{b: slices.Grow(dst[:0], hostDocumentSize(h))}
 	w.host(h)
 	if w.odd {
 		return document(*h) // a copy, so that h itself need not be on the heap
@@ -299,7 +300,8 @@ func (w *jsonWriter) note(name string, n *derive.NoteHeld) {
 	w.close('}')
 }
 
-// jsonWriter appends JSON, one member a line, two spaces for each object or list around it.
+// jsonWriter appends JSON, one member a line, two spaces for each object or list around it. Where it appends most, it does
+// so in statements of the form w.b = append(w.b, …), for which the compiler writes the pointer of w.b only when it changes.
 type jsonWriter struct {
 	b     []byte
 	depth int
@@ -316,7 +318,7 @@ func (w *jsonWriter) open(bracket byte) {
 func (w *jsonWriter) close(bracket byte) {
 	w.depth--
 	if !w.empty() {
-		w.indent()
+		w.b = append(w.b, nextLine[1:2+2*w.depth]...)
 	}
 	w.b = append(w.b, bracket)
 }
@@ -329,21 +331,22 @@ func (w *jsonWriter) empty() bool {
 
 // line begins the line of a member or an element.
 func (w *jsonWriter) line() {
-	if !w.empty() {
-		w.b = append(w.b, ',')
+	from := 0
+	if w.empty() {
+		from = 1
 	}
-	w.indent()
+	w.b = append(w.b, nextLine[from:2+2*w.depth]...)
 }
 
-func (w *jsonWriter) indent() {
-	const deepest = "\n                " // eight levels, of which a host has five
-	w.b = append(w.b, deepest[:1+2*w.depth]...)
-}
+// nextLine ends a line that another follows and indents that, eight levels deep, of which a host has five.
+const nextLine = ",\n                "
 
 // name begins a member, whose name needs no escape.
 func (w *jsonWriter) name(name string) {
 	w.line()
-	w.b = add(w.b, `"`, name, `": `)
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, "\": "...)
 }
 
 func (w *jsonWriter) object(name string) {
@@ -420,7 +423,9 @@ func (w *jsonWriter) quoted(s string) {
 			return
 		}
 	}
-	w.b = append(append(append(w.b, '"'), s...), '"')
+	w.b = append(w.b, '"')
+	w.b = append(w.b, s...)
+	w.b = append(w.b, '"')
 }
 
 // plainJSON are the bytes that stand for themselves in a text.

@@ -50,13 +50,13 @@ const (
 	weekStep  = 27
 )
 
-// drawWeeks draws one square a week, oldest first. Every square says its week and word; the shapes differ as the colours
-// do.
-func drawWeeks(marks []WeekMark, title string) Markup {
-	rows := max(1, (len(marks)+weeksARow-1)/weeksARow)
+// appendWeeks draws one square a week, oldest first. Every square says its week and word; the shapes differ as the colours
+// do. The legend counts the marks.
+func appendWeeks(b []byte, host string, marks []WeekMark, legend string) []byte {
+	rows := (len(marks) + weeksARow - 1) / weeksARow
 	height := strconv.Itoa(rows*(weekSide+18) + 2)
-	b := make([]byte, 0, 256+len(title)+weekBytes*len(marks))
-	b = add(b, `<svg class="chart weeks" role="img" viewBox="0 0 352 `, height, `" width="352" height="`, height, `"><title>`, template.HTMLEscapeString(title), "</title>")
+	b = add(b, `<svg class="chart weeks" role="img" viewBox="0 0 352 `, height, `" width="352" height="`, height, `"><title>`, template.HTMLEscapeString(host), ", ",
+		marks[0].Week, " to ", marks[len(marks)-1].Week, ", one square a week: ", legend, "</title>")
 	for i, m := range marks {
 		x, y := 1+i%weeksARow*weekStep, 1+i/weeksARow*(weekSide+18)
 		b = add(b, `<g class="`, m.Class, `"><title>`, m.Week, ": ", m.Word, "</title>")
@@ -66,11 +66,8 @@ func drawWeeks(marks []WeekMark, title string) Markup {
 			b = add(appendAt(append(b, "<text"...), "x", x, "y", y+weekSide+12), ">", m.Week[len("2026-"):], "</text>")
 		}
 	}
-	return Markup(append(b, "</svg>"...))
+	return append(b, "</svg>"...)
 }
-
-// weekBytes is about how much the drawing of one week takes.
-const weekBytes = 200
 
 // appendWeek draws a mark as a square whose upper left corner is at x and y, or as a dot in its middle.
 func appendWeek(b []byte, mark string, x, y int) []byte {
