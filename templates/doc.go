@@ -100,12 +100,9 @@ var functions = map[string]any{
 	"top":    top,
 	"bottom": bottom,
 	"facts":  facts,
-	"lines":  timeline,
 	"rows":   tableRows,
 	// The same in Markdown.
-	"factsText": factsText,
-	"linesText": timelineText,
-	"rowsText":  tableText,
+	"rowsText": tableText,
 }
 
 // parsed on first import; a template that does not parse is a programmer's

@@ -1,12 +1,16 @@
 package templates
 
 import (
+	"bytes"
 	"fmt"
+	"html/template"
+	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
+	texttemplate "text/template"
 	"unicode/utf8"
 
 	"agentstore/corpus/derive"
@@ -81,26 +85,30 @@ func randomView(r *rand.Rand) *HostView {
 
 // TestHostFormsAreWhatATemplateWrites holds the page that is written in Go, and its twin, against the same as templates.
 func TestHostFormsAreWhatATemplateWrites(t *testing.T) {
+	page := template.Must(template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html")).ParseFiles("testdata/host.html"))
+	twin := texttemplate.Must(texttemplate.New("").Funcs(functions).ParseFiles("testdata/host.md"))
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
 		v := randomView(r)
+		// The drawing of the weeks has a test of its own.
+		data := struct {
+			*HostView
+			Weeks Markup
+		}{HostView: v}
+		if len(v.Weeks) > 0 {
+			data.Weeks = Markup(appendWeeks(nil, v.Host.Host, v.Weeks, v.Legend))
+		}
 		for _, form := range []struct {
-			name   string
-			render func(name string, view any) ([]byte, error)
-			write  func(dst []byte, v *HostView) ([]byte, error)
-		}{{"host.html", renderHTML, AppendHost}, {"host.md", renderText, AppendHostMarkdown}} {
-			// The drawing of the weeks has a test of its own.
-			data := struct {
-				*HostView
-				Weeks Markup
-			}{HostView: v}
-			if len(v.Weeks) > 0 {
-				data.Weeks = Markup(appendWeeks(nil, v.Host.Host, v.Weeks, v.Legend))
-			}
-			want, err := form.render(form.name, data)
-			if err != nil {
+			name    string
+			execute func(to io.Writer, name string, data any) error
+			tidy    func([]byte) []byte
+			write   func(dst []byte, v *HostView) ([]byte, error)
+		}{{"host.html", page.ExecuteTemplate, bytes.Clone, AppendHost}, {"host.md", twin.ExecuteTemplate, tidy, AppendHostMarkdown}} {
+			var b bytes.Buffer
+			if err := form.execute(&b, form.name, data); err != nil {
 				t.Fatal(err)
 			}
+			want := form.tidy(b.Bytes())
 			got, err := form.write([]byte("before"), v)
 			if err != nil || string(got) != "before"+string(want) {
 				t.Fatalf("%s of view %d: %v\n%q\nwant %q", form.name, i, err, got, want)

@@ -56,9 +56,7 @@ func appendFacts(b []byte, list []Fact) []byte {
 	return append(b, "</dl>\n"...)
 }
 
-// timeline is the rows of a host's table.
-func timeline(lines []TimelineLine) Markup { return Markup(appendTimeline(nil, lines)) }
-
+// appendTimeline is the rows of a host's table.
 func appendTimeline(b []byte, lines []TimelineLine) []byte {
 	for i := range lines {
 		l := &lines[i]
@@ -73,9 +71,7 @@ func appendTimeline(b []byte, lines []TimelineLine) []byte {
 	return b
 }
 
-// timelineText is the same rows in Markdown.
-func timelineText(lines []TimelineLine) string { return string(appendTimelineText(nil, lines)) }
-
+// appendTimelineText is the same rows in Markdown.
 func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 	for i := range lines {
 		l := &lines[i]
@@ -89,9 +85,7 @@ func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 	return b
 }
 
-// factsText is a list of facts in Markdown, each on a line.
-func factsText(list []Fact) string { return string(appendFactsText(nil, list)) }
-
+// appendFactsText is a list of facts in Markdown, each on a line.
 func appendFactsText(b []byte, list []Fact) []byte {
 	for i := range list {
 		f := &list[i]
