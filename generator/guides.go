@@ -198,9 +198,9 @@ func renderProblems(s *source, _ unit, mediaType string, made attest.Digest) ([]
 
 // wordGood is the good that retires words, if it is on the shelf.
 func (s *source) wordGood() (content.Good, bool) {
-	for _, g := range s.Site.Goods {
-		if g.Kind == content.KindWord {
-			return g, true
+	for i := range s.Site.Goods { // each is too large to be copied
+		if s.Site.Goods[i].Kind == content.KindWord {
+			return s.Site.Goods[i], true
 		}
 	}
 	return content.Good{}, false

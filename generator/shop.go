@@ -37,8 +37,8 @@ func (s *source) shelves() []templates.Shelf {
 		{ID: "keeper", Name: "From the keeper", Note: "A person does these, so there are few of them and they take days."},
 		{ID: "standing", Name: "By the term", Note: "One payment for a fixed time. Nothing renews itself."},
 	}
-	for _, g := range s.Site.Goods {
-		i := 0
+	for n := range s.Site.Goods {
+		i, g := 0, &s.Site.Goods[n]
 		switch {
 		case g.Fulfilment == content.Human:
 			i = 2
@@ -109,68 +109,6 @@ func splitAtHeading(text string) (before, after string) {
 	return text, ""
 }
 
-// menuDocument is /menu.json.
-type menuDocument struct {
-	Store      string        `json:"store"`
-	Tagline    string        `json:"tagline"`
-	BaseURL    string        `json:"base_url"`
-	AsOf       string        `json:"as_of"`
-	Currency   string        `json:"currency"`
-	Decimals   int           `json:"decimals"`
-	HowToBuy   string        `json:"how_to_buy"`
-	Items      []menuItem    `json:"items"`
-	Retired    []retiredItem `json:"retired"`
-	FreeShelf  []freeShelf   `json:"free"`
-	VerifyURL  string        `json:"verify_url_template"`
-	SigningKey string        `json:"signing_key_url"`
-}
-
-type menuItem struct {
-	ID                string      `json:"item_id"`
-	Name              string      `json:"name"`
-	Subtitle          string      `json:"subtitle,omitzero"`
-	Description       string      `json:"description"`
-	PriceUSDC         string      `json:"price_usdc"`
-	PriceAtomic       int64       `json:"price_atomic"`
-	PayWhatItDeserves bool        `json:"pay_what_it_deserves"`
-	Tiers             []menuTier  `json:"tiers"`
-	Fulfilment        string      `json:"fulfilment"`
-	WindowHours       int         `json:"window_hours,omitzero"`
-	WeeklyInventory   int         `json:"weekly_inventory,omitzero"`
-	Stock             bool        `json:"sold_once_each"`
-	Cadence           string      `json:"cadence"`
-	ArtifactClass     string      `json:"artifact_class"`
-	Inputs            []menuInput `json:"inputs"`
-	Constraints       []string    `json:"constraints,omitzero"`
-	WhatItReads       string      `json:"what_it_reads"`
-	Signs             string      `json:"signs"`
-	DoesNotProve      string      `json:"does_not_prove"`
-	BuyURL            string      `json:"buy_url"`
-	ItemPage          string      `json:"item_page"`
-}
-
-type menuTier struct {
-	Name   string `json:"name"`
-	USDC   string `json:"usdc"`
-	Atomic int64  `json:"atomic"`
-}
-
-type menuInput struct {
-	Name      string `json:"name"`
-	Type      string `json:"type"`
-	Format    string `json:"format,omitzero"`
-	Required  bool   `json:"required"`
-	MaxLength int    `json:"max_length,omitzero"`
-	Pattern   string `json:"pattern,omitzero"`
-	Help      string `json:"help"`
-}
-
-type retiredItem struct {
-	ID         string `json:"item_id"`
-	FoldedInto string `json:"folded_into,omitzero"`
-	Reason     string `json:"reason"`
-}
-
 type freeShelf struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
@@ -179,69 +117,18 @@ type freeShelf struct {
 
 const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the same request with PAYMENT-SIGNATURE."
 
-func (s *source) item(g content.Good) menuItem {
-	it := menuItem{
-		ID: g.ID, Name: g.Name, Subtitle: g.Subtitle, Description: g.Description,
-		PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price, PayWhatItDeserves: g.PayWhatItDeserves,
-		Fulfilment: string(g.Fulfilment), WindowHours: g.WindowHours, WeeklyInventory: g.WeeklyInventory, Stock: g.Stock,
-		Cadence: g.Cadence, ArtifactClass: g.Artifact, Constraints: g.Constraints, Inputs: []menuInput{},
-		WhatItReads: g.WhatItReads, Signs: g.Signs, DoesNotProve: g.DoesNotProve,
-		BuyURL: templates.BuyURL(s.base, g.ID), ItemPage: s.base + "/menu/" + g.ID,
-	}
-	for _, t := range g.Tiers() {
-		it.Tiers = append(it.Tiers, menuTier{Name: t.Name, USDC: t.USDC(), Atomic: t.Amount})
-	}
-	for _, in := range g.AllInputs() {
-		it.Inputs = append(it.Inputs, menuInput{
-			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max, Pattern: in.Pattern, Help: in.Help,
-		})
-	}
-	return it
-}
-
 func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
 	page, err := s.viewOf("menu", "", "The catalogue", "Every good on the shelf with its price, its inputs and its door.", made)
 	if err != nil {
 		return nil, err
 	}
-	cfg := s.Site.Config
 	switch mediaType {
 	case api.Markdown:
 		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods, Free: s.free()})
 	case api.JSON:
-		doc := menuDocument{
-			Store: cfg.Title, Tagline: cfg.Tagline, BaseURL: s.base, AsOf: s.chrome.Day(), Currency: "USDC", Decimals: 6,
-			HowToBuy: howToBuy, Items: []menuItem{}, Retired: []retiredItem{},
-			VerifyURL: s.base + "/api/verify/{id}", SigningKey: s.base + "/.well-known/store-signing-key",
-		}
-		for _, g := range s.Site.Goods {
-			doc.Items = append(doc.Items, s.item(g))
-		}
-		for _, r := range s.Site.Retired {
-			doc.Retired = append(doc.Retired, retiredItem{ID: r.ID, FoldedInto: r.FoldedInto, Reason: r.Reason})
-		}
-		for _, f := range s.free() {
-			doc.FreeShelf = append(doc.FreeShelf, freeShelf{Name: f.Text, URL: s.base + f.Href, Note: f.Note})
-		}
-		return indented(doc)
+		return s.menuJSON()
 	}
 	return unknown(mediaType)
-}
-
-// itemDocument is /menu/{item_id}.json: the catalogue's entry and what its
-// page says beside it.
-type itemDocument struct {
-	menuItem
-	Delivered string     `json:"delivered"`
-	Body      string     `json:"body_markdown"`
-	HowToBuy  []itemStep `json:"how_to_buy"`
-	Money     []string   `json:"if_something_goes_wrong"`
-	VerifyURL string     `json:"verify_url_template"`
-}
-
-type itemStep struct {
-	Text string `json:"text"`
-	Code string `json:"code"`
 }
 
 // goodView is what the forms of a good's page have in common.
@@ -281,14 +168,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	case api.Markdown:
 		return templates.AppendItemMarkdown(nil, &v.ItemView)
 	case api.JSON:
-		doc := itemDocument{
-			menuItem: s.item(v.Good), Delivered: v.Fulfilment(), Body: v.Body.Markdown, Money: v.Money(),
-			VerifyURL: s.base + "/api/verify/{id}",
-		}
-		for _, st := range v.Steps() {
-			doc.HowToBuy = append(doc.HowToBuy, itemStep{Text: st.Text, Code: st.Code})
-		}
-		return indented(doc)
+		return s.itemJSON(&v.ItemView)
 	}
 	return unknown(mediaType)
 }

@@ -9,41 +9,67 @@ import (
 	"agentstore/content"
 )
 
-// randomItem is the view of a good whose every text may be hostile and of which every part is there or not, on its own.
-func randomItem(r *rand.Rand) *ItemView {
-	v := new(ItemView)
-	fill(r, reflect.ValueOf(v).Elem())
-	v.Chrome = &Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}
-	v.Good.Fulfilment = []content.Fulfilment{content.Instant, content.Human, content.Term, "another"}[r.IntN(4)]
-	if r.IntN(2) == 0 {
-		v.Good.ID = "a_good_1"
-	}
-	return v
-}
-
-// TestItemFormsAreWhatATemplateWrites holds the page that is written in Go, and its twin, against the same as templates.
-func TestItemFormsAreWhatATemplateWrites(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for i := range 3000 {
-		v := randomItem(r)
-		for _, form := range []struct {
-			name   string
-			render func(name string, view any) ([]byte, error)
-			write  func(dst []byte, v *ItemView) ([]byte, error)
-		}{{"item.html", renderHTML, AppendItem}, {"item.md", renderText, AppendItemMarkdown}} {
-			want, err := form.render(form.name, v)
+// formIsWhatATemplateWrites holds what is written in Go against the same as a template, over views that are filled at random
+// with hostile texts and of which every part is there or not, on its own.
+func formIsWhatATemplateWrites[V any](t *testing.T, name string, render func(name string, view any) ([]byte, error), write func(dst []byte, v *V) ([]byte, error)) {
+	t.Run(name, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for i := range 3000 {
+			v := new(V)
+			fill(r, reflect.ValueOf(v).Elem())
+			reflect.ValueOf(v).Elem().FieldByName("Chrome").Set(reflect.ValueOf(&Chrome{ChromeView: ChromeView{Title: hostile[r.IntN(len(hostile))], BaseURL: "https://store.example"}, Header: "<p>head</p>", Footer: "<p>foot</p>"}))
+			likely(r, v)
+			want, err := render(name, v)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := form.write([]byte("before"), v)
+			got, err := write([]byte("before"), v)
 			want = append([]byte("before"), want...)
 			if err != nil || !bytes.Equal(got, want) {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {
 					at++
 				}
-				t.Fatalf("%s of view %d, from byte %d: %v\n%q\nwant %q", form.name, i, at, err, got[at:], want[at:])
+				t.Fatalf("view %d, from byte %d: %v\n%q\nwant %q", i, at, err, got[at:], want[at:])
+			}
+		}
+	})
+}
+
+// likely gives goods more often than not what a shelf may hold.
+func likely(r *rand.Rand, view any) {
+	good := func(g *content.Good) {
+		g.Fulfilment = []content.Fulfilment{content.Instant, content.Human, content.Term, "another"}[r.IntN(4)]
+		if r.IntN(2) == 0 {
+			g.ID = "a_good_1"
+		}
+	}
+	switch v := view.(type) {
+	case *ItemView:
+		good(&v.Good)
+	case *PricesView:
+		for i := range v.Goods {
+			good(&v.Goods[i])
+		}
+	case *StorefrontView:
+		for i := range v.Shelves {
+			for n, g := range v.Shelves[i].Goods {
+				if g == nil {
+					g = new(content.Good)
+					v.Shelves[i].Goods[n] = g
+				}
+				good(g)
 			}
 		}
 	}
+}
+
+// TestShopFormsAreWhatATemplateWrites holds the pages of goods and their lists against the same as templates.
+func TestShopFormsAreWhatATemplateWrites(t *testing.T) {
+	formIsWhatATemplateWrites(t, "item.html", renderHTML, AppendItem)
+	formIsWhatATemplateWrites(t, "item.md", renderText, AppendItemMarkdown)
+	formIsWhatATemplateWrites(t, "storefront.html", renderHTML, AppendStorefront)
+	formIsWhatATemplateWrites(t, "storefront.md", renderText, AppendStorefrontMarkdown)
+	formIsWhatATemplateWrites(t, "pricing.md", renderText, AppendPrices)
+	formIsWhatATemplateWrites(t, "menu.md", renderText, AppendMenuMarkdown)
 }

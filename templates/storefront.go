@@ -34,7 +34,7 @@ type WindowItem struct {
 // Shelf is a group of goods under one heading.
 type Shelf struct {
 	ID, Name, Note string
-	Goods          []content.Good
+	Goods          []*content.Good
 }
 
 // Pointer is a link with a sentence.
@@ -43,12 +43,12 @@ type Pointer struct {
 }
 
 // FirstURL is the door of the good to begin with.
-func (v StorefrontView) FirstURL() string { return BuyURL(v.Chrome.BaseURL, v.First.ID) }
+func (v *StorefrontView) FirstURL() string { return BuyURL(v.Chrome.BaseURL, v.First.ID) }
 
 // RenderStorefront returns the page in HTML.
-func RenderStorefront(v StorefrontView) ([]byte, error) { return renderHTML("storefront.html", &v) }
+func RenderStorefront(v StorefrontView) ([]byte, error) { return AppendStorefront(nil, &v) }
 
 // RenderStorefrontMarkdown returns its twin, /index.md.
 func RenderStorefrontMarkdown(v StorefrontView) ([]byte, error) {
-	return renderText("storefront.md", &v)
+	return AppendStorefrontMarkdown(nil, &v)
 }
