@@ -1,13 +1,15 @@
 package generator
 
 import (
+	"slices"
+
 	"agentstore/content"
 	"agentstore/templates"
 )
 
-// menuJSON is /menu.json.
-func (s *source) menuJSON() ([]byte, error) {
-	cfg, j := s.Site.Config, newJSONWriter(4<<10+2<<10*len(s.Site.Goods))
+// appendMenuJSON appends /menu.json to dst.
+func (s *source) appendMenuJSON(dst []byte) ([]byte, error) {
+	cfg, j := s.Site.Config, &jsonWriter{b: slices.Grow(dst, 4<<10+2<<10*len(s.Site.Goods))}
 	j.begin("", '{')
 	j.text("store", cfg.Title)
 	j.text("tagline", cfg.Tagline)
@@ -45,12 +47,12 @@ func (s *source) menuJSON() ([]byte, error) {
 	j.text("verify_url_template", s.base+"/api/verify/{id}")
 	j.text("signing_key_url", s.base+"/.well-known/store-signing-key")
 	j.end('}')
-	return j.bytes()
+	return j.done()
 }
 
-// itemJSON is /menu/{item_id}.json: the catalogue's entry and what its page says beside it.
-func (s *source) itemJSON(v *templates.ItemView) ([]byte, error) {
-	j := newJSONWriter(6<<10 + 2*len(v.Body.Markdown))
+// appendItemJSON appends /menu/{item_id}.json to dst: the catalogue's entry and what its page says beside it.
+func (s *source) appendItemJSON(dst []byte, v *templates.ItemView) ([]byte, error) {
+	j := &jsonWriter{b: slices.Grow(dst, 6<<10+2*len(v.Body.Markdown))}
 	j.begin("", '{')
 	s.itemEntry(j, &v.Good, v.Good.Tiers(), v.Inputs())
 	j.text("delivered", v.Fulfilment())
@@ -66,7 +68,7 @@ func (s *source) itemJSON(v *templates.ItemView) ([]byte, error) {
 	j.texts("if_something_goes_wrong", v.Money())
 	j.text("verify_url_template", s.base+"/api/verify/{id}")
 	j.end('}')
-	return j.bytes()
+	return j.done()
 }
 
 // itemEntry is the members of a good's entry in the catalogue.

@@ -175,13 +175,13 @@ func TestGoodsInJSONAreWhatStructsAre(t *testing.T) {
 	}
 	menu := func() {
 		t.Helper()
-		got, err := s.menuJSON()
+		got, err := s.appendMenuJSON(nil)
 		same("menu", got, err, s.menuDocument())
 	}
 	item := func(g content.Good) {
 		t.Helper()
 		v := &templates.ItemView{Chrome: s.chrome, Good: g, Body: templates.Prose{Markdown: g.Body}}
-		got, err := s.itemJSON(v)
+		got, err := s.appendItemJSON(nil, v)
 		same("item", got, err, s.itemDocument(v))
 	}
 	menu()

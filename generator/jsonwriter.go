@@ -17,8 +17,6 @@ type jsonWriter struct {
 	err   error
 }
 
-func newJSONWriter(size int) *jsonWriter { return &jsonWriter{b: make([]byte, 0, size)} }
-
 // next begins a member.
 func (j *jsonWriter) next(name string) {
 	if j.depth > 0 {
@@ -95,24 +93,24 @@ func (j *jsonWriter) texts(name string, list []string) {
 	j.end(']')
 }
 
-// bytes is the whole document, with a line feed at its end.
-func (j *jsonWriter) bytes() ([]byte, error) {
+// done ends the document with a line feed.
+func (j *jsonWriter) done() ([]byte, error) {
 	if j.err != nil {
-		return nil, fmt.Errorf("encoding JSON: %w", j.err)
+		return j.b, fmt.Errorf("encoding JSON: %w", j.err)
 	}
 	return append(j.b, '\n'), nil
 }
 
-// jsonEscapes is what stands for a byte that a JSON text cannot hold (RFC 8259, section 7), "" for the byte itself.
-var jsonEscapes = func() (table [256]string) {
-	for c := range byte(' ') {
-		table[c] = fmt.Sprintf(`\u%04x`, c)
+// jsonPlain tells the bytes that stand for themselves in JSON (RFC 8259, section 7).
+var jsonPlain = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c >= ' ' && c != '"' && c != '\\'
 	}
-	for c, with := range map[byte]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`} {
-		table[c] = with
-	}
-	return table
+	return plain
 }()
+
+// jsonShort is what follows the backslash before a byte that has a short form.
+var jsonShort = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
 // appendQuoted appends a text as jsontext.AppendQuote does.
 func appendQuoted(b []byte, s string) ([]byte, error) {
@@ -122,10 +120,16 @@ func appendQuoted(b []byte, s string) ([]byte, error) {
 	b = append(b, '"')
 	from := 0
 	for i := range len(s) {
-		if with := jsonEscapes[s[i]]; with != "" {
-			b = append(append(b, s[from:i]...), with...)
-			from = i + 1
+		if jsonPlain[s[i]] {
+			continue
 		}
+		b = append(append(b, s[from:i]...), '\\')
+		if short := jsonShort[s[i]]; short != 0 {
+			b = append(b, short)
+		} else {
+			b = fmt.Appendf(b, "u%04x", s[i])
+		}
+		from = i + 1
 	}
 	return append(append(b, s[from:]...), '"'), nil
 }

@@ -126,7 +126,7 @@ func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 	case api.Markdown:
 		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods, Free: s.free()})
 	case api.JSON:
-		return s.menuJSON()
+		return s.appendMenuJSON(nil)
 	}
 	return unknown(mediaType)
 }
@@ -159,18 +159,21 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return nil, err
 	}
 	defer s.views.Put(v)
+	b := (*u.scratch)[:0]
 	switch mediaType {
 	case api.HTML:
-		if v.Body.HTML, err = markup(v.Body.Markdown); err != nil {
-			return nil, err
+		if v.Body.HTML, err = markup(v.Body.Markdown); err == nil {
+			b, err = templates.AppendItem(b, &v.ItemView)
 		}
-		return templates.AppendItem(nil, &v.ItemView)
 	case api.Markdown:
-		return templates.AppendItemMarkdown(nil, &v.ItemView)
+		b, err = templates.AppendItemMarkdown(b, &v.ItemView)
 	case api.JSON:
-		return s.itemJSON(&v.ItemView)
+		b, err = s.appendItemJSON(b, &v.ItemView)
+	default:
+		return unknown(mediaType)
 	}
-	return unknown(mediaType)
+	*u.scratch = b
+	return b, err
 }
 
 func renderPricing(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
 	"golang.org/x/sync/errgroup"
 
 	"agentstore/content"
@@ -146,29 +143,6 @@ func (s *source) digestGoods() {
 	d := newDigester()
 	d.digest(s.goodFacts...)
 	s.catalogue = d.sum()
-}
-
-// markdown renders the keeper's prose. Raw HTML in it is left out, as it is
-// not needed and would escape the checks of the pages.
-var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
-	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-)
-
-func (s *source) prose(text string) (templates.Prose, error) {
-	text = s.Site.Expand(text)
-	html, err := markup(text)
-	return templates.Prose{Markdown: text, HTML: html}, err
-}
-
-// markup is the HTML of Markdown.
-func markup(text string) (templates.Markup, error) {
-	var b strings.Builder
-	b.Grow(len(text) * 3 / 2)
-	if err := markdown.Convert([]byte(text), &b); err != nil {
-		return "", fmt.Errorf("rendering markdown: %w", err)
-	}
-	return templates.Markup(b.String()), nil
 }
 
 // need returns a page that content.Load has made sure of.

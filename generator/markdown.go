@@ -1,0 +1,49 @@
+package generator
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+
+	"agentstore/templates"
+)
+
+// markdown renders the keeper's prose. Raw HTML in it is left out, as it is
+// not needed and would escape the checks of the pages.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+)
+
+// markupBuffer is the memory of a conversion. Without Buffered and Flush, goldmark would put a buffer of its own in front.
+type markupBuffer struct {
+	bytes.Buffer
+	source []byte
+}
+
+func (*markupBuffer) Buffered() int { return 0 }
+func (*markupBuffer) Flush() error  { return nil }
+
+var markupBuffers = sync.Pool{New: func() any { return new(markupBuffer) }}
+
+func (s *source) prose(text string) (templates.Prose, error) {
+	text = s.Site.Expand(text)
+	html, err := markup(text)
+	return templates.Prose{Markdown: text, HTML: html}, err
+}
+
+// markup is the HTML of Markdown.
+func markup(text string) (templates.Markup, error) {
+	b := markupBuffers.Get().(*markupBuffer)
+	defer markupBuffers.Put(b)
+	b.Reset()
+	b.source = append(b.source[:0], text...)
+	if err := markdown.Convert(b.source, b); err != nil {
+		return "", fmt.Errorf("rendering markdown: %w", err)
+	}
+	return templates.Markup(b.String()), nil
+}
