@@ -70,6 +70,15 @@ func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, e
 	return *u.scratch, err
 }
 
+// hostSum is the digest of a host's JSON, which its page shows.
+func hostSum(u unit, mediaType string) (attest.Digest, bool) {
+	h := u.value.(*hostRows)
+	if mediaType != api.JSON || h.view == nil {
+		return attest.Digest{}, false
+	}
+	return h.view.JSONSum(), true
+}
+
 func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 	b, err := s.book()
 	if err != nil {

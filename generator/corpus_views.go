@@ -22,7 +22,7 @@ func recordRows() []output {
 			}
 		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Index(u.value.(int)) })},
 		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
-		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost},
+		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost, sum: hostSum},
 		{name: "trajectory", deps: depsRecord("record/trajectory"), render: sheet("trajectory", "record/trajectory",
 			func(b *derive.Book) any { return b.Trajectory() },
 			func(v templates.SheetView, b *derive.Book) templates.SheetView {

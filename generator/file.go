@@ -35,6 +35,11 @@ func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error 
 		if err != nil {
 			return err
 		}
+		if row.sum != nil {
+			if sum, ok := row.sum(u, o.mediaType); ok {
+				return b.summed(o, body, sum)
+			}
+		}
 		return b.whole(o, body)
 	case row.write != nil:
 		return b.pieces(o, func(w io.Writer) error { return row.write(b.s, u, o.mediaType, w) })
@@ -69,13 +74,16 @@ func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error 
 }
 
 // whole writes a file that is in memory.
-func (b *build) whole(o *outfile, body []byte) error {
+func (b *build) whole(o *outfile, body []byte) error { return b.summed(o, body, sha(body)) }
+
+// summed writes a file that is in memory and has a known digest.
+func (b *build) summed(o *outfile, body []byte, sum attest.Digest) error {
 	if b.private != nil {
 		if err := b.private.check(o.name, body); err != nil {
 			return err
 		}
 	}
-	o.sum, o.size = sha(body), int64(len(body))
+	o.sum, o.size = sum, int64(len(body))
 	if b.twins != nil && hasTwins(o.mediaType) {
 		if err := b.twins.keep(o.name, o.sum, body); err != nil {
 			return err

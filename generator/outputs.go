@@ -48,6 +48,9 @@ type output struct {
 	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
 	write  func(s *source, u unit, mediaType string, w io.Writer) error
 	copy   func(u unit) string
+	// sum is the SHA-256 of a file that was rendered, where its renderer has worked
+	// it out; nil for nowhere.
+	sum func(u unit, mediaType string) (attest.Digest, bool)
 
 	// large says that a unit takes much memory, so that few are under way at once.
 	large bool
