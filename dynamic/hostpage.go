@@ -105,10 +105,23 @@ func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, er
 }
 
 func (p HostPages) notMet(host string) error {
+	if isHashed(host) {
+		return p.digestNotMet(host)
+	}
 	why, declare := p.BaseURL+"/api/why/"+url.PathEscape(host), p.BaseURL+"/api/declare-door"
 	return &problem.Error{Code: "not_found",
 		Detail: "No round of the record has named this host. That is a fact about the store, not about the host.",
 		Next: "GET " + why + " says whether the host is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
 			" has the host's own list of doors read now.",
 		Extra: map[string]any{"host": host, "never_met": true, "why_url": why, "declare_url": declare}}
+}
+
+// digestNotMet answers at the address of a name that is too long or too odd to stand in one, whose digest does not tell it.
+func (p HostPages) digestNotMet(name string) error {
+	why, declare := p.BaseURL+"/api/why/{host}", p.BaseURL+"/api/declare-door"
+	return &problem.Error{Code: "not_found",
+		Detail: "No round of the record has named a host whose name has this SHA-256. Only names that are too long or too odd for an address stand at their digest. That is a fact about the store, not about a host.",
+		Next: "GET " + why + ", with the bare name of the host itself, says whether it is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
+			" has the host's own list of doors read now.",
+		Extra: map[string]any{"host_sha256": name[len("h-"):], "never_met": true, "why_url": why, "declare_url": declare}}
 }

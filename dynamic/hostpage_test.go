@@ -117,6 +117,11 @@ func TestHostThatWasNeverMet(t *testing.T) {
 		e, ok := errors.AsType[*problem.Error](err)
 		if !ok || e.Code != "not_found" || len(b) > 0 || !strings.Contains(e.Next, base+"/api/why/") || !strings.Contains(e.Next, base+"/api/declare-door") {
 			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		// A digest is no host, and nobody can be sent on to ask about one.
+		if hashed := isHashed(p.Canonical(name)); hashed == strings.Contains(e.Next, "/api/why/"+p.Canonical(name)) || hashed == (e.Extra["host"] != nil) {
+			t.Errorf("%s: %s %v", name, e.Next, e.Extra)
 		}
 	}
 	for name, want := range map[string]string{"Standing.EXAMPLE": "standing.example", "h-" + strings.Repeat("1", 64): "h-" + strings.Repeat("1", 64)} {
