@@ -88,6 +88,17 @@ func speller(client *fetch.Client) func(host string) string {
 	}
 }
 
+// refused says why a client never asks at a host, "" where it would.
+func refused(client *fetch.Client) func(host string) string {
+	return func(host string) string {
+		_, err := client.Parse("https://"+host+"/", fetch.Rule{})
+		if refusal, ok := errors.AsType[*fetch.Refusal](err); ok {
+			return refusal.Reason
+		}
+		return ""
+	}
+}
+
 // lastRow finds a host's last row in the record, and when its round was taken.
 func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, error) {
 	if a == nil {

@@ -181,3 +181,18 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Error("a store without a record asks for one")
 	}
 }
+
+// TestHostsThatAreNeverAsked: why a host is not walked is told as the client refuses it, the store's own name included.
+func TestHostsThatAreNeverAsked(t *testing.T) {
+	c := observingConfig(t.TempDir())
+	s, _, err := openCounter(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := strings.TrimPrefix(strings.TrimPrefix(c.BaseURL, "https://"), "http://")
+	for host, never := range map[string]bool{own: true, "10.0.0.1": true, "localhost": true, "a..b": true, "-a.example": true, "shop.example": false, "xn--bcher-kva.example": false} {
+		if reason := s.refused(host); (reason != "") != never {
+			t.Errorf("%s: %q, never asked %v", host, reason, never)
+		}
+	}
+}

@@ -163,6 +163,7 @@ func (s *Shop) openDesk(key *attest.Key, budgets *budget.Set, o Options) (*desk.
 	if err != nil {
 		return nil, err
 	}
+	s.refused = refused(client)
 	s.hostPages = dynamic.HostPages{Archive: s.archive, Chrome: chrome, BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Spell: speller(client)}
 	var record desk.Record = desk.NoRounds{}
 	if s.archive != nil {

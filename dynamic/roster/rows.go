@@ -24,7 +24,13 @@ type Desk struct {
 	// does not know of a host, because the record is older than the ledger or was brought here, the record does. Nil for
 	// a store without a record.
 	Record func(host string) (row corpus.Row, takenAt string, ok bool, err error)
+	// Refused says why the census never asks at a host, whoever names it: an address, the store itself, what is no name.
+	// It returns "" for every other.
+	Refused func(host string) string
 }
+
+// StateNeverWalked is a host that nobody named and that would not be walked if somebody did.
+const StateNeverWalked = "never_walked"
 
 // Answer is the body of /api/why/{host}.
 type Answer struct {
@@ -49,7 +55,7 @@ type Source struct {
 
 // ThisWeek says how far the host is in the week's round.
 type ThisWeek struct {
-	State    string `json:"state"` // census.State…
+	State    string `json:"state"` // census.State… or StateNeverWalked
 	Meaning  string `json:"meaning"`
 	Reason   string `json:"reason,omitzero"`
 	WalkedAt string `json:"walked_at,omitzero"` // RFC 3339
@@ -61,7 +67,8 @@ type LastRow struct {
 	Week     string `json:"week"`
 	Verdict  string `json:"verdict"`
 	Reason   string `json:"reason,omitzero"` // why it was not probed or not reached
-	EntryURL string `json:"entry_url"`
+	EntryURL string `json:"entry_url"`       // of the round
+	RowsURL  string `json:"rows_url"`        // of all that the record has of the host
 }
 
 // meanings say each state in words.
@@ -74,6 +81,7 @@ var meanings = map[string]string{
 	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked at the next hourly firing.",
 	census.StateNoRosterYet: "This week's sources were not read yet.",
 	census.StateNeverNamed:  "No source ever named it.",
+	StateNeverWalked:        "The census never asks there, whoever names it.",
 }
 
 var howToBeWalked = []string{
@@ -100,6 +108,13 @@ func (d *Desk) Rows() []route.Row {
 	}}
 }
 
+func (d *Desk) refused(host string) string {
+	if d.Refused == nil {
+		return ""
+	}
+	return d.Refused(host)
+}
+
 func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 	host := strings.TrimSuffix(strings.ToLower(route.Inputs(r).String("host")), ".")
 	now := d.Now().UTC().Truncate(time.Second)
@@ -116,7 +131,11 @@ func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339), URL: s.URL})
 	}
 	if l := known.LastRow; l != nil {
-		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, Reason: l.Reason, EntryURL: d.BaseURL + derive.HostPath(host) + ".json"}
+		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, Reason: l.Reason, EntryURL: d.BaseURL + derive.RoundPath(l.Sequence),
+			RowsURL: d.BaseURL + derive.HostPath(host) + ".json"}
+	}
+	if reason := d.refused(host); reason != "" && !known.Known {
+		out.ThisWeek, out.HowToWalked = ThisWeek{State: StateNeverWalked, Meaning: meanings[StateNeverWalked], Reason: reason}, []string{}
 	}
 	if due := nextDue(known, now); !due.IsZero() {
 		out.NextDue = due.Format(time.RFC3339)

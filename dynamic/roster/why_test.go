@@ -88,7 +88,7 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{census.StateDue: 2, census.StateNotWalked: 1}, states); diff != "" {
 		t.Errorf("with the roster: - want + got\n%s", diff)
 	}
-	expect("with the roster", "put-only", census.StateNotOnRoster, "its /.well-known/x402 names no door: it answers 404", next)
+	expect("with the roster", "put-only", census.StateNotOnRoster, "its /.well-known/x402 names no door: there is no file at /.well-known/x402 and no agent card at /.well-known/agent.json", next)
 	expect("with the roster", "ready-bare", census.StateDeclared, "", w.now.UTC().Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339))
 	plain := w.why(hostOf("ready-many-plain"))
 	if plain.ThisWeek.State != census.StateNotOnRoster || plain.ThisWeek.Reason == "" {
@@ -100,7 +100,7 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	expect("after the round", "ready-bare", census.StateNotOnRoster, "it declared itself after this week's round was closed", next)
 	for _, name := range []string{"ready-many", "no-route", "ready-dual"} {
 		row, a := w.rows(1)[hostOf(name)], w.why(hostOf(name))
-		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason, EntryURL: "https://store.example/corpus/host/" + row.Host + ".json"}
+		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason, EntryURL: "https://store.example/corpus/1.json", RowsURL: "https://store.example/corpus/host/" + row.Host + ".json"}
 		if a.LastRow == nil || *a.LastRow != want || a.ThisWeek.WalkedAt != row.ObservedAt || a.NextDue != next {
 			t.Errorf("%s after the round: %+v, want %+v", name, a, want)
 		}
@@ -130,6 +130,9 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		Record: func(host string) (corpus.Row, string, bool, error) {
 			row, ok := rows[host]
 			return row, "2026-11-10T06:01:40Z", ok, nil
+		},
+		Refused: func(host string) string {
+			return map[string]string{"store.example": "it is the store itself", "old.example": "it was taken off"}[host]
 		}}
 	ask := func(host string) map[string]any {
 		t.Helper()
@@ -142,7 +145,11 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		if err := json.Unmarshal(recorder.Body.Bytes(), &out); err != nil {
 			t.Fatal(err)
 		}
-		delete(out, "how_to_be_walked") // the same for everybody
+		// The same for everybody to whom it is of use.
+		if how := out["how_to_be_walked"].([]any); (len(how) == 0) != (host == "store.example") {
+			t.Errorf("%s: to be walked: %v", host, how)
+		}
+		delete(out, "how_to_be_walked")
 		return out
 	}
 	source := func(name, kind, host string) []any {
@@ -151,12 +158,14 @@ func TestWhyAsksTheRecord(t *testing.T) {
 	for host, want := range map[string]map[string]any{
 		"old.example": {"version": "v1", "host": "old.example", "week": "2026-W47", "known": true, "sources": source("bazaar", "discovery", "old.example"),
 			"this_week": map[string]any{"state": "no_roster_yet", "meaning": "This week's sources were not read yet."},
-			"last_row":  map[string]any{"sequence": 12.0, "week": "2026-W46", "verdict": "not_probed", "reason": "control_failed", "entry_url": "https://store.example/corpus/host/old.example.json"},
+			"last_row":  map[string]any{"sequence": 12.0, "week": "2026-W46", "verdict": "not_probed", "reason": "control_failed", "entry_url": "https://store.example/corpus/12.json", "rows_url": "https://store.example/corpus/host/old.example.json"},
 			"next_due":  "2026-11-18T12:00:00Z"},
 		"here.example": {"version": "v1", "host": "here.example", "week": "2026-W47", "known": true, "sources": source("revisit", "revisit", "here.example"),
 			"this_week": map[string]any{"state": "walked", "meaning": "It was walked this week. The row is in this week's round once that is sealed.", "walked_at": "2026-11-17T06:00:00Z"},
-			"last_row":  map[string]any{"sequence": 13.0, "week": "2026-W47", "verdict": "ready", "entry_url": "https://store.example/corpus/host/here.example.json"},
+			"last_row":  map[string]any{"sequence": 13.0, "week": "2026-W47", "verdict": "ready", "entry_url": "https://store.example/corpus/13.json", "rows_url": "https://store.example/corpus/host/here.example.json"},
 			"next_due":  "2026-11-23T00:00:00Z"},
+		"store.example": {"version": "v1", "host": "store.example", "week": "2026-W47", "known": false, "sources": []any{},
+			"this_week": map[string]any{"state": "never_walked", "meaning": "The census never asks there, whoever names it.", "reason": "it is the store itself"}, "last_row": nil},
 		"nobody.example": {"version": "v1", "host": "nobody.example", "week": "2026-W47", "known": false, "sources": []any{},
 			"this_week": map[string]any{"state": "never_named", "meaning": "No source ever named it."}, "last_row": nil},
 	} {
@@ -165,8 +174,8 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		}
 	}
 	// A name that no file system takes has its page under its digest.
-	if got := ask(long)["last_row"].(map[string]any)["entry_url"]; got != "https://store.example"+derive.HostPath(long)+".json" || strings.Contains(got.(string), "aaaa") {
-		t.Errorf("the entry of a long name is at %v", got)
+	if got := ask(long)["last_row"].(map[string]any)["rows_url"]; got != "https://store.example"+derive.HostPath(long)+".json" || strings.Contains(got.(string), "aaaa") {
+		t.Errorf("the rows of a long name is at %v", got)
 	}
 }
 
