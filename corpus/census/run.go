@@ -202,6 +202,9 @@ func (r *run) list(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if w.Phase == PhaseDropped {
+			return fmt.Errorf("census: %s was begun and not sealed in time, and nothing is kept of it", r.Week)
+		}
 		if w.Phase != PhaseNone {
 			return r.of(w)
 		}

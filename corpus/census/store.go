@@ -30,6 +30,8 @@ const (
 	PhaseOpen   = "open"   // the roster stands and hosts are walked
 	PhaseClosed = "closed" // every host is finished and no more are taken
 	PhaseSealed = "sealed" // the round stands in the record
+	// PhaseDropped is a week that was begun and not sealed in time: its roster and rows are gone.
+	PhaseDropped = "dropped"
 )
 
 // The jobs of a week that one process does at a time.
@@ -37,6 +39,10 @@ const (
 	JobRoster = "roster" // reading the sources, writing the roster, adding to it
 	JobSeal   = "seal"   // sealing the round
 )
+
+// KeepWeeks is for how many weeks a round that was begun and never closed for walkers may still be gone on with, as long
+// as no later one is sealed: as many as raw recordings are kept by default.
+const KeepWeeks = 13
 
 // Week is the state of one week's round.
 type Week struct {
@@ -128,7 +134,8 @@ type Rosters interface {
 	// Week returns the state of a week; its phase is PhaseNone for one that was not begun.
 	Week(ctx context.Context, week string) (Week, error)
 	// List writes the roster of a week in shards of so many hosts, in the order given, in place of what an unfinished
-	// List left, and opens the week. The lease is of JobRoster and is renewed for ttl as long as it goes on.
+	// List left, and opens the week. The lease is of JobRoster and is renewed for ttl as long as it goes on. Weeks that
+	// were begun more than KeepWeeks before and were not even closed since are dropped.
 	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], shard int, ttl time.Duration) error
 	// Append adds those hosts that have no place on the roster yet and returns how many there were. w's Sources
 	// are counted into those of the week. ErrNotOpen if the week takes none.
@@ -157,7 +164,8 @@ type Rounds interface {
 	// Addresses returns the distinct addresses that were advertised in a week, by network, sorted.
 	Addresses(ctx context.Context, week string) (map[string][]string, error)
 	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and drops what is not
-	// needed any more, addresses first. It may be called again after a crash.
+	// needed any more, addresses first: of this week, and of those before it all that was not sealed, which no longer can
+	// be. It may be called again after a crash.
 	Sealed(ctx context.Context, round corpus.Round) error
 }
 

@@ -94,6 +94,9 @@ type weekRecord struct {
 // phaseWriting is a week whose roster is not written to its end: for everybody else it is not begun.
 const phaseWriting = "writing"
 
+// phaseDropping is a week whose roster is not dropped to its end: for everybody else it is.
+const phaseDropping = "dropping"
+
 // shardRecord counts one shard.
 type shardRecord struct {
 	Hosts   int64          `json:"hosts"`

@@ -23,6 +23,9 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 			return err
 		}
 		w.Phase, w.OpenedAt, w.Listed, w.Capped, w.Sources, w.Sequence = r.Phase, r.OpenedAt, r.Listed, r.Capped, r.Sources, r.Sequence
+		if r.Phase == phaseDropping {
+			w.Phase = census.PhaseDropped
+		}
 		w.Private = r.Private
 		w.Due, w.Done = r.Settled, r.Settled
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
@@ -88,6 +91,9 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
 			return err
 		}
+	}
+	if err := s.dropOld(ctx, l.Week, under); err != nil {
+		return err
 	}
 	var p placing
 	some := make([]census.Known, 0, chunk)

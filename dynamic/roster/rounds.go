@@ -178,6 +178,9 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	if err := s.forget(ctx, week); err != nil {
 		return err
 	}
+	if err := s.drop(ctx, week, update, census.PhaseOpen, census.PhaseClosed); err != nil {
+		return err
+	}
 	return update(func(tx ledger.Tx) error {
 		head, err := ledger.GetJSON[weekRecord](tx, weekKey(week))
 		if err != nil {
