@@ -74,7 +74,7 @@ type TrajectoryView struct {
 // Trajectory is one point a round.
 func (b *Book) Trajectory() TrajectoryView {
 	v := TrajectoryView{Format: "store-trajectory/v1", Weeks: []Week{}, From: b.source(),
-		Explanation: "One point a round, counts only: each verdict is a count of hosts_probed, hosts_probed of hosts_due, offers by network of offers_seen. A week without a round is absent."}
+		Explanation: "One point a round, counts only. hosts_listed, hosts_probed and not_probed are of hosts_due, which are the rows of the round, and hosts_due of hosts_known by name. ready, not_ready, unreachable and observer_degraded add up to hosts_probed; observer_degraded were not reached through the store's own fault and are no observations. offers_seen, of hosts_probed, sent a challenge, whether its terms could be read or not; networks are of offers_seen, failure_classes of hosts_probed, gaps_by_reason of hosts_due, catalogs of hosts_listed. A week without a round is absent."}
 	for _, f := range b.Figures {
 		v.Weeks = append(v.Weeks, f.Week)
 	}
@@ -99,7 +99,7 @@ func (b *Book) WalletsNow() WalletView {
 	if n := len(b.Figures); n > 0 {
 		f := b.Figures[n-1].Wallets
 		v.Week, v.Wallets = &f.Week, &f
-		v.Explanation = "Counts of the newest round: hosts_with_pay_to of hosts_with_offer of hosts_probed. An address is a pair of network and digest; no names and no addresses are published here."
+		v.Explanation = "Counts of the newest round: hosts_with_pay_to, whose challenge named an address that could be read, of hosts_with_offer, which sent a challenge, of hosts_probed. addresses_at_multiple_doors is of distinct_addresses; largest_cluster_doors is how many of hosts_with_pay_to name the address that most do. An address is a pair of network and digest; no names and no addresses are published here."
 	}
 	return v
 }
@@ -177,7 +177,7 @@ func (b *Book) Fresh() FreshView {
 	v.Rows, v.Truncated = f.Fresh, f.FreshReady > int64(len(f.Fresh))
 	v.Aggregates = FreshAggregate{Ready: f.FreshReady, Rails: f.Market.Rails, Schemes: f.Market.Schemes, Price: f.Market.Price}
 	v.Coverage = FreshCoverage{Probed: f.Week.HostsProbed, Due: f.Week.HostsDue, Known: f.Week.HostsKnown, Suspect: f.Week.CoverageSuspect}
-	v.Explanation = "Hosts whose door was ready in the newest round, with its rails and its cheapest ask. Only ready hosts are named; a host that is not here was not ready, or not seen."
+	v.Explanation = "Hosts whose door was ready in the newest round, with its rails and its cheapest ask. The aggregates are of ready hosts, but for testnet_flagged, which is of hosts_probed. Only ready hosts are named; a host that is not here was not ready, or not seen."
 	return v
 }
 
@@ -199,7 +199,7 @@ func (b *Book) Registry() RegistryView {
 		v.Weeks = append(v.Weeks, f.Market)
 	}
 	if len(v.Weeks) > 0 {
-		v.Explanation = fmt.Sprintf("At most the newest %d rounds. Rails, schemes and prices are of ready doors; a price is a door's cheapest ask. How many operators there are is not known: addresses are counted, and an address is not an operator.", RegistryWeeks)
+		v.Explanation = fmt.Sprintf("At most the newest %d rounds. ready and dead_doors are of probed, which leaves out doors that were not reached through the store's own fault. rails, schemes and price_usdc are of ready doors, but for testnet_flagged, which is of probed; a price is a door's cheapest ask, and sample says of how many doors. distinct_addresses are those that probed doors named; top5 says how often the five named most were named, of all times that a door named one. Percentages are whole and rounded down. How many operators there are is not known: addresses are counted, and an address is not an operator.", RegistryWeeks)
 	}
 	return v
 }

@@ -50,7 +50,7 @@ func (b *Book) Brief() BriefView {
 	}
 	r := b.Rounds[n-1]
 	v.Week, v.Figures, v.Control, v.Sources = &r.Week, &b.Figures[n-1].Week, &Control{r.Control.Walks, r.Control.Failed}, r.Roster.Sources
-	v.Explanation = "The newest round beside the one before it. Each count stands with its denominator; the rest is in the round itself."
+	v.Explanation = "The newest round beside the one before it. The figures are those of /corpus/trajectory.json, which says of what each is a part; changes are of hosts_in_both, but for appeared, of hosts_in_to, and disappeared, of hosts_in_from. A list holds at most 20 entries, the first by name or time; the rest is in the changes and the feed."
 	since := ""
 	if n > 1 {
 		before := b.Rounds[n-2]

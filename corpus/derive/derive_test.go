@@ -2,6 +2,7 @@ package derive
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -412,6 +413,36 @@ func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
 		got := Drifts(corpus.Row{Host: "a.example", Offer: c.from}, corpus.Row{Host: "a.example", Offer: c.to})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("from %+v to %+v: - want + got\n%s", c.from, c.to, diff)
+		}
+	}
+}
+
+// TestEveryFigureNamesItsDenominator: a view that counts says of each of its members of how many it is.
+func TestEveryFigureNamesItsDenominator(t *testing.T) {
+	b := &Book{BaseURL: "https://store.example", Rounds: []corpus.Round{{Sequence: 1}}, Figures: []Figures{{}}, Proofs: []string{""}}
+	for _, v := range []struct {
+		name, text string
+		view       any
+		plain      []string // members that are no counts
+	}{
+		{"trajectory", b.Trajectory().Explanation, Week{}, []string{"week", "sequence", "digest", "taken_at", "battery", "coverage_suspect"}},
+		{"wallet-facts", b.WalletsNow().Explanation, Wallets{}, []string{"week", "sequence", "digest", "shared_wallet_caveat"}},
+		{"registry", b.Registry().Explanation, Market{}, []string{"week", "sequence", "digest", "taken_at", "rot", "signed_offers"}},
+		{"rails", b.Registry().Explanation, Rails{}, []string{"both", "base_only", "solana_only", "other", "of"}}, // they say it themselves
+		{"fresh-set", b.Fresh().Explanation, Rails{}, []string{"both", "base_only", "solana_only", "other", "of"}},
+	} {
+		raw, err := json.Marshal(v.view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members map[string]any
+		if err := json.Unmarshal(raw, &members); err != nil {
+			t.Fatal(err)
+		}
+		for name := range members {
+			if !slices.Contains(v.plain, name) && !strings.Contains(v.text, name) {
+				t.Errorf("%s: nothing says of what %s is a part", v.name, name)
+			}
 		}
 	}
 }
