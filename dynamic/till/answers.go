@@ -3,6 +3,7 @@ package till
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -98,11 +99,17 @@ func (t *Till) ended(p *Purchase) error {
 		e.Code, e.Status = "payment_invalid", http.StatusPaymentRequired
 		e.Detail = "The payment did not go through (" + p.Reason + "), so the goods were kept back. Nothing was charged."
 		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
-		// No PAYMENT-REQUIRED: a stock client would take it for an invitation. What every 402 says is in the body.
-		e.Extra["note"] = "The goods are made first and the payment is settled after. It was not, so nothing was taken; new terms come with the same request without a payment."
+		// No PAYMENT-REQUIRED, which x402 keeps for payments that were not tried: a stock client would take it for an
+		// invitation. It reads no body, so whoever decides to sign again finds the terms there, as in every 402.
 		if g, ok := t.cfg.Site.Good(p.Item); ok {
-			e.Extra["idempotency"], e.Extra["warning"] = suggestion(g, time.Now()), ceilingWarning(g)
+			_, terms, err := t.freshTerms(g, p.Reason, time.Now())
+			if err != nil {
+				return err
+			}
+			maps.Copy(terms, e.Extra)
+			e.Extra = terms
 		}
+		e.Extra["note"] = "The goods are made first and the payment is settled after. It was not, so nothing was taken. To buy after all, do what next_step says and sign one of the offers in accepts."
 	case Refused:
 		e.Code, e.Status = "sold_out", http.StatusConflict
 		e.Detail = "The order could not be taken (" + p.Reason + "). Nothing was charged."

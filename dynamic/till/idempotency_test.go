@@ -241,8 +241,13 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 		t.Errorf("the withdrawn order says %s", r.raw)
 	}
 
+	// The answer itself says on what terms to sign again.
 	s.net.SetAutomine(true)
-	three := s.sign(ch, 0, buyer, nil)
+	if r.body["accepts"] == nil || r.body["extensions"] == nil || r.body["resource"] == nil || len(r.body["offers"].([]any)) != len(r.body["accepts"].([]any)) ||
+		r.str("recovery", "status_token") == "" || r.str("reason") == "" || r.str("price", "usdc") == "" {
+		t.Fatalf("the withdrawn order says %s", r.raw)
+	}
+	three := s.sign(r.body, 0, buyer, nil)
 	bought := s.bought("an order with the freed key", path, three, "Idempotency-Key", key)
 	if bought.purchase() == pending.purchase() {
 		t.Error("the freed slot answered with the purchase that failed")
