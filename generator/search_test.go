@@ -138,6 +138,9 @@ func TestSearchInABrowser(t *testing.T) {
 	for _, c := range []struct{ address, want string }{
 		{server.URL + "/corpus/#q=weather", `<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
 		{server.URL + "/corpus/#q=https://API.weather.example/paid", `<a href="/corpus/host/api.weather.example">`},
+		{server.URL + "/corpus/#q=B%C3%9CCHER.example.", `<a href="/corpus/host/xn--bcher-kva.example">`},
+		{server.URL + "/corpus/#q=b%C3%BCch", "A name in another script is found once each of its parts is typed whole."},
+		{server.URL + "/corpus/#q=50%", "No host of 33 begins like that"},
 		{server.URL + "/corpus/#q=nobody-here", "No host of 33 begins like that"},
 		{folder + "/corpus/index.html#q=weather", `/corpus/host/api.weather.example/index.html">api.weather.example</a>: standing`},
 	} {

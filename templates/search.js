@@ -32,7 +32,17 @@
     const c = String.fromCharCode(b);
     return b < 128 && plain.test(c) ? c : "_" + b.toString(16).padStart(2, "0");
   }).join("");
-  const asked = () => field.value.trim().toLowerCase().replace(/^[a-z]+:\/\//, "").replace(/[/:?#].*$/, "");
+  const ascii = /^[\x20-\x7e]*$/;
+  // What was typed, as hosts stand in the record: no address around it, no dot at its end, its ASCII form.
+  const asked = () => {
+    const text = field.value.trim().toLowerCase().replace(/^[a-z]+:\/\//, "").replace(/[/:?#].*$/, "").replace(/\.+$/, "");
+    if (ascii.test(text)) return text;
+    try {
+      return new URL("https://" + text).hostname;
+    } catch {
+      return text;
+    }
+  };
   let turn = 0;
   const search = async () => {
     const text = asked(), mine = ++turn;
@@ -64,7 +74,8 @@
         return item;
       }));
       const shown = Math.min(list.length, most);
-      found.textContent = list.length === 0 && !more ? "No host of " + head.hosts + " begins like that, nor does a part of one."
+      found.textContent = list.length === 0 && !more ? "No host of " + head.hosts + " begins like that, nor does a part of one." +
+          (ascii.test(field.value) ? "" : " A name in another script is found once each of its parts is typed whole.")
         : shown === list.length && !more ? shown + " of " + head.hosts + " hosts."
         : "The first " + shown + ", of " + head.hosts + " hosts in all. Type more of the name.";
     } catch (err) {
@@ -75,7 +86,12 @@
   };
   found.textContent = "";
   field.addEventListener("input", search);
-  const given = decodeURIComponent(location.hash.slice(1));
+  let given = location.hash.slice(1);
+  try {
+    given = decodeURIComponent(given);
+  } catch {
+    // It stands as it was typed.
+  }
   if (given.startsWith("q=")) {
     field.value = given.slice(2);
     search();
