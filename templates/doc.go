@@ -70,7 +70,9 @@ func ContentSecurityPolicy() string {
 }
 
 // Digest is the SHA-256 in hex over every template, the style sheet and the
-// icon: pages made under another digest are stale.
+// icon: pages made under another digest are stale. What is written in Go is not
+// in it: who changes the bytes of such a page says so in the generator, which
+// keeps a generation for that.
 func Digest() string {
 	h := sha256.New()
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

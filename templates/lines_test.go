@@ -91,18 +91,3 @@ func TestOneLine(t *testing.T) {
 		}
 	}
 }
-
-// TestTidy: it writes over what it reads.
-func TestTidy(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                  "\n",
-		"a":                                 "a\n",
-		"\n\na \t\n\n \n\t\nb\n\n\n":        "a\n\nb\n",
-		"a\n```\n \n\n\nx \n```\n\n\nb \t ": "a\n```\n \n\n\nx \n```\n\nb\n",
-		"```\na\n\n":                        "```\na\n",
-	} {
-		if got := string(tidy([]byte(in))); got != want {
-			t.Errorf("tidy(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
