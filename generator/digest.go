@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"agentstore/content"
@@ -52,11 +53,17 @@ func (d *digester) sum() attest.Digest {
 	return sum
 }
 
-// good adds everything about a good but its prose.
+// good adds everything about a good but its prose and its terms.
 func (d *digester) good(g *content.Good) {
-	d.text(g.ID, g.Name, g.Subtitle, g.Kind, string(g.Fulfilment), g.Cadence, g.Artifact, g.Pool,
-		g.Description, g.WhatItReads, g.Signs, g.DoesNotProve, g.Certificate.Note, g.Certificate.Attests, g.Certificate.Purpose)
-	d.number(int64(g.Order), g.Price, int64(g.WindowHours), int64(g.WeeklyInventory), int64(len(g.Constraints)))
+	d.text(g.ID, g.Name, g.Subtitle, g.Kind, g.Pool, g.Description)
+	d.number(int64(g.Order), g.Price)
+}
+
+// terms adds what a good is sold on. sameTerms names the same fields.
+func (d *digester) terms(g *content.Good) {
+	d.text(string(g.Fulfilment), g.Cadence, g.Artifact, g.WhatItReads, g.Signs, g.DoesNotProve,
+		g.Certificate.Note, g.Certificate.Attests, g.Certificate.Purpose)
+	d.number(int64(g.WindowHours), int64(g.WeeklyInventory), int64(len(g.Constraints)))
 	d.flag(g.PayWhatItDeserves)
 	d.flag(g.Stock)
 	d.text(g.Constraints...)
@@ -67,6 +74,14 @@ func (d *digester) good(g *content.Good) {
 		d.flag(in.Required)
 		d.flag(in.Multiline)
 	}
+}
+
+// sameTerms reports whether two goods are sold on the same terms, which takes less than their digest.
+func sameTerms(a, b *content.Good) bool {
+	return a.Fulfilment == b.Fulfilment && a.Cadence == b.Cadence && a.Artifact == b.Artifact &&
+		a.WhatItReads == b.WhatItReads && a.Signs == b.Signs && a.DoesNotProve == b.DoesNotProve && a.Certificate == b.Certificate &&
+		a.WindowHours == b.WindowHours && a.WeeklyInventory == b.WeeklyInventory && a.PayWhatItDeserves == b.PayWhatItDeserves && a.Stock == b.Stock &&
+		slices.Equal(a.Constraints, b.Constraints) && slices.Equal(a.Inputs, b.Inputs)
 }
 
 func (d *digester) page(p content.Page) {

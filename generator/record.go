@@ -195,7 +195,7 @@ type recordParser struct {
 	err   error
 }
 
-// recordPiece is how much is read at once.
+// recordPiece is how much is read at once, and the most that is taken at once.
 const recordPiece = 64 << 10
 
 func newRecordParser(r io.ReaderAt, at span) *recordParser {
@@ -235,8 +235,9 @@ func (p *recordParser) ahead(files int) int {
 // have reads on until so many bytes are there to be parsed, or no more follow.
 func (p *recordParser) have(n int) {
 	for len(p.text) < n && p.r != nil && p.err == nil {
-		got, err := io.ReadFull(p.r, p.buf)
-		p.text += string(p.buf[:got])
+		rest := copy(p.buf, p.text)
+		got, err := io.ReadFull(p.r, p.buf[rest:])
+		p.text = string(p.buf[:rest+got])
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			p.r = nil
@@ -286,7 +287,7 @@ func (p *recordParser) count(most int64) int {
 	return int(n)
 }
 
-func (p *recordParser) string() string { return p.take(p.count(1 << 16)) }
+func (p *recordParser) string() string { return p.take(p.count(recordPiece)) }
 
 func (p *recordParser) digest(d *attest.Digest) { copy(d[:], p.take(len(d))) }
 

@@ -83,21 +83,39 @@ func (s *source) changed() string {
 // sitemapFacts are what a pass over all addresses shows.
 type sitemapFacts struct {
 	n      int
-	digest attest.Digest // of the first maxSitemap addresses
+	digest attest.Digest // of all addresses, where one sitemap holds them
 }
 
 func (s *source) countAddresses() (f sitemapFacts, err error) {
+	for _, err := range s.addresses() {
+		if err != nil {
+			return f, err
+		}
+		f.n++
+	}
+	if f.parts() > 0 {
+		return f, nil
+	}
 	d := newDigester()
+	var last address
 	for at, err := range s.addresses() {
 		if err != nil {
 			return f, err
 		}
-		if f.n++; f.n <= maxSitemap {
-			d.text(at.before, at.value, at.after, at.day)
-		}
+		at.add(d, &last)
+		last = at
 	}
 	f.digest = d.sum()
 	return f, nil
+}
+
+// add adds the address that stands behind another: what they have in common enters once.
+func (at *address) add(d *digester, last *address) {
+	begins := at.before != last.before || at.after != last.after || at.day != last.day
+	if d.flag(begins); begins {
+		d.text(at.before, at.after, at.day)
+	}
+	d.text(at.value)
 }
 
 // parts is how many sitemaps there are beside the index, none where one file
@@ -136,12 +154,18 @@ func sitemapParts(s *source) iter.Seq2[unit, error] {
 		if f.parts() == 0 {
 			return
 		}
-		var body []byte
-		in, n := 0, 0
+		var part []address
+		n := 0
 		flush := func() bool {
-			full := append(body, "</urlset>\n"...)
-			u := unit{key: sitemapPart(n), value: full, made: func(d *digester) { d.digest(sha(full)) }}
-			body, in = nil, 0
+			full := part
+			u := unit{key: sitemapPart(n), value: full, made: func(d *digester) {
+				var last address
+				for i := range full {
+					full[i].add(d, &last)
+					last = full[i]
+				}
+			}}
+			part = nil
 			n++
 			return yield(u, nil)
 		}
@@ -150,21 +174,14 @@ func sitemapParts(s *source) iter.Seq2[unit, error] {
 				yield(unit{}, err)
 				return
 			}
-			if in == 0 {
-				body = append(make([]byte, 0, maxSitemap*(len(at.before)+len(at.value)+len(at.after)+96)), xml.Header...)
-				body = append(body, `<urlset xmlns="`+sitemapNamespace+`">`+"\n"...)
+			if part == nil {
+				part = make([]address, 0, min(maxSitemap, f.n-n*maxSitemap))
 			}
-			body = append(body, "  <url>\n    <loc>"...)
-			for _, part := range []string{at.before, at.value, at.after} {
-				body = append(body, html.EscapeString(part)...)
-			}
-			body = append(append(body, "</loc>\n    <lastmod>"...), at.day...)
-			body = append(body, "</lastmod>\n  </url>\n"...)
-			if in++; in == maxSitemap && !flush() {
+			if part = append(part, at); len(part) == maxSitemap && !flush() {
 				return
 			}
 		}
-		if in > 0 {
+		if len(part) > 0 {
 			flush()
 		}
 	}
@@ -189,7 +206,20 @@ func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error)
 }
 
 func renderSitemapPart(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
-	return u.value.([]byte), nil
+	part := u.value.([]address)
+	body := append((*u.scratch)[:0], xml.Header...)
+	body = append(body, `<urlset xmlns="`+sitemapNamespace+`">`+"\n"...)
+	for i := range part {
+		at := &part[i]
+		body = append(body, "  <url>\n    <loc>"...)
+		for _, text := range []string{at.before, at.value, at.after} {
+			body = append(body, html.EscapeString(text)...)
+		}
+		body = append(append(body, "</loc>\n    <lastmod>"...), at.day...)
+		body = append(body, "</lastmod>\n  </url>\n"...)
+	}
+	*u.scratch = append(body, "</urlset>\n"...)
+	return *u.scratch, nil
 }
 
 func encodedXML(doc any) ([]byte, error) {

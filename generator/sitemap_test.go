@@ -46,6 +46,7 @@ func TestSitemapOfALargeSite(t *testing.T) {
 			t.Errorf("part %d is at %s, want %s", parts, got, want)
 		}
 		parts++
+		u.scratch = new([]byte)
 		if b, err = renderSitemapPart(s, u, "", attest.Digest{}); err != nil {
 			t.Fatal(err)
 		}

@@ -125,22 +125,34 @@ func (s *source) sortGoods() {
 }
 
 // digestGoods works out what the lists of goods depend on, all cores at once. Their prose is not in it: that is read once,
-// for the page that it stands on.
+// for the page that it stands on. Goods of a kind are mostly sold on the same terms, whose digest is kept for the next.
 func (s *source) digestGoods() {
 	s.goodFacts = make([]attest.Digest, len(s.goods))
 	part := max(1, (len(s.goods)+s.workers()-1)/s.workers())
 	var wg sync.WaitGroup
 	for from := 0; from < len(s.goods); from += part {
 		wg.Go(func() {
-			d := newDigester()
+			type terms struct {
+				of     *content.Good
+				digest attest.Digest
+			}
+			d, last := newDigester(), make(map[string]terms)
 			for i := from; i < min(from+part, len(s.goods)); i++ {
-				d.good(s.goods[i])
+				g := s.goods[i]
+				t := last[g.Kind]
+				if t.of == nil || !sameTerms(t.of, g) {
+					d.terms(g)
+					t = terms{g, d.sum()}
+					last[g.Kind] = t
+				}
+				d.good(g)
+				d.digest(t.digest)
 				s.goodFacts[i] = d.sum()
 			}
 		})
 	}
 	wg.Wait()
-	d := newDigester()
+	d := &digester{buf: make([]byte, 0, len(s.goodFacts)*len(attest.Digest{}))}
 	d.digest(s.goodFacts...)
 	s.catalogue = d.sum()
 }
