@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
@@ -29,7 +30,9 @@ type RecordReport struct {
 	// Remembered is the size of an earlier checkpoint that this log was shown to go on from; 0 for none.
 	Remembered int64         `json:"remembered"`
 	Proofs     []ProofReport `json:"proofs"`
-	Verdicts   Rejudged      `json:"verdicts"`
+	// Cosigned is there if witnesses were named: what each of them signed.
+	Cosigned []CosignedReport `json:"cosigned,omitempty"`
+	Verdicts Rejudged         `json:"verdicts"`
 	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
 	Problems []CloneProblem `json:"problems"`
 
@@ -44,6 +47,14 @@ type ProofReport struct {
 	ots.Status
 }
 
+// CosignedReport says which checkpoints of a log a witness cosigned: each was consistent with all that it saw before.
+type CosignedReport struct {
+	Witness     string    `json:"witness"`
+	Checkpoints int64     `json:"checkpoints"`
+	Size        int64     `json:"size"`        // of the newest of them, 0 for none
+	At          time.Time `json:"at,omitzero"` // when the witness says it signed that
+}
+
 // recordDirs are the directories that belong to a record.
 var recordDirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds"}
 
@@ -52,6 +63,9 @@ type RecordOptions struct {
 	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history that does not go on from
 	// it is refused, however well it is signed.
 	Remembered []byte
+	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one of them must fit. Others
+	// are not looked at, as it is not for the record to say whom to trust.
+	Witnesses []Witness
 	// Difficulty is the least a block header must have been made with, see ots.Header.Work.
 	Difficulty float64
 	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its digests all the same.
@@ -81,6 +95,9 @@ type checker struct {
 func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
 	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), o: o}
 	c.out.Proofs, c.out.Problems = []ProofReport{}, []CloneProblem{}
+	for _, w := range o.Witnesses {
+		c.out.Cosigned = append(c.out.Cosigned, CosignedReport{Witness: w.Name})
+	}
 	// What is no file is not opened, so that nothing can be said about what it stands for.
 	if err := c.list(); err != nil || len(c.out.Problems) > 0 {
 		return c.out, err

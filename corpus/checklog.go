@@ -195,7 +195,7 @@ func (c *checker) checkpoint(name string) (Checkpoint, bool) {
 	return head, err == nil
 }
 
-// cosignatures reads what third parties signed; whose keys to trust is not for the record to say.
+// cosignatures reads what third parties signed, and checks what the witnesses that the caller knows did.
 func (c *checker) cosignatures(head Checkpoint) {
 	name := inLog(fmt.Sprintf("cosignatures/%d", head.Size))
 	if _, there := c.files[name]; !there {
@@ -207,8 +207,24 @@ func (c *checker) cosignatures(head Checkpoint) {
 	}
 	if len(raw) > maxNote {
 		c.problem(name, attest.ProblemChanged, "too large")
-	} else if _, err := splitNoteLines(string(raw)); err != nil || len(raw) == 0 {
+		return
+	}
+	if _, err := splitNoteLines(string(raw)); err != nil || len(raw) == 0 {
 		c.problem(name, attest.ProblemChanged, "not signature lines of a note")
+		return
+	}
+	for i, w := range c.o.Witnesses {
+		signed, err := Cosignatures(head, raw, []Witness{w})
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			return
+		}
+		for _, s := range signed {
+			out := &c.out.Cosigned[i]
+			if out.Checkpoints++; head.Size > out.Size {
+				out.Size, out.At = head.Size, s.At
+			}
+		}
 	}
 }
 

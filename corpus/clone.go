@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
@@ -387,6 +388,13 @@ func (r *RecordReport) print(w io.Writer) {
 	r.Verdicts.print(w)
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
+	}
+	for _, by := range r.Cosigned {
+		if by.Checkpoints == 0 {
+			fmt.Fprintf(w, "  Witness %s cosigned none of its checkpoints.\n", by.Witness)
+			continue
+		}
+		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness, by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
 	}
 	for _, p := range r.Proofs {
 		switch p.State {

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"agentstore/corpus/attest"
 )
@@ -62,5 +65,45 @@ func TestCosignatures(t *testing.T) {
 	top, rest, _ := strings.Cut(string(body), "\n\n")
 	if lines := strings.Split(top, "\n"); lines[0] != "old 5" || len(lines) < 2 || rest != string(head.Raw) {
 		t.Errorf("request %q", body)
+	}
+}
+
+// TestWitnessesThatAStrangerKnows: what they signed is checked and counted; what others signed is theirs.
+func TestWitnessesThatAStrangerKnows(t *testing.T) {
+	w := smallRecord(t)
+	k := fixedKey(t, 7)
+	known, silent := Witness{Name: "witness.example", Public: k.Public()}, Witness{Name: "silent.example", Public: fixedKey(t, 9).Public()}
+	first := open(t, w).Log.Head()
+	sign := func(at uint64) {
+		t.Helper()
+		head := open(t, w).Log.Head()
+		lines := append(cosign(fixedKey(t, 8), "stranger.example", head, 1), cosign(k, known.Name, head, at)...)
+		if _, err := w.Cosign(t.Context(), lines, []Witness{known, {Name: "stranger.example", Public: fixedKey(t, 8).Public()}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sign(1_790_000_000)
+	observe(t, w, "synergy")
+	sign(1_790_000_060)
+	tree := mapFS(t, w.Dir)
+	report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{Witnesses: []Witness{known, silent}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []CosignedReport{{Witness: known.Name, Checkpoints: 2, Size: first.Size + 1, At: time.Unix(1_790_000_060, 0).UTC()}, {Witness: silent.Name}}
+	if diff := cmp.Diff(want, report.Cosigned); diff != "" || len(report.Problems) > 0 {
+		t.Errorf("%v (-want +got):\n%s", report.Problems, diff)
+	}
+	// The lines of one checkpoint stand under the other, or were made for another log.
+	a, b := inLog(fmt.Sprintf("cosignatures/%d", first.Size)), inLog(fmt.Sprintf("cosignatures/%d", first.Size+1))
+	tree[a], tree[b] = tree[b], tree[a]
+	for _, witnesses := range [][]Witness{nil, {silent}, {known}} {
+		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{Witnesses: witnesses})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := len(report.Problems) == 2 && report.Problems[0].Path == a && report.Problems[1].Path == b; found != (len(witnesses) == 1 && witnesses[0].Name == known.Name) {
+			t.Errorf("moved cosignatures, by %v: %v", witnesses, report.Problems)
+		}
 	}
 }

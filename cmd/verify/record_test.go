@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +84,47 @@ func TestRecordIsRemembered(t *testing.T) {
 	refuses(t, w.Dir, "rounds/1/part-0001.jsonl", "a missing part")
 	if out := runs(w.Dir, 3); !strings.Contains(out, "missing") {
 		t.Errorf("missing: %s", out)
+	}
+}
+
+// TestWitnessByCommand names a witness to the command: its cosignature of the log's head is checked and told.
+func TestWitnessByCommand(t *testing.T) {
+	w := record(t, "a.example")
+	key := attest.SpecimenKeyFor(attest.PurposeGit)
+	witness := corpus.Witness{Name: "witness.example", Public: key.Public()}
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := r.Log.Head()
+	id, err := strconv.ParseUint(strings.Split(witness.Key(), "+")[1], 16, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = 1_790_000_000
+	line := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(id)), at)
+	line = append(line, key.Sign(fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, head.Text))...)
+	if _, err := w.Cosign(t.Context(), fmt.Appendf(nil, "— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(line)), []corpus.Witness{witness}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	other := corpus.Witness{Name: "other.example", Public: attest.SpecimenKey().Public()}
+	code, out := checkWith(w.Dir, "-witness", witness.Key(), "-witness", other.Key())
+	for _, want := range []string{fmt.Sprintf("Witness witness.example cosigned 1 of its checkpoints, the newest of size %d at 2026-09-21T14:13:20Z", head.Size), "Witness other.example cosigned none of its checkpoints"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)
+		}
+	}
+	if code, out := checkWith(w.Dir, "-witness", "nonsense"); code != 2 || !strings.Contains(out, "not name+id+key") {
+		t.Errorf("no key: exit %d: %s", code, out)
+	}
+	file := filepath.Join(t.TempDir(), "bundle.json")
+	if code, out := checkWith(w.Dir, "-export", "a.example", "-o", file); code != 0 {
+		t.Fatal(out)
+	}
+	if code, out := checkWith(file, "-witness", witness.Key()); code != 1 || !strings.Contains(out, "holds no cosignatures") {
+		t.Errorf("of a bundle: exit %d: %s", code, out)
 	}
 }

@@ -42,6 +42,7 @@ is none), or the file of a signed artifact, such as a certificate.
 type settings struct {
 	ring, remember, out string
 	exports             []string
+	witnesses           []corpus.Witness
 	json, noJudge       bool
 }
 
@@ -57,6 +58,11 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times", func(v string) error {
 		s.exports = append(s.exports, v)
 		return nil
+	})
+	flags.Func("witness", "verifier key, name+id+base64, of a witness that you know: its cosignatures of the log are checked and counted; may be given several times", func(v string) error {
+		w, err := corpus.ParseWitness(v)
+		s.witnesses = append(s.witnesses, w)
+		return err
 	})
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
 	flags.Usage = func() {
@@ -99,7 +105,7 @@ type Report interface {
 
 // verify checks what an argument names and prints the report.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (bool, error) {
-	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{Unjudged: s.noJudge, Progress: progress(stderr)}}
+	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -127,6 +133,9 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		if raw, err = os.ReadFile(name); err == nil {
 			report, err = Check(ctx, raw, o)
 		}
+	}
+	if _, ok := report.(corpus.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
+		return false, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %v\n", name, err)
