@@ -15,6 +15,7 @@ import (
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
 	"agentstore/dynamic/archive"
+	"agentstore/dynamic/desk"
 	"agentstore/dynamic/problem"
 	"agentstore/templates"
 )
@@ -50,6 +51,37 @@ func hostPages(t *testing.T) (HostPages, *corpus.Record) {
 		t.Fatal(err)
 	}
 	return HostPages{Archive: a, Chrome: chrome, BaseURL: base, Spell: strings.ToLower}, r
+}
+
+// TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files do.
+func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring: attest.SpecimenRing()}
+	row := corpus.Row{Host: "door.example", URL: "https://door.example/", Source: corpus.SourceDiscovery, Verdict: corpus.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
+		Fault: corpus.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
+	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: 1, Week: corpus.ISOWeek(corpustest.Monday), TakenAt: corpustest.Monday, Battery: "v2", Private: true,
+		Rows: func(yield func(corpus.Row, error) bool) { yield(row, nil) }}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := HostPages{Archive: a, Chrome: chrome, BaseURL: base, Spell: strings.ToLower}
+	for _, mediaType := range []string{api.HTML, api.Markdown, api.JSON} {
+		page, err := p.Render(t.Context(), row.Host, mediaType)
+		if err != nil || !strings.Contains(string(page), derive.PrivateLicense) || strings.Contains(string(page), derive.License) {
+			t.Errorf("%s: %v: %s", mediaType, err, page)
+		}
+	}
+	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host, corpus.ISOWeek(corpustest.Monday))
+	if err != nil || cited == nil || cited.License != derive.PrivateLicense {
+		t.Errorf("its row is cited as %+v, %v", cited, err)
+	}
 }
 
 // TestHostPagesAreThoseOfTheRecord makes every page of every host straight from the record, slowly, and compares.

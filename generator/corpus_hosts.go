@@ -96,6 +96,7 @@ func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 	if err != nil {
 		return templates.HostView{}, err
 	}
+	host.Citation.License = derive.LicenseOf(s.rounds)
 	v, err := templates.NewHostView(s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err

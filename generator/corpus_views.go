@@ -58,7 +58,7 @@ func recordRows() []output {
 			func(v templates.SheetView, b *derive.Book) templates.SheetView {
 				return templates.InflowsSheet(v, b.Inflows())
 			})},
-		{name: "scorers", deps: depsPage("record/scorers"), render: renderScorers},
+		{name: "scorers", deps: depsScorers, render: renderScorers},
 		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
 		{name: "feed", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
 		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
@@ -120,8 +120,23 @@ func renderScorers(s *source, _ unit, mediaType string, made attest.Digest) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return renderSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, mediaType)
+	v := templates.SheetView{Chrome: s.chrome, Page: page, Body: body}
+	if s.privateRecord() {
+		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{
+			"The rounds of this record were made inside a company's own networks. They are not for publication, and what is said here of use by others does not hold for them."}}}
+	}
+	return renderSheet(v, mediaType)
 }
+
+func depsScorers(s *source, at int, d *digester) {
+	depsPage("record/scorers")(s, at, d)
+	if s.privateRecord() {
+		d.flag(true)
+	}
+}
+
+// privateRecord reports whether the record is a company's own.
+func (s *source) privateRecord() bool { return s.record != nil && s.record.Private() }
 
 func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	b, err := s.book()

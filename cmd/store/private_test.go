@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"agentstore/cmd/shop"
 	"agentstore/cmd/verify/kit"
 	"agentstore/corpus"
+	"agentstore/corpus/derive"
 	"agentstore/corpus/fetch"
 	"agentstore/generator"
 )
@@ -153,6 +155,31 @@ list = "doors.txt"
 		if b, err := os.ReadFile(filepath.Join("public", name)); err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s does not say that it is private: %v", name, err)
 		}
+	}
+
+	// Nothing that was made of it is licensed to anybody. The names of defects are the store's own, and so is the paper for
+	// scorers, which begins with the word that none of it holds here.
+	own := regexp.MustCompile(`^(defects[./]|openapi\.json$|api\.md$|scorers[./])`)
+	licences := 0
+	for name, body := range filesBelow(t, "public") {
+		if strings.Contains(body, derive.PrivateLicense) {
+			licences++
+		}
+		if !own.MatchString(name) && (strings.Contains(body, "CC-BY") || strings.Contains(body, "creativecommons")) {
+			t.Errorf("%s names the licence of a public record", name)
+		}
+		if name == "scorers.md" && !strings.Contains(body, "not for publication") {
+			t.Errorf("%s does not say that the record is private", name)
+		}
+	}
+	host := filepath.Join("public", filepath.FromSlash(derive.HostPath("ready-many."+street.Domain)))
+	for _, name := range []string{"index.html", "index.md"} {
+		if b, err := os.ReadFile(filepath.Join(host, name)); err != nil || !strings.Contains(string(b), derive.PrivateLicense) {
+			t.Errorf("the host's %s does not say that it is private: %v", name, err)
+		}
+	}
+	if licences < 10 {
+		t.Errorf("%d files name no licence, want those of every view", licences)
 	}
 
 	// The tree is not published either, also by a configuration that names no record.

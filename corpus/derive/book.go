@@ -32,7 +32,7 @@ type Source struct {
 
 // source says it; Cited is null while there is no round.
 func (b *Book) source() Source {
-	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL + "/corpus.json", License: License,
+	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL + "/corpus.json", License: LicenseOf(b.Rounds),
 		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."}
 	if r := b.newest(); r != nil {
 		c := cite(*r)
@@ -118,7 +118,7 @@ const diffExplained = "Hosts by name, in order. Rows of revisits and rows throug
 
 // Since is the difference from the i-th round to the newest; from the newest itself nothing changed.
 func (b *Book) Since(i int) DiffView {
-	v := DiffView{Format: "store-diff/v1", Explanation: diffExplained, KnownWeeks: b.Weeks(), License: License, Index: b.BaseURL + "/corpus.json"}
+	v := DiffView{Format: "store-diff/v1", Explanation: diffExplained, KnownWeeks: b.Weeks(), License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
 	if i < len(b.Rounds)-1 {
 		v.Diff = b.Roll.Since(i)
 		return v
@@ -131,7 +131,7 @@ func (b *Book) Since(i int) DiffView {
 // is, so that it names no weeks that come later.
 func (b *Book) Weekly(i int) DiffView {
 	return DiffView{Format: "store-changes/v1", Diff: b.Roll.Weekly(i - 1), Explanation: diffExplained,
-		KnownWeeks: b.Weeks()[:i+1], License: License, Index: b.BaseURL + "/corpus.json"}
+		KnownWeeks: b.Weeks()[:i+1], License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
 }
 
 // FreshView is /fresh-set.json.

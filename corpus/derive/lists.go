@@ -98,7 +98,9 @@ func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 	}
 	if n := len(b.Rounds); n > 0 {
 		first, last := b.Rounds[0], b.Rounds[n-1]
-		v.Private, v.Free = b.private(), !b.private()
+		if b.private() {
+			v.Private, v.Free, v.License = true, false, PrivateLicense
+		}
 		v.Started, v.Temporal = first.TakenAt, first.TakenAt[:len("2026-01-02")]+"/"+last.TakenAt[:len("2026-01-02")]
 		v.Latest = &DatasetEntry{Cited: cite(last), TakenAt: last.TakenAt, URL: base + RoundPath(last.Sequence)}
 	}

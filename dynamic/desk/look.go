@@ -222,7 +222,7 @@ func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, k
 	}
 	out.FailedAdded, out.FailedCleared, out.BatteryRecorded = c.FailedAdded, c.FailedCleared, row.Battery
 	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: host, Week: row.Week, Sequence: row.Sequence, ObservedAt: row.ObservedAt,
-		Digest: row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion, License: "CC-BY-4.0",
+		Digest: row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion, License: row.License,
 		How: "Name host, week, sequence and digest. The row carries its own signature and hashes to row_sha256; inclusion_proof shows it at its leaf of the log; the digest of its round stands in the chain at " + base + "/corpus.json."}
 	return out
 }

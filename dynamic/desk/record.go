@@ -92,6 +92,7 @@ type Cited struct {
 	// Inclusion is the text of c2sp.org/tlog-proof: the row under the checkpoint that was signed with its round. It is
 	// there for the row that Row returns.
 	Inclusion string `json:"-"`
+	License   string `json:"-"` // of the round
 }
 
 // reading is what a comparison knows of a row.

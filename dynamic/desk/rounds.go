@@ -138,7 +138,8 @@ func (r Rounds) cite(s *archive.State, row corpus.StoredRow) *Cited {
 	round := s.Rounds[row.Sequence-1]
 	return &Cited{Week: row.Week, Sequence: row.Sequence, TakenAt: round.TakenAt, ObservedAt: row.ObservedAt, URL: row.URL,
 		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), Leaf: row.Leaf,
-		Verdict: probe.Verdict(row.Verdict), Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery}
+		Verdict: probe.Verdict(row.Verdict), Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery,
+		License: derive.LicenseOf(s.Rounds)}
 }
 
 // Row finds the signed row of a host in a week, or the last in which the host was probed, with its proof.

@@ -190,8 +190,8 @@ func TestLookOverARealRecord(t *testing.T) {
 		if steps := fmt.Sprint(doc["next_steps"]); !strings.Contains(steps, base+want) {
 			t.Errorf("%s: %s is not among %s", c.url, want, steps)
 		}
-		if cite, ok := rep["cite"].(map[string]any); ok && !strings.HasPrefix(cite["inclusion_proof"].(string), "c2sp.org/tlog-proof@v1\n") {
-			t.Errorf("%s: cited without a proof: %v", c.url, cite)
+		if cite, ok := rep["cite"].(map[string]any); ok && (!strings.HasPrefix(cite["inclusion_proof"].(string), "c2sp.org/tlog-proof@v1\n") || cite["license"] != "CC-BY-4.0") {
+			t.Errorf("%s: cited without a proof or its licence: %v", c.url, cite)
 		}
 	}
 }
