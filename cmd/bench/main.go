@@ -10,7 +10,7 @@
 // It ends with 0 when all rows hold, with 1 when one is missed, with 2 when something could not be measured. It needs
 // Linux, two cores, Go, git, taskset, wrk and nginx (Debian: wrk, nginx-light, util-linux), and Node with npm for anvil
 // and the stock seller, which are installed once from their lock files. Keys are made for the run. What was written stays
-// until the end: 2 GB of disk a pair, and 8 GB a pair for hosts-rate.
+// until the end: 2 GB of disk a pair, and 14 GB a pair for hosts-rate.
 package main
 
 import (

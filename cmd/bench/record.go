@@ -35,7 +35,7 @@ const (
 var recordRows = []row{
 	{"hosts-hugo", "pages of 10,000 hosts with 12 weeks", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5, false, openHugo},
 	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files", "s", 1.5, true, openHostsWrite},
-	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000", "hosts/s", 0.8, false, openHostsRate},
+	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},
 	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
 	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false, openVerify},
 }
@@ -204,7 +204,21 @@ func openHostsRate(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contest{ours: l.hostsPerSecond(many, manyHosts), peer: l.hostsPerSecond(some, someHosts)}, nil
+	return &contest{
+		ours: l.hostsPerSecond(many, manyHosts),
+		// As many hosts in as many files: what the disk does with that many bytes falls on both.
+		peer: func(ctx context.Context) (float64, error) {
+			seconds := 0.0
+			for range manyHosts / someHosts {
+				b, _, err := l.build(ctx, some)
+				if err != nil {
+					return 0, err
+				}
+				seconds += b.Seconds
+			}
+			return manyHosts / seconds, nil
+		},
+	}, nil
 }
 
 func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {

@@ -5,49 +5,61 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
 )
 
 // BuildRoom is how many bytes of garbage a process that builds a site lets stand at least.
 const BuildRoom = 128 << 20
 
-// KeepRoom lets at least room bytes be allocated between two collections of garbage, where the runtime's own measure is
-// as much as lives: a build holds little and makes many short-lived pages. It is for a whole process, until the returned
-// function is called, and does nothing where GOGC is set in the environment.
+// KeepRoom has garbage collected when the process holds room bytes more than one and a half times what lived at the last
+// collection. The runtime's own measure, twice what lived, collects too often while a build holds little, since it makes
+// many short-lived pages, and lets much stand where a large record is held. The room is for a whole process, until the
+// returned function is called, and there is none where GOGC or GOMEMLIMIT is set in the environment: somebody has chosen.
 func KeepRoom(room uint64) (stop func()) {
-	if os.Getenv("GOGC") != "" {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	k := &keeper{room: room, before: debug.SetGCPercent(100)}
-	debug.SetGCPercent(k.before)
-	k.adjust()
+	k := &keeper{room: room}
+	k.adjust() // a limit first, then no percentage
+	percent, limit := debug.SetGCPercent(-1), k.before
 	k.watch()
 	return func() {
-		k.stopped.Store(true)
-		debug.SetGCPercent(k.before)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.stopped = true
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
 	}
 }
 
+// keeper is a room that is kept.
 type keeper struct {
-	room    uint64
-	before  int
-	stopped atomic.Bool
+	room uint64
+
+	mu      sync.Mutex
+	stopped bool
+	before  int64 // the memory limit that adjust replaced last
 }
 
 // watch adjusts after the next collection, in which an object that nobody holds goes, and watches on.
 func (k *keeper) watch() {
 	runtime.AddCleanup(new([64]byte), func(k *keeper) {
-		if !k.stopped.Load() {
-			k.adjust()
+		if k.adjust() {
 			k.watch()
 		}
 	}, k)
 }
 
-// adjust says how much may be allocated, as a percentage of what lived in the last collection.
-func (k *keeper) adjust() {
+// adjust sets the limit by what lived in the last collection, unless the keeper was stopped.
+func (k *keeper) adjust() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return false
+	}
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	live := max(sample[0].Value.Uint64(), 1<<20)
-	debug.SetGCPercent(max(k.before, int(k.room*100/live)))
+	live := sample[0].Value.Uint64()
+	k.before = debug.SetMemoryLimit(int64(k.room + live + live/2))
+	return true
 }

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -21,25 +22,65 @@ func collections(n int) uint32 {
 	return after.NumGC - before.NumGC
 }
 
-// TestKeepRoom: with room, garbage is collected about once for each time that it fills it, and as before afterwards.
+// TestKeepRoom: with room, garbage is collected less often, and as before afterwards.
 func TestKeepRoom(t *testing.T) {
+	const room = 256 << 20
 	t.Setenv("GOGC", "")
-	before := debug.SetGCPercent(100)
-	defer debug.SetGCPercent(before)
-	without := collections(512)
-	stop := KeepRoom(64 << 20)
-	with := collections(512)
-	stop()
-	if after := debug.SetGCPercent(100); after != 100 {
-		t.Errorf("afterwards the percentage is %d", after)
+	t.Setenv("GOMEMLIMIT", "")
+	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetGCPercent(percent)
+	defer debug.SetMemoryLimit(limit)
+
+	without := collections(1024)
+	stop := KeepRoom(room)
+	with := collections(1024)
+	if kept := debug.SetMemoryLimit(-1); kept < room || kept > 100*room {
+		t.Errorf("the limit is %d with a room of %d", kept, room)
 	}
-	// 512 MB are eight times the room; the collector begins a little early.
-	if with > 16 || without < 2*with {
+	stop()
+	if without < 2*with {
 		t.Errorf("%d collections with room, %d without", with, without)
 	}
-	t.Setenv("GOGC", "50")
-	KeepRoom(64 << 20)()
-	if got := debug.SetGCPercent(100); got != 100 {
-		t.Errorf("GOGC is set, and the percentage became %d", got)
+	asBefore := func(when string) {
+		t.Helper()
+		if percent := debug.SetGCPercent(100); percent != 100 {
+			t.Errorf("%s: the percentage is %d", when, percent)
+		}
+		if limit := debug.SetMemoryLimit(math.MaxInt64); limit != math.MaxInt64 {
+			t.Errorf("%s: the limit is %d", when, limit)
+		}
+	}
+	runtime.GC()
+	runtime.GC() // a cleanup that comes late changes nothing
+	asBefore("stopped")
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "50")
+			stop := KeepRoom(room)
+			asBefore(name + " is set")
+			stop()
+		})
+	}
+}
+
+// TestRoomFollowsWhatLives: the limit grows with what is held, so that the collector never runs for nothing.
+func TestRoomFollowsWhatLives(t *testing.T) {
+	const room = 32 << 20
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	k := &keeper{room: room, before: math.MaxInt64}
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(limit)
+	held := make([]byte, 96<<20)
+	runtime.GC()
+	k.adjust()
+	if got := debug.SetMemoryLimit(-1); got < room+int64(len(held))*3/2 {
+		t.Errorf("the limit is %d while %d live", got, len(held))
+	}
+	runtime.KeepAlive(held)
+	k.stopped = true
+	debug.SetMemoryLimit(math.MaxInt64)
+	if k.adjust() || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		t.Error("a keeper that was stopped changed the limit")
 	}
 }
