@@ -205,9 +205,11 @@ func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error)
 	return encodedXML(doc)
 }
 
+// renderSitemapPart makes its text in memory of its own: a worker that kept it would hold megabytes until the end.
 func renderSitemapPart(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 	part := u.value.([]address)
-	body := append((*u.scratch)[:0], xml.Header...)
+	const each = 160 // bytes for an address, so that the text seldom grows
+	body := append(make([]byte, 0, each*(len(part)+1)), xml.Header...)
 	body = append(body, `<urlset xmlns="`+sitemapNamespace+`">`+"\n"...)
 	for i := range part {
 		at := &part[i]
@@ -218,8 +220,7 @@ func renderSitemapPart(_ *source, u unit, _ string, _ attest.Digest) ([]byte, er
 		body = append(append(body, "</loc>\n    <lastmod>"...), at.day...)
 		body = append(body, "</lastmod>\n  </url>\n"...)
 	}
-	*u.scratch = append(body, "</urlset>\n"...)
-	return *u.scratch, nil
+	return append(body, "</urlset>\n"...), nil
 }
 
 func encodedXML(doc any) ([]byte, error) {
