@@ -25,7 +25,6 @@ import (
 	"io/fs"
 	"strings"
 	texttemplate "text/template"
-	"unicode"
 
 	"agentstore/content"
 	"agentstore/templates/drawing"
@@ -98,6 +97,8 @@ var functions = map[string]any{
 	"cell":   cell,
 	"line":   oneLine,
 	"quoted": quoted,
+	"said":   said,
+	"code":   code,
 	"q":      shellQuote,
 	"top":    top,
 	"bottom": bottom,
@@ -170,9 +171,6 @@ func Short(s string) string {
 	return s[:8] + "…" + s[len(s)-8:]
 }
 
-// cell makes text fit a cell of a Markdown table.
-func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
-
 // classes are those of a cell in its column.
 func classes(c Cell, head Column) string {
 	var all []string
@@ -185,29 +183,6 @@ func classes(c Cell, head Column) string {
 		all = append(all, c.Mark)
 	}
 	return strings.Join(all, " ")
-}
-
-// quoted is a stranger's text on one line of Markdown, in which nothing of it is markup.
-func quoted(s string) string { return escapes.Replace(oneLine(s)) }
-
-var escapes = func() *strings.Replacer {
-	var pairs []string
-	for _, c := range "\\`*_{}[]()<>#+-!|~&" {
-		pairs = append(pairs, string(c), `\`+string(c))
-	}
-	return strings.NewReplacer(pairs...)
-}()
-
-// oneLine joins the words of a text by single blanks. Most texts are that already.
-func oneLine(s string) string {
-	before := ' '
-	for _, r := range s {
-		if unicode.IsSpace(r) && (r != ' ' || before == ' ') {
-			return strings.Join(strings.Fields(s), " ")
-		}
-		before = r
-	}
-	return strings.TrimSuffix(s, " ")
 }
 
 // shellQuote quotes s for a POSIX shell when it must be.

@@ -99,7 +99,7 @@ func hostTextWalks(b []byte, v *HostView) []byte {
 `)
 	for i := range v.PaidWalks {
 		w := &v.PaidWalks[i]
-		b = add(b, "| ", w.At, " | ", cell(w.Network), " | ", w.USDC, " | `", cell(w.Transaction), "` | ")
+		b = add(b, "| ", w.At, " | ", said(w.Network), " | ", w.USDC, " | ", cell(code(w.Transaction)), " | ")
 		b = append(appendClaim(b, w), " |\n"...)
 	}
 	return b
@@ -130,15 +130,7 @@ func hostTextDeclaration(b []byte, v *HostView) []byte {
 	if len(v.Declared) == 0 {
 		return add(b, "`", v.Declaration.Value, "`: the host has not declared its doors.\n")
 	}
-	for i := range v.Declared {
-		f := &v.Declared[i]
-		mark := ""
-		if f.Mono {
-			mark = "`"
-		}
-		b = add(b, "- ", f.Name, ": ", mark, oneLine(f.Value), mark, "\n")
-	}
-	return b
+	return appendFactsText(b, v.Declared)
 }
 
 func hostTextNote(b []byte, v *HostView) []byte {

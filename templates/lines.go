@@ -89,11 +89,11 @@ func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 func appendFactsText(b []byte, list []Fact) []byte {
 	for i := range list {
 		f := &list[i]
-		mark := ""
+		value := said
 		if f.Mono {
-			mark = "`"
+			value = code
 		}
-		b = add(b, "- ", f.Name, ": ", mark, f.Value, mark, "\n")
+		b = add(b, "- ", said(f.Name), ": ", value(f.Value), "\n")
 	}
 	return b
 }

@@ -40,10 +40,10 @@ func tableText(t *Table) string {
 		b = append(b, '|')
 		for _, c := range row {
 			if c.Href == "" {
-				b = append(append(append(b, ' '), cell(c.Text)...), " |"...)
+				b = append(append(append(b, ' '), said(c.Text)...), " |"...)
 				continue
 			}
-			b = append(append(append(b, " ["...), cell(c.Text)...), "]("...)
+			b = append(append(append(b, " ["...), said(c.Text)...), "]("...)
 			b = append(append(b, c.Href...), ") |"...)
 		}
 		b = append(b, '\n')

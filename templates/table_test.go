@@ -9,11 +9,11 @@ import (
 
 // TestTableIsWhatATemplateWrites holds the rows that are written in Go against the same rows as templates.
 func TestTableIsWhatATemplateWrites(t *testing.T) {
-	html := template.Must(template.New("table").Funcs(map[string]any{"classes": classes, "cell": cell}).Parse(`{{define "cellclass"}}{{with .}} class="{{.}}"{{end}}{{end}}` +
+	html := template.Must(template.New("table").Funcs(map[string]any{"classes": classes}).Parse(`{{define "cellclass"}}{{with .}} class="{{.}}"{{end}}{{end}}` +
 		`{{define "cell"}}{{if .Href}}<a href="{{.Href}}">{{.Text}}</a>{{else}}{{.Text}}{{end}}{{end}}` +
 		`{{$head := .Head}}{{range .Rows}}<tr>{{range $i, $c := .}}{{if $i}}<td{{template "cellclass" (index $head $i | classes $c)}}>{{template "cell" $c}}</td>{{else}}<th scope="row"{{template "cellclass" (index $head $i | classes $c)}}>{{template "cell" $c}}</th>{{end}}{{end}}</tr>
 {{end}}`))
-	text := texttemplate.Must(texttemplate.New("table").Funcs(map[string]any{"classes": classes, "cell": cell}).Parse(`{{range .Rows}}|{{range .}} {{if .Href}}[{{cell .Text}}]({{.Href}}){{else}}{{cell .Text}}{{end}} |{{end}}
+	text := texttemplate.Must(texttemplate.New("table").Funcs(map[string]any{"said": said}).Parse(`{{range .Rows}}|{{range .}} {{if .Href}}[{{said .Text}}]({{.Href}}){{else}}{{said .Text}}{{end}} |{{end}}
 {{end}}`))
 	table := &Table{Head: heads("One", "#Two", "Three")}
 	for i, s := range hostile {
