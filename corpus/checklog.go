@@ -157,19 +157,23 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	if len(c.rounds) > 0 && c.rounds[0].Origin != head.Origin {
 		c.problem(inLog("checkpoint"), attest.ProblemChanged, fmt.Sprintf("of %s, while the rounds are of %s", head.Origin, c.rounds[0].Origin))
 	}
-	needed := []int64{head.Size}
+	needed := map[int64]bool{head.Size: true}
 	for _, r := range c.rounds {
-		needed = append(needed, r.LeavesEnd())
+		needed[r.LeavesEnd()] = true
 	}
-	for _, size := range needed {
+	for size := range needed {
 		if heads[size] == "" {
 			c.problem(inLog(fmt.Sprintf("checkpoints/%d", size)), attest.ProblemMissing, "")
 		}
 	}
 	for size, name := range heads {
 		old, ok := c.checkpoint(name)
-		if ok && (old.Size != size || old.Origin != head.Origin || size > head.Size || old.Root != g.roots[size]) {
+		if !ok {
+			continue
+		}
+		if old.Size != size || old.Origin != head.Origin || size > head.Size || old.Root != g.roots[size] {
 			c.problem(name, attest.ProblemChanged, "the log had another root at that size")
+			continue
 		}
 		c.cosignatures(old)
 	}

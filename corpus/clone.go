@@ -176,7 +176,7 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	identity := keys.Identity()
 	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
 	if site {
-		if err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
+		if _, err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
 			return out, err
 		}
 	}
@@ -273,11 +273,12 @@ func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 	return nil
 }
 
-// cover checks the manifest of a tree whose paths begin with place and whose own keys are own.
-func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) error {
+// cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and reports whether every
+// file of it is as it was signed.
+func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) (bool, error) {
 	report, err := attest.VerifyTree(ctx, tree, l, keys)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// Whoever holds a key that was given up may sign what he likes. A tree that was made before that does not know of it.
 	if by, ok := own.ByPublic(ed25519.PublicKey(report.Signer.Public)); ok && by.Status == attest.SignerRetired {
@@ -291,10 +292,22 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 	for _, name := range report.LeftOut {
 		r.LeftOut = append(r.LeftOut, place+name)
 	}
-	for _, p := range report.Problems {
-		r.Problems = append(r.Problems, CloneProblem{Path: place + p.Path, Kind: string(p.Kind), Detail: p.Detail})
+	// The manifest of a published tree that holds the record covers its files, and so does the record's own: what both
+	// found is told once, by the one that says more.
+	type what struct{ path, kind string }
+	told := make(map[what]int, len(r.Problems))
+	for i, p := range r.Problems {
+		told[what{p.Path, p.Kind}] = i
 	}
-	return nil
+	for _, p := range report.Problems {
+		p.Path = place + p.Path
+		if i, ok := told[what{p.Path, p.Kind}]; !ok {
+			r.Problems = append(r.Problems, CloneProblem(p))
+		} else if r.Problems[i].Detail == "" {
+			r.Problems[i].Detail = p.Detail
+		}
+	}
+	return len(report.Problems) == 0, nil
 }
 
 // checkRecord checks the record's manifest and, if every file is as it was signed, what the files say.
@@ -309,10 +322,9 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		tree = sub
 	}
 	tree = recordFS{tree}
-	before := len(r.Problems)
 	if _, err := fs.Stat(tree, attest.CorpusLayout().Head()); err != nil && errors.Is(err, fs.ErrNotExist) && place == "" && byGit {
 		r.Bare = true
-	} else if err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || len(r.Problems) > before {
+	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
 	report, err := VerifyRecord(ctx, tree, keys, o)

@@ -2,7 +2,9 @@ package corpus
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -383,6 +385,13 @@ func site(t testing.TB, key *attest.Key, ring attest.Ring) fstest.MapFS {
 		t.Fatal(err)
 	}
 	tree := fstest.MapFS{SigningKeyFile: {Data: doc, Mode: 0o644}, "index.md": {Data: []byte("# Store\n"), Mode: 0o644}}
+	coverSite(t, key, tree)
+	return tree
+}
+
+// coverSite covers a published tree by its manifest.
+func coverSite(t testing.TB, key *attest.Key, tree fstest.MapFS) {
+	t.Helper()
 	m, err := attest.BuildManifest(t.Context(), tree, attest.PublicLayout())
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +403,67 @@ func site(t testing.TB, key *attest.Key, ring attest.Ring) fstest.MapFS {
 	for _, f := range sealed.Write {
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
-	return tree
+}
+
+// TestAProblemIsNamedOnce changes and takes away a file of each kind of a published tree that holds the record itself, so
+// that two manifests cover it, and of a bare record: no file is named twice for one thing.
+func TestAProblemIsNamedOnce(t *testing.T) {
+	w, record := covered(t)
+	both, bare := site(t, w.Identity, w.Ring), fstest.MapFS{".git/HEAD": {}}
+	for name, f := range record {
+		both["corpus/"+name] = f
+		if !strings.HasPrefix(name, "manifest") {
+			bare[name] = f
+		}
+	}
+	coverSite(t, w.Identity, both)
+	for what, tree := range map[string]fstest.MapFS{"both": both, "bare": bare} {
+		if r := verify(t, tree, CloneOptions{}); !r.Sound() || r.Record == nil || r.Bare != (what == "bare") {
+			t.Fatalf("%s, unspoilt: %+v", what, r)
+		}
+		for name, f := range tree {
+			spoilt := maps.Clone(tree)
+			delete(spoilt, name)
+			once(t, what+" without "+name, verify(t, spoilt, CloneOptions{}))
+			if len(f.Data) == 0 {
+				continue
+			}
+			data := slices.Clone(f.Data)
+			data[len(data)/2] ^= 1
+			spoilt[name] = &fstest.MapFile{Data: data, Mode: f.Mode}
+			r := verify(t, spoilt, CloneOptions{})
+			if once(t, what+" with another "+name, r); what == "both" && !names(r, name) {
+				t.Errorf("%s is changed: %v", name, r.Problems)
+			}
+		}
+	}
+	// The checkpoint of the newest round is also that of the whole log.
+	head := open(t, w).Log.Head()
+	delete(bare, fmt.Sprintf("log/checkpoints/%d", head.Size))
+	if r := verify(t, bare, CloneOptions{}); len(r.Problems) != 1 {
+		t.Errorf("one file is missing, and the problems are %v", r.Problems)
+	}
+	// A copy of it under another size does not make its cosignatures two.
+	bare[fmt.Sprintf("log/checkpoints/%d", head.Size)] = bare["log/checkpoint"]
+	bare["log/checkpoints/1"] = bare["log/checkpoint"]
+	bare[fmt.Sprintf("log/cosignatures/%d", head.Size)] = &fstest.MapFile{Data: []byte("none"), Mode: 0o444}
+	r := verify(t, bare, CloneOptions{})
+	if once(t, "a copied checkpoint", r); len(r.Problems) != 2 {
+		t.Errorf("a checkpoint is at the wrong size and a cosignature is none, and the problems are %v", r.Problems)
+	}
+}
+
+// once demands that no file is named twice.
+func once(t *testing.T, what string, r CloneReport) {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, p := range r.Problems {
+		if seen[p.Path] {
+			t.Errorf("%s: %s is named twice: %v", what, p.Path, r.Problems)
+			return
+		}
+		seen[p.Path] = true
+	}
 }
 
 // A publication repository holds the published tree beside the record: both are checked, and that they are of one store.
