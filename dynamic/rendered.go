@@ -78,6 +78,9 @@ func (s *Server) rendered(w http.ResponseWriter, r *http.Request) (bool, error) 
 	if !ok {
 		return false, nil
 	}
+	if bad := route.Of(r).Validator.PathValue(want.doc.Params[0].Name, want.value); bad != nil {
+		return true, bad
+	}
 	renderer := s.renderers[want.doc.Name]
 	if to := renderer.Canonical(want.value); to != want.value {
 		w.Header().Set("Location", (&url.URL{Path: want.head + to + want.tail}).EscapedPath())

@@ -109,6 +109,17 @@ func TestRenderedPagesHaveOneSpelling(t *testing.T) {
 	if !slices.Contains(asked, "hello.example "+api.JSON) || res.StatusCode != http.StatusNotFound || !strings.Contains(body(t, res), "ask for another") {
 		t.Errorf("an unknown value: %d, asked for %v", res.StatusCode, asked)
 	}
+	// What follows a name is no part of its length.
+	for n, status := range map[int]int{200: http.StatusPermanentRedirect, 201: http.StatusNotFound} {
+		long := strings.Repeat("LONG.", 40) + strings.Repeat("X", n-200)
+		for _, tail := range []string{"", ".json", "/index.md"} {
+			res := ask(t, s, http.MethodGet, "/things/"+long+tail)
+			if res.StatusCode != status || status == http.StatusPermanentRedirect && res.Header.Get("Location") != "/things/"+strings.ToLower(long)+tail ||
+				status == http.StatusNotFound && !strings.Contains(body(t, res), "name is longer than 200 characters") {
+				t.Errorf("a name of %d bytes and %q: %d to %q", n, tail, res.StatusCode, res.Header.Get("Location"))
+			}
+		}
+	}
 	// A document without a renderer is what its tree holds.
 	if res := ask(t, s, http.MethodGet, "/problems/unknown"); res.StatusCode != http.StatusNotFound {
 		t.Errorf("another document: %d", res.StatusCode)

@@ -124,6 +124,9 @@ func New(cfg Config) (*Server, error) {
 				row := route.Row{Route: r, Handle: s.document}
 				if r.Serve == api.Query {
 					row.Handle = s.query(d)
+				} else {
+					// The mux takes name.example.json for a page's name, as the first dot ends what it takes for the name of a twin.
+					row.ValidateLate = s.renderers[d.Name] != nil
 				}
 				s.table = append(s.table, row)
 			}

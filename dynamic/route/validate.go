@@ -109,8 +109,7 @@ func (v *Validator) Read(r *http.Request) (Values, *problem.Error) {
 		}
 		if why := p.judge(text); why != "" {
 			if p.In == api.Path {
-				// Nothing of that name can exist.
-				return nil, &problem.Error{Code: "not_found", Detail: "There is nothing at this address: " + p.Name + " " + why + "."}
+				return nil, nothingNamed(p.Name, why)
 			}
 			refuse(p.Name, why)
 			continue
@@ -121,6 +120,23 @@ func (v *Validator) Read(r *http.Request) (Values, *problem.Error) {
 		return values, nil
 	}
 	return nil, Invalid(bad...)
+}
+
+// PathValue checks a value of a path parameter that the handler took from the path itself.
+func (v *Validator) PathValue(name, text string) *problem.Error {
+	i := slices.IndexFunc(v.params, func(p param) bool { return p.In == api.Path && p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	if why := v.params[i].judge(text); why != "" {
+		return nothingNamed(name, why)
+	}
+	return nil
+}
+
+// nothingNamed answers for a value of a path parameter that nothing can be named by.
+func nothingNamed(name, why string) *problem.Error {
+	return &problem.Error{Code: "not_found", Detail: "There is nothing at this address: " + name + " " + why + "."}
 }
 
 // Invalid is the refusal of inputs, naming each. It never repeats a value.
