@@ -11,7 +11,7 @@ import (
 // BuildRoom is how many bytes of garbage a process that builds a site lets stand at least.
 const BuildRoom = 128 << 20
 
-// KeepRoom has garbage collected when the process holds room bytes more than one and a half times what lived at the last
+// KeepRoom has garbage collected when the process holds room bytes more than one and a quarter times what lived at the last
 // collection. The runtime's own measure, twice what lived, collects too often while a build holds little, since it makes
 // many short-lived pages, and lets much stand where a large record is held. The room is for a whole process, until the
 // returned function is called, and there is none where GOGC or GOMEMLIMIT is set in the environment: somebody has chosen.
@@ -60,6 +60,6 @@ func (k *keeper) adjust() bool {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := sample[0].Value.Uint64()
-	k.before = debug.SetMemoryLimit(int64(k.room + live + live/2))
+	k.before = debug.SetMemoryLimit(int64(k.room + live + live/4))
 	return true
 }

@@ -74,7 +74,7 @@ func TestRoomFollowsWhatLives(t *testing.T) {
 	held := make([]byte, 96<<20)
 	runtime.GC()
 	k.adjust()
-	if got := debug.SetMemoryLimit(-1); got < room+int64(len(held))*3/2 {
+	if got := debug.SetMemoryLimit(-1); got < room+int64(len(held))*5/4 {
 		t.Errorf("the limit is %d while %d live", got, len(held))
 	}
 	runtime.KeepAlive(held)
