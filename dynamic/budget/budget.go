@@ -87,6 +87,7 @@ func (s *Set) Spend(ctx context.Context, name, client string) (Reading, error) {
 	now := time.Now()
 	rd := Reading{Window: l.Window, Reset: until(now, l.Window)}
 	key, used, granted := l.take(now, client)
+	rd.use = use{name: name, client: key, at: now}
 	if l.Client > 0 {
 		rd.Counts = append(rd.Counts, Count{l.Name + "-client", l.Client, max(0, l.Client-used.client)})
 	}
@@ -102,6 +103,7 @@ func (s *Set) Spend(ctx context.Context, name, client string) (Reading, error) {
 		l.giveBack(now, key)
 		return Reading{}, err
 	}
+	rd.use.shared = at
 	rd.Granted = shared <= l.Shared
 	rd.Reset = max(rd.Reset, until(at, l.Window))
 	rd.Counts = append(rd.Counts, Count{l.Name, l.Shared, max(0, l.Shared-shared)})
@@ -109,6 +111,49 @@ func (s *Set) Spend(ctx context.Context, name, client string) (Reading, error) {
 		l.giveBack(now, key)
 	}
 	return rd, nil
+}
+
+// use is one use that was taken: whose, and when by the clocks of this process and of the ledger.
+type use struct {
+	name, client string
+	at, shared   time.Time
+}
+
+// GiveBack undoes a Spend that was granted, once: what it was for was refused and never begun. After the end of its window
+// there is nothing to undo.
+func (s *Set) GiveBack(ctx context.Context, rd Reading) error {
+	l := s.limits[rd.use.name]
+	if l == nil || !rd.Granted {
+		return nil
+	}
+	l.giveBack(rd.use.at, rd.use.client)
+	if l.Shared == 0 {
+		return nil
+	}
+	key := l.sharedKey(rd.use.shared)
+	err := s.db.Update(ctx, func(tx ledger.Tx) error {
+		held, err := tx.Get(key)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		used, err := strconv.Atoi(string(held))
+		if err != nil {
+			return fmt.Errorf("reading budget %s: %w", l.Name, err)
+		}
+		return tx.Set(key, strconv.AppendInt(nil, int64(max(0, used-1)), 10))
+	})
+	if err != nil {
+		return fmt.Errorf("giving back a use of budget %s: %w", l.Name, err)
+	}
+	return nil
+}
+
+// sharedKey is where the ledger counts the uses of the window that a time is in.
+func (l *counted) sharedKey(at time.Time) []byte {
+	return ledger.BudgetKey(l.Name, ledger.Number(uint64(at.Truncate(l.Window).Unix())))
 }
 
 // uses are the counts of this process after a take.
@@ -160,7 +205,7 @@ func (l *counted) giveBack(now time.Time, client string) {
 func (s *Set) takeShared(ctx context.Context, l *counted) (used int, at time.Time, err error) {
 	err = s.db.Update(ctx, func(tx ledger.Tx) error {
 		at = tx.Now()
-		key := ledger.BudgetKey(l.Name, ledger.Number(uint64(at.Truncate(l.Window).Unix())))
+		key := l.sharedKey(at)
 		held, err := tx.Get(key)
 		switch {
 		case errors.Is(err, ledger.ErrNotFound):

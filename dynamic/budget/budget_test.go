@@ -54,6 +54,45 @@ func TestCountsPerClientAndProcess(t *testing.T) {
 	})
 }
 
+// TestAUseIsGivenBack: to the client, the process and the ledger, in its own window alone, and never more than was taken.
+func TestAUseIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := ledger.NewMem(ledger.MemOptions{})
+		limit := Limit{Name: "b", Window: time.Minute, Client: 1, Process: 1, Shared: 1}
+		one, other := newSet(t, db, limit), newSet(t, db, limit)
+		spend := func(s *Set, want bool) Reading {
+			t.Helper()
+			rd, err := s.Spend(t.Context(), "b", "a")
+			if err != nil || rd.Granted != want {
+				t.Fatalf("granted %v, %v, want %v", rd.Granted, err, want)
+			}
+			return rd
+		}
+		back := func(s *Set, rd Reading) {
+			t.Helper()
+			if err := s.GiveBack(t.Context(), rd); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := spend(one, true)
+		if got := held.More(3).Counts; cmp.Diff(got, []Count{{"b-client", 1, 1}, {"b-process", 1, 1}, {"b", 1, 1}}) != "" || held.Counts[0].Remaining != 0 {
+			t.Errorf("more is %v, of %v", got, held.Counts)
+		}
+		back(other, spend(other, false)) // it took nothing
+		spend(other, false)
+		back(one, held)
+		held = spend(other, true)
+		spend(one, false)
+		back(other, held)
+		held = spend(one, true)
+		time.Sleep(time.Minute)
+		spend(one, true)
+		back(one, held) // of a window that is over
+		spend(one, false)
+		spend(other, false)
+	})
+}
+
 // TestSharedIsExact: many processes at once are granted exactly the limit.
 func TestSharedIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package budget
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,17 @@ type Reading struct {
 	Window  time.Duration
 	Reset   time.Duration // to the end of the window, whole seconds
 	Counts  []Count       // those that were looked at
+	use     use           // what GiveBack undoes
+}
+
+// More is the reading after n uses were given back.
+func (rd Reading) More(n int) Reading {
+	rd.Counts = slices.Clone(rd.Counts)
+	for i := range rd.Counts {
+		c := &rd.Counts[i]
+		c.Remaining = min(c.Quota, c.Remaining+n)
+	}
+	return rd
 }
 
 // fields are the header fields that metered answers carry.

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -42,6 +43,7 @@ type RateLimit struct {
 	Remaining int    `json:"remaining"`
 	ResetIn   int    `json:"reset_in_seconds"`
 	Note      string `json:"note"`
+	reading   budget.Reading
 }
 
 const budgetNote = "The store's own budget for everybody together. It says nothing about the endpoint."
@@ -56,13 +58,21 @@ func (d *Desk) take(w http.ResponseWriter, r *http.Request, name string) (*RateL
 }
 
 func rateLimit(name string, rd budget.Reading) *RateLimit {
-	rl := &RateLimit{Budget: name, ResetIn: int(rd.Reset / time.Second), Note: budgetNote}
+	rl := &RateLimit{Budget: name, ResetIn: int(rd.Reset / time.Second), Note: budgetNote, reading: rd}
 	for i, c := range rd.Counts {
 		if i == 0 || c.Remaining < rl.Remaining {
 			rl.Limit, rl.Remaining = c.Quota, c.Remaining
 		}
 	}
 	return rl
+}
+
+// giveBack undoes a take whose request turned out to be one to refuse: that spends nothing and says nothing of budgets.
+func (d *Desk) giveBack(w http.ResponseWriter, r *http.Request, rl *RateLimit) {
+	if err := d.cfg.Budgets.GiveBack(context.WithoutCancel(r.Context()), rl.reading); err != nil {
+		d.cfg.Log.Error("use of a budget not given back", "budget", rl.Budget, "err", err)
+	}
+	budget.Strip(w.Header())
 }
 
 // maxURL is the most characters of a URL that an instrument takes.

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,7 +77,7 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{}, Results: make([]BatchResult, len(in.URLs)),
 		NextSteps: []string{"A door with the error " + codeSpent + " was not read: ask again after the minute in RateLimit."}}
 	doors := make([]string, len(in.URLs))
-	var wg sync.WaitGroup
+	var asked []int // those that wait for a use, in the order of the request
 	for i, raw := range in.URLs {
 		out.Results[i].URL = shownURL(raw)
 		var err error
@@ -84,31 +85,45 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 			out.Results[i].fail(err)
 			continue
 		}
-		wg.Go(func() {
-			if err := d.lookup(r.Context(), doors[i]); err != nil {
-				out.Results[i].fail(err)
-			}
-		})
+		asked = append(asked, i)
 	}
-	wg.Wait()
+	var wg sync.WaitGroup
 	var spent error
-	for i := range out.Results {
-		res := &out.Results[i]
-		if res.Error != "" {
-			continue
-		}
-		if spent == nil {
+	for len(asked) > 0 && spent == nil {
+		var uses []*RateLimit
+		for len(uses) < len(asked) && spent == nil {
 			var rl *RateLimit
 			if rl, spent = d.take(w, r, BudgetPreflight); spent == nil {
-				out.RateLimit = rl
-				wg.Go(func() { d.batchOne(r, in.Battery, doors[i], res) })
-				continue
+				uses = append(uses, rl)
 			}
 		}
-		res.fail(spent)
+		refusals := d.lookups(r.Context(), doors, asked[:len(uses)])
+		back := 0
+		for n, i := range asked[:len(uses)] {
+			res := &out.Results[i]
+			if refusals[n] != nil {
+				res.fail(refusals[n])
+				d.giveBack(w, r, uses[n])
+				back++
+				continue
+			}
+			wg.Go(func() { d.batchOne(r, in.Battery, doors[i], res) })
+		}
+		if back < len(uses) {
+			out.RateLimit = rateLimit(BudgetPreflight, uses[len(uses)-1].reading.More(back))
+		}
+		if asked = asked[len(uses):]; back > 0 {
+			spent = nil // what was given back is for those that are left
+		}
+	}
+	for _, i := range asked {
+		out.Results[i].fail(spent)
 	}
 	wg.Wait()
-	if spent != nil && out.RateLimit == nil {
+	switch {
+	case out.RateLimit != nil:
+		out.RateLimit.reading.WriteTo(w.Header())
+	case spent != nil:
 		return spent
 	}
 	for _, res := range out.Results {
@@ -120,6 +135,17 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 		out.Counts[string(res.Report.Verdict)]++
 	}
 	return writeJSON(w, out)
+}
+
+// lookups looks up the names of some doors at once and returns the refusal of each, nil for none.
+func (d *Desk) lookups(ctx context.Context, doors []string, some []int) []error {
+	refusals := make([]error, len(some))
+	var wg sync.WaitGroup
+	for n, i := range some {
+		wg.Go(func() { refusals[n] = d.lookup(ctx, doors[i]) })
+	}
+	wg.Wait()
+	return refusals
 }
 
 func (d *Desk) batchOne(r *http.Request, battery, url string, into *BatchResult) {

@@ -113,15 +113,16 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := d.lookup(r.Context(), doors.Start(host)); err != nil {
-		return err
-	}
 	// Who comes too early learns it before anything is spent.
 	if err := d.cfg.DB.View(r.Context(), func(tx ledger.Tx) error { return readByHand(tx, host) }); err != nil {
 		return ledgerDown(err)
 	}
 	rl, err := d.take(w, r, BudgetDeclare)
 	if err != nil {
+		return err
+	}
+	if err := d.lookup(r.Context(), doors.Start(host)); err != nil {
+		d.giveBack(w, r, rl)
 		return err
 	}
 	at, err := d.takeHand(r.Context(), host)

@@ -41,9 +41,15 @@ const base = "https://store.test"
 const patience = 5 * time.Minute
 
 // reach leads every public-looking name to one listener on loopback, after the guard.
-type reach struct{ address string }
+type reach struct {
+	address string
+	lookups *atomic.Int64 // counted, if there
+}
 
-func (reach) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (r reach) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if r.lookups != nil {
+		r.lookups.Add(1)
+	}
 	switch {
 	case strings.HasPrefix(host, "inside."):
 		return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
@@ -85,6 +91,7 @@ type options struct {
 	record  desk.Record
 	roster  desk.Roster
 	drawer  *desk.Drawer
+	lookups *atomic.Int64 // of names
 }
 
 // tableOf is the table of budgets with a window so long that no test sees it end.
@@ -116,7 +123,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 	if !roots.AppendCertsFromPEM(o.CA) {
 		return fail(errors.New("the street has no certificate"))
 	}
-	at := reach{o.Address}
+	at := reach{o.Address, o.lookups}
 	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+" + base + "/criteria)", Key: attest.SpecimenKey(), Agent: base, OwnHosts: []string{"store.test"},
 		Resolver: at, Dialer: at, Roots: roots, Timeout: patience})
 	if err != nil {

@@ -108,22 +108,26 @@ const turn = 30 * time.Second
 
 var errBusy = errors.New("no turn to walk within the time")
 
-// admit judges a URL as far as that takes no request, and then spends a use of the budget. What it refuses spends
-// nothing. It returns the URL in the client's form.
+// admit judges the spelling of a URL, spends a use of the budget and looks the name up. Without a use nobody is asked for
+// a name, and what is refused for its name has its use given back. It returns the URL in the client's form.
 func (d *Desk) admit(w http.ResponseWriter, r *http.Request, raw, budget string) (string, *RateLimit, error) {
 	url, err := d.door(raw)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := d.lookup(r.Context(), url); err != nil {
+	rl, err := d.take(w, r, budget)
+	if err != nil {
 		return "", nil, err
 	}
-	rl, err := d.take(w, r, budget)
-	return url, rl, err
+	if err := d.lookup(r.Context(), url); err != nil {
+		d.giveBack(w, r, rl)
+		return "", nil, err
+	}
+	return url, rl, nil
 }
 
-// lookup asks the name service before anything is spent: a name that leads inwards is refused like an address. A name
-// that cannot be looked up is a finding of the walk.
+// lookup asks the name service: a name that leads inwards is refused like an address. A name that cannot be looked up is a
+// finding of the walk.
 func (d *Desk) lookup(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
