@@ -40,7 +40,7 @@ type CensusConfig struct {
 	Revisits        int      `toml:"revisits" doc:"Rounds for which a host that no list names any more and that does not answer is still walked. 0 takes 8."`
 	Recordings      string   `toml:"recordings" doc:"Private folder for the raw recordings, by week. Empty keeps none."`
 	RecordingsWeeks int      `toml:"recordings_weeks" doc:"Weeks whose recordings are kept. 0 takes 13."`
-	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour, the hosts that declared themselves since, while the week's round is open. Replicas share the work."`
+	Hourly          bool     `toml:"hourly" doc:"store serve walks, at every full hour until the week's round is sealed, what is to be walked, with the hosts that declared themselves since; the first such hour of a week makes its roster. Replicas share the work."`
 	Key             string   `toml:"key" doc:"Key (ed25519) that signs the requests of walkers, so that a machine that only walks holds no key of the record. store serve lists it in the directory of keys. Empty takes keys.identity."`
 }
 
@@ -89,7 +89,7 @@ func (c *Config) checkCensus() error {
 type CensusOptions struct {
 	Week     string // "" is this one
 	WalkOnly bool   // holds no key of the record and seals nothing
-	Hourly   bool   // adds what declared itself to the open round, and walks
+	Hourly   bool   // begins the round if nobody did, adds what declared itself, and walks; seals nothing
 	Progress func(done, due int64)
 	Log      *slog.Logger
 	// Reach is as in Options.
@@ -133,7 +133,7 @@ func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 
-// hourly walks, at every full hour, what declared itself since.
+// hourly walks, at every full hour, what is to be walked, with what declared itself since.
 func (s *Shop) hourly(ctx context.Context) error {
 	for {
 		now := time.Now()

@@ -20,7 +20,7 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
 	week := c.flags.String("week", "", "ISO week such as 2026-W47; the last one may still be finished and sealed while no later round is")
 	walkOnly := c.flags.Bool("walk-only", false, "walk, and leave sealing to a process that holds the record's keys")
-	hourly := c.flags.Bool("hourly", false, "put the hosts that declared themselves since onto the open round, and walk them; begins and seals no round")
+	hourly := c.flags.Bool("hourly", false, "begin the round of this week if nobody did, put the hosts that declared themselves since onto it, and walk; seals no round")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -80,7 +80,7 @@ func censusText(r census.Report) string {
 	case census.OutcomeWalked:
 		text += "every host is finished; the round is sealed by store census without -walk-only\n"
 	case census.OutcomeNotOpen:
-		text += "no round is open: nothing was added\n"
+		text += "this week's round takes no more hosts: nothing was added\n"
 	}
 	if r.Capped {
 		text += "the cap struck: hosts beyond it have rows that say so\n"

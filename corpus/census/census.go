@@ -69,7 +69,7 @@ const (
 	OutcomeSealed  = "sealed"        // this run sealed the round
 	OutcomeStood   = "stood"         // the round of the week was sealed before
 	OutcomeWalked  = "walked"        // every host is finished; sealing is left to another
-	OutcomeNotOpen = "no_open_round" // an hourly run found no open round
+	OutcomeNotOpen = "no_open_round" // an hourly run came after the round was closed
 )
 
 // Report says what a run did.

@@ -13,7 +13,8 @@
 // begun and not finished is not_probed for the reason interrupted, and is not repeated in that week.
 //
 // The round stays open until a process with a Writer finds every host finished. Walkers (Config.Writer nil) hold no
-// key and leave it open, so that hosts which declare themselves in the week are still added and walked (Hourly).
+// key and leave it open, so that hosts which declare themselves in the week are still added and walked (Hourly, which
+// begins a round like any walker).
 //
 // # What it takes
 //

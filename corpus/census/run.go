@@ -108,7 +108,8 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 }
 
 // Hourly puts the hosts that declared themselves since onto the roster of a round that is still open, and walks what is
-// to be walked. It begins no round and seals none.
+// to be walked. Where the week's round is not begun it begins it, so that who declared himself waits for nobody. It seals
+// none.
 func Hourly(ctx context.Context, cfg Config) (Report, error) {
 	r, err := newRun(cfg)
 	if err != nil {
@@ -118,6 +119,20 @@ func Hourly(ctx context.Context, cfg Config) (Report, error) {
 		return r.report, fmt.Errorf("census: the week %s is over", r.Week)
 	}
 	r.report.Outcome = OutcomeNotOpen
+	w, err := r.Store.Week(ctx, r.Week)
+	if err != nil {
+		return r.report, err
+	}
+	if w.Phase == PhaseNone {
+		// A ledger may be younger than the record.
+		stood, err := r.stands(ctx)
+		if err == nil && !stood {
+			err = r.list(ctx)
+		}
+		if err != nil || stood {
+			return r.report, err
+		}
+	}
 	err = r.append(ctx)
 	if errors.Is(err, ErrNotOpen) {
 		return r.report, r.count(ctx)

@@ -189,7 +189,6 @@ func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors
 
 // thisWeek says what the census does with a host.
 func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (DeclaredWalk, error) {
-	const sunday = "The round of a week is sealed after its Sunday, and the host's row has the source declared or well-known."
 	if out.Read.Kind == doors.None {
 		return DeclaredWalk{ThisWeek: walkNoOwnDoor, Then: "Nothing is walked because of this reading. Serve a file at " + doors.FilePath + " that lists a door on this host, and ask again after next_read_by_hand_after."}, nil
 	}
@@ -212,14 +211,32 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	if err != nil {
 		return DeclaredWalk{}, ledgerDown(err)
 	}
-	door := out.Read.Doors[0].URL
-	switch state.Phase {
-	case census.PhaseClosed, census.PhaseSealed:
-		return DeclaredWalk{ThisWeek: walkNotNow, Door: door, Then: "The round of " + week + " takes no more hosts. This door is on the roster of the week after."}, nil
-	case census.PhaseOpen:
-		return DeclaredWalk{ThisWeek: walkAppended, Door: door, Then: "The next hourly firing of the census puts the host on this week's roster and walks this door, once. " + sunday}, nil
+	monday, err := census.Monday(week)
+	if err != nil {
+		return DeclaredWalk{}, err
 	}
-	return DeclaredWalk{ThisWeek: walkAppended, Door: door, Then: "The host goes onto the roster of " + week + ", which is not made yet, and this door is walked once. " + sunday}, nil
+	next := monday.AddDate(0, 0, 7)
+	walk := DeclaredWalk{ThisWeek: walkAppended, Door: out.Read.Doors[0].URL}
+	switch phase := state.Phase; {
+	case phase == census.PhaseClosed || phase == census.PhaseSealed:
+		walk.ThisWeek, walk.Then = walkNotNow, "The round of "+week+" takes no more hosts. This door is on the roster of "+corpus.ISOWeek(next)+", which begins on "+next.Format(time.DateOnly)
+		if d.cfg.Hourly {
+			walk.Then += ": the first hourly firing of that week makes the roster and walks it, once."
+		} else {
+			walk.Then += ", and is walked once when the keeper has the census of that week run."
+		}
+		return walk, nil
+	case phase == census.PhaseOpen && d.cfg.Hourly:
+		walk.Then = "The next hourly firing of the census puts the host on this week's roster and walks this door, once. "
+	case phase == census.PhaseOpen:
+		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + corpus.ISOWeek(next) + ". "
+	case d.cfg.Hourly:
+		walk.Then = "The roster of " + week + " is not made yet. The next hourly firing of the census makes it, with the host on it, and walks this door, once. "
+	default:
+		walk.Then = "The host goes onto the roster of " + week + ", which is not made yet, and this door is walked once when the keeper has the census run. "
+	}
+	walk.Then += "Its row stands in the round of the week once that is sealed, with the source declared."
+	return walk, nil
 }
 
 // A reading by hand is a record of its host with its time, and one in order of time by which it is forgotten.

@@ -152,6 +152,35 @@ func TestDeclaringADoor(t *testing.T) {
 	}
 }
 
+// TestDeclaringSaysWhatFollows: in each phase of the week, by a store that fires the census by the hour and by one that
+// leaves that to its keeper.
+func TestDeclaringSaysWhatFollows(t *testing.T) {
+	o := street(t, declarers(new(atomic.Int64)))
+	for _, c := range []struct {
+		phase      string
+		hourly     bool
+		this, says string
+	}{
+		{census.PhaseNone, true, "appended", "is not made yet. The next hourly firing of the census makes it"},
+		{census.PhaseNone, false, "appended", "when the keeper has the census run"},
+		{census.PhaseOpen, true, "appended", "The next hourly firing of the census puts the host on this week's roster"},
+		{census.PhaseOpen, false, "appended", "The next time that the keeper fires the census by the hour"},
+		{census.PhaseClosed, true, "no-walk-this-week", "the first hourly firing of that week"},
+		{census.PhaseSealed, true, "no-walk-this-week", "the first hourly firing of that week"},
+		{census.PhaseSealed, false, "no-walk-this-week", "when the keeper has the census of that week run"},
+	} {
+		o.roster, o.hourly = week{phase: c.phase}, c.hourly
+		code, _, doc := post(t, openTest(t, o), "/api/declare-door", hostName{"two.example.com"})
+		then, _ := member(doc, "walk", "then").(string)
+		if code != 200 || member(doc, "walk", "this_week") != c.this || !strings.Contains(then, c.says) || member(doc, "walk", "door_the_census_will_knock_on") != "https://two.example.com/a" {
+			t.Errorf("%q, hourly %v: %v", c.phase, c.hourly, doc)
+		}
+		if strings.Contains(then, "hourly firing") != c.hourly {
+			t.Errorf("%q, hourly %v: a firing that is not known of, or not told of: %s", c.phase, c.hourly, then)
+		}
+	}
+}
+
 func TestOneReadingByHandADay(t *testing.T) {
 	var hits atomic.Int64
 	o := street(t, declarers(&hits))

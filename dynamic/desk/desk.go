@@ -75,6 +75,7 @@ type Config struct {
 	Walker *attest.Key
 	Record Record            // what the signed record holds; NoRounds while there is none
 	Roster Roster            // what the census of the week does; nil where there is none
+	Hourly bool              // the store fires the census at every full hour by itself
 	Keep   *Drawer           // where raw recordings are kept, nil for nowhere
 	Chrome *templates.Chrome // of the pages that are rendered on request
 	Log    *slog.Logger      // nil: nothing is logged

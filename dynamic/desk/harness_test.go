@@ -90,6 +90,7 @@ type options struct {
 	Walks   int
 	record  desk.Record
 	roster  desk.Roster
+	hourly  bool
 	drawer  *desk.Drawer
 	lookups *atomic.Int64 // of names
 }
@@ -141,7 +142,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		o.record = desk.NoRounds{}
 	}
 	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: o.record,
-		Chrome: chrome, Roster: o.roster, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
+		Chrome: chrome, Roster: o.roster, Hourly: o.hourly, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
 	if err != nil {
 		return fail(err)
 	}

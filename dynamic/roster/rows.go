@@ -27,6 +27,8 @@ type Desk struct {
 	// Refused says why the census never asks at a host, whoever names it: an address, the store itself, what is no name.
 	// It returns "" for every other.
 	Refused func(host string) string
+	// Hourly says that this store fires the census at every full hour by itself.
+	Hourly bool
 }
 
 // StateNeverWalked is a host that nobody named and that would not be walked if somebody did.
@@ -78,10 +80,23 @@ var meanings = map[string]string{
 	census.StateWalked:      "It was walked this week. The row is in this week's round once that is sealed.",
 	census.StateNotWalked:   "It has a row this week that says why it was not probed.",
 	census.StateNotOnRoster: "It is known by name and has no place on this week's roster.",
-	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked at the next hourly firing.",
+	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked when the census is fired by the hour.",
 	census.StateNoRosterYet: "This week's sources were not read yet.",
 	census.StateNeverNamed:  "No source ever named it.",
 	StateNeverWalked:        "The census never asks there, whoever names it.",
+}
+
+// meaning says a state in words, with when this store's next walk is.
+func (d *Desk) meaning(state string) string {
+	switch {
+	case state == census.StateDeclared && d.Hourly:
+		return meanings[state] + " That is the next hourly firing."
+	case state == census.StateDeclared:
+		return meanings[state] + " Hourly firings come when the keeper makes them; without one before the round is sealed it is on the roster of the week after."
+	case state == census.StateNoRosterYet && d.Hourly:
+		return meanings[state] + " The next hourly firing reads them and walks."
+	}
+	return meanings[state]
 }
 
 var howToBeWalked = []string{
@@ -126,7 +141,7 @@ func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{}, HowToWalked: howToBeWalked,
-		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: meanings[known.ThisWeek.State], Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
+		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: d.meaning(known.ThisWeek.State), Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
 	for _, s := range known.Sources {
 		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339), URL: s.URL})
 	}
@@ -137,7 +152,7 @@ func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 	if reason := d.refused(host); reason != "" && !known.Known {
 		out.ThisWeek, out.HowToWalked = ThisWeek{State: StateNeverWalked, Meaning: meanings[StateNeverWalked], Reason: reason}, []string{}
 	}
-	if due := nextDue(known, now); !due.IsZero() {
+	if due := d.nextDue(known, now); !due.IsZero() {
 		out.NextDue = due.Format(time.RFC3339)
 	}
 	b, err := json.Marshal(out, json.Deterministic(true))

@@ -161,14 +161,17 @@ func rowState(row corpus.Row) census.ThisWeek {
 	return out
 }
 
-// nextDue is when a host is walked next, the zero time if never.
-func nextDue(w census.Why, now time.Time) time.Time {
+// nextDue is from when on a host is walked next, the zero time if never.
+func (d *Desk) nextDue(w census.Why, now time.Time) time.Time {
 	switch w.ThisWeek.State {
 	case census.StateNeverNamed:
 		return time.Time{}
-	case census.StateDeclared:
-		return now.Truncate(time.Hour).Add(time.Hour)
-	case census.StateDue, census.StateWalking, census.StateNoRosterYet:
+	case census.StateDeclared, census.StateNoRosterYet:
+		if d.Hourly {
+			return now.Truncate(time.Hour).Add(time.Hour)
+		}
+		return now
+	case census.StateDue, census.StateWalking:
 		return now
 	}
 	monday, err := census.Monday(w.Week)

@@ -22,9 +22,12 @@ import (
 )
 
 // why asks the desk about a host.
-func (w *world) why(host string) roster.Answer {
+func (w *world) why(host string) roster.Answer { return w.whyAt(host, false) }
+
+// whyAt asks the desk of a store that fires the census by the hour, or does not.
+func (w *world) whyAt(host string, hourly bool) roster.Answer {
 	w.t.Helper()
-	desk := &roster.Desk{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now }}
+	desk := &roster.Desk{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now }, Hourly: hourly}
 	row := desk.Rows()[0]
 	request := httptest.NewRequest(http.MethodGet, "/api/why/"+host, nil)
 	request = request.WithContext(route.With(request.Context(), &route.Request{Inputs: route.Values{"host": host}}))
@@ -70,9 +73,21 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 		}
 		return a
 	}
+	// hourly is what a store says that fires the census itself: the same, with the next full hour.
+	hourly := func(when, name, state, says string) {
+		t.Helper()
+		a, plain := w.whyAt(hostOf(name), true), w.why(hostOf(name))
+		if a.ThisWeek.State != state || a.NextDue != w.now.UTC().Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339) || !strings.Contains(a.ThisWeek.Meaning, says) {
+			t.Errorf("%s, %s by the hour: %+v, next due %s", when, name, a.ThisWeek, a.NextDue)
+		}
+		if a.ThisWeek.Meaning == plain.ThisWeek.Meaning || plain.NextDue != w.now.UTC().Truncate(time.Second).Format(time.RFC3339) {
+			t.Errorf("%s, %s without the hour: %+v, next due %s", when, name, plain.ThisWeek, plain.NextDue)
+		}
+	}
 	expect("at first", "ready-many", census.StateNeverNamed, "", "")
 	w.declares("ready-bare")
 	expect("at first", "ready-bare", census.StateNoRosterYet, "it declared itself and this week's roster is not read yet", now)
+	hourly("at first", "ready-bare", census.StateNoRosterYet, "The next hourly firing reads them")
 
 	cfg := w.config(lists(append(urls("ready-many", "no-route", "ready-dual"), "http://"+hostOf("ready-many-plain")+"/paid", hostOf("put-only"))...)...)
 	cfg.Writer, cfg.Cap = nil, 2
@@ -89,7 +104,8 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 		t.Errorf("with the roster: - want + got\n%s", diff)
 	}
 	expect("with the roster", "put-only", census.StateNotOnRoster, "its /.well-known/x402 names no door: there is no file at /.well-known/x402 and no agent card at /.well-known/agent.json", next)
-	expect("with the roster", "ready-bare", census.StateDeclared, "", w.now.UTC().Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339))
+	expect("with the roster", "ready-bare", census.StateDeclared, "", now)
+	hourly("with the roster", "ready-bare", census.StateDeclared, "That is the next hourly firing")
 	plain := w.why(hostOf("ready-many-plain"))
 	if plain.ThisWeek.State != census.StateNotOnRoster || plain.ThisWeek.Reason == "" {
 		t.Errorf("a door without TLS: %+v", plain.ThisWeek)
