@@ -457,3 +457,23 @@ func TestTwinsUncompressToTheirFiles(t *testing.T) {
 		t.Error("a twin of nothing stays")
 	}
 }
+
+// TestTwinsAfterAKilledBuild leaves of every twin what a build that was killed over it leaves.
+func TestTwinsAfterAKilledBuild(t *testing.T) {
+	in := specimenInput(t, t.TempDir())
+	in.TwinsDir = t.TempDir()
+	in.outputs = slices.DeleteFunc(table(), func(o output) bool { return !slices.Contains([]string{"home", "menu", "style"}, o.name) })
+	mustBuild(t, in)
+	want := readTree(t, in.TwinsDir)
+	if len(want) < 6 {
+		t.Fatalf("only %d twins", len(want))
+	}
+	in.OutDir, in.TwinsDir = filepath.Join(t.TempDir(), "public"), t.TempDir()
+	for twin := range want {
+		writeFile(t, filepath.Join(in.TwinsDir, "."+twin+".new"), "half of")
+	}
+	mustBuild(t, in)
+	if d := diffTrees(want, readTree(t, in.TwinsDir)); d != "" {
+		t.Errorf("after a killed build:\n%s", d)
+	}
+}

@@ -22,7 +22,11 @@ import (
 // twins are the precompressed forms of published files, outside the published
 // tree: <sha256>.gz and <sha256>.br, made once for each digest. A file that
 // does not shrink has none.
-type twins struct{ root *os.Root }
+type twins struct {
+	root *os.Root
+	// making holds the twins that are being made: equal files have the same.
+	making sync.Map
+}
 
 // smallest is the size below which compressing a file saves nothing worth it.
 const smallest = 256
@@ -138,11 +142,16 @@ func (t *twins) write(twin string, body []byte) error {
 // make stores what fill writes as a twin, only when it is whole and smaller than
 // the file, which has a size.
 func (t *twins) make(twin string, size int64, fill func(io.Writer) error) error {
-	temp := "." + twin + ".new"
-	f, err := t.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // an equal file's twin is being written
+	if _, under := t.making.LoadOrStore(twin, nil); under {
+		return nil
 	}
+	defer t.making.Delete(twin)
+	temp := "." + twin + ".new"
+	// A build that was killed may have left one.
+	if err := t.root.Remove(temp); err != nil && !isMissing(err) {
+		return fmt.Errorf("writing twin: %w", err)
+	}
+	f, err := t.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing twin: %w", err)
 	}
