@@ -477,3 +477,32 @@ func TestTwinsAfterAKilledBuild(t *testing.T) {
 		t.Errorf("after a killed build:\n%s", d)
 	}
 }
+
+// TestNothingHoldsWhatIsUsedAgain writes over what a worker renders into as soon as its bytes were taken: whatever else
+// held a part of that would show it in a page that is made later.
+func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
+	in, _ := recordInput(t, 40, 6)
+	in.Workers = 4
+	mustBuild(t, in)
+	want := readTree(t, in.OutDir)
+	in.outputs = table()
+	for i := range in.outputs {
+		o := &in.outputs[i]
+		if render := o.render; render != nil {
+			o.render = func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+				b, err := render(s, u, mediaType, made)
+				b = bytes.Clone(b)
+				room := (*u.scratch)[:cap(*u.scratch)]
+				for i := range room {
+					room[i] = '#'
+				}
+				return b, err
+			}
+		}
+	}
+	in.OutDir, in.Record = filepath.Join(t.TempDir(), "public"), ""
+	mustBuild(t, in)
+	if d := diffTrees(want, readTree(t, in.OutDir)); d != "" {
+		t.Error(d)
+	}
+}

@@ -77,3 +77,24 @@ func TestSitemapOfALargeSite(t *testing.T) {
 		t.Errorf("%d pages of goods are listed, want %d", items, goods)
 	}
 }
+
+// TestSitemapPartIsWhatTheLibraryWrites holds a part of a sitemap, which is put together by hand, against the library's.
+func TestSitemapPartIsWhatTheLibraryWrites(t *testing.T) {
+	texts := []string{"", "https://store.example/a", "?a=1&b=2", "<x>\"y\"'z'", "ü", "]]>"}
+	var part []address
+	want := sitemap{NS: sitemapNamespace}
+	for i, a := range texts {
+		for k, b := range texts {
+			at := address{before: a, value: b, after: texts[(i+k)%len(texts)], day: "2026-11-17"}
+			part = append(part, at)
+			want.URLs = append(want.URLs, sitemapLine{Loc: at.before + at.value + at.after, Lastmod: at.day})
+		}
+	}
+	doc, err := encodedXML(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := renderSitemapPart(nil, unit{value: part, scratch: new([]byte)}, "", attest.Digest{}); err != nil || string(got) != string(doc) {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, doc)
+	}
+}

@@ -3,12 +3,14 @@ package templates
 import (
 	"bytes"
 	"html/template"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
 
 // hostile are texts in which markup, quotes and what is no text stand.
-var hostile = []string{"", "plain", `<a href="x">'+&amp;+'</a>`, "\x00\xff\xfe", "ü–○|`*", " a\n\n\n```\n\n\nb\t\n ", "```\n", strings.Repeat("<&>", 100)}
+var hostile = []string{"", "plain", `<a href="x">'+&amp;+'</a>`, "\x00\xff\xfe", "ü–○|`*", " a\n\n\n```\n\n\nb\t\n ", "```\n", strings.Repeat("<&>", 100),
+	"\x1b[31m\x7f\u0085\u2028\u202egnol\u2066\ufeff", "javascript:alert(1)", "1. [a](/b) ![c](/d)", "``a|b` c", "url=//evil.example?a='b'", "</title></script><!--"}
 
 // TestFactsAreWhatATemplateWrites holds a list that is written in Go against the same list as a template.
 func TestFactsAreWhatATemplateWrites(t *testing.T) {
@@ -80,6 +82,34 @@ func TestFrameIsWhatATemplateWrites(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAddressIsWhatATemplateWrites holds addresses against those that html/template writes, over pieces of schemes, paths
+// and markup in any order.
+func TestAddressIsWhatATemplateWrites(t *testing.T) {
+	reference := template.Must(template.New("").Parse(`<a href="{{.}}">`))
+	pieces := append([]string{"http:", "https:", "javascript:", "data:", "HTTP:", "/", "//", ":", "?", "#", "%", "%2f", "%zz", "..", "a", "b.c", "_-", "@", "ü", " ", "\n", "\\"}, hostile...)
+	r := rand.New(rand.NewPCG(9, 10))
+	plain := 0
+	for range 20_000 {
+		s := ""
+		for range 1 + r.IntN(6) {
+			s += pieces[r.IntN(min(len(pieces), 8<<r.IntN(4)))]
+		}
+		var want bytes.Buffer
+		if err := reference.Execute(&want, s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := address(s); err != nil || `<a href="`+got+`">` != want.String() {
+			t.Fatalf("address(%q) = %q, %v, want %s", s, got, err, want.String())
+		}
+		if isPlainAddress(s) {
+			plain++
+		}
+	}
+	if plain < 100 {
+		t.Errorf("only %d addresses were plain", plain)
 	}
 }
 
