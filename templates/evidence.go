@@ -11,10 +11,3 @@ type EvidenceView struct {
 	// Raw is the body, or as much of it as was kept; "" shows none. RawIs names it where it is something else.
 	Raw, RawIs string
 }
-
-// RenderEvidence returns the piece in HTML, to be put into a page.
-func RenderEvidence(v EvidenceView) ([]byte, error) { return renderHTML("evidence", &v) }
-
-// RenderCitation returns the piece that says how to cite something, in HTML,
-// to be put into a page.
-func RenderCitation(facts []Fact) ([]byte, error) { return renderHTML("citation", facts) }

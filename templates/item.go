@@ -51,12 +51,6 @@ type Step struct {
 	Text, Code string
 }
 
-// RenderItem returns the page in HTML.
-func RenderItem(v ItemView) ([]byte, error) { return AppendItem(nil, &v) }
-
-// RenderItemMarkdown returns its twin.
-func RenderItemMarkdown(v ItemView) ([]byte, error) { return AppendItemMarkdown(nil, &v) }
-
 // BuyURL is the door of the good, without inputs.
 func (v *ItemView) BuyURL() string { return v.words().door }
 
