@@ -1,0 +1,104 @@
+package corpus
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// grower rebuilds a tree of tiles from its leaves and compares it with the files below a directory.
+type grower struct {
+	c      *checker
+	dir    string
+	t      tower
+	bundle []byte // of the log; a host index has none
+	inLog  bool
+	roots  map[int64]attest.Digest // at the sizes asked for
+}
+
+func (c *checker) grow(dir string, inLog bool) *grower {
+	g := &grower{c: c, dir: dir, inLog: inLog, roots: make(map[int64]attest.Digest)}
+	g.t.write = func(tile tlog.Tile, data []byte) error {
+		g.same(tilePath(tile), data)
+		return nil
+	}
+	return g
+}
+
+// same demands that the file name holds data, and every file of a part of it the beginning of data.
+func (g *grower) same(name string, data []byte) {
+	full := path.Join(g.dir, name)
+	if held, ok := g.c.read(full); ok && !bytes.Equal(held, data) {
+		g.c.problem(full, attest.ProblemChanged, "not what the signed record gives")
+	}
+	whole := strings.TrimSuffix(path.Dir(full), ".p")
+	if whole == path.Dir(full) {
+		whole = full
+	}
+	for _, part := range g.c.partial[whole] {
+		if part == full {
+			continue
+		}
+		held, ok := g.c.read(part)
+		want := -1
+		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
+			want = width * tlog.HashSize
+			if strings.Contains(part, "/entries/") {
+				want = bundleLength(data, width)
+			}
+		}
+		if ok && (want < 0 || want > len(data) || !bytes.Equal(held, data[:want])) {
+			g.c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
+		}
+	}
+}
+
+// bundleLength is how many bytes the first n entries of a bundle have, -1 if it has fewer.
+func bundleLength(bundle []byte, n int) int {
+	at := 0
+	for range n {
+		if at+2 > len(bundle) {
+			return -1
+		}
+		at += 2 + int(bundle[at])<<8 + int(bundle[at+1])
+	}
+	return at
+}
+
+func (g *grower) add(entry []byte, h tlog.Hash) error {
+	if g.inLog {
+		var err error
+		if g.bundle, err = bundleEntry(g.bundle, entry); err != nil {
+			return err
+		}
+	}
+	if err := g.t.add(h); err != nil {
+		return err
+	}
+	if g.inLog && g.t.size%tileWidth == 0 {
+		g.same(bundlePath(g.t.size/tileWidth-1, tileWidth), g.bundle)
+		g.bundle = g.bundle[:0]
+	}
+	if _, asked := g.roots[g.t.size]; asked {
+		root, err := g.t.root()
+		g.roots[g.t.size] = root
+		return err
+	}
+	return nil
+}
+
+// finish compares what is not full and returns the root.
+func (g *grower) finish() (attest.Digest, error) {
+	if err := g.t.partial(g.t.write); err != nil {
+		return attest.Digest{}, err
+	}
+	if w := int(g.t.size % tileWidth); g.inLog && w > 0 {
+		g.same(bundlePath(g.t.size/tileWidth, w), g.bundle)
+	}
+	return g.t.root()
+}
