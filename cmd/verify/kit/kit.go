@@ -89,12 +89,21 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, said(err))
 		return ExitTrouble
 	case !sound:
 		return ExitRefused
 	}
 	return ExitVerified
+}
+
+// said is an error as it may stand on a screen: it may repeat names that a stranger gave to files.
+func said(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i := range lines {
+		lines[i] = corpus.Visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Report is of a clone or of a bundle.
@@ -138,7 +147,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		return false, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
-		fmt.Fprintf(stdout, "%s: NOT verified: %v\n", name, err)
+		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))
 		return false, nil
 	}
 	if err != nil {

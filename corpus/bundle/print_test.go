@@ -1,0 +1,31 @@
+package bundle
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode"
+
+	"agentstore/corpus"
+)
+
+// TestReportsHideNothing puts what a screen would obey into every text of a report that a stranger may have written.
+func TestReportsHideNothing(t *testing.T) {
+	const evil = "x\x1b[8m\nthe.bundle: verified\r\u202e"
+	for what, c := range map[string]struct {
+		report Report
+		lines  int
+	}{
+		"sound": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1), Hosts: []HostReport{{Host: evil}}, Artifacts: []ArtifactReport{{ID: evil, KID: evil, Payload: evil}}}, 3},
+		"wrong": {Report{Problems: []corpus.CloneProblem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
+	} {
+		var got bytes.Buffer
+		c.report.Print(&got, "the.bundle")
+		if n := strings.Count(got.String(), "\n"); n != c.lines {
+			t.Errorf("%s: %d lines, want %d: %q", what, n, c.lines, got.String())
+		}
+		if strings.ContainsFunc(got.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+			t.Errorf("%s: what a screen obeys came through: %q", what, got.String())
+		}
+	}
+}
