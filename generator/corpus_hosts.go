@@ -50,24 +50,24 @@ func (s *source) hostFiles() (bool, error) {
 func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, error) {
 	h := u.value.(*hostRows)
 	if h.view == nil {
-		v, err := s.viewHost(h)
+		v, err := s.viewHost(h, u.scratch.view)
 		if err != nil {
 			return nil, err
 		}
-		h.view = &v
+		h.view, u.scratch.view = &v, templates.HostJSON(v)
 	}
 	var err error
 	switch mediaType {
 	case api.HTML:
-		*u.scratch, err = templates.AppendHost((*u.scratch)[:0], h.view)
+		u.scratch.file, err = templates.AppendHost(u.scratch.file[:0], h.view)
 	case api.Markdown:
-		*u.scratch, err = templates.AppendHostMarkdown((*u.scratch)[:0], h.view)
+		u.scratch.file, err = templates.AppendHostMarkdown(u.scratch.file[:0], h.view)
 	case api.JSON:
 		return templates.HostJSON(*h.view), nil
 	default:
 		return unknown(mediaType)
 	}
-	return *u.scratch, err
+	return u.scratch.file, err
 }
 
 // hostSum is the digest of a host's JSON, which its page shows.
@@ -79,7 +79,8 @@ func hostSum(u unit, mediaType string) (attest.Digest, bool) {
 	return h.view.JSONSum(), true
 }
 
-func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
+// viewHost puts together what the forms of a host's page share, in buf as far as it has room.
+func (s *source) viewHost(h *hostRows, buf []byte) (templates.HostView, error) {
 	b, err := s.book()
 	if err != nil {
 		return templates.HostView{}, err
@@ -97,7 +98,7 @@ func (s *source) viewHost(h *hostRows) (templates.HostView, error) {
 		return templates.HostView{}, err
 	}
 	host.Citation.License = derive.LicenseOf(s.rounds)
-	v, err := templates.NewHostView(s.chrome, host)
+	v, err := templates.NewHostViewIn(buf, s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err
 }

@@ -62,8 +62,8 @@ func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error 
 			return err
 		})
 	}
-	body := slices.Grow((*u.scratch)[:0], inMemory)[:info.Size()]
-	*u.scratch = body
+	body := slices.Grow(u.scratch.file[:0], inMemory)[:info.Size()]
+	u.scratch.file = body
 	if _, err := io.ReadFull(f, body); err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}

@@ -73,8 +73,14 @@ type unit struct {
 	made func(d *digester)
 	// value is what the stream hands to the renderer.
 	value any
-	// scratch is memory of the worker, in which a renderer may make a file.
-	scratch *[]byte
+	// scratch is memory of the worker.
+	scratch *scratch
+}
+
+// scratch is memory that a worker uses again for each unit.
+type scratch struct {
+	file []byte // a renderer may make a file in it, which is done with when the next one is made
+	view []byte // what the forms of a unit share may stand in it, which is done with when the next unit is made
 }
 
 // table is everything that is published but the manifest, which covers it.

@@ -71,9 +71,9 @@ func (b *build) render(ctx context.Context) error {
 	})
 	for range b.in.workers() {
 		group.Go(func() error {
-			d, scratch := newDigester(), new([]byte)
+			d, memory := newDigester(), new(scratch)
 			for next := range work {
-				if err := b.process(ctx, next, d, scratch); err != nil {
+				if err := b.process(ctx, next, d, memory); err != nil {
 					return err
 				}
 				close(next.ready)
@@ -165,10 +165,10 @@ func (b *build) plan(ctx context.Context, send func(*batch) error) error {
 }
 
 // process makes the files of those units of a batch that changed.
-func (b *build) process(ctx context.Context, next *batch, d *digester, scratch *[]byte) error {
+func (b *build) process(ctx context.Context, next *batch, d *digester, memory *scratch) error {
 	for i := range next.items {
 		it := &next.items[i]
-		it.scratch = scratch
+		it.scratch = memory
 		if it.gone {
 			continue
 		}

@@ -159,7 +159,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 		return nil, err
 	}
 	defer s.views.Put(v)
-	b := (*u.scratch)[:0]
+	b := u.scratch.file[:0]
 	switch mediaType {
 	case api.HTML:
 		if v.Body.HTML, err = markup(v.Body.Markdown); err == nil {
@@ -172,7 +172,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	default:
 		return unknown(mediaType)
 	}
-	*u.scratch = b
+	u.scratch.file = b
 	return b, err
 }
 

@@ -46,7 +46,6 @@ func TestSitemapOfALargeSite(t *testing.T) {
 			t.Errorf("part %d is at %s, want %s", parts, got, want)
 		}
 		parts++
-		u.scratch = new([]byte)
 		if b, err = renderSitemapPart(s, u, "", attest.Digest{}); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +93,7 @@ func TestSitemapPartIsWhatTheLibraryWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := renderSitemapPart(nil, unit{value: part, scratch: new([]byte)}, "", attest.Digest{}); err != nil || string(got) != string(doc) {
+	if got, err := renderSitemapPart(nil, unit{value: part, scratch: new(scratch)}, "", attest.Digest{}); err != nil || string(got) != string(doc) {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, doc)
 	}
 }
