@@ -35,7 +35,7 @@ func startBrowser(t *testing.T, program string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, answers} // 3 and 4
@@ -44,8 +44,12 @@ func startBrowser(t *testing.T, program string) *browser {
 	}
 	_, _ = theirs.Close(), answers.Close()
 	t.Cleanup(func() {
-		cancel()
+		// Its helpers write into its folder until they are gone, which closing waits for and killing does not.
+		if _, err := mine.Write([]byte("{\"id\":0,\"method\":\"Browser.close\"}\x00")); err != nil {
+			cancel()
+		}
 		_ = cmd.Wait() // it was told to stop
+		cancel()
 		_, _ = mine.Close(), back.Close()
 	})
 	return &browser{t: t, in: bufio.NewReader(back), out: mine}
