@@ -79,6 +79,3 @@ func (b *Book) Brief() BriefView {
 
 // ChangesPath is the address of what a week changed, below the base URL.
 func ChangesPath(week string) string { return "/corpus/changes/" + week + ".json" }
-
-// DiffPath is the address of what changed since a week, below the base URL.
-func DiffPath(week string) string { return "/corpus/diff/" + week + ".json" }
