@@ -89,11 +89,13 @@ func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 func appendFactsText(b []byte, list []Fact) []byte {
 	for i := range list {
 		f := &list[i]
-		value := said
+		b = append(append(append(b, "- "...), said(f.Name)...), ": "...)
 		if f.Mono {
-			value = code
+			b = appendCode(b, f.Value)
+		} else {
+			b = append(b, said(f.Value)...)
 		}
-		b = add(b, "- ", said(f.Name), ": ", value(f.Value), "\n")
+		b = append(b, '\n')
 	}
 	return b
 }

@@ -17,10 +17,28 @@ func quoted(s string) string { return unmarked(shown(s)) }
 
 // said is quoted for texts of which most are words and numbers: those stand as they are.
 func said(s string) string {
-	if s = shown(s); isWords(s) {
+	if isWords(s) {
 		return s
 	}
-	return unmarked(s)
+	return unmarked(shown(s))
+}
+
+// code is a stranger's text on one line of Markdown as code, behind more backticks than it has in a row.
+func code(s string) string { return string(appendCode(nil, s)) }
+
+func appendCode(b []byte, s string) []byte {
+	if isPlain(s, &codeMarks) {
+		return add(b, "`", s, "`")
+	}
+	s = shown(s)
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if fence == "`" {
+		return add(b, fence, s, fence)
+	}
+	return add(b, fence, " ", s, " ", fence)
 }
 
 // unmarked takes the meaning from whatever may be markup in a line.
@@ -31,19 +49,6 @@ func unmarked(s string) string {
 	return escapes.Replace(s)
 }
 
-// code is a stranger's text on one line of Markdown as code, behind more backticks than it has in a row.
-func code(s string) string {
-	s = shown(s)
-	if strings.IndexByte(s, '`') < 0 {
-		return "`" + s + "`"
-	}
-	fence := "``"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + " " + s + " " + fence
-}
-
 var escapes = func() *strings.Replacer {
 	var pairs []string
 	for _, c := range "\\`*_{}[]()<>#+-!|~&" {
@@ -52,19 +57,62 @@ var escapes = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// markdownMarks are the bytes that may be markup wherever they stand in a line.
-var markdownMarks = func() (marks [256]bool) {
-	for _, c := range []byte("\\`*[]<>#&|~") {
+// markdownMarks are the bytes that may be markup wherever they stand in a line, codeMarks those in code.
+var markdownMarks, codeMarks = marked("\\`*[]<>#&|~"), marked("`")
+
+// marked are some bytes and those of control characters.
+func marked(some string) (marks [256]bool) {
+	for c := range ' ' {
 		marks[c] = true
 	}
+	marks[0x7f] = true
+	for i := range len(some) {
+		marks[some[i]] = true
+	}
 	return marks
-}()
+}
 
-// isWords reports whether nothing of a line is markup. A line that may begin a list is not, and an
+// isPlain reports whether a text has no marks and is one line that shown would not change.
+func isPlain(s string, marks *[256]bool) bool {
+	blank := true
+	for i := range len(s) {
+		c := s[i]
+		if marks[c] || blank && c == ' ' {
+			return false
+		}
+		if c >= utf8.RuneSelf {
+			return isPlainRest(s[i:], marks)
+		}
+		blank = c == ' '
+	}
+	return !blank || s == ""
+}
+
+// isPlainRest is isPlain from the first letter on that is not of ASCII.
+func isPlainRest(s string, marks *[256]bool) bool {
+	before := 'x'
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			if marks[r] || r == ' ' && before == ' ' {
+				return false
+			}
+		case r == utf8.RuneError || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			return false
+		}
+		before = r
+	}
+	return before != ' '
+}
+
+// isWords reports whether a text is one line of which nothing is markup. A line that may begin a list is not, and an
 // underscore is a letter between two others.
 func isWords(s string) bool {
-	for i := range len(s) {
-		if markdownMarks[s[i]] || s[i] == '_' && (i == 0 || i == len(s)-1 || !isWordByte(s[i-1]) || !isWordByte(s[i+1])) {
+	if !isPlain(s, &markdownMarks) {
+		return false
+	}
+	for i := strings.IndexByte(s, '_'); i >= 0 && i < len(s); i++ {
+		if s[i] == '_' && (i == 0 || i == len(s)-1 || !isWordByte(s[i-1]) || !isWordByte(s[i+1])) {
 			return false
 		}
 	}
