@@ -52,7 +52,7 @@ type output struct {
 	// it out; nil for nowhere.
 	sum func(u unit, mediaType string) (attest.Digest, bool)
 
-	// large says that a unit takes much memory, so that few are under way at once.
+	// large says that a unit takes much memory or time: each goes to a worker by itself.
 	large bool
 	// bare says that the units do not depend on the shared parts of the pages.
 	bare bool
@@ -130,8 +130,8 @@ func shopRows() []output {
 		{name: "favicon", render: renderFavicon},
 		{name: "not_found", deps: depsNotFound, render: renderNotFound},
 		{name: "cdn_headers", deps: depsConfig, render: renderHeaders},
-		{name: "round", stream: roundUnits, write: writeRound, bare: true},
-		{name: "round_parts", stream: partUnits, write: writePart, bare: true},
+		{name: "round", stream: roundUnits, write: writeRound, large: true, bare: true},
+		{name: "round_parts", stream: partUnits, write: writePart, large: true, bare: true},
 		{name: "log_checkpoint", stream: recordCheckpoint, render: renderHeld, bare: true},
 		{name: "log_tiles", stream: recordFiles("log/tile", true, wholeName), copy: copied, bare: true},
 		{name: "log_checkpoints", stream: recordFiles("log/checkpoints", true, wholeName), copy: copied, bare: true},
