@@ -93,10 +93,11 @@ func TestAddressIsWhatATemplateWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	plain := 0
 	for range 20_000 {
-		s := ""
+		var b strings.Builder
 		for range 1 + r.IntN(6) {
-			s += pieces[r.IntN(min(len(pieces), 8<<r.IntN(4)))]
+			b.WriteString(pieces[r.IntN(min(len(pieces), 8<<r.IntN(4)))])
 		}
+		s := b.String()
 		var want bytes.Buffer
 		if err := reference.Execute(&want, s); err != nil {
 			t.Fatal(err)

@@ -12,10 +12,11 @@ func TestPlainTextsAreAsTheyAreShown(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	plain := 0
 	for range 50_000 {
-		s := ""
+		var b strings.Builder
 		for range r.IntN(6) {
-			s += pieces[r.IntN(min(len(pieces), 4<<r.IntN(4)))]
+			b.WriteString(pieces[r.IntN(min(len(pieces), 4<<r.IntN(4)))])
 		}
+		s := b.String()
 		line := shown(s)
 		if got, want := isPlain(s, &codeMarks), line == s && !strings.Contains(s, "`") && !strings.Contains(s, "\ufffd"); got != want {
 			t.Fatalf("isPlain(%q) = %v", s, got)
