@@ -19,9 +19,9 @@ func KeepRoom(room uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	k := &keeper{room: room}
+	k, limit := &keeper{room: room}, debug.SetMemoryLimit(-1)
 	k.adjust() // a limit first, then no percentage
-	percent, limit := debug.SetGCPercent(-1), k.before
+	percent := debug.SetGCPercent(-1)
 	k.watch()
 	return func() {
 		k.mu.Lock()
@@ -38,7 +38,6 @@ type keeper struct {
 
 	mu      sync.Mutex
 	stopped bool
-	before  int64 // the memory limit that adjust replaced last
 }
 
 // watch adjusts after the next collection, in which an object that nobody holds goes, and watches on.
@@ -60,6 +59,6 @@ func (k *keeper) adjust() bool {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := sample[0].Value.Uint64()
-	k.before = debug.SetMemoryLimit(int64(k.room + live + live/4))
+	debug.SetMemoryLimit(int64(k.room + live + live/4))
 	return true
 }

@@ -68,7 +68,7 @@ func TestRoomFollowsWhatLives(t *testing.T) {
 	const room = 32 << 20
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
-	k := &keeper{room: room, before: math.MaxInt64}
+	k := &keeper{room: room}
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(limit)
 	held := make([]byte, 96<<20)
