@@ -63,19 +63,23 @@ func (c *tileCache) keep(tile tlog.Tile, data []byte) {
 	}
 }
 
-// hash finds a stored hash in the tiles that are kept.
-func (c *tileCache) hash(index int64) (tlog.Hash, bool) {
-	tile := tlog.TileForIndex(tileHeight, index)
-	level, n := tlog.SplitStoredHashIndex(index)
+// hashes finds stored hashes in the tiles that are kept, all of them or none.
+func (c *tileCache) hashes(indexes []int64) ([]tlog.Hash, bool) {
 	c.mu.Lock()
-	tree := c.tiles[tileName{tile.L, tile.N}]
-	c.mu.Unlock()
-	within := level - tile.L*tileHeight
-	at := n - tile.N<<(tileHeight-within)
-	if tree == nil || at < 0 || at >= int64(len(tree[within])) {
-		return tlog.Hash{}, false
+	defer c.mu.Unlock()
+	out := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		tile := tlog.TileForIndex(tileHeight, index)
+		level, n := tlog.SplitStoredHashIndex(index)
+		tree := c.tiles[tileName{tile.L, tile.N}]
+		within := level - tile.L*tileHeight
+		at := n - tile.N<<(tileHeight-within)
+		if tree == nil || at < 0 || at >= int64(len(tree[within])) {
+			return nil, false
+		}
+		out[i] = tree[within][at]
 	}
-	return tree[within][at], true
+	return out, true
 }
 
 // cachedHashes reads hashes from the kept tiles, and others as checked says.
@@ -86,12 +90,8 @@ type cachedHashes struct {
 
 // ReadHashes implements tlog.HashReader.
 func (r cachedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(indexes))
-	for i, index := range indexes {
-		var ok bool
-		if out[i], ok = r.cache.hash(index); !ok {
-			return r.checked.ReadHashes(indexes)
-		}
+	if out, ok := r.cache.hashes(indexes); ok {
+		return out, nil
 	}
-	return out, nil
+	return r.checked.ReadHashes(indexes)
 }

@@ -38,9 +38,11 @@ func (l *Log) Prove(index, size int64, ring attest.Ring) (Proof, error) {
 
 // Text is the proof's file form.
 func (p Proof) Text() []byte {
-	b := fmt.Appendf(nil, "%s\nindex %d\n", tlogProofFormat, p.Index)
+	line := base64.StdEncoding.EncodedLen(tlog.HashSize) + 1
+	b := make([]byte, 0, len(tlogProofFormat)+32+len(p.Hashes)*line+len(p.Note))
+	b = fmt.Appendf(b, "%s\nindex %d\n", tlogProofFormat, p.Index)
 	for _, h := range p.Hashes {
-		b = fmt.Appendf(b, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+		b = append(base64.StdEncoding.AppendEncode(b, h[:]), '\n')
 	}
 	return append(append(b, '\n'), p.Note...)
 }

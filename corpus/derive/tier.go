@@ -1,7 +1,7 @@
 package derive
 
 import (
-	"fmt"
+	"strconv"
 
 	"agentstore/corpus"
 )
@@ -66,12 +66,13 @@ func Tier(h History) Standing {
 	recent := tail(window, EstablishedRounds)
 	out := Standing{Host: h.Host, Latest: latest(h, len(known)-len(window), window)}
 	verdicts := int64(0)
-	for _, e := range window {
-		if e.Probed == Probed {
+	for i := range window {
+		if window[i].Probed == Probed {
 			verdicts++
 		}
 	}
-	for _, e := range recent {
+	for i := range recent {
+		e := &recent[i]
 		out.CoverageSuspect = out.CoverageSuspect || e.Suspect && e.Probed != Probed
 	}
 	counted := recent
@@ -99,14 +100,14 @@ func label(s Standing) string {
 	if s.Rounds == 0 {
 		return s.Tier + " — no rounds"
 	}
-	return fmt.Sprintf("%s — %d of %d, %s–%s", s.Tier, s.Ready, s.Rounds, s.From[len("2026-"):], s.To[len("2026-"):])
+	return s.Tier + " — " + strconv.FormatInt(s.Ready, 10) + " of " + strconv.FormatInt(s.Rounds, 10) + ", " + s.From[len("2026-"):] + "–" + s.To[len("2026-"):]
 }
 
 func tail[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
 
 func ready(entries []Entry) (n int64) {
-	for _, e := range entries {
-		if e.Probed == Probed && e.Row.Verdict == corpus.VerdictReady {
+	for i := range entries {
+		if e := &entries[i]; e.Probed == Probed && e.Row.Verdict == corpus.VerdictReady {
 			n++
 		}
 	}
@@ -116,11 +117,15 @@ func ready(entries []Entry) (n int64) {
 // latest is the newest observation in a window that begins behind skipped known rounds. A refresh counts from the moment
 // of the round before the window; of one moment, what came last onto the record wins: the refresh.
 func latest(h History, skipped int, window []Entry) *Latest {
-	var out *Latest
-	for _, e := range window {
-		if e.Probed == Probed && (out == nil || e.Row.ObservedAt >= out.ObservedAt) {
-			out = &Latest{Verdict: e.Row.Verdict, ObservedAt: e.Row.ObservedAt, Source: "census", Sequence: e.Sequence}
+	var newest *Entry
+	for i := range window {
+		if e := &window[i]; e.Probed == Probed && (newest == nil || e.Row.ObservedAt >= newest.Row.ObservedAt) {
+			newest = e
 		}
+	}
+	var out *Latest
+	if newest != nil {
+		out = &Latest{Verdict: newest.Row.Verdict, ObservedAt: newest.Row.ObservedAt, Source: "census", Sequence: newest.Sequence}
 	}
 	since := ""
 	if skipped > 0 {
