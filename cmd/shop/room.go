@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -9,7 +10,7 @@ import (
 )
 
 // BuildRoom is how many bytes of garbage a process that builds a site lets stand at least.
-const BuildRoom = 128 << 20
+const BuildRoom = 96 << 20
 
 // KeepRoom has garbage collected when the process holds room bytes more than one and a quarter times what lived at the last
 // collection. The runtime's own measure, twice what lived, collects too often while a build holds little, since it makes
@@ -19,9 +20,8 @@ func KeepRoom(room uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	k, limit := &keeper{room: room}, debug.SetMemoryLimit(-1)
-	k.adjust() // a limit first, then no percentage
-	percent := debug.SetGCPercent(-1)
+	k, limit, percent := &keeper{room: room}, debug.SetMemoryLimit(-1), debug.SetGCPercent(100)
+	k.adjust()
 	k.watch()
 	return func() {
 		k.mu.Lock()
@@ -49,7 +49,9 @@ func (k *keeper) watch() {
 	}, k)
 }
 
-// adjust sets the limit by what lived in the last collection, unless the keeper was stopped.
+// adjust sets the percentage by what lived in the last collection, unless the keeper was stopped. A limit a quarter above
+// holds where the percentage is of a heap that has grown since; at the limit itself the runtime would give memory back to
+// the system, only to take it again.
 func (k *keeper) adjust() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,6 +61,8 @@ func (k *keeper) adjust() bool {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := sample[0].Value.Uint64()
-	debug.SetMemoryLimit(int64(k.room + live + live/4))
+	more := k.room + live/4
+	debug.SetGCPercent(int(min(more*100/max(live, 1), math.MaxInt32)))
+	debug.SetMemoryLimit(int64((live + more) / 4 * 5))
 	return true
 }
