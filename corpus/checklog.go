@@ -312,7 +312,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 
 // previousLeaves demands that every row names its host's row before it.
 func (c *checker) previousLeaves(ctx context.Context) error {
-	r := &Record{fsys: c.fsys, ring: c.ring, rounds: c.rounds}
+	r := &Record{fsys: c.fsys, ring: c.ring, rounds: c.rounds, reread: newReread(c.rounds)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, round := range c.rounds {

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"agentstore/corpus/attest"
@@ -25,19 +28,21 @@ type History struct {
 }
 
 // Histories yields every host of the record, sorted by its bytes, with all its rows, which are parsed on all cores.
-// Memory does not follow the number of hosts. What it yields counts only if no error came behind it, see RawHistories.
+// Memory does not follow the number of hosts: of a history, only strings are valid when the next one is asked for, since
+// others are parsed into what held it. What it yields counts only if no error came behind it, see RawHistories.
 func (r *Record) Histories() iter.Seq2[History, error] {
 	return func(yield func(History, error) bool) {
 		ctx, stop := context.WithCancel(context.Background())
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer stop()
+		var spent sync.Pool // of *parsing
 		workers := runtime.GOMAXPROCS(0)
 		work, order := make(chan *parsing, 2*workers), make(chan *parsing, 2*workers)
 		group.Go(func() {
 			defer close(work)
 			defer close(order)
-			r.gather(ctx, func(p *parsing) {
+			r.gather(ctx, &spent, func(p *parsing) {
 				for _, c := range []chan *parsing{order, work} {
 					select {
 					case c <- p:
@@ -64,6 +69,7 @@ func (r *Record) Histories() iter.Seq2[History, error] {
 				yield(History{}, p.err)
 				return
 			}
+			spent.Put(p)
 		}
 	}
 }
@@ -71,6 +77,7 @@ func (r *Record) Histories() iter.Seq2[History, error] {
 // parsing is a few neighbouring histories on their way.
 type parsing struct {
 	raw       []RawHistory
+	rooms     []HistoryRoom // of the histories
 	histories []History
 	err       error // behind the histories
 	done      chan struct{}
@@ -79,9 +86,19 @@ type parsing struct {
 // parsedAtOnce is how many histories one worker takes.
 const parsedAtOnce = 32
 
+// begin returns one whose memory was used before, if there is one.
+func begin(spent *sync.Pool) *parsing {
+	p, _ := spent.Get().(*parsing)
+	if p == nil {
+		p = &parsing{rooms: make([]HistoryRoom, parsedAtOnce)}
+	}
+	p.raw, p.histories, p.err, p.done = p.raw[:0], p.histories[:0], nil, make(chan struct{})
+	return p
+}
+
 // gather sends all histories away, a few at once, until there is an error or an end.
-func (r *Record) gather(ctx context.Context, send func(*parsing)) {
-	p := &parsing{done: make(chan struct{})}
+func (r *Record) gather(ctx context.Context, spent *sync.Pool, send func(*parsing)) {
+	p := begin(spent)
 	for raw, err := range r.RawHistories() {
 		if err != nil {
 			p.err = err
@@ -89,7 +106,7 @@ func (r *Record) gather(ctx context.Context, send func(*parsing)) {
 		}
 		if p.raw = append(p.raw, raw); len(p.raw) == parsedAtOnce {
 			send(p)
-			p = &parsing{done: make(chan struct{})}
+			p = begin(spent)
 		}
 		if ctx.Err() != nil {
 			return
@@ -100,8 +117,8 @@ func (r *Record) gather(ctx context.Context, send func(*parsing)) {
 
 func (p *parsing) parse() {
 	defer close(p.done)
-	for _, raw := range p.raw {
-		h, err := raw.Parse()
+	for i, raw := range p.raw {
+		h, err := raw.ParseIn(&p.rooms[i])
 		if err != nil {
 			p.err = err
 			return
@@ -110,8 +127,7 @@ func (p *parsing) parse() {
 	}
 }
 
-// RawHistory is a History whose rows have not been parsed, which takes longer than finding and hashing them. Its rows
-// share memory of their own.
+// RawHistory is a History whose rows have not been parsed, which takes longer than finding and hashing them.
 type RawHistory struct {
 	Host string
 	Rows []RawRow
@@ -119,18 +135,19 @@ type RawHistory struct {
 
 // RawRow is the exact bytes of a row with its place in the log.
 type RawRow struct {
-	Raw   []byte
-	Leaf  int64
-	round *Round
+	Text string
+	Leaf int64
+	of   *rowsOf
 }
 
-// RawHistories yields what Histories yields. Each may be parsed by another goroutine. A part is read as a stream: that it
-// is not what its round commits to may show only after some of its rows were yielded, and is the last error then.
+// RawHistories yields what Histories yields. Each may be parsed by another goroutine, and kept. A part is read as a
+// stream: that it is not what its round commits to may show only after some of its rows were yielded, and is the last
+// error then.
 func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	return func(yield func(RawHistory, error) bool) {
 		cursors := make([]*rowCursor, len(r.rounds))
 		for i := range r.rounds {
-			cursors[i] = &rowCursor{record: r, round: &r.rounds[i], leaf: r.rounds[i].FirstLeaf - 1}
+			cursors[i] = newRowCursor(r, &r.rounds[i])
 			defer cursors[i].close() // it was only read
 			if err := cursors[i].next(); err != nil {
 				yield(RawHistory{}, err)
@@ -153,13 +170,14 @@ func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 				return
 			}
 			h := RawHistory{Host: string(low), Rows: make([]RawRow, 0, n)}
-			held := make([]byte, 0, size)
+			var held strings.Builder // the rows share memory
+			held.Grow(size)
 			for _, c := range cursors {
 				if string(c.host) != h.Host {
 					continue
 				}
-				held = append(held, c.raw...)
-				h.Rows = append(h.Rows, RawRow{Raw: held[len(held)-len(c.raw):], Leaf: c.leaf, round: c.round})
+				held.Write(c.raw)
+				h.Rows = append(h.Rows, RawRow{Text: held.String()[held.Len()-len(c.raw):], Leaf: c.leaf, of: c.of})
 				if err := c.next(); err != nil {
 					yield(RawHistory{}, err)
 					return
@@ -176,21 +194,29 @@ func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 // what was read of it counts only then.
 type rowCursor struct {
 	record *Record
-	round  *Round
+	of     *rowsOf
 	part   int     // the one that is read, counted from 0
 	file   fs.File // of the part, nil before the first one
 	read   *bufio.Reader
-	sum    hash.Hash
-	rows   int64  // read of the part
-	raw    []byte // the row
-	host   []byte // of the row; nil behind the last one
+	known  uint64       // hash of the part if it was checked before, see reread
+	again  maphash.Hash // of the part
+	sum    hash.Hash    // of the part, if it was not checked before
+	rows   int64        // read of the part
+	raw    []byte       // the row
+	host   []byte       // of the row; nil behind the last one
 	leaf   int64
+}
+
+func newRowCursor(r *Record, round *Round) *rowCursor {
+	c := &rowCursor{record: r, of: newRowsOf(round), leaf: round.FirstLeaf - 1, read: bufio.NewReaderSize(nil, MaxRow+1), sum: sha256.New()}
+	c.again.SetSeed(r.reread.key)
+	return c
 }
 
 // next goes to the next row. What the row before held is no longer valid.
 func (c *rowCursor) next() error {
 	if err := c.step(); err != nil {
-		return fmt.Errorf("%s: %w", partPath(c.round.Sequence, c.part), err)
+		return fmt.Errorf("%s: %w", partPath(c.of.Sequence, c.part), err)
 	}
 	return nil
 }
@@ -198,7 +224,7 @@ func (c *rowCursor) next() error {
 func (c *rowCursor) step() error {
 	for {
 		if c.file == nil {
-			if c.part == len(c.round.Parts) {
+			if c.part == len(c.of.Parts) {
 				c.host = nil
 				return nil
 			}
@@ -227,29 +253,34 @@ func (c *rowCursor) step() error {
 }
 
 func (c *rowCursor) open() (err error) {
-	if c.file, err = c.record.fsys.Open(partPath(c.round.Sequence, c.part)); err != nil {
+	if c.file, err = c.record.fsys.Open(partPath(c.of.Sequence, c.part)); err != nil {
 		return fmt.Errorf("reading part: %w", err)
 	}
-	if c.read == nil {
-		c.read, c.sum = bufio.NewReaderSize(nil, MaxRow+1), sha256.New()
-	}
-	c.sum.Reset()
 	c.rows = 0
-	c.read.Reset(io.TeeReader(c.file, c.sum))
+	c.sum.Reset()
+	c.again.Reset()
+	from := io.TeeReader(c.file, &c.again)
+	if c.known = c.record.reread.of(c.of.Sequence, c.part).Load(); c.known == 0 {
+		from = io.TeeReader(from, c.sum)
+	}
+	c.read.Reset(from)
 	return nil
 }
 
 // check compares what was read with what the header commits to. rest is how many bytes stood behind the last newline.
 func (c *rowCursor) check(rest int) error {
-	p := c.round.Parts[c.part]
+	p, again := c.of.Parts[c.part], c.again.Sum64()
 	switch {
-	case attest.Digest(c.sum.Sum(nil)) != p.SHA256:
+	case c.known != 0 && c.known == again:
+		return nil
+	case c.known != 0 || attest.Digest(c.sum.Sum(nil)) != p.SHA256:
 		return errPartDigest
 	case rest > 0:
 		return errPartNewline
 	case c.rows != p.Rows:
 		return fmt.Errorf("reading part: %d rows instead of %d", c.rows, p.Rows)
 	}
+	c.record.reread.of(c.of.Sequence, c.part).Store(again)
 	return nil
 }
 
@@ -262,14 +293,28 @@ func (c *rowCursor) close() error {
 	return err
 }
 
+// HistoryRoom is memory that one history after the other is parsed into: of the one before, only strings are valid then.
+type HistoryRoom struct {
+	rows []StoredRow
+	rest rowRoom
+}
+
 // Parse reads the rows.
-func (h RawHistory) Parse() (History, error) {
-	out := History{Host: h.Host, Rows: make([]StoredRow, len(h.Rows))}
+func (h RawHistory) Parse() (History, error) { return h.ParseIn(new(HistoryRoom)) }
+
+// ParseIn reads the rows into memory that may have been used before.
+func (h RawHistory) ParseIn(room *HistoryRoom) (History, error) {
+	room.rest.reset()
+	room.rows = slices.Grow(room.rows[:0], len(h.Rows))
+	out := History{Host: h.Host, Rows: room.rows[:len(h.Rows)]}
 	for i, r := range h.Rows {
 		row := &out.Rows[i]
-		if err := r.round.parse(row, r.Raw, r.Leaf); err != nil {
+		if err := r.of.parse(row, r.Text, r.Leaf, &room.rest); err != nil {
 			return History{}, err
 		}
+		n := len(room.rest.bytes)
+		room.rest.bytes = append(room.rest.bytes, r.Text...)
+		row.Raw = since(room.rest.bytes, n)
 		if row.Host != h.Host {
 			return History{}, fmt.Errorf("reading row of %s in round %d: it is of %s", h.Host, row.Sequence, row.Host)
 		}

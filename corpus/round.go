@@ -132,12 +132,15 @@ func SplitPart(raw []byte, p Part) ([][]byte, error) {
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
 		return nil, errPartNewline
 	}
-	rows := bytes.Split(raw[:len(raw)-1], []byte{'\n'})
+	rows := splitRows(raw)
 	if int64(len(rows)) != p.Rows {
 		return nil, fmt.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
 	}
 	return rows, nil
 }
+
+// splitRows cuts a part at its newlines, of which the last byte is one.
+func splitRows(raw []byte) [][]byte { return bytes.Split(raw[:len(raw)-1], []byte{'\n'}) }
 
 var (
 	errPartDigest  = errors.New("reading part: its digest is not the one the round commits to")

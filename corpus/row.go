@@ -140,7 +140,7 @@ func ParseRow(raw []byte) (Row, error) {
 		return Row{}, fmt.Errorf("parsing row: larger than %d bytes", MaxRow)
 	}
 	var r Row
-	if scanRow(raw, &r) {
+	if scanRow(string(raw), &r, new(rowRoom)) {
 		return r, r.Check()
 	}
 	r = Row{}

@@ -1,8 +1,6 @@
 package corpus
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -12,50 +10,82 @@ import (
 // scanRow reads a row in the one spelling that SignRow gives it, which takes a fraction of what reading any JSON takes:
 // a large record is read several times for what is derived from it. It reports false for whatever it is not sure of,
 // such as text with escapes, which is then read as any JSON. What it reads is canonical: there is one spelling of it.
-func scanRow(raw []byte, r *Row) bool {
-	if !printable(raw) {
+// What the row points to stands in the room.
+func scanRow(text string, r *Row, room *rowRoom) bool {
+	if !printable(text) {
 		return false
 	}
-	c := scanner{rest: string(raw)}
-	*r = Row{
-		Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`), Week: c.text(`,"week":`), Host: c.text(`,"host":`),
-		URL: c.text(`,"url":`), Listed: c.truth(`,"listed":`), Source: c.text(`,"source":`), Catalog: c.text(`,"catalog":`), Verdict: c.text(`,"verdict":`),
-		Reason: c.maybe(`,"reason":`), ReachedLevel: c.maybe(`,"reached_level":`), Failed: c.list(`,"failed":`), Advisories: c.list(`,"advisories":`),
-	}
+	c := scanner{rest: text, room: room}
+	*r = Row{Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`), Week: c.text(`,"week":`)}
+	c.skip(`,"host":`)
+	return c.afterHead(r)
+}
+
+// afterHead reads a row from its host on.
+func (c *scanner) afterHead(r *Row) bool {
+	r.Host, r.URL, r.Listed, r.Source, r.Catalog = c.text(``), c.text(`,"url":`), c.truth(`,"listed":`), c.text(`,"source":`), c.text(`,"catalog":`)
+	r.Verdict, r.Reason, r.ReachedLevel = c.text(`,"verdict":`), c.maybe(`,"reason":`), c.maybe(`,"reached_level":`)
+	r.Failed, r.Advisories = c.list(`,"failed":`), c.list(`,"advisories":`)
 	if c.at(`,"also_under":{`) {
-		r.AlsoUnder = &AlsoUnder{Version: c.text(`,"also_under":{"version":`), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)}
+		r.AlsoUnder = put(&c.room.unders, AlsoUnder{Version: c.text(`,"also_under":{"version":`), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
 		c.skip(`}`)
 	}
 	r.Protocols = c.list(`,"protocols":`)
 	if c.at(`,"probe_method":{`) {
-		r.ProbeMethod = &ProbeMethod{Used: c.text(`,"probe_method":{"used":`), Attempted: c.list(`,"attempted":`), DeclaredBy: c.maybe(`,"declared_by":`)}
+		r.ProbeMethod = put(&c.room.methods, ProbeMethod{Used: c.text(`,"probe_method":{"used":`), Attempted: c.list(`,"attempted":`), DeclaredBy: c.maybe(`,"declared_by":`)})
 		c.skip(`}`)
 	}
 	if c.at(`,"offer":{`) {
-		r.Offer = &RowOffer{Networks: c.list(`,"offer":{"networks":`), Schemes: c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`), PayTo: []PayTo{}}
-		c.skip(`,"pay_to":[`)
-		for between := ""; !c.bad && !c.at(`]`); between = "," {
-			r.Offer.PayTo = append(r.Offer.PayTo, PayTo{Network: c.text(between + `{"network":`), Digest: c.text(`,"digest":`)})
-			c.skip(`}`)
-		}
-		c.skip(`]`)
+		r.Offer = put(&c.room.offers, RowOffer{Networks: c.list(`,"offer":{"networks":`), Schemes: c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`)})
+		r.Offer.PayTo = c.payTo()
 		r.Offer.NotCapturedReason = c.maybe(`,"not_captured_reason":`)
 		c.skip(`}`)
 	}
 	r.Battery, r.Fault, r.ObservedAt, r.EvidenceDigest = c.text(`,"battery":`), c.text(`,"fault":`), c.maybe(`,"observed_at":`), c.maybe(`,"evidence_digest":`)
 	if c.at(`,"previous_leaf":`) {
-		r.PreviousLeaf = new(c.number(`,"previous_leaf":`))
+		r.PreviousLeaf = put(&c.room.leaves, c.number(`,"previous_leaf":`))
 	}
 	r.KID = c.text(`,"kid":`)
-	text := c.text(`,"signature":`)
-	signature, err := hex.DecodeString(text)
-	r.Signature = signature
-	return !c.bad && err == nil && len(signature) > 0 && !strings.ContainsAny(text, "ABCDEF") && c.rest == "}"
+	r.Signature = c.hex(c.text(`,"signature":`))
+	return !c.bad && c.rest == "}"
+}
+
+// rowRoom is memory for what rows point to. Taking it again and again spares a large record most of its garbage: then
+// what was read before is no longer valid, but for its strings.
+type rowRoom struct {
+	words   []string
+	pays    []PayTo
+	offers  []RowOffer
+	methods []ProbeMethod
+	unders  []AlsoUnder
+	leaves  []int64
+	bytes   []byte
+}
+
+// put keeps a value in memory of many and returns where it is. It stays there also when the memory grows, since the old
+// one lives as long as somebody points to it.
+func put[T any](all *[]T, v T) *T {
+	*all = append(*all, v)
+	return &(*all)[len(*all)-1]
+}
+
+// since is what was put since there were n. It is never nil, and appending to it does not write over what comes later.
+func since[T any](all []T, n int) []T {
+	if n == len(all) {
+		return []T{}
+	}
+	return all[n:len(all):len(all)]
+}
+
+func (m *rowRoom) reset() {
+	m.words, m.pays, m.offers, m.methods, m.unders = m.words[:0], m.pays[:0], m.offers[:0], m.methods[:0], m.unders[:0]
+	m.leaves, m.bytes = m.leaves[:0], m.bytes[:0]
 }
 
 // scanner reads members in a known order. What it does not expect makes it bad.
 type scanner struct {
 	rest string
+	room *rowRoom
 	bad  bool
 }
 
@@ -97,13 +127,50 @@ func (c *scanner) maybe(member string) string {
 func (c *scanner) list(member string) []string {
 	c.skip(member)
 	c.skip(`[`)
-	list := []string{}
+	n := len(c.room.words)
 	for between := ""; !c.bad && !c.at(`]`); between = "," {
-		list = append(list, c.text(between))
+		put(&c.room.words, c.text(between))
 	}
 	c.skip(`]`)
-	return list
+	return since(c.room.words, n)
 }
+
+func (c *scanner) payTo() []PayTo {
+	c.skip(`,"pay_to":[`)
+	n := len(c.room.pays)
+	for between := `{"network":`; !c.bad && !c.at(`]`); between = `,{"network":` {
+		put(&c.room.pays, PayTo{Network: c.text(between), Digest: c.text(`,"digest":`)})
+		c.skip(`}`)
+	}
+	c.skip(`]`)
+	return since(c.room.pays, n)
+}
+
+// hex reads bytes in lower-case hexadecimal, one at least.
+func (c *scanner) hex(text string) []byte {
+	n := len(c.room.bytes)
+	c.bad = c.bad || text == "" || len(text)%2 != 0
+	c.room.bytes = append(c.room.bytes, text[:len(text)/2]...)
+	out, all := c.room.bytes[n:], byte(0)
+	for i := range out {
+		high, low := hexDigits[text[2*i]], hexDigits[text[2*i+1]]
+		out[i] = high<<4 | low
+		all |= high | low
+	}
+	c.bad = c.bad || all > 0xf
+	return since(c.room.bytes, n)
+}
+
+// hexDigits are the values of digits, 0xff for what is none.
+var hexDigits = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 0xff
+	}
+	for i, c := range []byte("0123456789abcdef") {
+		values[c] = byte(i)
+	}
+	return values
+}()
 
 func (c *scanner) number(member string) int64 {
 	c.skip(member)
@@ -131,16 +198,18 @@ func (c *scanner) truth(member string) bool {
 // printable reports whether all bytes are printable ASCII and none is a backslash. It looks at eight at once, each in a
 // lane of its own: the highest bit of a lane is free in ASCII, and is set where one of the sums and differences leaves
 // the range.
-func printable(b []byte) bool {
+func printable(s string) bool {
 	const lanes, high = 0x0101010101010101, 0x8080808080808080
 	odd := uint64(0)
-	for ; len(b) >= 8; b = b[8:] {
-		x := binary.LittleEndian.Uint64(b)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		slash := x ^ '\\'*lanes
 		odd |= x | (x + lanes) | (x - ' '*lanes) | (slash-lanes)&^slash
 	}
-	for _, c := range b {
-		if c < ' ' || c >= 0x7f || c == '\\' {
+	for ; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '\\' {
 			return false
 		}
 	}

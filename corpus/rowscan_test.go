@@ -37,7 +37,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, want Row
-		if ok := scanRow(raw, &got); ok != (i != 3) {
+		if ok := scanRow(string(raw), &got, new(rowRoom)); ok != (i != 3) {
 			t.Errorf("row %d: scanned is %v: %s", i, ok, raw)
 		} else if ok {
 			if err := json.Unmarshal(raw, &want, json.RejectUnknownMembers(true)); err != nil {
@@ -50,6 +50,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 				t.Errorf("row %d: written again it is another: %v", i, err)
 			}
 		}
+		parsesAsJSON(t, row, raw)
 		rng := rand.New(rand.NewPCG(uint64(i), 3))
 		for range 4000 {
 			bad := append([]byte(nil), raw...)
@@ -61,8 +62,9 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 			case 2:
 				bad = append(bad[:at], append([]byte(`",:{}[]0\`)[rng.IntN(9):][:1], raw[at:]...)...)
 			}
+			parsesAsJSON(t, row, bad)
 			got, want = Row{}, Row{}
-			if !scanRow(bad, &got) {
+			if !scanRow(string(bad), &got, new(rowRoom)) {
 				continue
 			}
 			scanned++
@@ -82,18 +84,37 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	}
 }
 
+// parsesAsJSON holds what a round reads of a row that its header commits to against what JSON reads of it.
+func parsesAsJSON(t *testing.T, like Row, raw []byte) {
+	t.Helper()
+	var want Row
+	round := Round{Origin: like.Origin, Sequence: like.Sequence, Week: like.Week, Parts: []Part{{}}}
+	wrong := json.Unmarshal(raw, &want, json.RejectUnknownMembers(true))
+	if wrong == nil {
+		wrong = round.Belongs(&want)
+	}
+	var got StoredRow
+	err := newRowsOf(&round).parse(&got, string(raw), 7, new(rowRoom))
+	if (err == nil) != (wrong == nil) {
+		t.Fatalf("%s: %v, as JSON %v", raw, err, wrong)
+	}
+	if diff := cmp.Diff(want, got.Row); err == nil && diff != "" {
+		t.Fatalf("%s (-JSON +parsed):\n%s", raw, diff)
+	}
+}
+
 // TestPrintable puts every byte at every place among others of every kind.
 func TestPrintable(t *testing.T) {
 	for length := range 20 {
 		for at := range length {
 			for _, around := range []byte{' ', '~', 'a', '[', ']'} {
 				b := bytes.Repeat([]byte{around}, length)
-				if !printable(b) {
+				if !printable(string(b)) {
 					t.Fatalf("%q is not printable", b)
 				}
 				for c := range 256 {
 					b[at] = byte(c)
-					if got, want := printable(b), c >= ' ' && c < 0x7f && c != '\\'; got != want {
+					if got, want := printable(string(b)), c >= ' ' && c < 0x7f && c != '\\'; got != want {
 						t.Fatalf("printable(%q) = %v", b, got)
 					}
 				}
@@ -111,9 +132,11 @@ func BenchmarkScanRow(b *testing.B) {
 	}
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
+	room := new(rowRoom)
 	for b.Loop() {
 		var r Row
-		if !scanRow(raw, &r) {
+		room.reset()
+		if !scanRow(string(raw), &r, room) {
 			b.Fatal("not scanned")
 		}
 	}

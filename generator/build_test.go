@@ -21,6 +21,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/derive"
 )
 
 func specimenInput(t testing.TB, dir string) Input {
@@ -493,6 +494,22 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 			b[i] = '#'
 		}
 	}
+	other := func(s *source, memory *scratch) {
+		for raw, err := range s.record.RawHistories() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := raw.ParseIn(&memory.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			history := memory.host.History(s.rounds, rows, nil)
+			if _, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, corpus.PayTo) int64 { return 0 }}); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
 	var keys sync.Map // of the units that the workers made last
 	for i := range in.outputs {
 		o := &in.outputs[i]
@@ -500,6 +517,7 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 			o.render = func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 				if last, _ := keys.Swap(u.scratch, u.key); last != u.key {
 					spoil(u.scratch.view)
+					other(s, u.scratch)
 				}
 				b, err := render(s, u, mediaType, made)
 				b = bytes.Clone(b)

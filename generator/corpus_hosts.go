@@ -50,7 +50,7 @@ func (s *source) hostFiles() (bool, error) {
 func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, error) {
 	h := u.value.(*hostRows)
 	if h.view == nil {
-		v, err := s.viewHost(h, u.scratch.view)
+		v, err := s.viewHost(h, u.scratch)
 		if err != nil {
 			return nil, err
 		}
@@ -79,26 +79,27 @@ func hostSum(u unit, mediaType string) (attest.Digest, bool) {
 	return h.view.JSONSum(), true
 }
 
-// viewHost puts together what the forms of a host's page share, in buf as far as it has room.
-func (s *source) viewHost(h *hostRows, buf []byte) (templates.HostView, error) {
+// viewHost puts together what the forms of a host's page share, in memory that the host before it used. It parses the
+// rows, since most hosts of most builds are not rendered.
+func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, error) {
 	b, err := s.book()
 	if err != nil {
 		return templates.HostView{}, err
 	}
-	rows, err := h.history()
+	rows, err := h.raw.ParseIn(&memory.rows)
 	if err != nil {
 		return templates.HostView{}, err
 	}
-	history := derive.HostHistory(s.rounds, rows, h.feed)
+	history := memory.host.History(s.rounds, rows, h.feed)
 	host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{
 		BaseURL: s.base, Feed: h.feed, Others: b.Others,
-		Prove: s.prove,
+		Prove: s.prove, Room: &memory.host,
 	})
 	if err != nil {
 		return templates.HostView{}, err
 	}
 	host.Citation.License = derive.LicenseOf(s.rounds)
-	v, err := templates.NewHostViewIn(buf, s.chrome, host)
+	v, err := templates.NewHostViewIn(memory.view, s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err
 }

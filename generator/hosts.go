@@ -40,9 +40,6 @@ type hostRows struct {
 	view *templates.HostView  // made by whoever renders it first
 }
 
-// history parses the rows. It is left to whoever renders the host, since most hosts of most builds are not rendered.
-func (h *hostRows) history() (corpus.History, error) { return h.raw.Parse() }
-
 // digestRounds is over all rounds.
 func (s *source) digestRounds() attest.Digest {
 	d := newDigester()

@@ -70,16 +70,13 @@ func writeRound(s *source, u unit, _ string, w io.Writer) error {
 	}
 	b.WriteString(`"rows":[`)
 	between := "\n"
-	for i := range r.Parts {
-		rows, err := s.record.Part(r.Sequence, i)
+	for row, err := range s.record.RawRows(r.Sequence) {
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			b.WriteString(between)
-			b.Write(row)
-			between = ",\n"
-		}
+		b.WriteString(between)
+		b.Write(row)
+		between = ",\n"
 	}
 	b.WriteString("\n]}\n")
 	return b.Flush() // the writer keeps its first error

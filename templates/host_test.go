@@ -44,7 +44,11 @@ func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
 		}
 	}
 	hosts := map[string]derive.Host{}
-	for h, err := range r.Histories() {
+	for raw, err := range r.RawHistories() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := raw.Parse()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -152,11 +151,11 @@ func hugoContent(record, dir string, seen func(host string)) error {
 			return err
 		}
 		seen(h.Host)
-		var rows [][]byte
+		var rows []string
 		for _, row := range h.Rows {
-			rows = append(rows, row.Raw)
+			rows = append(rows, row.Text)
 		}
-		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it was [signed](/corpus).\n", h.Host, bytes.Join(rows, []byte(",\n")), h.Host)
+		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it was [signed](/corpus).\n", h.Host, strings.Join(rows, ",\n"), h.Host)
 		if err := os.WriteFile(filepath.Join(dir, h.Host+".md"), page, 0o644); err != nil {
 			return err
 		}

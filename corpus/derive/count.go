@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Count is how often one name was seen.
@@ -51,7 +52,7 @@ func (c Counts) find(name string) (int, bool) {
 func count(counts Counts, name string) Counts {
 	i, ok := counts.find(name)
 	if !ok {
-		counts = slices.Insert(counts, i, Count{Name: name})
+		counts = slices.Insert(counts, i, Count{Name: strings.Clone(name)}) // it must not keep the row
 	}
 	counts[i].Count++
 	return counts

@@ -8,6 +8,8 @@
 package derive
 
 import (
+	"slices"
+
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 )
@@ -71,9 +73,22 @@ type History struct {
 	Refreshes                    []corpus.Observation
 }
 
+// HostRoom is memory that one host after the other is described in. The entries of a History and the timeline of a Host
+// are valid until the next one is derived in it.
+type HostRoom struct {
+	entries []Entry
+	weeks   []HostWeek
+}
+
 // HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the host in the feed.
 func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
-	out := History{Host: h.Host, Entries: make([]Entry, 0, len(rounds)), Gaps: Counts{}, Changes: []Change{}}
+	return new(HostRoom).History(rounds, h, feed)
+}
+
+// History is HostHistory.
+func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
+	m.entries = slices.Grow(m.entries[:0], len(rounds))
+	out := History{Host: h.Host, Entries: m.entries, Gaps: Counts{}, Changes: []Change{}}
 	rows := h.Rows
 	seen := false
 	var before *corpus.StoredRow

@@ -186,6 +186,8 @@ type HostParts struct {
 	Others func(sequence int64, address corpus.PayTo) int64
 	// Prove proves a row of a round under that round's own checkpoint; nil leaves the proof out.
 	Prove func(leaf, size int64) (corpus.Proof, error)
+	// Room is where the timeline is made, nil for memory of its own.
+	Room *HostRoom
 }
 
 // DescribeHost puts together what is published of a host. The record must hold a row of it.
@@ -202,7 +204,12 @@ func DescribeHost(rounds []corpus.Round, h History, standing Standing, parts Hos
 		out.Listing = "listed"
 	}
 	var cited *Entry
-	out.Timeline = make([]HostWeek, 0, len(h.Entries))
+	room := parts.Room
+	if room == nil {
+		room = new(HostRoom)
+	}
+	room.weeks = slices.Grow(room.weeks[:0], len(h.Entries))
+	out.Timeline = room.weeks
 	for i := range h.Entries {
 		e := &h.Entries[i]
 		out.Timeline = append(out.Timeline, hostWeek(base, e))

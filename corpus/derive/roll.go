@@ -17,6 +17,7 @@ type Roll struct {
 	ByTier   map[string]int64
 	Observed int64
 	rounds   []corpus.Round
+	room     HostRoom
 	naming   strings.Builder
 	names    string // one after the other
 	lines    []rollLine
@@ -82,7 +83,7 @@ func CallRoll(base string, rounds []corpus.Round, about func(host string) []corp
 			return nil, nil, err
 		}
 	}
-	r.names = r.naming.String()
+	r.names, r.room = r.naming.String(), HostRoom{}
 	figures := make([]Figures, len(rounds))
 	for i, s := range surveys {
 		figures[i] = s.done()
@@ -91,7 +92,7 @@ func CallRoll(base string, rounds []corpus.Round, about func(host string) []corp
 }
 
 func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observation) error {
-	history := HostHistory(r.rounds, h, feed)
+	history := r.room.History(r.rounds, h, feed)
 	s := Tier(history)
 	r.ByTier[s.Tier]++
 	if history.ProbedRounds > 0 {

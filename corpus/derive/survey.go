@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"strings"
 
 	"agentstore/corpus"
 )
@@ -53,12 +54,21 @@ func (s *survey) add(row *corpus.Row) {
 		return
 	}
 	if s.out.FreshReady++; s.newest && len(s.out.Fresh) < FreshLimit {
-		f := Fresh{Host: row.Host, URL: row.URL, HistoryURL: s.base + HostPath(row.Host), Rails: []string{}, Schemes: []string{}}
+		f := Fresh{Host: strings.Clone(row.Host), URL: strings.Clone(row.URL), HistoryURL: s.base + HostPath(row.Host), Rails: []string{}, Schemes: []string{}}
 		if row.Offer != nil {
-			f.Rails, f.Schemes, f.MinUSDC = row.Offer.Networks, row.Offer.Schemes, row.Offer.MinUSDC
+			f.Rails, f.Schemes, f.MinUSDC = cloned(row.Offer.Networks), cloned(row.Offer.Schemes), strings.Clone(row.Offer.MinUSDC)
 		}
 		s.out.Fresh = append(s.out.Fresh, f)
 	}
+}
+
+// cloned is a copy that keeps nothing of a row.
+func cloned(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.Clone(w)
+	}
+	return out
 }
 
 func (s *survey) done() Figures {
