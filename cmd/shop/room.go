@@ -10,7 +10,7 @@ import (
 )
 
 // BuildRoom is how many bytes of garbage a process that builds a site lets stand at least.
-const BuildRoom = 96 << 20
+const BuildRoom = 128 << 20
 
 // KeepRoom has garbage collected when the process holds room bytes more than one and a quarter times what lived at the last
 // collection. The runtime's own measure, twice what lived, collects too often while a build holds little, since it makes
