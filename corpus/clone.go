@@ -13,6 +13,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/visible"
 )
 
 // SigningKeyFile is where a published tree keeps its own keys.
@@ -342,31 +343,31 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 // Print writes the report for people, dir being the tree's name.
 func (r CloneReport) Print(w io.Writer, dir string) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s", Visible(p.Path), p.Kind)
+		fmt.Fprintf(w, "%s: %s", visible.Text(p.Path), p.Kind)
 		if p.Detail != "" {
-			fmt.Fprintf(w, ": %s", Visible(p.Detail))
+			fmt.Fprintf(w, ": %s", visible.Text(p.Detail))
 		}
 		fmt.Fprintln(w)
 	}
 	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %d problems\n", dir, len(r.Problems))
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
 		return
 	}
 	if r.Bare {
 		fmt.Fprintf(w, "%s: verified: the record alone, by git and without a manifest; that a proof of time, or what a verdict was reached from, was taken away would not show\n", dir)
 	} else {
-		fmt.Fprintf(w, "%s: verified: %d files of %s are as %s signed them", dir, r.Files, Visible(r.BaseURL), Visible(r.SignedBy))
+		fmt.Fprintf(w, "%s: verified: %d files of %s are as %s signed them", dir, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
 		if r.Status != attest.SignerCurrent {
 			fmt.Fprintf(w, " (a %s key)", r.Status)
 		}
 		fmt.Fprintln(w)
 	}
 	for _, f := range r.LeftOut {
-		fmt.Fprintf(w, "  not covered, and named as such: %s\n", Visible(f))
+		fmt.Fprintf(w, "  not covered, and named as such: %s\n", visible.Text(f))
 	}
 	if len(r.Beside) > 0 {
 		some := r.Beside[:min(maxBeside, len(r.Beside))]
-		fmt.Fprintf(w, "  beside them, and not looked at: %s", Visible(strings.Join(some, ", ")))
+		fmt.Fprintf(w, "  beside them, and not looked at: %s", visible.Text(strings.Join(some, ", ")))
 		if more := len(r.Beside) - len(some); more > 0 {
 			fmt.Fprintf(w, " and %d more", more)
 		}
@@ -389,7 +390,7 @@ func (r *RecordReport) print(w io.Writer) {
 		fmt.Fprintln(w, "  The record is empty so far.")
 		return
 	}
-	fmt.Fprintf(w, "  The record of %s: %d rounds", Visible(r.Origin), r.Rounds)
+	fmt.Fprintf(w, "  The record of %s: %d rounds", visible.Text(r.Origin), r.Rounds)
 	if r.Rounds > 0 {
 		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
 	}
@@ -411,11 +412,11 @@ func (r *RecordReport) print(w io.Writer) {
 	for _, p := range r.Proofs {
 		switch p.State {
 		case ots.StateVerified:
-			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", Visible(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
+			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
 		case ots.StateUnchecked:
-			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", Visible(p.Path), p.Height)
+			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", visible.Text(p.Path), p.Height)
 		default:
-			fmt.Fprintf(w, "  %s: %s\n", Visible(p.Path), p.State)
+			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
 		}
 	}
 }

@@ -6,10 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // errNotPlain is what reading gives of a device, a pipe, a socket and of a link, wherever it leads.
@@ -68,28 +65,6 @@ func (f plainFS) ReadFile(name string) (_ []byte, err error) {
 			b = append(b, 0)[:len(b)]
 		}
 	}
-}
-
-// Visible is a stranger's text for somebody's screen: what moves the cursor, hides what follows, ends the line or turns the
-// direction of writing is spelled out.
-func Visible(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-		s = s[n:]
-	}
-	return b.String()
 }
 
 // maxFile is the most bytes that a file of a record may have. The rows of a part are the most there is.

@@ -9,18 +9,6 @@ import (
 	"agentstore/corpus/ots"
 )
 
-// TestVisible: what can be read stays as it is, whatever else is spelled out.
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "rounds/1/header.json": "rounds/1/header.json", `a "b" \ ü – 雪`: `a "b" \ ü – 雪`,
-		"a\x1b[8mb\r\nc": `a\x1b[8mb\r\nc`, "'\u202egnol\u2028\u00a0\u0085": `'\u202egnol\u2028\u00a0\u0085`, "\x9b31m\xff": `\x9b31m\xff`, "\ufffd\u200b": "\ufffd" + `\u200b`,
-	} {
-		if got := Visible(in); got != want {
-			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // TestReportsHideNothing puts what a stranger names, and what a screen would obey, into every text of a report.
 func TestReportsHideNothing(t *testing.T) {
 	const evil = "x\x1b[8m\n/clone: verified: 7 files of https://store.example are as mine signed them\r\u202e\x9b"

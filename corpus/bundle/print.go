@@ -5,26 +5,26 @@ import (
 	"io"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/visible"
 )
 
 // Print writes the report for people, name being the bundle's file.
 func (r Report) Print(w io.Writer, name string) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s: %s\n", name, corpus.Visible(p.Path), p.Kind, corpus.Visible(p.Detail))
+		fmt.Fprintf(w, "%s: %s: %s: %s\n", name, visible.Text(p.Path), p.Kind, visible.Text(p.Detail))
 	}
 	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %d problems\n", name, len(r.Problems))
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, visible.Count(len(r.Problems), "problem"))
 		return
 	}
 	fmt.Fprintf(w, "%s: verified: %d rounds, %d rows and %d artifacts are as %s signed them", name, len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
 	if len(r.Rounds) > 0 {
-		fmt.Fprintf(w, ", in the log of %s at size %d", corpus.Visible(r.Origin), r.Size)
+		fmt.Fprintf(w, ", in the log of %s at size %d", visible.Text(r.Origin), r.Size)
 	}
 	fmt.Fprintln(w, ".")
 	for _, h := range r.Hosts {
-		fmt.Fprintf(w, "  %s: a row in %d of %d rounds", corpus.Visible(h.Host), len(h.Present), len(h.Present)+len(h.Absent))
+		fmt.Fprintf(w, "  %s: a row in %d of %d rounds", visible.Text(h.Host), len(h.Present), len(h.Present)+len(h.Absent))
 		if h.Whole {
 			fmt.Fprintf(w, ", which are all from 1 to %d", len(h.Present)+len(h.Absent))
 		}
@@ -55,7 +55,7 @@ func (r Report) Print(w io.Writer, name string) {
 		}
 	}
 	for _, a := range r.Artifacts {
-		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", corpus.Visible(a.ID), corpus.Visible(a.KID), a.Status, corpus.Visible(a.Payload))
+		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", visible.Text(a.ID), visible.Text(a.KID), a.Status, visible.Text(a.Payload))
 	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  At size %d the log is the one that was seen before.\n", r.Remembered)

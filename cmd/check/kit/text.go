@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agentstore/corpus/probe"
+	"agentstore/corpus/visible"
 )
 
 // text writes the reports for a terminal or a build's log: the word first, then every check, each failure with its fix.
@@ -22,10 +23,10 @@ func text(all []found) []byte {
 
 func one(b *bytes.Buffer, f found) {
 	r := f.report
-	fmt.Fprintf(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version, r.Evidence.ObservedAt)
-	fmt.Fprintf(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict, r.AlsoUnder.Version)
+	show(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version, r.Evidence.ObservedAt)
+	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict, r.AlsoUnder.Version)
 	if r.AlsoUnder.Difference != "" {
-		fmt.Fprintf(b, " (%s)", r.AlsoUnder.Difference)
+		show(b, " (%s)", r.AlsoUnder.Difference)
 	}
 	b.WriteByte('\n')
 	if f.private {
@@ -39,22 +40,32 @@ func one(b *bytes.Buffer, f found) {
 	for _, c := range r.ChecksVector {
 		switch {
 		case c.State == probe.Pass:
-			fmt.Fprintf(b, "  pass  %-24s %s\n", c.Name, c.Detail)
+			show(b, "  pass  %-24s %s\n", c.Name, c.Detail)
 		case c.State == probe.Fail:
-			fmt.Fprintf(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixes[c.Name])
+			show(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixes[c.Name])
 		case c.BlockedBy != "":
-			fmt.Fprintf(b, "  -     %-24s not reached: %s failed\n", c.Name, c.BlockedBy)
+			show(b, "  -     %-24s not reached: %s failed\n", c.Name, c.BlockedBy)
 		default:
-			fmt.Fprintf(b, "  -     %-24s %s\n", c.Name, c.Detail)
+			show(b, "  -     %-24s %s\n", c.Name, c.Detail)
 		}
 	}
 	for i, n := range r.Advisories {
 		if i == 0 {
 			b.WriteString("\n  advisories, none of which changes the verdict:\n")
 		}
-		fmt.Fprintf(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, advisoryFix(n.Name))
+		show(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, advisoryFix(n.Name))
 	}
-	fmt.Fprintf(b, "\n  evidence %s\n", r.Evidence.Digest)
+	show(b, "\n  evidence %s\n", r.Evidence.Digest)
+}
+
+// show writes as Fprintf does, whatever a door says in its answers or a recording in its members.
+func show(b *bytes.Buffer, format string, args ...any) {
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = visible.Text(text)
+		}
+	}
+	fmt.Fprintf(b, format, args...)
 }
 
 func advisoryFix(name string) string {

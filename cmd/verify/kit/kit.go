@@ -18,6 +18,7 @@ import (
 
 	"agentstore/corpus"
 	"agentstore/corpus/bundle"
+	"agentstore/corpus/visible"
 )
 
 // The exit codes.
@@ -101,7 +102,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 func said(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i := range lines {
-		lines[i] = corpus.Visible(lines[i])
+		lines[i] = visible.Text(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,0 +1,33 @@
+package kit
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"agentstore/corpus/probe"
+)
+
+// TestTextHidesNothing puts what a screen would obey into every text of a report but the words that are ours.
+func TestTextHidesNothing(t *testing.T) {
+	report := func(s string) probe.Report {
+		var r probe.Report
+		r.URL, r.Version, r.ReachedLevel, r.ReachedLevelMeaning = s, s, s, s
+		r.AlsoUnder.Version, r.AlsoUnder.Difference = s, s
+		r.Evidence.ObservedAt, r.Evidence.Digest = s, s
+		r.Remediation = []probe.Remedy{{Check: s, Fix: s}}
+		for _, state := range []probe.State{probe.Pass, probe.Fail, ""} {
+			r.ChecksVector = append(r.ChecksVector, probe.VectorEntry{Name: s, State: state, Detail: s}, probe.VectorEntry{Name: s, State: state, BlockedBy: s})
+		}
+		r.Advisories = []probe.Note{{Name: s, Detail: s}}
+		return r
+	}
+	got := string(text([]found{{report: report("x\x1b[8m\nREADY\r\u202e\x9b"), private: true}}))
+	like := string(text([]found{{report: report("x"), private: true}}))
+	if strings.Count(got, "\n") != strings.Count(like, "\n") {
+		t.Errorf("it has other lines than\n%s:\n%q", like, got)
+	}
+	if strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("what a screen obeys came through: %q", got)
+	}
+}
