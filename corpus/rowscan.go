@@ -196,22 +196,19 @@ func (c *scanner) truth(member string) bool {
 }
 
 // printable reports whether all bytes are printable ASCII and none is a backslash. It looks at eight at once, each in a
-// lane of its own: the highest bit of a lane is free in ASCII, and is set where one of the sums and differences leaves
-// the range.
+// lane of its own: the highest bit of a lane is free in ASCII, and is set where the sum or the difference leaves the range.
 func printable(s string) bool {
 	const lanes, high = 0x0101010101010101, 0x8080808080808080
-	odd := uint64(0)
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		w := s[i : i+8]
-		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
-		slash := x ^ '\\'*lanes
-		odd |= x | (x + lanes) | (x - ' '*lanes) | (slash-lanes)&^slash
+	odd, rest := uint64(0), s
+	for ; len(rest) >= 8; rest = rest[8:] {
+		x := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16 | uint64(rest[3])<<24 |
+			uint64(rest[4])<<32 | uint64(rest[5])<<40 | uint64(rest[6])<<48 | uint64(rest[7])<<56
+		odd |= x | (x + lanes) | (x - ' '*lanes)
 	}
-	for ; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '\\' {
+	for i := range len(rest) {
+		if c := rest[i]; c < ' ' || c >= 0x7f {
 			return false
 		}
 	}
-	return odd&high == 0
+	return odd&high == 0 && strings.IndexByte(s, '\\') < 0
 }

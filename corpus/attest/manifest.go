@@ -293,14 +293,14 @@ func bucketDigits(bucket string) int {
 	return len(bucket)
 }
 
-// checkPath refuses names that cannot stand in a manifest.
-func (l Layout) checkPath(name string) error {
+// checkPath refuses names that cannot stand in a manifest. left is leavesOut.
+func (l Layout) checkPath(name string, left []LeftOut) error {
 	switch {
 	case !fs.ValidPath(name) || name == "." || !utf8.ValidString(name):
 		return fmt.Errorf("covering %q: not a plain relative path", name)
 	case strings.HasSuffix(topDirectory(name), ".json"):
 		return fmt.Errorf("covering %q: a top-level directory cannot end in .json", name)
-	case l.isPart(name) || isLeftOut(l.leavesOut(), name):
+	case l.isPart(name) || isLeftOut(left, name):
 		return fmt.Errorf("covering %q: it belongs to the manifest or is left out", name)
 	}
 	return nil
@@ -361,8 +361,9 @@ func parsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
 	if err := json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)); err != nil {
 		return fail(err)
 	}
+	left := l.leavesOut()
 	for i, e := range p.Files {
-		if err := l.checkPath(e.Path); err != nil {
+		if err := l.checkPath(e.Path, left); err != nil {
 			return fail(err)
 		}
 		if topDirectory(e.Path) != ref.Directory || bucketOf(e.Path, bucketDigits(ref.Bucket)) != ref.Bucket || e.Size < 0 {

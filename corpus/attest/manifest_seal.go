@@ -99,15 +99,17 @@ type change struct {
 }
 
 func (t *Tree) tell(c change) error {
-	if err := t.layout.checkPath(c.Path); err != nil {
+	if err := t.layout.checkPath(c.Path, t.left); err != nil {
 		return err
 	}
 	dir, hash := topDirectory(c.Path), sha256.Sum256([]byte(c.Path))
-	key := append(append(append(append(make([]byte, 0, len(dir)+1+len(hash)+len(c.Path)), dir...), 0), hash[:]...), c.Path...)
-	var value []byte
+	var room [512]byte // most names find room here, and Add copies
+	key := append(append(append(append(room[:0], dir...), 0), hash[:]...), c.Path...)
+	n := len(key)
 	if !c.gone {
-		value = append(binary.AppendVarint(make([]byte, 0, 48), c.Size), c.SHA256[:]...)
+		key = append(binary.AppendVarint(key, c.Size), c.SHA256[:]...)
 	}
+	key, value := key[:n], key[n:]
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pending.Add(key, value)

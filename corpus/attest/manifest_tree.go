@@ -21,6 +21,7 @@ import (
 // goroutines at once.
 type Tree struct {
 	layout Layout
+	left   []LeftOut         // of the layout
 	from   fs.FS             // where parts are read from, nil for nowhere
 	held   map[string][]byte // parts that Seal returned, where there is no from
 
@@ -40,7 +41,7 @@ const pendingMemory = 8 << 20
 
 // NewTree starts an empty tree.
 func NewTree(l Layout) *Tree {
-	return &Tree{layout: l, groups: map[string]*group{}, pending: extsort.New(pendingMemory)}
+	return &Tree{layout: l, left: l.leavesOut(), groups: map[string]*group{}, pending: extsort.New(pendingMemory)}
 }
 
 // OpenTree starts from the manifest that stands in fsys, whose parts are read
