@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -361,6 +362,9 @@ func (p *proxy) port() string {
 	return port
 }
 
+// cancelRequest begins the one message of a connection that asks for a cancel: its length and its code.
+var cancelRequest = []byte{0, 0, 0, 16, 0x04, 0xd2, 0x16, 0x2e}
+
 func (p *proxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(p.network, p.address)
@@ -381,6 +385,10 @@ func (p *proxy) serve(client net.Conn) {
 	for {
 		n, err := client.Read(buf)
 		said := buf[:n]
+		if bytes.Equal(said[:min(n, len(cancelRequest))], cancelRequest) {
+			// Whoever lost a connection asks for a cancel, which may come before the server got to the commit.
+			return
+		}
 		armed := n > 0 && p.armed.CompareAndSwap(true, false)
 		switch {
 		case err != nil:
