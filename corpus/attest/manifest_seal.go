@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -172,19 +173,43 @@ type sealing struct {
 // told counts a directory's changes.
 type told struct{ put, gone int64 }
 
-func (s *sealing) apply() error {
-	counts := map[string]told{}
-	for c, err := range s.t.changes() {
-		if err != nil {
-			return err
+// count counts the last changes of files, as changes yields them, by directory. The keys say enough.
+func (t *Tree) count() (map[string]*told, error) {
+	counts := make(map[string]*told)
+	var key []byte
+	gone := false
+	end := func() {
+		dir, _, _ := bytes.Cut(key, []byte{0})
+		n := counts[string(dir)]
+		if n == nil {
+			n = new(told)
+			counts[string(dir)] = n
 		}
-		n := counts[c.dir]
-		if c.gone {
+		if gone {
 			n.gone++
 		} else {
 			n.put++
 		}
-		counts[c.dir] = n
+	}
+	for r, err := range t.pending.Sorted() {
+		if err != nil {
+			return nil, err
+		}
+		if len(key) > 0 && !bytes.Equal(key, r.Key) {
+			end()
+		}
+		key, gone = append(key[:0], r.Key...), len(r.Value) == 0
+	}
+	if len(key) > 0 {
+		end()
+	}
+	return counts, nil
+}
+
+func (s *sealing) apply() error {
+	counts, err := s.t.count()
+	if err != nil {
+		return err
 	}
 	var stop func()
 	s.next, stop = iter.Pull2(s.t.changes())
@@ -194,8 +219,12 @@ func (s *sealing) apply() error {
 	}
 	for s.ok {
 		dir := s.held.dir
+		n := counts[dir]
+		if n == nil {
+			return fmt.Errorf("a change in %q that was not counted", dir)
+		}
 		g := s.t.group(dir)
-		digits, err := s.digits(dir, g, counts[dir])
+		digits, err := s.digits(dir, g, *n)
 		if err == nil && len(g.parts) > 0 && digits != g.digits {
 			err = s.deal(dir, g, digits)
 		} else if err == nil {
@@ -267,30 +296,69 @@ func (s *sealing) digits(dir string, g *group, n told) (int, error) {
 	return digitsFor(files), err
 }
 
-// update brings the changes of a directory into its parts, one by one.
+// revision is a part with the changes of its files.
+type revision struct {
+	bucket string
+	was    PartRef // of the part that stands
+	known  bool    // that one stands
+	mine   []change
+	made   encodedPart
+	dirty  bool
+	err    error
+	done   chan struct{}
+}
+
+// work makes the part. It may run beside others.
+func (r *revision) work(t *Tree, dir string) {
+	defer close(r.done)
+	var had []Entry
+	if r.known {
+		if had, r.err = t.load(r.was); r.err != nil {
+			return
+		}
+	}
+	var entries []Entry
+	if entries, r.dirty = merge(had, r.mine); r.dirty {
+		r.made, r.err = t.encode(dir, r.bucket, entries)
+	}
+}
+
+// update brings the changes of a directory into its parts: as many are worked out at once as there are cores, and they
+// are handed over one by one in their order.
 func (s *sealing) update(dir string, g *group) error {
+	var under []*revision
+	defer func() {
+		for _, r := range under {
+			<-r.done
+		}
+	}()
+	hand := func() error {
+		r := under[0]
+		<-r.done
+		under = under[1:]
+		if r.err != nil || !r.dirty {
+			return r.err
+		}
+		return s.put(r.bucket, g.parts, r.made)
+	}
 	for s.ok && s.held.dir == dir {
-		bucket := bucketOfHash(s.held.hash, g.digits)
-		var mine []change
-		for s.ok && s.held.dir == dir && bucketOfHash(s.held.hash, g.digits) == bucket {
-			mine = append(mine, s.held)
+		r := &revision{bucket: bucketOfHash(s.held.hash, g.digits), done: make(chan struct{})}
+		for s.ok && s.held.dir == dir && bucketOfHash(s.held.hash, g.digits) == r.bucket {
+			r.mine = append(r.mine, s.held)
 			if err := s.advance(); err != nil {
 				return err
 			}
 		}
-		var had []Entry
-		ref, known := g.parts[bucket]
-		if known {
-			var err error
-			if had, err = s.t.load(ref); err != nil {
+		r.was, r.known = g.parts[r.bucket]
+		go r.work(s.t, dir)
+		if under = append(under, r); len(under) > runtime.GOMAXPROCS(0) {
+			if err := hand(); err != nil {
 				return err
 			}
 		}
-		entries, dirty := merge(had, mine)
-		if !dirty {
-			continue
-		}
-		if err := s.put(dir, bucket, g.parts, entries); err != nil {
+	}
+	for len(under) > 0 {
+		if err := hand(); err != nil {
 			return err
 		}
 	}
@@ -320,23 +388,32 @@ func merge(had []Entry, changes []change) (entries []Entry, dirty bool) {
 	return append(entries, had...), dirty
 }
 
-// put encodes a part and hands it over if it differs from the one that stands.
-// A part without files is removed.
-func (s *sealing) put(dir, bucket string, parts map[string]PartRef, entries []Entry) error {
+// encodedPart is a part as it is written; without files there is none.
+type encodedPart struct {
+	body []byte
+	ref  PartRef
+}
+
+func (t *Tree) encode(dir, bucket string, entries []Entry) (p encodedPart, err error) {
+	if len(entries) > 0 {
+		p.body, p.ref, err = encodePart(t.layout, dir, bucket, entries)
+	}
+	return p, err
+}
+
+// put hands a part over if it differs from the one that stands. One without files is removed.
+func (s *sealing) put(bucket string, parts map[string]PartRef, made encodedPart) error {
 	was, known := parts[bucket]
-	if len(entries) == 0 {
-		if known {
-			s.remove = append(s.remove, was.Path)
-			delete(parts, bucket)
-		}
+	switch {
+	case made.body == nil && known:
+		s.remove = append(s.remove, was.Path)
+		delete(parts, bucket)
+		return nil
+	case made.body == nil || made.ref == was:
 		return nil
 	}
-	body, ref, err := encodePart(s.t.layout, dir, bucket, entries)
-	if err != nil || ref == was {
-		return err
-	}
-	parts[bucket] = ref
-	return s.write(File{ref.Path, body})
+	parts[bucket] = made.ref
+	return s.write(File{made.ref.Path, made.body})
 }
 
 // deal deals a directory's files out to buckets of another size, with its
@@ -348,9 +425,12 @@ func (s *sealing) deal(dir string, g *group, digits int) error {
 	var entries []Entry
 	flush := func() error {
 		slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-		err := s.put(dir, bucket, parts, entries)
+		made, err := s.t.encode(dir, bucket, entries)
 		entries = nil
-		return err
+		if err != nil {
+			return err
+		}
+		return s.put(bucket, parts, made)
 	}
 	take := func(hash Digest, e Entry) error {
 		if to := bucketOfHash(hash, digits); to != bucket {

@@ -30,6 +30,7 @@ type Sorter struct {
 	memory int
 	buf    []byte
 	refs   []ref
+	sorted bool     // the buffer is
 	file   *os.File // of the runs, nil while none was written
 	runs   []run
 	end    int64
@@ -55,6 +56,7 @@ func (s *Sorter) Add(key, value []byte) error {
 			return fmt.Errorf("sorting on disk: %w", err)
 		}
 	}
+	s.sorted = false
 	s.refs = append(s.refs, ref{len(s.buf), len(key), len(value)})
 	s.buf = append(append(s.buf, key...), value...)
 	s.n++
@@ -66,6 +68,10 @@ func (s *Sorter) value(r ref) []byte { return s.buf[r.at+r.key : r.at+r.key+r.va
 
 // sort orders the buffer. The place in it breaks ties, so that equal keys stay in the order of Add.
 func (s *Sorter) sort() {
+	if s.sorted {
+		return
+	}
+	s.sorted = true
 	slices.SortFunc(s.refs, func(a, b ref) int {
 		if c := bytes.Compare(s.key(a), s.key(b)); c != 0 {
 			return c
