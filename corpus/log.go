@@ -18,9 +18,10 @@ import (
 // index. Hashes are read from tiles and checked against the checkpoint's root. A Log may be used by several goroutines
 // at once.
 type Log struct {
-	fsys fs.FS
-	head Checkpoint
-	kept tileCache
+	fsys  fs.FS
+	head  Checkpoint
+	kept  tileCache
+	edges edgeCache
 }
 
 // roundLeaf is the leaf that commits to a round, in the form of RFC 8785.
@@ -118,15 +119,6 @@ func (l *Log) Root(size int64) (attest.Digest, error) {
 	}
 	h, err := tlog.TreeHash(size, l.hashes())
 	return attest.Digest(h), err
-}
-
-// Inclusion proves that leaf index stands in the log of a size.
-func (l *Log) Inclusion(index, size int64) ([]attest.Digest, error) {
-	if index < 0 || index >= size || size > l.head.Size {
-		return nil, fmt.Errorf("proving leaf %d: in %d of %d", index, size, l.head.Size)
-	}
-	p, err := tlog.ProveRecord(size, index, l.hashes())
-	return digests(p), err
 }
 
 // Consistency proves that the log of size from is the beginning of the log of size to; from is at least 1.

@@ -63,6 +63,13 @@ func (c *tileCache) keep(tile tlog.Tile, data []byte) {
 	}
 }
 
+// tree is a tile that is kept, or nil.
+func (c *tileCache) tree(name tileName) *tileTree {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tiles[name]
+}
+
 // hashes finds stored hashes in the tiles that are kept, all of them or none.
 func (c *tileCache) hashes(indexes []int64) ([]tlog.Hash, bool) {
 	c.mu.Lock()

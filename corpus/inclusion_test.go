@@ -1,0 +1,165 @@
+package corpus
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
+)
+
+// Every proof is the one that x/mod makes from the same tiles, whatever was kept by then.
+func TestInclusionIsThatOfTlog(t *testing.T) {
+	w := testWriter(t)
+	dir, err := openFolder(w.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := OpenLog(dir.root.FS(), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 66_000 // three levels of tiles
+	if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, most)); err != nil {
+		t.Fatal(err)
+	}
+	peer, err := OpenLog(dir.root.FS(), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(index, size int64) {
+		t.Helper()
+		got, err := log.Inclusion(index, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := tlog.ProveRecord(size, index, peer.hashes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, digests(want)) {
+			t.Fatalf("leaf %d of %d: %x instead of %x", index, size, got, want)
+		}
+	}
+	for size := int64(1); size <= 40; size++ {
+		for index := range size {
+			same(index, size)
+		}
+	}
+	for _, size := range []int64{255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537, most} {
+		for _, index := range []int64{0, 1, size/2 - 1, size / 2, size - 2, size - 1} {
+			same(index, size)
+		}
+	}
+	rng := rand.New(rand.NewPCG(11, 22))
+	for range 2000 {
+		size := 1 + rng.Int64N(most)
+		same(rng.Int64N(size), size)
+	}
+	for _, wrong := range [][2]int64{{-1, 5}, {5, 5}, {0, 0}, {3, most + 1}} {
+		if _, err := log.Inclusion(wrong[0], wrong[1]); err == nil {
+			t.Errorf("leaf %d of %d is proved", wrong[0], wrong[1])
+		}
+	}
+}
+
+// A node that is not what the log committed to is in no proof.
+func TestInclusionFromDamagedTiles(t *testing.T) {
+	w := testWriter(t)
+	dir, err := openFolder(w.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := OpenLog(dir.root.FS(), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 700
+	if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size)); err != nil {
+		t.Fatal(err)
+	}
+	tiles, err := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*"))
+	more, globErr := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*/*"))
+	if err != nil || globErr != nil {
+		t.Fatal(err, globErr)
+	}
+	damaged := 0
+	for _, name := range append(tiles, more...) {
+		raw, err := os.ReadFile(name)
+		if err != nil || strings.Contains(name, "/entries/") {
+			continue // a folder, or leaves, which no proof reads
+		}
+		spoiled := slices.Clone(raw)
+		spoiled[len(raw)-1] ^= 1
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, spoiled, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for index := int64(0); index < size; index += 7 {
+			again, err := OpenLog(dir.root.FS(), w.Ring)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof, err := again.Inclusion(index, size)
+			if err != nil {
+				refused++
+				continue
+			}
+			if err := tlog.CheckRecord(tlogHashes(proof), size, tlog.Hash(log.head.Root), index, tlog.RecordHash(fmt.Appendf(nil, `{"leaf":%d}`, index))); err != nil {
+				t.Fatalf("%s: leaf %d: %v", name, index, err)
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s: no proof is refused", name)
+		}
+		damaged++
+		if err := rewrite(name, raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if damaged < 4 {
+		t.Errorf("%d tiles", damaged)
+	}
+}
+
+func rewrite(name string, raw []byte) error {
+	if err := os.Remove(name); err != nil {
+		return err
+	}
+	return os.WriteFile(name, raw, 0o644)
+}
+
+func BenchmarkInclusion(b *testing.B) {
+	w := testWriter(b)
+	dir, err := openFolder(w.Dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := OpenLog(dir.root.FS(), w.Ring)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const most = 120_000
+	if log, err = appendLog(b.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, most)); err != nil {
+		b.Fatal(err)
+	}
+	var proof []attest.Digest
+	for i := int64(0); b.Loop(); i++ {
+		if proof, err = log.Inclusion(110_000+i%10_000, most); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = proof
+}
