@@ -22,6 +22,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/templates"
 )
 
 func specimenInput(t testing.TB, dir string) Input {
@@ -504,9 +505,15 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			history := memory.host.History(s.rounds, rows, nil)
-			if _, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, corpus.PayTo) int64 { return 0 }}); err != nil {
+			host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, corpus.PayTo) int64 { return 0 }})
+			if err != nil {
 				t.Fatal(err)
 			}
+			v, err := templates.NewHostViewIn(&memory.view, s.chrome, host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoil(templates.HostJSON(v))
 			return
 		}
 	}
@@ -516,7 +523,6 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 		if render := o.render; render != nil {
 			o.render = func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 				if last, _ := keys.Swap(u.scratch, u.key); last != u.key {
-					spoil(u.scratch.view)
 					other(s, u.scratch)
 				}
 				b, err := render(s, u, mediaType, made)

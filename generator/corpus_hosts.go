@@ -54,7 +54,7 @@ func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, e
 		if err != nil {
 			return nil, err
 		}
-		h.view, u.scratch.view = &v, templates.HostJSON(v)
+		h.view = &v
 	}
 	var err error
 	switch mediaType {
@@ -99,7 +99,7 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 		return templates.HostView{}, err
 	}
 	host.Citation.License = derive.LicenseOf(s.rounds)
-	v, err := templates.NewHostViewIn(memory.view, s.chrome, host)
+	v, err := templates.NewHostViewIn(&memory.view, s.chrome, host)
 	v.Page.Reload = s.reload
 	return v, err
 }

@@ -82,7 +82,7 @@ type unit struct {
 // scratch is memory that a worker uses again for each unit.
 type scratch struct {
 	file []byte             // a renderer may make a file in it, which is done with when the next one is made
-	view []byte             // what the forms of a unit share may stand in it, which is done with when the next unit is made
+	view templates.HostRoom // what the forms of a unit share may stand in it, which is done with when the next unit is made
 	rows corpus.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
 }

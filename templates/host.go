@@ -44,25 +44,31 @@ type HostView struct {
 	sum  attest.Digest // of json
 }
 
+// HostRoom is memory that the view of one host after the other is made in.
+type HostRoom struct {
+	json  []byte
+	heads []weekHead
+	weeks []WeekMark
+	lines []TimelineLine
+	marks []byte
+}
+
 // TimelineLine is one row of the timeline, newest first.
 type TimelineLine struct {
 	Week, Listed, Probed, Gap, Verdict, Mark, Protocols, Failed string
 	Sequence                                                    int64
 }
 
-// Entry is the address of the round.
-func (l TimelineLine) Entry() string { return derive.RoundPath(l.Sequence) }
-
 // NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
 // made on request are the same bytes.
 func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
-	return NewHostViewIn(nil, chrome, h)
+	return NewHostViewIn(new(HostRoom), chrome, h)
 }
 
-// NewHostViewIn is NewHostView that writes the JSON over buf, as far as it has room. The view holds it: the caller may use
-// what HostJSON returns as buf again when it is done with the view.
-func NewHostViewIn(buf []byte, chrome *Chrome, h derive.Host) (HostView, error) {
-	doc, err := hostDocument(buf, &h)
+// NewHostViewIn is NewHostView in memory that was used before: the view, and what HostJSON returns of it, are valid until
+// the next one is made there.
+func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, error) {
+	doc, err := hostDocument(room, &h)
 	if err != nil {
 		return HostView{}, fmt.Errorf("encoding the history of %s: %w", h.Host, err)
 	}
@@ -83,7 +89,7 @@ func NewHostViewIn(buf []byte, chrome *Chrome, h derive.Host) (HostView, error) 
 	default:
 		v.Stamp = "unknown"
 	}
-	v.timeline()
+	v.timeline(room)
 	v.standing()
 	v.address()
 	v.cite()
@@ -102,20 +108,21 @@ func NewHostViewIn(buf []byte, chrome *Chrome, h derive.Host) (HostView, error) 
 	return v, nil
 }
 
-func (v *HostView) timeline() {
+func (v *HostView) timeline(room *HostRoom) {
 	shown := v.Host.Timeline[max(0, len(v.Host.Timeline)-timelineWeeks):]
 	v.Shown = len(shown)
 	if v.Shown == 0 {
 		return
 	}
-	text := make([]byte, 0, len("■")*len(shown))
-	v.Weeks = make([]WeekMark, len(shown))
-	v.Timeline = make([]TimelineLine, len(shown))
+	text := room.marks[:0]
+	v.Weeks = slices.Grow(room.weeks[:0], len(shown))[:len(shown)]
+	v.Timeline = slices.Grow(room.lines[:0], len(shown))[:len(shown)]
 	for i := range shown {
 		v.Weeks[i] = markWeek(&shown[i])
 		text = append(text, v.Weeks[i].Mark...)
 		v.Timeline[len(shown)-1-i] = timelineLine(&shown[i], v.Weeks[i].Class)
 	}
+	room.weeks, room.lines, room.marks = v.Weeks, v.Timeline, text
 	v.Marks, v.Legend = string(text), legend(v.Weeks)
 }
 

@@ -18,7 +18,8 @@ func BenchmarkHost(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var data, page, twin []byte
+	var page, twin []byte
+	var room templates.HostRoom
 	for _, part := range []struct {
 		name string
 		make func() error
@@ -27,11 +28,10 @@ func BenchmarkHost(b *testing.B) {
 		{"html", func() error { _, err := templates.RenderHost(view); return err }},
 		{"markdown", func() error { _, err := templates.RenderHostMarkdown(view); return err }},
 		{"reused", func() error {
-			v, err := templates.NewHostViewIn(data, c, host)
+			v, err := templates.NewHostViewIn(&room, c, host)
 			if err != nil {
 				return err
 			}
-			data = templates.HostJSON(v)
 			if page, err = templates.AppendHost(page[:0], &v); err != nil {
 				return err
 			}

@@ -12,11 +12,12 @@ import (
 	"agentstore/corpus/derive"
 )
 
-// hostDocument is document of a host, written to dst member by member: reflection took most of the time of a page. What
-// the writer does not know how to spell, it leaves to the library, and so are the library's errors.
-func hostDocument(dst []byte, h *derive.Host) ([]byte, error) {
-	w := jsonWriter{b: slices.Grow(dst[:0], hostDocumentSize(h))}
-	w.host(h)
+// hostDocument is document of a host, written member by member: reflection took most of the time of a page. What the
+// writer does not know how to spell, it leaves to the library, and so are the library's errors.
+func hostDocument(room *HostRoom, h *derive.Host) ([]byte, error) {
+	w := jsonWriter{b: slices.Grow(room.json[:0], hostDocumentSize(h))}
+	w.host(room, h)
+	room.json = w.b
 	if w.odd {
 		return document(*h) // a copy, so that h itself need not be on the heap
 	}
@@ -34,7 +35,7 @@ func hostDocumentSize(h *derive.Host) int {
 	return size + 512*len(h.PaidWalks) + 384*len(h.Refreshes)
 }
 
-func (w *jsonWriter) host(h *derive.Host) {
+func (w *jsonWriter) host(room *HostRoom, h *derive.Host) {
 	w.open('{')
 	w.text("format", h.Format)
 	w.text("host", h.Host)
@@ -57,7 +58,7 @@ func (w *jsonWriter) host(h *derive.Host) {
 	w.close(']')
 	w.list("timeline")
 	for i := range h.Timeline {
-		w.week(&h.Timeline[i])
+		w.week(room.head(i), &h.Timeline[i])
 	}
 	w.close(']')
 	w.payment("payment_address", h.Payment)
@@ -137,13 +138,42 @@ func (w *jsonWriter) change(c *derive.Change) {
 	w.close('}')
 }
 
-func (w *jsonWriter) week(h *derive.HostWeek) {
-	w.element('{')
+// weekHead is how a week's object begins. What stands there is of the round, and the same for all hosts.
+type weekHead struct {
+	sequence             int64
+	week, takenAt, entry string
+	digest               attest.Digest
+	text                 []byte // of these, empty for none
+}
+
+// head is the one that a week at a place in the timeline had last.
+func (m *HostRoom) head(i int) *weekHead {
+	if i >= len(m.heads) {
+		m.heads = append(m.heads, make([]weekHead, i+1-len(m.heads))...)
+	}
+	return &m.heads[i]
+}
+
+func (w *jsonWriter) weekHead(last *weekHead, h *derive.HostWeek) {
+	if len(last.text) > 0 && last.sequence == h.Sequence && last.week == h.Week && last.takenAt == h.TakenAt && last.entry == h.EntryURL && last.digest == h.Digest {
+		w.b = append(w.b, last.text...)
+		return
+	}
+	from := len(w.b)
 	w.number("sequence", h.Sequence)
 	w.text("week", h.Week)
 	w.text("taken_at", h.TakenAt)
 	w.digest("digest", h.Digest)
 	w.text("entry_url", h.EntryURL)
+	*last = weekHead{h.Sequence, h.Week, h.TakenAt, h.EntryURL, h.Digest, append(last.text[:0], w.b[from:]...)}
+	if w.odd {
+		last.text = last.text[:0]
+	}
+}
+
+func (w *jsonWriter) week(last *weekHead, h *derive.HostWeek) {
+	w.element('{')
+	w.weekHead(last, h)
 	w.truth("listed", h.Listed)
 	w.text("probed", h.Probed)
 	w.someText("gap", h.Gap)

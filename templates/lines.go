@@ -1,6 +1,10 @@
 package templates
 
-import "strconv"
+import (
+	"strconv"
+
+	"agentstore/corpus/derive"
+)
 
 // The pages of which there are many are written here and in the files beside it and not by actions of a template, each of
 // which costs more than the line that it makes. Every writer appends to a slice and returns it.
@@ -25,15 +29,19 @@ func add(b []byte, parts ...string) []byte {
 	return b
 }
 
-// markupEscapes is what html/template writes for a byte between tags and in quoted attributes, "" for the byte itself.
-var markupEscapes = [256]string{0: "\uFFFD", '"': "&#34;", '&': "&amp;", '\'': "&#39;", '+': "&#43;", '<': "&lt;", '>': "&gt;"}
+// markupEscapes are what html/template writes for some bytes between tags and in quoted attributes, and markupEscape is
+// which of them it is for a byte: the first for the byte itself.
+var (
+	markupEscapes = [...]string{"", "\uFFFD", "&#34;", "&amp;", "&#39;", "&#43;", "&lt;", "&gt;"}
+	markupEscape  = [256]uint8{0: 1, '"': 2, '&': 3, '\'': 4, '+': 5, '<': 6, '>': 7}
+)
 
 // escaped appends text as html/template writes it between tags and in quoted attributes.
 func escaped(b []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
-		if with := markupEscapes[s[i]]; with != "" {
-			b = append(append(b, s[from:i]...), with...)
+		if n := markupEscape[s[i]]; n != 0 {
+			b = append(append(b, s[from:i]...), markupEscapes[n]...)
 			from = i + 1
 		}
 	}
@@ -65,7 +73,8 @@ func appendTimeline(b []byte, lines []TimelineLine) []byte {
 			b = weave(b, `<br><span class="faint">`, l.Gap, `</span>`)
 		}
 		b = weave(b, `</td><td class="n `, l.Mark, `">`, l.Verdict, `</td><td class="nowrap">`, l.Protocols, `</td><td class="mono">`, l.Failed,
-			`</td><td><a class="n" href="`, l.Entry(), `">`)
+			`</td><td><a class="n" href="`)
+		b = append(derive.AppendRoundPath(b, l.Sequence), `">`...)
 		b = append(strconv.AppendInt(b, l.Sequence, 10), "</a></td></tr>\n"...)
 	}
 	return b
@@ -80,7 +89,8 @@ func appendTimelineText(b []byte, lines []TimelineLine) []byte {
 			b = add(b, "(", l.Gap, ") ")
 		}
 		b = add(b, "| ", l.Verdict, " | ", cell(l.Protocols), " | ", cell(l.Failed), " | [")
-		b = add(strconv.AppendInt(b, l.Sequence, 10), "](", l.Entry(), ") |\n")
+		b = append(strconv.AppendInt(b, l.Sequence, 10), "]("...)
+		b = append(derive.AppendRoundPath(b, l.Sequence), ") |\n"...)
 	}
 	return b
 }

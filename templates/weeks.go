@@ -2,6 +2,7 @@ package templates
 
 import (
 	"html/template"
+	"slices"
 	"strconv"
 
 	"agentstore/corpus"
@@ -58,9 +59,13 @@ func appendWeeks(b []byte, host string, marks []WeekMark, legend string) []byte 
 	b = add(b, `<svg class="chart weeks" role="img" viewBox="0 0 352 `, height, `" width="352" height="`, height, `"><title>`, template.HTMLEscapeString(host), ", ",
 		marks[0].Week, " to ", marks[len(marks)-1].Week, ", one square a week: ", legend, "</title>")
 	for i, m := range marks {
-		x, y := 1+i%weeksARow*weekStep, 1+i/weeksARow*(weekSide+18)
+		x, y := weekAt(i)
 		b = add(b, `<g class="`, m.Class, `"><title>`, m.Week, ": ", m.Word, "</title>")
-		b = appendWeek(b, m.Mark, x, y)
+		if kind := slices.IndexFunc(weekMarks, func(k WeekMark) bool { return k.Mark == m.Mark }); kind >= 0 && i < len(drawnWeeks) {
+			b = append(b, drawnWeeks[i][kind]...)
+		} else {
+			b = appendWeek(b, m.Mark, x, y)
+		}
 		b = append(b, "</g>"...)
 		if i%weeksARow == 0 || i == len(marks)-1 && i%weeksARow > 1 {
 			b = add(appendAt(append(b, "<text"...), "x", x, "y", y+weekSide+12), ">", m.Week[len("2026-"):], "</text>")
@@ -68,6 +73,20 @@ func appendWeeks(b []byte, host string, marks []WeekMark, legend string) []byte 
 	}
 	return append(b, "</svg>"...)
 }
+
+// weekAt is the upper left corner of the i-th square.
+func weekAt(i int) (x, y int) { return 1 + i%weeksARow*weekStep, 1 + i/weeksARow*(weekSide+18) }
+
+// drawnWeeks are the drawings of the weeks that a host's page shows at most, each with every mark.
+var drawnWeeks = func() (drawn [timelineWeeks][]string) {
+	for i := range drawn {
+		x, y := weekAt(i)
+		for _, kind := range weekMarks {
+			drawn[i] = append(drawn[i], string(appendWeek(nil, kind.Mark, x, y)))
+		}
+	}
+	return drawn
+}()
 
 // appendWeek draws a mark as a square whose upper left corner is at x and y, or as a dot in its middle.
 func appendWeek(b []byte, mark string, x, y int) []byte {

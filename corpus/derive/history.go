@@ -76,8 +76,28 @@ type History struct {
 // HostRoom is memory that one host after the other is described in. The entries of a History and the timeline of a Host
 // are valid until the next one is derived in it.
 type HostRoom struct {
-	entries []Entry
-	weeks   []HostWeek
+	entries   []Entry
+	weeks     []HostWeek
+	addresses []roundAddress // by the place of the round
+}
+
+// roundAddress is the address of a round, which is the same for all hosts.
+type roundAddress struct {
+	base     string
+	sequence int64
+	url      string
+}
+
+// address is that of the round at a place.
+func (m *HostRoom) address(i int, base string, sequence int64) string {
+	if i >= len(m.addresses) {
+		m.addresses = append(m.addresses, make([]roundAddress, i+1-len(m.addresses))...)
+	}
+	a := &m.addresses[i]
+	if a.sequence != sequence || a.base != base {
+		*a = roundAddress{base, sequence, base + RoundPath(sequence)}
+	}
+	return a.url
 }
 
 // HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the host in the feed.

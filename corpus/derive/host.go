@@ -203,7 +203,7 @@ func DescribeHost(rounds []corpus.Round, h History, standing Standing, parts Hos
 	if n := len(h.Entries); n > 0 && h.Entries[n-1].Listed {
 		out.Listing = "listed"
 	}
-	var cited *Entry
+	cited := -1
 	room := parts.Room
 	if room == nil {
 		room = new(HostRoom)
@@ -212,19 +212,19 @@ func DescribeHost(rounds []corpus.Round, h History, standing Standing, parts Hos
 	out.Timeline = room.weeks
 	for i := range h.Entries {
 		e := &h.Entries[i]
-		out.Timeline = append(out.Timeline, hostWeek(base, e))
-		if e.Row != nil && (cited == nil || e.Probed == Probed || cited.Probed != Probed) {
-			cited = e
+		out.Timeline = append(out.Timeline, hostWeek(e, room.address(i, base, e.Sequence)))
+		if e.Row != nil && (cited < 0 || e.Probed == Probed || h.Entries[cited].Probed != Probed) {
+			cited = i
 		}
 	}
 	for _, o := range parts.Feed {
 		out.note(o)
 	}
 	out.Payment = payment(h, parts.Others)
-	if cited == nil {
+	if cited < 0 {
 		return out, nil
 	}
-	return out, out.cite(base, rounds, cited, parts.Prove)
+	return out, out.cite(base, rounds, &h.Entries[cited], &out.Timeline[cited], parts.Prove)
 }
 
 func tierOf(s Standing, base string) HostTier {
@@ -235,9 +235,9 @@ func tierOf(s Standing, base string) HostTier {
 	}
 }
 
-func hostWeek(base string, e *Entry) HostWeek {
+func hostWeek(e *Entry, url string) HostWeek {
 	w := HostWeek{
-		Sequence: e.Sequence, Week: e.Week, TakenAt: e.TakenAt, Digest: e.Digest, EntryURL: base + RoundPath(e.Sequence),
+		Sequence: e.Sequence, Week: e.Week, TakenAt: e.TakenAt, Digest: e.Digest, EntryURL: url,
 		Listed: e.Listed, Probed: e.Probed, Gap: e.Gap, Suspect: e.Suspect,
 	}
 	if e.Row == nil {
@@ -302,12 +302,12 @@ func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
 }
 
 // cite fills the citation with the newest row that observed the host, or its newest row if none did.
-func (h *Host) cite(base string, rounds []corpus.Round, e *Entry, prove func(leaf, size int64) (corpus.Proof, error)) error {
+func (h *Host) cite(base string, rounds []corpus.Round, e *Entry, week *HostWeek, prove func(leaf, size int64) (corpus.Proof, error)) error {
 	h.Row = *e.Row
 	h.Citation = Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + h.Host + " in " + e.Week + ".",
-		Host:  h.Host, Week: e.Week, Sequence: e.Sequence, Digest: e.Digest, RowSHA256: sha256.Sum256(e.Row.Raw), Leaf: e.Row.Leaf,
-		ObservedAt: e.Row.ObservedAt, Rows: base + RoundPath(e.Sequence), Index: base + "/corpus.json", License: License, Row: string(e.Row.Raw),
+		Host:  h.Host, Week: e.Week, Sequence: e.Sequence, Digest: e.Digest, RowSHA256: week.RowSHA256, Leaf: e.Row.Leaf,
+		ObservedAt: e.Row.ObservedAt, Rows: week.EntryURL, Index: base + "/corpus.json", License: License, Row: string(e.Row.Raw),
 		How: "The row's bytes hash to row_sha256 and carry its signature. It stands at its leaf in the log, which the proof shows under a signed checkpoint. The round's header hashes to digest and names the digest of the round before it.",
 	}
 	if prove == nil {
@@ -381,4 +381,9 @@ func HostName(host string) string {
 func HostPath(host string) string { return "/corpus/host/" + HostName(host) }
 
 // RoundPath is the address of a round below the base URL.
-func RoundPath(sequence int64) string { return "/corpus/" + strconv.FormatInt(sequence, 10) + ".json" }
+func RoundPath(sequence int64) string { return string(AppendRoundPath(nil, sequence)) }
+
+// AppendRoundPath appends the same.
+func AppendRoundPath(b []byte, sequence int64) []byte {
+	return append(strconv.AppendInt(append(b, "/corpus/"...), sequence, 10), ".json"...)
+}
