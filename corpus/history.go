@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"iter"
@@ -198,18 +197,18 @@ type rowCursor struct {
 	part   int     // the one that is read, counted from 0
 	file   fs.File // of the part, nil before the first one
 	read   *bufio.Reader
-	known  uint64       // hash of the part if it was checked before, see reread
-	again  maphash.Hash // of the part
-	sum    hash.Hash    // of the part, if it was not checked before
-	rows   int64        // read of the part
-	raw    []byte       // the row
-	host   []byte       // of the row; nil behind the last one
+	known  uint64     // hash of the part if it was checked before, see reread
+	again  *rereadSum // of the part
+	sum    hash.Hash  // of the part, if it was not checked before
+	rows   int64      // read of the part
+	raw    []byte     // the row
+	host   []byte     // of the row; nil behind the last one
 	leaf   int64
 }
 
 func newRowCursor(r *Record, round *Round) *rowCursor {
-	c := &rowCursor{record: r, of: newRowsOf(round), leaf: round.FirstLeaf - 1, read: bufio.NewReaderSize(nil, MaxRow+1), sum: sha256.New()}
-	c.again.SetSeed(r.reread.key)
+	c := &rowCursor{record: r, of: newRowsOf(round), leaf: round.FirstLeaf - 1, read: bufio.NewReaderSize(nil, MaxRow+1), sum: sha256.New(),
+		again: newRereadSum(r.reread.key)}
 	return c
 }
 
@@ -238,7 +237,7 @@ func (c *rowCursor) step() error {
 			c.raw = line[:len(line)-1]
 			c.rows++
 			c.leaf++
-			c.host, err = hostOf(c.raw)
+			c.host, err = c.of.hostOf(c.raw)
 			return err
 		case errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("reading part: a row is larger than %d bytes", MaxRow)
@@ -258,8 +257,8 @@ func (c *rowCursor) open() (err error) {
 	}
 	c.rows = 0
 	c.sum.Reset()
-	c.again.Reset()
-	from := io.TeeReader(c.file, &c.again)
+	c.again.reset()
+	from := io.TeeReader(c.file, c.again)
 	if c.known = c.record.reread.of(c.of.Sequence, c.part).Load(); c.known == 0 {
 		from = io.TeeReader(from, c.sum)
 	}
@@ -269,7 +268,7 @@ func (c *rowCursor) open() (err error) {
 
 // check compares what was read with what the header commits to. rest is how many bytes stood behind the last newline.
 func (c *rowCursor) check(rest int) error {
-	p, again := c.of.Parts[c.part], c.again.Sum64()
+	p, again := c.of.Parts[c.part], c.again.end()
 	switch {
 	case c.known != 0 && c.known == again:
 		return nil

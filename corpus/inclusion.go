@@ -50,7 +50,7 @@ func (l *Log) node(level int, n int64, last *walkedTile) (attest.Digest, error) 
 	tile, within := level/tileHeight, level%tileHeight
 	name := tileName{tile, n >> (tileHeight - within)}
 	if last.tree == nil || last.name != name {
-		*last = walkedTile{name, l.kept.tree(name)}
+		*last = walkedTile{name, l.tile(name)}
 	}
 	if at := n - name.n<<(tileHeight-within); last.tree != nil && at < int64(len(last.tree[within])) {
 		return attest.Digest(last.tree[within][at]), nil
@@ -61,6 +61,29 @@ func (l *Log) node(level int, n int64, last *walkedTile) (attest.Digest, error) 
 		return attest.Digest{}, err
 	}
 	return attest.Digest(hashes[0]), nil
+}
+
+// tile is one that was checked: one that is kept, or a whole one that the kept tile above it commits to. It is nil if
+// neither is at hand.
+func (l *Log) tile(name tileName) *tileTree {
+	if tree := l.kept.tree(name); tree != nil {
+		return tree
+	}
+	above := l.kept.tree(tileName{name.level + 1, name.n / tileWidth})
+	at := name.n % tileWidth
+	if above == nil || at >= int64(len(above[0])) {
+		return nil
+	}
+	data, err := l.read(tilePath(tlog.Tile{H: tileHeight, L: name.level, N: name.n, W: tileWidth}))
+	if err != nil || len(data) != tileWidth*tlog.HashSize {
+		return nil // whoever reads it with all its proofs says what is wrong
+	}
+	tree := newTileTree(data)
+	if tree[tileHeight][0] != above[0][at] {
+		return nil
+	}
+	l.kept.put(name, tree)
+	return tree
 }
 
 // edge is the root over the leaves from first up to size, which are fewer than a complete node there would have. All

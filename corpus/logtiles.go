@@ -43,7 +43,13 @@ type tileName struct {
 
 func (c *tileCache) keep(tile tlog.Tile, data []byte) {
 	name := tileName{tile.L, tile.N}
-	tree := newTileTree(data)
+	if held := c.tree(name); held != nil && len(held[0]) >= len(data)/tlog.HashSize {
+		return
+	}
+	c.put(name, newTileTree(data))
+}
+
+func (c *tileCache) put(name tileName, tree *tileTree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tiles == nil {

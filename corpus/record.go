@@ -1,11 +1,11 @@
 package corpus
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"iter"
 	"path"
@@ -150,7 +150,9 @@ func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading part: %w", err)
 	}
-	known, sum := r.reread.of(sequence, i), maphash.Bytes(r.reread.key, raw)
+	again := newRereadSum(r.reread.key)
+	again.Write(raw)
+	known, sum := r.reread.of(sequence, i), again.end()
 	if sum != 0 && known.Load() == sum {
 		return splitRows(raw), nil
 	}
@@ -245,10 +247,20 @@ func newRowsOf(r *Round) *rowsOf {
 	return &rowsOf{r, fmt.Sprintf(`{"format":%q,"origin":%q,"sequence":%d,"week":%q,"host":`, RowFormat, r.Origin, r.Sequence, r.Week)}
 }
 
+// hostOf is hostOf for a row that is likely to be of the round.
+func (r *rowsOf) hostOf(raw []byte) ([]byte, error) {
+	if n := len(r.lead); len(raw) > n && string(raw[:n]) == r.lead && raw[n] == '"' {
+		if end := bytes.IndexByte(raw[n+1:], '"'); end >= 0 {
+			return raw[n+1 : n+1+end], nil
+		}
+	}
+	return hostOf(raw)
+}
+
 // parse reads a row that the header commits to, all but Raw.
 func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) error {
 	row.Leaf = leaf
-	if rest, ok := strings.CutPrefix(text, r.lead); ok && printable(text) {
+	if rest, ok := strings.CutPrefix(text, r.lead); ok && printable(rest) {
 		row.Row = Row{Format: RowFormat, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week}
 		c := scanner{rest: rest, room: room}
 		if c.afterHead(&row.Row) {

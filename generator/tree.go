@@ -32,6 +32,13 @@ type tree struct {
 	mu   sync.Mutex
 	made map[string]bool     // folders known to exist, the latest of them
 	tops map[string]*os.Root // open folders at the top, so that each file below need not pass through it
+
+	// above is the folder in which a folder was made last, since many are made in one.
+	above struct {
+		sync.Mutex
+		name string
+		root *os.Root // nil for none
+	}
 }
 
 func openTree(dir string) (*tree, error) {
@@ -58,7 +65,7 @@ func (t *tree) close() error {
 	for _, top := range t.tops {
 		err = errors.Join(err, top.Close())
 	}
-	return err
+	return errors.Join(err, t.leave())
 }
 
 // near returns an open folder close above name, and name from there. The
@@ -92,9 +99,21 @@ func (t *tree) forget(dir string) error {
 	}
 	if top := t.tops[dir]; top != nil {
 		delete(t.tops, dir)
-		return top.Close()
+		return errors.Join(top.Close(), t.leave())
 	}
-	return nil
+	return t.leave()
+}
+
+// leave closes the folder in which a folder was made last.
+func (t *tree) leave() error {
+	t.above.Lock()
+	defer t.above.Unlock()
+	if t.above.root == nil {
+		return nil
+	}
+	err := t.above.root.Close()
+	t.above.root = nil
+	return err
 }
 
 func (t *tree) fsys() fs.FS { return t.root.FS() }
@@ -315,11 +334,23 @@ func (t *tree) folder(dir string) error {
 }
 
 func (t *tree) mkdir(dir string) error {
-	root, name, err := t.near(dir)
-	if err != nil {
-		return err
+	parent, name := path.Dir(dir), path.Base(dir)
+	t.above.Lock()
+	defer t.above.Unlock()
+	if t.above.root == nil || t.above.name != parent {
+		root, err := t.root.OpenRoot(parent)
+		if err != nil {
+			return err
+		}
+		if t.above.root != nil {
+			err = t.above.root.Close()
+		}
+		t.above.name, t.above.root = parent, root
+		if err != nil {
+			return err
+		}
 	}
-	return root.Mkdir(name, 0o755)
+	return t.above.root.Mkdir(name, 0o755)
 }
 
 // remove takes a file away, and folders that it leaves empty.
