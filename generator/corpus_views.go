@@ -138,12 +138,20 @@ func depsScorers(s *source, at int, d *digester) {
 // privateRecord reports whether the record is a company's own.
 func (s *source) privateRecord() bool { return s.record != nil && s.record.Private() }
 
+// tiers is a page of the list of hosts. One worker makes all its forms, one after the other.
+func (m *scratch) tiers(b *derive.Book, page int) derive.TiersView {
+	if m.page == nil || m.page.Page != page {
+		m.page = new(b.Tiers(page))
+	}
+	return *m.page
+}
+
 func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	b, err := s.book()
 	if err != nil {
 		return nil, err
 	}
-	tiers := b.Tiers(u.value.(int))
+	tiers := u.scratch.tiers(b, u.value.(int))
 	if mediaType == api.JSON {
 		return indented(tiers)
 	}

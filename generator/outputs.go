@@ -85,6 +85,7 @@ type scratch struct {
 	view templates.HostRoom // what the forms of a unit share may stand in it, which is done with when the next unit is made
 	rows corpus.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
+	page *derive.TiersView  // the page of the list of hosts that was made last
 }
 
 // table is everything that is published but the manifest, which covers it.

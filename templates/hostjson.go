@@ -171,47 +171,56 @@ func (w *jsonWriter) weekHead(last *weekHead, h *derive.HostWeek) {
 	}
 }
 
+// What stands before a member of a week or its offer, but for the first one: a host has more of these than of all others,
+// so that they are not put together from their depth.
+const (
+	inWeek  = ",\n      \""
+	inOffer = ",\n        \""
+)
+
 func (w *jsonWriter) week(last *weekHead, h *derive.HostWeek) {
 	w.element('{')
 	w.weekHead(last, h)
-	w.truth("listed", h.Listed)
-	w.text("probed", h.Probed)
-	w.someText("gap", h.Gap)
-	w.truth("coverage_suspect", h.Suspect)
-	w.someText("url", h.URL)
-	w.someText("verdict", h.Verdict)
-	w.someText("reached_level", h.Level)
-	w.texts("failed", h.Failed)
-	w.texts("advisories", h.Advisories)
+	w.b = strconv.AppendBool(append(w.b, inWeek+`listed": `...), h.Listed)
+	w.textBehind(inWeek+`probed": `, h.Probed)
+	w.someTextBehind(inWeek+`gap": `, h.Gap)
+	w.b = strconv.AppendBool(append(w.b, inWeek+`coverage_suspect": `...), h.Suspect)
+	w.someTextBehind(inWeek+`url": `, h.URL)
+	w.someTextBehind(inWeek+`verdict": `, h.Verdict)
+	w.someTextBehind(inWeek+`reached_level": `, h.Level)
+	w.textsBehind(inWeek+`failed": `, h.Failed)
+	w.textsBehind(inWeek+`advisories": `, h.Advisories)
 	if h.Protocols != nil {
-		w.texts("protocols", h.Protocols)
+		w.textsBehind(inWeek+`protocols": `, h.Protocols)
 	}
-	w.offer("offer", h.Offer)
-	w.someText("source", h.Source)
-	w.someText("catalog", h.Catalog)
-	w.someText("battery", h.Battery)
-	w.someText("fault", h.Fault)
-	w.someText("observed_at", h.ObservedAt)
-	w.someText("evidence_digest", h.Evidence)
+	if h.Offer != nil {
+		w.offer(h.Offer)
+	}
+	w.someTextBehind(inWeek+`source": `, h.Source)
+	w.someTextBehind(inWeek+`catalog": `, h.Catalog)
+	w.someTextBehind(inWeek+`battery": `, h.Battery)
+	w.someTextBehind(inWeek+`fault": `, h.Fault)
+	w.someTextBehind(inWeek+`observed_at": `, h.ObservedAt)
+	w.someTextBehind(inWeek+`evidence_digest": `, h.Evidence)
 	if h.Leaf != nil {
-		w.number("leaf", *h.Leaf)
+		w.b = strconv.AppendInt(append(w.b, inWeek+`leaf": `...), *h.Leaf, 10)
 	}
 	if h.RowSHA256 != (attest.Digest{}) {
-		w.digest("row_sha256", h.RowSHA256)
+		w.b = append(hex.AppendEncode(append(w.b, inWeek+`row_sha256": "`...), h.RowSHA256[:]), '"')
 	}
 	w.close('}')
 }
 
-func (w *jsonWriter) offer(name string, o *corpus.RowOffer) {
-	if o == nil {
-		return
-	}
-	w.object(name)
-	w.texts("networks", o.Networks)
-	w.texts("schemes", o.Schemes)
-	w.someText("min_usdc", o.MinUSDC)
-	w.someText("max_usdc", o.MaxUSDC)
-	w.list("pay_to")
+// offer is a member of a week.
+func (w *jsonWriter) offer(o *corpus.RowOffer) {
+	w.b = append(w.b, inWeek+`offer": {`...)
+	w.depth++
+	w.textsBehind(inOffer[1:]+`networks": `, o.Networks)
+	w.textsBehind(inOffer+`schemes": `, o.Schemes)
+	w.someTextBehind(inOffer+`min_usdc": `, o.MinUSDC)
+	w.someTextBehind(inOffer+`max_usdc": `, o.MaxUSDC)
+	w.b = append(w.b, inOffer+`pay_to": [`...)
+	w.depth++
 	for _, p := range o.PayTo {
 		w.element('{')
 		w.text("network", p.Network)
@@ -219,8 +228,30 @@ func (w *jsonWriter) offer(name string, o *corpus.RowOffer) {
 		w.close('}')
 	}
 	w.close(']')
-	w.someText("not_captured_reason", o.NotCapturedReason)
+	w.someTextBehind(inOffer+`not_captured_reason": `, o.NotCapturedReason)
 	w.close('}')
+}
+
+// textBehind is a text behind a name that is written out, with what stands before it.
+func (w *jsonWriter) textBehind(name, s string) {
+	w.b = append(w.b, name...)
+	w.quoted(s)
+}
+
+func (w *jsonWriter) someTextBehind(name, s string) {
+	if s != "" {
+		w.textBehind(name, s)
+	}
+}
+
+func (w *jsonWriter) textsBehind(name string, list []string) {
+	w.b = append(append(w.b, name...), '[')
+	w.depth++
+	for _, s := range list {
+		w.line()
+		w.quoted(s)
+	}
+	w.close(']')
 }
 
 func (w *jsonWriter) payment(name string, p *derive.Payment) {

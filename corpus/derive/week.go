@@ -204,7 +204,7 @@ func (d *Diff) add(x, y *corpus.Row) {
 	if x.Verdict != y.Verdict {
 		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
 	}
-	d.Drift = append(d.Drift, Drifts(*x, *y)...)
+	d.Drift = append(d.Drift, drifts(x, y)...)
 }
 
 // movable leaves out a row that says nothing about a change of the door.
@@ -217,7 +217,9 @@ func movable(r *corpus.Row) *corpus.Row {
 
 // Drifts lists the terms of a host that differ between two rows of it, the older one first. What either did not capture
 // did not drift.
-func Drifts(x, y corpus.Row) (out []Drift) {
+func Drifts(x, y corpus.Row) []Drift { return drifts(&x, &y) }
+
+func drifts(x, y *corpus.Row) (out []Drift) {
 	if x.Offer == nil || y.Offer == nil || sameTerms(x.Offer, y.Offer) {
 		return nil
 	}
@@ -235,7 +237,7 @@ func Drifts(x, y corpus.Row) (out []Drift) {
 	return out
 }
 
-func payTo(r corpus.Row) string {
+func payTo(r *corpus.Row) string {
 	var all []string
 	for _, p := range r.Offer.PayTo {
 		all = append(all, p.Network+" "+p.Digest)
