@@ -47,7 +47,8 @@ func renderShard(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return indented(x.Shard(u.value.(int)))
+	shard := x.Shard(u.value.(int))
+	return templates.ShardJSON(&shard)
 }
 
 func renderSearch(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {

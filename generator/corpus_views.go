@@ -153,7 +153,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 	}
 	tiers := u.scratch.tiers(b, u.value.(int))
 	if mediaType == api.JSON {
-		return indented(tiers)
+		return templates.TiersJSON(&tiers)
 	}
 	prose, err := s.need("record/hosts")
 	if err != nil {

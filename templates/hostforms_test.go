@@ -46,6 +46,14 @@ func (r filler) fill(v reflect.Value) {
 				r.fill(v.Index(i))
 			}
 		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range r.IntN(4) {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			r.fill(key)
+			r.fill(value)
+			v.SetMapIndex(key, value)
+		}
 	case reflect.Array:
 		if v.SetZero(); r.IntN(3) > 0 {
 			for i := range v.Len() {

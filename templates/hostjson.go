@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -108,13 +109,7 @@ func (w *jsonWriter) tier(name string, t *derive.HostTier) {
 	if l := t.Latest; l == nil {
 		w.null("latest")
 	} else {
-		w.object("latest")
-		w.text("verdict", l.Verdict)
-		w.text("observed_at", l.ObservedAt)
-		w.text("source", l.Source)
-		w.someNumber("sequence", l.Sequence)
-		w.someNumber("observation", l.Number)
-		w.close('}')
+		w.latest("latest", l)
 	}
 	w.truth("coverage_suspect", t.CoverageSuspect)
 	w.object("window")
@@ -475,23 +470,33 @@ func (w *jsonWriter) texts(name string, list []string) {
 
 // quoted appends a text as a value.
 func (w *jsonWriter) quoted(s string) {
-	for i := range len(s) {
-		if !plainJSON[s[i]] {
-			var err error
-			if w.b, err = jsontext.AppendQuote(w.b, s); err != nil {
-				w.odd = true
-			}
-			return
+	if !isPlainJSON(s) {
+		var err error
+		if w.b, err = jsontext.AppendQuote(w.b, s); err != nil {
+			w.odd = true
 		}
+		return
 	}
 	w.b = append(w.b, '"')
 	w.b = append(w.b, s...)
 	w.b = append(w.b, '"')
 }
 
-// plainJSON are the bytes that stand for themselves in a text.
+// isPlainJSON reports whether a text stands for itself between its quotes.
+func isPlainJSON(s string) bool {
+	all := byte(0)
+	for i := range len(s) {
+		if !plainJSON[s[i]] {
+			return false
+		}
+		all |= s[i]
+	}
+	return all < utf8.RuneSelf || utf8.ValidString(s)
+}
+
+// plainJSON are the bytes that stand for themselves in a text, if that is UTF-8.
 var plainJSON = func() (plain [256]bool) {
-	for c := ' '; c < 0x80; c++ {
+	for c := ' '; c <= 0xff; c++ {
 		plain[c] = c != '"' && c != '\\'
 	}
 	return plain

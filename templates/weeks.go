@@ -125,7 +125,7 @@ func appendAt(b []byte, name string, n int, other string, m int) []byte {
 
 // legend counts the marks that are there: "■ ready: 7, ○ not observed: 1".
 func legend(marks []WeekMark) string {
-	var b []byte
+	b := make([]byte, 0, 128)
 	for _, kind := range weekMarks {
 		n := 0
 		for i := range marks {

@@ -103,9 +103,13 @@ func (t *Tree) tell(c change) error {
 	if err := t.layout.checkPath(c.Path, t.left); err != nil {
 		return err
 	}
-	dir, hash := topDirectory(c.Path), sha256.Sum256([]byte(c.Path))
 	var room [512]byte // most names find room here, and Add copies
-	key := append(append(append(append(room[:0], dir...), 0), hash[:]...), c.Path...)
+	var hash Digest
+	key := append(append(room[:0], topDirectory(c.Path)...), 0)
+	at := len(key)
+	key = append(append(key, hash[:]...), c.Path...)
+	hash = sha256.Sum256(key[at+len(hash):])
+	copy(key[at:], hash[:])
 	n := len(key)
 	if !c.gone {
 		key = append(binary.AppendVarint(key, c.Size), c.SHA256[:]...)

@@ -73,10 +73,12 @@ type History struct {
 	Refreshes                    []corpus.Observation
 }
 
-// HostRoom is memory that one host after the other is described in. The entries of a History and the timeline of a Host
+// HostRoom is memory that one host after the other is described in. The lists of a History and the timeline of a Host
 // are valid until the next one is derived in it.
 type HostRoom struct {
 	entries   []Entry
+	changes   []Change
+	gaps      Counts
 	weeks     []HostWeek
 	addresses []roundAddress // by the place of the round
 }
@@ -108,7 +110,10 @@ func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observat
 // History is HostHistory.
 func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
 	m.entries = slices.Grow(m.entries[:0], len(rounds))
-	out := History{Host: h.Host, Entries: m.entries, Gaps: Counts{}, Changes: []Change{}}
+	if m.changes == nil {
+		m.changes, m.gaps = []Change{}, Counts{}
+	}
+	out := History{Host: h.Host, Entries: m.entries, Gaps: m.gaps[:0], Changes: m.changes[:0]}
 	rows := h.Rows
 	seen := false
 	var before *corpus.StoredRow
@@ -146,6 +151,7 @@ func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpu
 		}
 		out.Entries = append(out.Entries, e)
 	}
+	m.changes, m.gaps = out.Changes, out.Gaps
 	if out.Rounds = out.ProbedRounds + out.Missed; out.Rounds > 0 {
 		out.Percent = out.ProbedRounds * 100 / out.Rounds
 	}

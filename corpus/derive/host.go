@@ -339,15 +339,15 @@ func TierRule(tier string) string {
 }
 
 // CannotSee lists what the record cannot see of any host.
-func CannotSee() []string {
-	return []string{
-		"What happens after a payment. The census sends no money; only the paid walks do, and there the report is the walker's claim.",
-		"Doors of the host beyond the one that is walked in a week.",
-		"What the door answered between two rounds, or to a client from another place, region or network.",
-		"Weeks in which the store missed the host. They are holes in the record and say nothing about the door.",
-		"Who operates the door, or why an address is shared. Addresses are kept as digests only.",
-		"Intent. A verdict is about one answer of one door at one moment, and never about an actor.",
-	}
+func CannotSee() []string { return cannotSee[:len(cannotSee):len(cannotSee)] }
+
+var cannotSee = []string{
+	"What happens after a payment. The census sends no money; only the paid walks do, and there the report is the walker's claim.",
+	"Doors of the host beyond the one that is walked in a week.",
+	"What the door answered between two rounds, or to a client from another place, region or network.",
+	"Weeks in which the store missed the host. They are holes in the record and say nothing about the door.",
+	"Who operates the door, or why an address is shared. Addresses are kept as digests only.",
+	"Intent. A verdict is about one answer of one door at one moment, and never about an actor.",
 }
 
 // isPlainHost reports whether a host may stand in names of files as it is: ^[a-z0-9][a-z0-9._-]*$.

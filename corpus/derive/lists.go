@@ -238,7 +238,8 @@ func (b *Book) Tiers(page int) TiersView {
 	}
 	for i := (page - 1) * TiersPageLimit; i < min(page*TiersPageLimit, b.Hosts()); i++ {
 		s := b.Roll.Standing(i)
-		v.Hosts = append(v.Hosts, TierLine{Standing: s, PageURL: b.BaseURL + HostPath(s.Host), RowsURL: b.BaseURL + HostPath(s.Host) + ".json"})
+		page := b.BaseURL + HostPath(s.Host)
+		v.Hosts = append(v.Hosts, TierLine{Standing: s, PageURL: page, RowsURL: page + ".json"})
 	}
 	return v
 }

@@ -124,19 +124,21 @@ func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observati
 }
 
 func (c *compared) add(host uint32, x, y *corpus.Row) {
-	var d Diff
-	d.add(x, y)
-	c.inFrom, c.inTo, c.inBoth = c.inFrom+d.HostsInFrom, c.inTo+d.HostsInTo, c.inBoth+d.HostsInBoth
+	p := pairOf(x, y)
+	c.inFrom, c.inTo, c.inBoth = c.inFrom+p.inFrom, c.inTo+p.inTo, c.inBoth+p.inFrom*p.inTo
 	switch {
-	case d.Appeared != nil:
+	case p.inFrom < p.inTo:
 		c.appeared = append(c.appeared, host)
-	case d.Disappeared != nil:
+	case p.inFrom > p.inTo:
 		c.disappeared = append(c.disappeared, host)
 	}
-	for _, t := range d.Transitions {
-		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, t.From)), uint8(slices.Index(verdicts, t.To)), t.Battery})
+	if !p.compares {
+		return
 	}
-	for _, f := range d.Drift { // what is kept must not keep the rows
+	if x.Verdict != y.Verdict {
+		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, x.Verdict)), uint8(slices.Index(verdicts, y.Verdict)), x.Battery != y.Battery})
+	}
+	for _, f := range drifts(x, y) { // what is kept must not keep the rows
 		c.drift = append(c.drift, Drift{strings.Clone(f.Host), f.Field, strings.Clone(f.From), strings.Clone(f.To)})
 	}
 }

@@ -180,31 +180,39 @@ func newDiff(from, to corpus.Round) Diff {
 
 // add compares the rows of one host, of which either may be missing.
 func (d *Diff) add(x, y *corpus.Row) {
-	x, y = movable(x), movable(y)
-	if x != nil {
-		d.HostsInFrom++
-	}
-	if y != nil {
-		d.HostsInTo++
-	}
+	p := pairOf(x, y)
+	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = d.HostsInFrom+p.inFrom, d.HostsInTo+p.inTo, d.HostsInBoth+p.inFrom*p.inTo
 	switch {
-	case x == nil && y == nil:
-		return
-	case y == nil:
+	case p.inFrom > p.inTo:
 		d.Disappeared = append(d.Disappeared, x.Host)
-		return
-	case x == nil:
+	case p.inFrom < p.inTo:
 		d.Appeared = append(d.Appeared, y.Host)
-		return
 	}
-	d.HostsInBoth++
-	if x.Verdict == corpus.VerdictNotProbed || y.Verdict == corpus.VerdictNotProbed {
+	if !p.compares {
 		return
 	}
 	if x.Verdict != y.Verdict {
 		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
 	}
 	d.Drift = append(d.Drift, drifts(x, y)...)
+}
+
+// pair is what the rows of one host in two rounds say of a change.
+type pair struct {
+	inFrom, inTo int64 // 1 for a row that says something
+	compares     bool  // both were probed
+}
+
+func pairOf(x, y *corpus.Row) (p pair) {
+	x, y = movable(x), movable(y)
+	if x != nil {
+		p.inFrom = 1
+	}
+	if y != nil {
+		p.inTo = 1
+	}
+	p.compares = x != nil && y != nil && x.Verdict != corpus.VerdictNotProbed && y.Verdict != corpus.VerdictNotProbed
+	return p
 }
 
 // movable leaves out a row that says nothing about a change of the door.
