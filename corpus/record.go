@@ -260,10 +260,10 @@ func (r *rowsOf) hostOf(raw []byte) ([]byte, error) {
 // parse reads a row that the header commits to, all but Raw.
 func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) error {
 	row.Leaf = leaf
-	if rest, ok := strings.CutPrefix(text, r.lead); ok && printable(rest) {
+	if rest, ok := strings.CutPrefix(text, r.lead); ok {
 		row.Row = Row{Format: RowFormat, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week}
 		c := scanner{rest: rest, room: room}
-		if c.afterHead(&row.Row) {
+		if c.afterHead(&row.Row, &room.like) {
 			return nil
 		}
 	}

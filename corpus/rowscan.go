@@ -18,11 +18,43 @@ func scanRow(text string, r *Row, room *rowRoom) bool {
 	c := scanner{rest: text, room: room}
 	*r = Row{Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`), Week: c.text(`,"week":`)}
 	c.skip(`,"host":`)
-	return c.afterHead(r)
+	c.seen(r)
+	return c.end(r)
 }
 
-// afterHead reads a row from its host on.
-func (c *scanner) afterHead(r *Row) bool {
+// rowLike is the row that was read before: what the census says of a door is mostly what it said the week before.
+type rowLike struct {
+	row  *Row
+	seen string // of it, as it is spelled; empty for none
+}
+
+// afterHead reads a row from its host on, where it may read what like reads. Then both point to the same.
+func (c *scanner) afterHead(r *Row, like *rowLike) bool {
+	text := c.rest
+	if like.seen != "" && strings.HasPrefix(text, like.seen) {
+		// What is seen ends with a text, and the scanner reads from left to right: behind the same bytes it would be here.
+		if c.rest = text[len(like.seen):]; !printable(c.rest) {
+			return false
+		}
+		format, origin, sequence, week := r.Format, r.Origin, r.Sequence, r.Week
+		*r = *like.row
+		r.Format, r.Origin, r.Sequence, r.Week = format, origin, sequence, week
+		return c.end(r)
+	}
+	if !printable(text) {
+		return false
+	}
+	c.seen(r)
+	seen := text[:len(text)-len(c.rest)]
+	if !c.end(r) {
+		return false
+	}
+	*like = rowLike{r, seen}
+	return true
+}
+
+// seen reads a row from its host up to its fault.
+func (c *scanner) seen(r *Row) {
 	r.Host, r.URL, r.Listed, r.Source, r.Catalog = c.text(``), c.text(`,"url":`), c.truth(`,"listed":`), c.text(`,"source":`), c.text(`,"catalog":`)
 	r.Verdict, r.Reason, r.ReachedLevel = c.text(`,"verdict":`), c.maybe(`,"reason":`), c.maybe(`,"reached_level":`)
 	r.Failed, r.Advisories = c.list(`,"failed":`), c.list(`,"advisories":`)
@@ -41,8 +73,13 @@ func (c *scanner) afterHead(r *Row) bool {
 		r.Offer.NotCapturedReason = c.maybe(`,"not_captured_reason":`)
 		c.skip(`}`)
 	}
-	r.Battery, r.Fault, r.ObservedAt, r.EvidenceDigest = c.text(`,"battery":`), c.text(`,"fault":`), c.maybe(`,"observed_at":`), c.maybe(`,"evidence_digest":`)
-	if c.at(`,"previous_leaf":`) {
+	r.Battery, r.Fault = c.text(`,"battery":`), c.text(`,"fault":`)
+}
+
+// end reads the rest of a row, which is different in every week.
+func (c *scanner) end(r *Row) bool {
+	r.ObservedAt, r.EvidenceDigest = c.maybe(`,"observed_at":`), c.maybe(`,"evidence_digest":`)
+	if r.PreviousLeaf = nil; c.at(`,"previous_leaf":`) {
 		r.PreviousLeaf = put(&c.room.leaves, c.number(`,"previous_leaf":`))
 	}
 	r.KID = c.text(`,"kid":`)
@@ -60,6 +97,7 @@ type rowRoom struct {
 	unders  []AlsoUnder
 	leaves  []int64
 	bytes   []byte
+	like    rowLike
 }
 
 // put keeps a value in memory of many and returns where it is. It stays there also when the memory grows, since the old
@@ -79,7 +117,7 @@ func since[T any](all []T, n int) []T {
 
 func (m *rowRoom) reset() {
 	m.words, m.pays, m.offers, m.methods, m.unders = m.words[:0], m.pays[:0], m.offers[:0], m.methods[:0], m.unders[:0]
-	m.leaves, m.bytes = m.leaves[:0], m.bytes[:0]
+	m.leaves, m.bytes, m.like = m.leaves[:0], m.bytes[:0], rowLike{}
 }
 
 // scanner reads members in a known order. What it does not expect makes it bad.

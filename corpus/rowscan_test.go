@@ -3,6 +3,8 @@ package corpus
 import (
 	"bytes"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -50,7 +52,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 				t.Errorf("row %d: written again it is another: %v", i, err)
 			}
 		}
-		parsesAsJSON(t, row, raw)
+		parsesAsJSON(t, row, raw, raw)
 		rng := rand.New(rand.NewPCG(uint64(i), 3))
 		for range 4000 {
 			bad := append([]byte(nil), raw...)
@@ -62,7 +64,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 			case 2:
 				bad = append(bad[:at], append([]byte(`",:{}[]0\`)[rng.IntN(9):][:1], raw[at:]...)...)
 			}
-			parsesAsJSON(t, row, bad)
+			parsesAsJSON(t, row, raw, bad)
 			got, want = Row{}, Row{}
 			if !scanRow(string(bad), &got, new(rowRoom)) {
 				continue
@@ -84,8 +86,9 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	}
 }
 
-// parsesAsJSON holds what a round reads of a row that its header commits to against what JSON reads of it.
-func parsesAsJSON(t *testing.T, like Row, raw []byte) {
+// parsesAsJSON holds what a round reads of a row that its header commits to against what JSON reads of it: by itself, and
+// behind the row of another round that it may be like.
+func parsesAsJSON(t *testing.T, like Row, before, raw []byte) {
 	t.Helper()
 	var want Row
 	round := Round{Origin: like.Origin, Sequence: like.Sequence, Week: like.Week, Parts: []Part{{}}}
@@ -93,13 +96,29 @@ func parsesAsJSON(t *testing.T, like Row, raw []byte) {
 	if wrong == nil {
 		wrong = round.Belongs(&want)
 	}
-	var got StoredRow
-	err := newRowsOf(&round).parse(&got, string(raw), 7, new(rowRoom))
-	if (err == nil) != (wrong == nil) {
-		t.Fatalf("%s: %v, as JSON %v", raw, err, wrong)
-	}
-	if diff := cmp.Diff(want, got.Row); err == nil && diff != "" {
-		t.Fatalf("%s (-JSON +parsed):\n%s", raw, diff)
+	earlier := round
+	earlier.Sequence, earlier.Week = round.Sequence+1, "2026-W48"
+	head, tail := newRowsOf(&round).lead, newRowsOf(&earlier).lead
+	for _, before := range []string{"", tail + strings.TrimPrefix(string(before), head)} {
+		room := new(rowRoom)
+		var first, got StoredRow
+		if before != "" {
+			if err := newRowsOf(&earlier).parse(&first, before, 3, room); err != nil {
+				t.Fatalf("%s: %v", before, err)
+			}
+		}
+		err := newRowsOf(&round).parse(&got, string(raw), 7, room)
+		if (err == nil) != (wrong == nil) {
+			t.Fatalf("%s: %v, as JSON %v", raw, err, wrong)
+		}
+		if diff := cmp.Diff(want, got.Row); err == nil && diff != "" {
+			t.Fatalf("%s (-JSON +parsed):\n%s", raw, diff)
+		}
+		// What comes behind it is read from it, or from the one before.
+		var again StoredRow
+		if err := newRowsOf(&round).parse(&again, string(raw), 7, room); (err == nil) != (wrong == nil) || err == nil && !reflect.DeepEqual(again, got) {
+			t.Fatalf("%s: read again as %+v, %v", raw, again.Row, err)
+		}
 	}
 }
 
@@ -139,5 +158,62 @@ func BenchmarkScanRow(b *testing.B) {
 		if !scanRow(string(raw), &r, room) {
 			b.Fatal("not scanned")
 		}
+	}
+}
+
+// TestRowsLikeTheOneBefore reads one row after the other, of which most are like the one before in all that was seen, or
+// in all but one member: each is what JSON reads.
+func TestRowsLikeTheOneBefore(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	row := walked("a.example", VerdictReady)
+	row.Origin, row.Week = "store.example/corpus", "2026-W47"
+	room := new(rowRoom)
+	alike := 0
+	var kept []StoredRow
+	var want []Row
+	for sequence := range int64(3000) {
+		row.Sequence = sequence + 1
+		row.ObservedAt = []string{"2026-11-20T10:00:00Z", "2026-11-20T10:00:01Z"}[rng.IntN(2)]
+		row.PreviousLeaf = []*int64{nil, new(int64(7)), new(sequence)}[rng.IntN(3)]
+		switch rng.IntN(12) {
+		case 0:
+			row.Catalog = []string{"one", "two"}[rng.IntN(2)]
+		case 1:
+			row.Advisories = [][]string{{}, {"x"}, {"x", "y"}}[rng.IntN(3)]
+		case 2:
+			row.Battery = []string{"v1", "v2"}[rng.IntN(2)]
+		case 3:
+			row.Protocols = [][]string{{"x402"}, {"x402", "mpp-v1"}}[rng.IntN(2)]
+		case 4:
+			row.URL = []string{"https://a.example/paid", `https://a.example/"paid"`}[rng.IntN(2)]
+		case 5:
+			row.Offer = []*RowOffer{nil, {Networks: []string{"eip155:1"}, Schemes: []string{"exact"}, PayTo: []PayTo{}}}[rng.IntN(2)]
+		}
+		raw, err := SignRow(row, attest.SpecimenKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		round := Round{Origin: row.Origin, Sequence: row.Sequence, Week: row.Week, Parts: []Part{{}}}
+		before := room.like.row
+		var got StoredRow
+		if err := newRowsOf(&round).parse(&got, string(raw), 7, room); err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && before == room.like.row {
+			alike++
+		}
+		kept = append(kept, got)
+		want = append(want, Row{})
+		if err := json.Unmarshal(raw, &want[sequence]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range kept { // at the end, when others were read from them
+		if diff := cmp.Diff(want[i], kept[i].Row); diff != "" {
+			t.Fatalf("row %d (-JSON +parsed):\n%s", i, diff)
+		}
+	}
+	if alike < 500 {
+		t.Errorf("only %d rows were like the one before", alike)
 	}
 }
