@@ -164,6 +164,19 @@ func TestHostDocumentIsWhatTheLibraryWrites(t *testing.T) {
 			}
 		}
 		before = h.Timeline
+		// Some weeks are like the one before, and some in all but one member.
+		for k := 1; k < len(h.Timeline); k++ {
+			if r.IntN(2) == 0 {
+				continue
+			}
+			was, w := reflect.ValueOf(&h.Timeline[k-1]).Elem(), reflect.ValueOf(&h.Timeline[k]).Elem()
+			differs := r.IntN(2 * w.NumField())
+			for n := range w.NumField() {
+				if n != differs {
+					w.Field(n).Set(was.Field(n))
+				}
+			}
+		}
 		want, wantErr := document(h)
 		got, err := hostDocument(room, &h)
 		if fmt.Sprint(err) != fmt.Sprint(wantErr) || string(got) != string(want) {

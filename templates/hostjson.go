@@ -55,8 +55,9 @@ func (w *jsonWriter) host(room *HostRoom, h *derive.Host) {
 	}
 	w.close(']')
 	w.list("timeline")
+	var before seenWeek
 	for i := range h.Timeline {
-		w.week(room.head(i), &h.Timeline[i])
+		w.week(room.head(i), &h.Timeline[i], &before)
 	}
 	w.close(']')
 	w.payment("payment_address", h.Payment)
@@ -170,9 +171,47 @@ const (
 	inOffer = ",\n        \""
 )
 
-func (w *jsonWriter) week(last *weekHead, h *derive.HostWeek) {
+// seenWeek is the week that was written before, and where what was seen in it stands in the text.
+type seenWeek struct {
+	week     *derive.HostWeek
+	from, to int
+}
+
+// alike reports whether two weeks of a host say the same but for their ends. Lists and offers are told apart by where they
+// stand: rows that are alike share them.
+func alike(a, b *derive.HostWeek) bool {
+	return a.Listed == b.Listed && a.Probed == b.Probed && a.Gap == b.Gap && a.Suspect == b.Suspect && a.URL == b.URL && a.Verdict == b.Verdict && a.Level == b.Level &&
+		sameList(a.Failed, b.Failed) && sameList(a.Advisories, b.Advisories) && sameList(a.Protocols, b.Protocols) && a.Offer == b.Offer &&
+		a.Source == b.Source && a.Catalog == b.Catalog && a.Battery == b.Battery && a.Fault == b.Fault
+}
+
+func sameList(a, b []string) bool {
+	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func (w *jsonWriter) week(last *weekHead, h *derive.HostWeek, before *seenWeek) {
 	w.element('{')
 	w.weekHead(last, h)
+	from := len(w.b)
+	if before.week != nil && alike(before.week, h) {
+		w.b = append(w.b, w.b[before.from:before.to]...)
+	} else {
+		w.seen(h)
+	}
+	*before = seenWeek{h, from, len(w.b)}
+	w.someTextBehind(inWeek+`observed_at": `, h.ObservedAt)
+	w.someTextBehind(inWeek+`evidence_digest": `, h.Evidence)
+	if h.Leaf != nil {
+		w.b = strconv.AppendInt(append(w.b, inWeek+`leaf": `...), *h.Leaf, 10)
+	}
+	if h.RowSHA256 != (attest.Digest{}) {
+		w.b = append(hex.AppendEncode(append(w.b, inWeek+`row_sha256": "`...), h.RowSHA256[:]), '"')
+	}
+	w.close('}')
+}
+
+// seen writes what was seen in a week.
+func (w *jsonWriter) seen(h *derive.HostWeek) {
 	w.b = strconv.AppendBool(append(w.b, inWeek+`listed": `...), h.Listed)
 	w.textBehind(inWeek+`probed": `, h.Probed)
 	w.someTextBehind(inWeek+`gap": `, h.Gap)
@@ -192,15 +231,6 @@ func (w *jsonWriter) week(last *weekHead, h *derive.HostWeek) {
 	w.someTextBehind(inWeek+`catalog": `, h.Catalog)
 	w.someTextBehind(inWeek+`battery": `, h.Battery)
 	w.someTextBehind(inWeek+`fault": `, h.Fault)
-	w.someTextBehind(inWeek+`observed_at": `, h.ObservedAt)
-	w.someTextBehind(inWeek+`evidence_digest": `, h.Evidence)
-	if h.Leaf != nil {
-		w.b = strconv.AppendInt(append(w.b, inWeek+`leaf": `...), *h.Leaf, 10)
-	}
-	if h.RowSHA256 != (attest.Digest{}) {
-		w.b = append(hex.AppendEncode(append(w.b, inWeek+`row_sha256": "`...), h.RowSHA256[:]), '"')
-	}
-	w.close('}')
 }
 
 // offer is a member of a week.
