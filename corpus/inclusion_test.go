@@ -83,7 +83,8 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	const size = 700
-	if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size)); err != nil {
+	log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size))
+	if err != nil {
 		t.Fatal(err)
 	}
 	tiles, err := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*"))
@@ -119,8 +120,8 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, log := range []*Log{again, warm} {
-				proof, err := log.Inclusion(index, size)
+			for _, reader := range []*Log{again, warm} {
+				proof, err := reader.Inclusion(index, size)
 				if err != nil {
 					refused++
 					continue
