@@ -116,31 +116,6 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, re
 	return err
 }
 
-// sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer key, over all
-// replicas (M12).
-type sequencer struct {
-	tx      ledger.Tx
-	network string
-}
-
-// Next implements rail.Sequencer.
-func (s sequencer) Next(account string, atLeast uint64) (uint64, error) {
-	key := ledger.RelayerKey(s.network, account, "next")
-	n := atLeast
-	v, err := s.tx.Get(key)
-	if err != nil && !errors.Is(err, errNotFound) {
-		return 0, err
-	}
-	if err == nil {
-		held, err := ledger.ParseNumber(string(v))
-		if err != nil {
-			return 0, err
-		}
-		n = max(n, held)
-	}
-	return n, s.tx.Set(key, []byte(ledger.Number(n+1)))
-}
-
 // sign: goods_ready → settling. The signed bytes and the relayer's nonce are stored before anything is sent.
 func (t *Till) sign(ctx context.Context, p *Purchase) error {
 	r, err := t.railOf(p)
@@ -313,11 +288,29 @@ func (t *Till) help(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advice
 	return p2, true, err
 }
 
-// fill uses up a relayer nonce that a dead settlement left open, so that later ones are not stuck behind it.
+// fill uses up a relayer nonce that a dead settlement left open, so that later ones are not stuck behind it. One that was
+// filled before and is open still may itself be stuck behind some that we never gave out.
 func (t *Till) fill(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed) error {
 	if open == nil {
 		return nil
 	}
+	if open.Fill {
+		below, err := t.skippedBelow(ctx, p.Payment.Network, open.Account, open.Sequence)
+		if err != nil {
+			return err
+		}
+		for _, n := range below {
+			other := *open
+			other.Sequence = n
+			if err := t.fillOne(ctx, r, p, &other); err != nil {
+				return err
+			}
+		}
+	}
+	return t.fillOne(ctx, r, p, open)
+}
+
+func (t *Till) fillOne(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed) error {
 	d, err := r.Replace(ctx, &p.Payment, *open, true)
 	if err != nil {
 		t.cfg.Log.Warn("open nonce not filled", "purchase", p.ID, "err", err)
@@ -330,7 +323,7 @@ func (t *Till) fill(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Si
 		}
 		s.At = tx.Now()
 		q.Sent = append(q.Sent, s)
-		return nil
+		return dropSkipped(tx, q.Payment.Network, s.Account, s.Sequence)
 	})
 	if err != nil {
 		return err

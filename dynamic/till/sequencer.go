@@ -1,0 +1,114 @@
+package till
+
+import (
+	"context"
+	"errors"
+
+	"agentstore/dynamic/ledger"
+)
+
+// sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer key, over all
+// replicas (M12).
+//
+// Where the chain is ahead of what was given out, somebody else has used the relayer's key, and the numbers between are
+// skipped. A reorganisation can drop what used them. Then every later number is stuck behind one that no purchase of ours
+// holds; so those that were skipped are remembered, and given out again when the chain asks for one.
+type sequencer struct {
+	tx      ledger.Tx
+	network string
+}
+
+// maxSkipped is how many skipped numbers are remembered, the newest: more than a reorganisation drops.
+const maxSkipped = 64
+
+// Next implements rail.Sequencer.
+func (s sequencer) Next(account string, atLeast uint64) (uint64, error) {
+	key := ledger.RelayerKey(s.network, account, "next")
+	v, err := s.tx.Get(key)
+	if errors.Is(err, errNotFound) {
+		return atLeast, s.tx.Set(key, []byte(ledger.Number(atLeast+1)))
+	}
+	if err != nil {
+		return 0, err
+	}
+	held, err := ledger.ParseNumber(string(v))
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case atLeast > held:
+		if err := s.skip(account, held, atLeast); err != nil {
+			return 0, err
+		}
+	case atLeast < held:
+		_, err := s.tx.Get(skippedKey(s.network, account, atLeast))
+		if err == nil {
+			return atLeast, dropSkipped(s.tx, s.network, account, atLeast)
+		}
+		if !errors.Is(err, errNotFound) {
+			return 0, err
+		}
+	}
+	n := max(atLeast, held)
+	return n, s.tx.Set(key, []byte(ledger.Number(n+1)))
+}
+
+// skip remembers the numbers from one up to another, and forgets those far below.
+func (s sequencer) skip(account string, from, to uint64) error {
+	old, err := skipped(s.tx, s.network, account, to-min(to, maxSkipped))
+	if err != nil {
+		return err
+	}
+	for _, n := range old {
+		if err := dropSkipped(s.tx, s.network, account, n); err != nil {
+			return err
+		}
+	}
+	for n := max(from, to-min(to, maxSkipped)); n < to; n++ {
+		if err := s.tx.Set(skippedKey(s.network, account, n), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const skippedNumbers = "skipped"
+
+// skippedKey is relayer/<network>/<address>/skipped/<number>.
+func skippedKey(network, account string, n uint64) []byte {
+	return ledger.RelayerKey(network, account, skippedNumbers, ledger.Number(n))
+}
+
+func dropSkipped(tx ledger.Tx, network, account string, n uint64) error {
+	return tx.Delete(skippedKey(network, account, n))
+}
+
+// skipped lists the remembered numbers below one, the lowest first.
+func skipped(tx ledger.Tx, network, account string, below uint64) ([]uint64, error) {
+	var out []uint64
+	from, _ := ledger.Prefix(ledger.RelayerKey(network, account, skippedNumbers))
+	for e, err := range tx.Scan(from, skippedKey(network, account, below)) {
+		if err != nil {
+			return nil, err
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		n, err := ledger.ParseNumber(parts[len(parts)-1])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// skippedBelow is skipped in a transaction of its own.
+func (t *Till) skippedBelow(ctx context.Context, network, account string, below uint64) (out []uint64, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+		out, err = skipped(tx, network, account, below)
+		return err
+	})
+	return out, err
+}
