@@ -302,28 +302,39 @@ func (t *Till) fill(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Si
 		for _, n := range below {
 			other := *open
 			other.Sequence = n
-			if err := t.fillOne(ctx, r, p, &other); err != nil {
+			err := t.fillOne(ctx, r, p, &other, func(tx ledger.Tx) error {
+				free, err := takeSkipped(tx, p.Payment.Network, other.Account, n)
+				if err == nil && !free { // a payment has it by now
+					err = errMoved
+				}
+				return err
+			})
+			if err != nil && !errors.Is(err, errMoved) {
 				return err
 			}
 		}
 	}
-	return t.fillOne(ctx, r, p, open)
+	return t.fillOne(ctx, r, p, open, func(ledger.Tx) error { return nil })
 }
 
-func (t *Till) fillOne(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed) error {
+// fillOne uses up one nonce, unless claim refuses it in the transaction that signs for it.
+func (t *Till) fillOne(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed, claim func(ledger.Tx) error) error {
 	d, err := r.Replace(ctx, &p.Payment, *open, true)
 	if err != nil {
 		t.cfg.Log.Warn("open nonce not filled", "purchase", p.ID, "err", err)
 		return nil
 	}
 	p2, err := t.advance(ctx, p.ID, []State{Settling, Unknown, NotSettled, Delivered}, "filled", func(tx ledger.Tx, q *Purchase) error {
+		if err := claim(tx); err != nil {
+			return err
+		}
 		s, err := d.Sign(sequencer{tx, q.Payment.Network})
 		if err != nil {
 			return err
 		}
 		s.At = tx.Now()
 		q.Sent = append(q.Sent, s)
-		return dropSkipped(tx, q.Payment.Network, s.Account, s.Sequence)
+		return nil
 	})
 	if err != nil {
 		return err

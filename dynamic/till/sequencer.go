@@ -41,12 +41,8 @@ func (s sequencer) Next(account string, atLeast uint64) (uint64, error) {
 			return 0, err
 		}
 	case atLeast < held:
-		_, err := s.tx.Get(skippedKey(s.network, account, atLeast))
-		if err == nil {
-			return atLeast, dropSkipped(s.tx, s.network, account, atLeast)
-		}
-		if !errors.Is(err, errNotFound) {
-			return 0, err
+		if free, err := takeSkipped(s.tx, s.network, account, atLeast); free || err != nil {
+			return atLeast, err
 		}
 	}
 	n := max(atLeast, held)
@@ -60,7 +56,7 @@ func (s sequencer) skip(account string, from, to uint64) error {
 		return err
 	}
 	for _, n := range old {
-		if err := dropSkipped(s.tx, s.network, account, n); err != nil {
+		if err := s.tx.Delete(skippedKey(s.network, account, n)); err != nil {
 			return err
 		}
 	}
@@ -79,8 +75,16 @@ func skippedKey(network, account string, n uint64) []byte {
 	return ledger.RelayerKey(network, account, skippedNumbers, ledger.Number(n))
 }
 
-func dropSkipped(tx ledger.Tx, network, account string, n uint64) error {
-	return tx.Delete(skippedKey(network, account, n))
+// takeSkipped reports whether a number is one that was skipped and nobody has been given since, and gives it away.
+func takeSkipped(tx ledger.Tx, network, account string, n uint64) (bool, error) {
+	key := skippedKey(network, account, n)
+	switch _, err := tx.Get(key); {
+	case errors.Is(err, errNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, tx.Delete(key)
 }
 
 // skipped lists the remembered numbers below one, the lowest first.
