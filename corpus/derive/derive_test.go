@@ -410,7 +410,7 @@ func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
 		{full, none, nil}, {none, full, nil}, {full, full, nil},
 		{full, part, []Drift{{Host: "a.example", Field: "networks", From: "a", To: "b"}}},
 	} {
-		got := Drifts(corpus.Row{Host: "a.example", Offer: c.from}, corpus.Row{Host: "a.example", Offer: c.to})
+		got := Drifts(&corpus.Row{Host: "a.example", Offer: c.from}, &corpus.Row{Host: "a.example", Offer: c.to})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("from %+v to %+v: - want + got\n%s", c.from, c.to, diff)
 		}

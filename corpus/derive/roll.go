@@ -138,7 +138,7 @@ func (c *compared) add(host uint32, x, y *corpus.Row) {
 	if x.Verdict != y.Verdict {
 		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, x.Verdict)), uint8(slices.Index(verdicts, y.Verdict)), x.Battery != y.Battery})
 	}
-	for _, f := range drifts(x, y) { // what is kept must not keep the rows
+	for _, f := range Drifts(x, y) { // what is kept must not keep the rows
 		c.drift = append(c.drift, Drift{strings.Clone(f.Host), f.Field, strings.Clone(f.From), strings.Clone(f.To)})
 	}
 }

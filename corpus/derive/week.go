@@ -194,7 +194,7 @@ func (d *Diff) add(x, y *corpus.Row) {
 	if x.Verdict != y.Verdict {
 		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
 	}
-	d.Drift = append(d.Drift, drifts(x, y)...)
+	d.Drift = append(d.Drift, Drifts(x, y)...)
 }
 
 // pair is what the rows of one host in two rounds say of a change.
@@ -225,9 +225,7 @@ func movable(r *corpus.Row) *corpus.Row {
 
 // Drifts lists the terms of a host that differ between two rows of it, the older one first. What either did not capture
 // did not drift.
-func Drifts(x, y corpus.Row) []Drift { return drifts(&x, &y) }
-
-func drifts(x, y *corpus.Row) (out []Drift) {
+func Drifts(x, y *corpus.Row) (out []Drift) {
 	if x.Offer == nil || y.Offer == nil || sameTerms(x.Offer, y.Offer) {
 		return nil
 	}

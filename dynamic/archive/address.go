@@ -151,7 +151,7 @@ func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (Address
 			continue
 		}
 		if before != nil {
-			for _, drift := range derive.Drifts(before.Row, row.Row) {
+			for _, drift := range derive.Drifts(&before.Row, &row.Row) {
 				out.Drift = append(out.Drift, TermDrift{FromWeek: before.Week, ToWeek: row.Week, Field: drift.Field, From: drift.From, To: drift.To})
 			}
 		}
