@@ -11,9 +11,13 @@ import (
 
 // TiersJSON is a page of the list of hosts, or its head, as the library writes it.
 func TiersJSON(v *derive.TiersView) ([]byte, error) {
-	w := jsonWriter{b: make([]byte, 0, 2<<10+640*len(v.Hosts))}
-	w.tiers(v)
-	if w.odd {
+	return documentBy((*jsonWriter).tiers, v, 2<<10+640*len(v.Hosts))
+}
+
+// documentBy is document of a value that a writer can spell, of about some size.
+func documentBy[T any](write func(*jsonWriter, T), v T, size int) ([]byte, error) {
+	w := jsonWriter{b: make([]byte, 0, size)}
+	if write(&w, v); w.odd {
 		return document(v)
 	}
 	return w.b, nil
@@ -107,12 +111,7 @@ func (w *jsonWriter) source(name string, s *derive.Source) {
 
 // ShardJSON is a shard of the search index, as the library writes it.
 func ShardJSON(v *derive.Shard) ([]byte, error) {
-	w := jsonWriter{b: make([]byte, 0, 256+192*len(v.Hits))}
-	w.shard(v)
-	if w.odd {
-		return document(v)
-	}
-	return w.b, nil
+	return documentBy((*jsonWriter).shard, v, 256+192*len(v.Hits))
 }
 
 func (w *jsonWriter) shard(v *derive.Shard) {
