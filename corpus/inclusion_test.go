@@ -10,26 +10,31 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"agentstore/corpus/attest"
 )
 
-// Every proof is the one that x/mod makes from the same tiles, whatever was kept by then.
-func TestInclusionIsThatOfTlog(t *testing.T) {
+// logOf is a log of so many leaves in a folder that is open until the end.
+func logOf(t testing.TB, size int64) (*Writer, *folder, *Log) {
+	t.Helper()
 	w := testWriter(t)
 	dir, err := openFolder(w.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
+	t.Cleanup(func() { dir.Close() })
 	log, err := OpenLog(dir.root.FS(), w.Ring)
+	if err == nil {
+		log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w, dir, log
+}
+
+// Every proof is the one that x/mod makes from the same tiles, whatever was kept by then.
+func TestInclusionIsThatOfTlog(t *testing.T) {
 	const most = 66_000 // three levels of tiles
-	if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, most)); err != nil {
-		t.Fatal(err)
-	}
+	w, dir, log := logOf(t, most)
 	peer, err := OpenLog(dir.root.FS(), w.Ring)
 	if err != nil {
 		t.Fatal(err)
@@ -72,21 +77,8 @@ func TestInclusionIsThatOfTlog(t *testing.T) {
 
 // A node that is not what the log committed to is in no proof.
 func TestInclusionFromDamagedTiles(t *testing.T) {
-	w := testWriter(t)
-	dir, err := openFolder(w.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	log, err := OpenLog(dir.root.FS(), w.Ring)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const size = 700
-	log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, dir, log := logOf(t, size)
 	tiles, err := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*"))
 	more, globErr := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*/*"))
 	if err != nil || globErr != nil {
@@ -152,25 +144,11 @@ func rewrite(name string, raw []byte) error {
 }
 
 func BenchmarkInclusion(b *testing.B) {
-	w := testWriter(b)
-	dir, err := openFolder(w.Dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer dir.Close()
-	log, err := OpenLog(dir.root.FS(), w.Ring)
-	if err != nil {
-		b.Fatal(err)
-	}
 	const most = 120_000
-	if log, err = appendLog(b.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, most)); err != nil {
-		b.Fatal(err)
-	}
-	var proof []attest.Digest
+	_, _, log := logOf(b, most)
 	for i := int64(0); b.Loop(); i++ {
-		if proof, err = log.Inclusion(110_000+i%10_000, most); err != nil {
+		if _, err := log.Inclusion(110_000+i%10_000, most); err != nil {
 			b.Fatal(err)
 		}
 	}
-	_ = proof
 }
