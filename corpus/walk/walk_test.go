@@ -126,6 +126,30 @@ func TestOnlyWhatTheKindAllowsIsAsked(t *testing.T) {
 	}
 }
 
+// A walk that may begin at a plain http door speaks http to that door alone.
+func TestPlainHTTPStaysWhereItBegan(t *testing.T) {
+	for _, row := range []struct {
+		door string
+		ask  probe.Next
+		want string // stage, "" for made
+	}{
+		{"http://door.com/a", ask("get", "GET", "http://door.com/b", ""), ""},
+		{"http://door.com/a", ask("get", "GET", "https://door.com/b", ""), exchange.StageRefused},
+		{"https://door.com/a", ask("get", "GET", "http://door.com/b", ""), exchange.StageRefused},
+		{"https://door.com/a", ask("did", "GET", "http://keys.com/.well-known/did.json", ""), exchange.StageRefused},
+		{"http://door.com/a", ask("did", "GET", "http://door.com/.well-known/did.json", ""), exchange.StageRefused},
+	} {
+		e := newEther(t)
+		_, r, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", row.door, ""), row.ask}, 2}, Start{URL: row.door, PlainHTTP: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Exchanges[1].Error.Stage; got != row.want || (len(e.asked) == 2) != (row.want == "") {
+			t.Errorf("%s, then %s: stage %q, want %q; asked %v", row.door, row.ask.Request.URL, got, row.want, e.asked)
+		}
+	}
+}
+
 func TestTheFirstRefusalEndsTheWalk(t *testing.T) {
 	e := newEther(t)
 	for url, code := range map[string]string{"https://127.0.0.1/": fetch.CodeTarget, "https://STORE.test./x": fetch.CodeOwnHost, " ": fetch.CodeMissing} {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -288,6 +290,9 @@ func checkLends(ctx context.Context, open func() ledger.DB) error {
 		if err := db.Update(ctx, spoil); err != nil {
 			return err
 		}
+		if err := db.Update(ctx, func(tx ledger.Tx) error { return scribbledScan(tx, scribble) }); err != nil {
+			return err
+		}
 		err := db.Update(ctx, func(tx ledger.Tx) error {
 			// Now of entries that the transaction wrote itself.
 			for i := range 200 {
@@ -303,4 +308,36 @@ func checkLends(ctx context.Context, open func() ledger.DB) error {
 		}
 		return db.View(ctx, want)
 	})
+}
+
+// scribbledScan scribbles over each key that a scan gives, where the transaction has written between
+// the keys that stood there before: the scan has to know by itself where it was.
+func scribbledScan(tx ledger.Tx, scribble func([]byte)) error {
+	for _, key := range []string{"fill/052a", "fill/055a"} {
+		if err := tx.Set([]byte(key), []byte("between")); err != nil {
+			return err
+		}
+	}
+	up := []string{"fill/051", "fill/052", "fill/052a", "fill/053", "fill/054", "fill/055", "fill/055a", "fill/056"}
+	down := slices.Clone(up)
+	slices.Reverse(down)
+	from, to := []byte("fill/051"), []byte("fill/057")
+	for _, scan := range []struct {
+		name    string
+		entries iter.Seq2[ledger.Entry, error]
+		want    []string
+	}{{"Scan", tx.Scan(from, to), up}, {"ScanDown", tx.ScanDown(from, to), down}} {
+		var got []string
+		for e, err := range scan.entries {
+			if err != nil {
+				return err
+			}
+			got = append(got, string(e.Key))
+			scribble(e.Key)
+		}
+		if err := same(scan.name+" whose keys are written over", got, scan.want); err != nil {
+			return err
+		}
+	}
+	return errors.Join(tx.Delete([]byte("fill/052a")), tx.Delete([]byte("fill/055a")))
 }
