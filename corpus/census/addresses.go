@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 )
 
@@ -69,5 +70,6 @@ func decodeBase64(s string) []byte {
 
 // mainnet reports whether a network is known and its money real.
 func mainnet(id string) bool {
-	return slices.ContainsFunc(probe.Networks(), func(n probe.Network) bool { return n.ID == id && !n.Testnet })
+	c, ok := networks.Find(id)
+	return ok && !c.Testnet
 }

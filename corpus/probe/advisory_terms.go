@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -56,10 +57,10 @@ func settlesBeforeDelivery() Advisory {
 func testnetNetwork() Advisory {
 	return Advisory{
 		Name: "testnet-network", Since: advisoriesSince,
-		Doc: Doc{"An entry on a test network", "Some test tokens stand in the stock client's table, so a client may choose this entry first and pay with nothing of worth.", "CAIP-2; table " + NetworkTable},
+		Doc: Doc{"An entry on a test network", "Some test tokens stand in the stock client's table, so a client may choose this entry first and pay with nothing of worth.", "CAIP-2; table " + networks.Version},
 		Fix: "Take test networks out of a door that sells.",
 		Run: perEntry(func(_ *View, r Requirement) string {
-			if n, ok := networksByID[r.Network]; ok && n.Testnet {
+			if n, ok := networks.Find(r.Network); ok && n.Testnet {
 				return n.Name + " (" + n.ID + ")"
 			}
 			return ""
@@ -171,7 +172,7 @@ func conflictingAmounts() Advisory {
 
 // sameRail compares everything but the amount.
 func (r Requirement) sameRail(o Requirement) bool {
-	return r.Scheme == o.Scheme && r.Network == o.Network && sameAsset(r.Network, r.Asset, o.Asset) && r.PayToDigest == o.PayToDigest
+	return r.Scheme == o.Scheme && r.Network == o.Network && networks.SameAddress(r.Network, r.Asset, o.Asset) && r.PayToDigest == o.PayToDigest
 }
 
 func aboveDefaultClientCap() Advisory {
@@ -182,7 +183,7 @@ func aboveDefaultClientCap() Advisory {
 		Run: func(v *View) string {
 			var dear string
 			for _, r := range v.accepts {
-				a, ok := DefaultAsset(r.Network, r.Asset)
+				a, ok := networks.FindToken(r.Network, r.Asset)
 				if !ok || r.amountProblem() != "" {
 					continue
 				}

@@ -1,6 +1,10 @@
 package probe
 
-import "strings"
+import (
+	"strings"
+
+	"agentstore/corpus/networks"
+)
 
 func networkMainnet() Check {
 	return Check{
@@ -10,7 +14,7 @@ func networkMainnet() Check {
 			Reason:   "Test tokens buy nothing, and a door that takes only them is a rehearsal. A network without a colon is version 1 spelling, which no version 2 client finds.",
 			Citation: "CAIP-2; x402 v2, PaymentRequirements.network",
 		},
-		Fix:   "Offer a main network, such as eip155:8453 (Base) or " + SolanaMainnet + " (Solana).",
+		Fix:   "Offer a main network, such as eip155:8453 (Base) or " + networks.Solana + " (Solana).",
 		After: "accepts",
 		Since: "2026-08-23",
 		Run: func(v *View) Finding {
@@ -20,7 +24,7 @@ func networkMainnet() Check {
 					seen = append(seen, quoted(r.Network)+" (no CAIP-2 name)")
 					continue
 				}
-				if n, ok := networksByID[r.Network]; !ok || !n.Testnet {
+				if !testnet(r.Network) {
 					return pass("%s", r.Network)
 				}
 				seen = append(seen, r.Network)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 )
 
 func solanaRailReceivable() Check {
@@ -14,7 +15,7 @@ func solanaRailReceivable() Check {
 			Reason:   "A cluster under an unknown name makes the stock client throw for the whole offer. Without a fee payer the transaction has nobody to carry it, and a mint or fee payer that is no account makes it void. Whether the token account exists can be seen on chain only, not by a probe.",
 			Citation: "x402 schemes: exact (SVM); CAIP-2 namespace solana",
 		},
-		Fix:   "Name the cluster by its genesis reference (" + SolanaMainnet + "), the mint as asset, and put the facilitator's fee payer into extra.feePayer; own a token account for each mint that is offered.",
+		Fix:   "Name the cluster by its genesis reference (" + networks.Solana + "), the mint as asset, and put the facilitator's fee payer into extra.feePayer; own a token account for each mint that is offered.",
 		After: "accepts",
 		Since: "2026-08-23",
 		Run: func(v *View) Finding {
@@ -38,7 +39,7 @@ func solanaRailReceivable() Check {
 
 func (v *View) solanaProblem(r Requirement) string {
 	const maxMemo = 256
-	if _, ok := networksByID[r.Network]; !ok {
+	if _, ok := networks.Find(r.Network); !ok {
 		return fmt.Sprintf("no cluster is named %s", quoted(r.Network))
 	}
 	if r.Scheme != "exact" {

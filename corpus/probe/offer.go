@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"agentstore/corpus/networks"
 )
 
 const offerReceipt = "offer-receipt"
@@ -102,10 +104,8 @@ func (v *View) contradiction(o offer) string {
 func (r Requirement) offered(o offer) bool {
 	_, digest := payTo(o.payload)
 	return str(o.payload, "scheme") == r.Scheme && str(o.payload, "network") == r.Network && str(o.payload, "amount") == r.Amount &&
-		sameAsset(r.Network, str(o.payload, "asset"), r.Asset) && digest == r.PayToDigest
+		networks.SameAddress(r.Network, str(o.payload, "asset"), r.Asset) && digest == r.PayToDigest
 }
-
-func sameAsset(network, a, b string) bool { return assetKey(network, a) == assetKey(network, b) }
 
 // sameURL compares two URLs in the spellings that mean one resource.
 func sameURL(a, b string) bool {

@@ -119,34 +119,3 @@ func TestCriteria(t *testing.T) {
 		ids[a.ID] = true
 	}
 }
-
-// TestNetworkTable: ids once, canonical, each default asset on a known chain and with an address of its rail.
-func TestNetworkTable(t *testing.T) {
-	ids := map[string]bool{}
-	for _, n := range Networks() {
-		if ids[n.ID] || family(n.ID) == "" || n.Name == "" {
-			t.Errorf("network %+v", n)
-		}
-		ids[n.ID] = true
-	}
-	keys := map[string]bool{}
-	for _, a := range DefaultAssets() {
-		form := exchange.FormEVM
-		if family(a.Network) == familySolana {
-			form = exchange.FormSolana
-		}
-		if !ids[a.Network] || exchange.PayToForm(a.Address) != form || keys[assetKey(a.Network, a.Address)] || a.Decimals < 6 {
-			t.Errorf("asset %+v", a)
-		}
-		keys[assetKey(a.Network, a.Address)] = true
-	}
-	if _, ok := DefaultAsset("eip155:8453", strings.ToLower(baseUSDC)); !ok {
-		t.Error("an Ethereum address counts in any case")
-	}
-	if _, ok := DefaultAsset("eip155:10", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"); ok {
-		t.Error("OP Mainnet is not in the stock client's table")
-	}
-	if _, ok := DefaultAsset(SolanaMainnet, strings.ToLower("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")); ok {
-		t.Error("a mint counts in its own case alone")
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"agentstore/corpus/networks"
 )
 
 // The stages at which an entry of accepts can drop out, in order.
@@ -168,14 +170,14 @@ func (r *run) flows(in []entry) (left []entry, err error) {
 }
 
 // defaultAsset is findDefaultAsset of the entry's scheme.
-func defaultAsset(e entry) (*Asset, error) {
+func defaultAsset(e entry) (*networks.Token, error) {
 	network, asset := text(e.network), e.get("asset")
 	if e.family == "solana" {
-		if _, isText := e.network.(string); !isText || !slices.ContainsFunc(assets, func(a Asset) bool { return a.Network == network }) {
+		if _, isText := e.network.(string); !isText || !slices.ContainsFunc(assets, func(a networks.Token) bool { return a.Network == network }) {
 			return nil, throwf("Unsupported SVM network: %s", network)
 		}
 		for i := range assets {
-			if assets[i].Network == network && asset == value(assets[i].Asset) {
+			if assets[i].Network == network && asset == value(assets[i].Address) {
 				return &assets[i], nil
 			}
 		}
@@ -193,7 +195,7 @@ func defaultAsset(e entry) (*Asset, error) {
 			}
 			known = true
 		}
-		if strings.ToLower(assets[i].Asset) == lower {
+		if strings.ToLower(assets[i].Address) == lower {
 			return &assets[i], nil
 		}
 	}
@@ -212,7 +214,7 @@ func toLowerCase(v value, expression string) (string, error) {
 }
 
 // allowed is findSpendControlAssetEntry.
-func (r *run) allowed(e entry, def *Asset) (*Allowed, error) {
+func (r *run) allowed(e entry, def *networks.Token) (*Allowed, error) {
 	if r.config.Controls.AnyAsset {
 		return nil, nil
 	}
@@ -267,7 +269,7 @@ func (r *run) assets(in []entry) (left []entry, err error) {
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
 // limit is resolveAtomicSpendCap; own says that the ceiling is the asset's own entry's. Nil is no ceiling.
-func (r *run) limit(e entry, def *Asset) (ceiling *big.Int, own bool, err error) {
+func (r *run) limit(e entry, def *networks.Token) (ceiling *big.Int, own bool, err error) {
 	a, err := r.allowed(e, def)
 	if err != nil {
 		return nil, false, err

@@ -143,7 +143,7 @@ func randomEntry(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		a = assets[0]
 	}
-	asset := pick(r, a.Asset, a.Asset, a.Asset, strings.ToLower(a.Asset), strings.ToUpper(a.Asset), pick(r, assets...).Asset,
+	asset := pick(r, a.Address, a.Address, a.Address, strings.ToLower(a.Address), strings.ToUpper(a.Address), pick(r, assets...).Address,
 		"0x1111111111111111111111111111111111111111")
 	unit := strings.Repeat("0", a.Decimals)
 	amount := pick(r, "1"+unit, "1"+unit[:len(unit)-1]+"1", "5"+unit, "1000", "1", "0", "000"+"1"+unit, "4999999", "999999", "0.5",

@@ -15,6 +15,7 @@ import (
 
 	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/roster"
@@ -125,7 +126,7 @@ func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string]
 			atomic += int64(sum[1]%40) * int64(binary.BigEndian.Uint16(sum[2:])) * 10
 		}
 		n.USDC = dollars(atomic)
-		if network == probe.SolanaMainnet && f.week == 38 {
+		if network == networks.Solana && f.week == 38 {
 			n = corpus.NetworkInflow{Network: network, USDC: "0", Reason: "the RPC did not answer"}
 		}
 		out = append(out, n)

@@ -10,6 +10,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,7 +195,7 @@ func TestTermsMoveAsScripted(t *testing.T) {
 		{43, "easel.hill.street", "0.01", "easel, fourth", []string{base}},
 		{39, "globe.hill.street", "0.01", "globe.hill.street", []string{base}},
 		{41, "globe.hill.street", "0.01", "globe.hill.street", []string{polygon, base}},
-		{46, "globe.hill.street", "0.01", "globe.hill.street", []string{polygon, base, probe.SolanaMainnet}},
+		{46, "globe.hill.street", "0.01", "globe.hill.street", []string{polygon, base, networks.Solana}},
 		{46, "ivory.hill.street", "0.01", "the counting house", []string{base}},
 		{46, "jar.hill.street", "0.01", "the counting house", []string{base}},
 		{40, "ladle.hill.street", "0.01", "the counting house", []string{base}},
@@ -259,7 +260,7 @@ func TestRoundsOwnUpToWhatTheyMissed(t *testing.T) {
 			}
 		}
 		for _, n := range h.Inflows.Networks {
-			if n.Read == (week == 38 && n.Network == probe.SolanaMainnet) {
+			if n.Read == (week == 38 && n.Network == networks.Solana) {
 				t.Errorf("week %d: inflow %+v", week, n)
 			}
 		}

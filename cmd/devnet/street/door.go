@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
@@ -173,7 +174,7 @@ type terms struct {
 func good(v *visit) *terms {
 	t := &terms{
 		top:     object{"x402Version": 2, "error": "Payment required", "resource": object{"url": v.url(), "description": "The weather of one city.", "mimeType": "application/json"}},
-		accepts: []any{entry(probe.DefaultAssets()[0], "10000")},
+		accepts: []any{entry(networks.Tokens()[0], "10000")},
 		ext:     object{"bazaar": bazaar(v.Method)},
 		header:  http.Header{},
 		body:    func(*terms) any { return object{} },
@@ -195,7 +196,7 @@ const (
 )
 
 // entry is a way to pay in one token.
-func entry(a probe.Asset, amount string) object {
+func entry(a networks.Token, amount string) object {
 	e := object{"scheme": "exact", "network": a.Network, "amount": amount, "asset": a.Address, "payTo": payee, "maxTimeoutSeconds": 120, "extra": object{}}
 	extra := e["extra"].(object)
 	switch {

@@ -3,7 +3,7 @@ package street
 import (
 	"strings"
 
-	"agentstore/corpus/probe"
+	"agentstore/corpus/networks"
 )
 
 // advisoryDoors are payable, and each gives cause for an observation.
@@ -14,7 +14,7 @@ func advisoryDoors() []Door {
 	}
 	beside := func(change func(e object)) func(*terms) {
 		return func(t *terms) {
-			e := entry(probe.DefaultAssets()[0], "10000")
+			e := entry(networks.Tokens()[0], "10000")
 			change(e)
 			t.accepts = append(t.accepts, e)
 		}
@@ -25,18 +25,18 @@ func advisoryDoors() []Door {
 	}))
 	add("upfront", "Takes the money before the good is made.", ready("L5", "settles-before-delivery", "inputs-declared"), func(t *terms) { t.extra()["paymentFlow"] = "upfront" })
 	add("escrow", "Takes the money into escrow.", ready("L5", "settles-before-delivery", "inputs-declared"), func(t *terms) { t.extra()["paymentFlow"] = "escrow" })
-	add("testnet-beside", "A test network beside a real one.", ready("L5", "testnet-network", "inputs-declared"), func(t *terms) { t.accepts = append(t.accepts, entry(probe.DefaultAssets()[1], "10000")) })
+	add("testnet-beside", "A test network beside a real one.", ready("L5", "testnet-network", "inputs-declared"), func(t *terms) { t.accepts = append(t.accepts, entry(networks.Tokens()[1], "10000")) })
 	add("two-amounts", "An amount of version 1 beside another of version 2.", ready("L5", "conflicting-amounts", "inputs-declared"), func(t *terms) { t.first()["maxAmountRequired"] = "20000" })
 	add("two-prices", "The body asks for more than the header.", ready("L5", "conflicting-amounts", "inputs-declared"), func(t *terms) {
 		t.body = func(t *terms) any {
-			dear := entry(probe.DefaultAssets()[0], "20000")
+			dear := entry(networks.Tokens()[0], "20000")
 			return object{"x402Version": 2, "accepts": []any{dear}}
 		}
 	})
 	add("dear", "Asks for five dollars.", ready("L5", "above-default-client-cap", "inputs-declared"), func(t *terms) { t.first()["amount"] = "5000000" })
 	add("other-rail-in-body", "The body asks on another network than the header.", ready("L5", "placement-mismatch", "inputs-declared"), func(t *terms) {
 		t.body = func(t *terms) any {
-			return object{"x402Version": 2, "accepts": []any{entry(probe.DefaultAssets()[2], "10000")}}
+			return object{"x402Version": 2, "accepts": []any{entry(networks.Tokens()[2], "10000")}}
 		}
 	})
 	add("resource-elsewhere", "resource.url names an inner host.", ready("L5", "resource-host-mismatch", "inputs-declared"), func(t *terms) { t.top["resource"].(object)["url"] = "https://inner.example/paid" })

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 )
 
@@ -70,7 +71,7 @@ func checkDoors() []Door {
 	spoil("accepts-number", "The amount is a number.", fails("L2", "accepts", "amount-not-atomic", "inputs-declared"), func(t *terms) { t.first()["amount"] = 10000 })
 	spoil("accepts-without-asset", "An entry without asset.", fails("L2", "accepts", "inputs-declared"), func(t *terms) { delete(t.first(), "asset") })
 	spoil("accepts-second", "The second entry lacks a network, the first is good.", fails("L2", "accepts", "inputs-declared"), func(t *terms) {
-		second := entry(probe.DefaultAssets()[0], "20000")
+		second := entry(networks.Tokens()[0], "20000")
 		delete(second, "network")
 		t.accepts = append(t.accepts, second)
 	})
@@ -111,7 +112,7 @@ func checkDoors() []Door {
 	spoil("amount-exponent", "Writes 1e4.", fails("L3", "amount-atomic", "amount-not-atomic", "inputs-declared"), amount("1e4"))
 	spoil("amount-huge", "More than fits into 256 bits.", fails("L3", "amount-atomic", "amount-not-atomic", "inputs-declared"), amount(strings.Repeat("9", 80)))
 
-	spoil("network-testnet", "Sells for test tokens alone.", fails("L3", "network-mainnet", "testnet-network", "inputs-declared"), func(t *terms) { t.accepts = []any{entry(probe.DefaultAssets()[1], "10000")} })
+	spoil("network-testnet", "Sells for test tokens alone.", fails("L3", "network-mainnet", "testnet-network", "inputs-declared"), func(t *terms) { t.accepts = []any{entry(networks.Tokens()[1], "10000")} })
 	spoil("network-v1-name", "Names its network as version 1 did.", fails("L3", "network-mainnet", "inputs-declared"), func(t *terms) { t.first()["network"] = "base" })
 
 	spoil("method-without-domain", "Leaves the token's name out.", fails("L3", "transfer-method-signable", "missing-eip712-domain-extra", "inputs-declared"), func(t *terms) { delete(t.extra(), "name") })
@@ -123,8 +124,8 @@ func checkDoors() []Door {
 
 	solana := func(change func(e object)) func(*terms) {
 		return func(t *terms) {
-			for _, a := range probe.DefaultAssets() {
-				if a.Network == probe.SolanaMainnet && a.Symbol == "USDC" {
+			for _, a := range networks.Tokens() {
+				if a.Network == networks.Solana && a.Symbol == "USDC" {
 					e := entry(a, "10000")
 					change(e)
 					t.accepts = []any{e}
@@ -136,7 +137,7 @@ func checkDoors() []Door {
 	spoil("solana-without-fee-payer", "Nobody carries the transaction.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["extra"] = object{} }))
 	spoil("solana-fee-payer-evm", "The fee payer is an Ethereum address.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["extra"] = object{"feePayer": payee} }))
 	spoil("solana-cluster", "Names the cluster mainnet.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["network"] = "solana:mainnet" }))
-	spoil("solana-asset", "The mint is an Ethereum token.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["asset"] = probe.DefaultAssets()[0].Address }))
+	spoil("solana-asset", "The mint is an Ethereum token.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["asset"] = networks.Tokens()[0].Address }))
 	spoil("solana-payto-evm", "An Ethereum address on Solana.", fails("L3", "payto-payable", "payto-wrong-rail", "inputs-declared"), solana(func(e object) { e["payTo"] = payee }))
 	spoil("solana-memo", "A memo that is too long.", fails("L3", receivable, "inputs-declared"), solana(func(e object) { e["extra"].(object)["memo"] = strings.Repeat("m", 300) }))
 	spoil("solana-amount", "More than fits into 64 bits.", fails("L3", "amount-atomic", "amount-not-atomic", "inputs-declared"), solana(func(e object) { e["amount"] = fmt.Sprint(uint64(1)<<63) + "0" }))

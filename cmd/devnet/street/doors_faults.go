@@ -13,6 +13,7 @@ import (
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 )
 
@@ -184,7 +185,7 @@ func hazardDoors() []Door {
 		}},
 		{Name: "terms-v1", Doc: "A door of version 1: terms in the body.", Want: unread.speaks(probe.ProtocolX402V1), serve: func(v *visit) {
 			v.json(402, object{"x402Version": 1, "error": "X-PAYMENT header is required", "accepts": []any{object{"scheme": "exact", "network": "base", "maxAmountRequired": "10000", "resource": v.url(),
-				"description": "The weather.", "mimeType": "application/json", "payTo": payee, "maxTimeoutSeconds": 60, "asset": probe.DefaultAssets()[0].Address, "extra": object{"name": "USD Coin", "version": "2"}}}})
+				"description": "The weather.", "mimeType": "application/json", "payTo": payee, "maxTimeoutSeconds": 60, "asset": networks.Tokens()[0].Address, "extra": object{"name": "USD Coin", "version": "2"}}}})
 		}},
 	}
 	body := Door{Name: "terms-in-body", Doc: "Version 2 terms in the body alone.", Want: fails("L2", "payment-required-header", "placement-mismatch").speaks(), serve: func(v *visit) {

@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"strings"
 
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 )
 
 // mainnet tells whether an asset's network is one for real money.
-func mainnet(a probe.Asset) bool {
-	for _, n := range probe.Networks() {
+func mainnet(a networks.Token) bool {
+	for _, n := range networks.Chains() {
 		if n.ID == a.Network {
 			return !n.Testnet
 		}
@@ -21,13 +22,13 @@ func mainnet(a probe.Asset) bool {
 }
 
 // cents is an amount of one cent in an asset.
-func cents(a probe.Asset) string { return "1" + strings.Repeat("0", a.Decimals-2) }
+func cents(a networks.Token) string { return "1" + strings.Repeat("0", a.Decimals-2) }
 
 // readyDoors sell as they should: one for every token that a stock client pays in unasked, then the ways in which a door
 // may leave things out.
 func readyDoors() []Door {
 	var rows []Door
-	for _, a := range probe.DefaultAssets() {
+	for _, a := range networks.Tokens() {
 		if !mainnet(a) {
 			continue
 		}
@@ -41,8 +42,8 @@ func readyDoors() []Door {
 	return append(rows,
 		Door{Name: "ready-many", Doc: "Sells on three rails, each with an offer.", Want: ready("L5", "inputs-declared"), serve: sells(func(t *terms) {
 			t.accepts = nil
-			for _, a := range probe.DefaultAssets() {
-				if a.Symbol == "USDC" && (a.Network == "eip155:8453" || a.Network == "eip155:137" || a.Network == probe.SolanaMainnet) {
+			for _, a := range networks.Tokens() {
+				if a.Symbol == "USDC" && (a.Network == "eip155:8453" || a.Network == "eip155:137" || a.Network == networks.Solana) {
 					t.accepts = append(t.accepts, entry(a, "10000"))
 				}
 			}
@@ -138,7 +139,7 @@ func nameDoors() []Door {
 // payment is an MPP challenge, good but for a change of its parameters or of its request; see mppDoors.
 func payment(v *visit, change func(p *mppParams)) *mppParams {
 	p := &mppParams{id: "c2VjcmV0LWZyZWUtaWQ", realm: v.Host, method: "evm", intent: "charge", now: v.now(), request: object{
-		"amount": "10000", "currency": probe.DefaultAssets()[0].Address, "recipient": payee, "methodDetails": object{"chainId": 8453, "credentialTypes": []any{"authorization"}, "decimals": 6}}}
+		"amount": "10000", "currency": networks.Tokens()[0].Address, "recipient": payee, "methodDetails": object{"chainId": 8453, "credentialTypes": []any{"authorization"}, "decimals": 6}}}
 	p.expires = p.later(5)
 	if change != nil {
 		p.request = maps.Clone(p.request)

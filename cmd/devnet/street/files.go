@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/probe"
+	"agentstore/corpus/networks"
 )
 
 // Shapes are the shapes of discovery files that roles have, which are those that sellers publish.
@@ -103,7 +103,7 @@ func (st *stage) serveList(v *visit, l *List, week int) {
 	all := st.listed(l.Host, week)
 	items := []any{}
 	for _, r := range all[min(offset, len(all)):min(offset+limit, len(all))] {
-		a := probe.DefaultAssets()[0]
+		a := networks.Tokens()[0]
 		items = append(items, object{"resource": r.URL(), "type": "http", "x402Version": 2, "lastUpdated": st.clock.Now().Truncate(24 * time.Hour).Format(time.RFC3339),
 			"accepts":    []any{entry(a, "10000")},
 			"extensions": object{"bazaar": object{"info": object{"input": object{"type": "http", "method": r.method(week)}}}}})

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
+	"agentstore/corpus/networks"
 )
 
 // A Play is what happens on a street over the weeks of one year: who stands there, as which of the rows of Doors, on
@@ -213,7 +213,7 @@ func (v *visit) dress(t *terms) {
 	if ids := strings.Fields(has(v.role.Networks, week)); len(ids) > 0 && len(t.accepts) == 1 {
 		t.accepts = nil
 		for _, id := range ids {
-			for _, a := range probe.DefaultAssets() {
+			for _, a := range networks.Tokens() {
 				if a.Network == id && a.Symbol == "USDC" {
 					t.accepts = append(t.accepts, entry(a, "10000"))
 				}

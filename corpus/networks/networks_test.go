@@ -1,0 +1,72 @@
+package networks
+
+import (
+	"strings"
+	"testing"
+
+	"agentstore/corpus/attest/wallet"
+)
+
+// Ids stand once and are canonical CAIP-2; each token is on a known chain, with an address of its family and,
+// on Ethereum's, the domain that it is signed for.
+func TestRows(t *testing.T) {
+	ids, v1 := map[string]bool{}, map[string]bool{}
+	for _, c := range Chains() {
+		chain, err := wallet.ParseChainID(c.ID)
+		if err != nil || chain.String() != c.ID || ids[c.ID] || c.Name == "" || c.V1 != "" && v1[c.V1] {
+			t.Errorf("chain %+v: %v", c, err)
+		}
+		ids[c.ID], v1[c.V1] = true, true
+	}
+	keys := map[string]bool{}
+	for _, a := range Tokens() {
+		evm := strings.HasPrefix(a.Network, "eip155:")
+		if !ids[a.Network] || keys[tokenKey(a.Network, a.Address)] || a.Decimals < 6 || a.Symbol == "" {
+			t.Errorf("token %+v", a)
+		}
+		keys[tokenKey(a.Network, a.Address)] = true
+		if _, err := wallet.ParseChecksummed(a.Address); evm != (err == nil) {
+			t.Errorf("address of %+v: %v", a, err)
+		}
+		if evm != (a.Name != "" && a.Version != "" && (a.Method == EIP3009 || a.Method == Permit2)) ||
+			evm == (a.Method == Transfer) || evm == (a.Program == ProgramToken || a.Program == ProgramToken2022) {
+			t.Errorf("how %+v is paid", a)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	if c, ok := Find(Base); !ok || c.Name != "Base" || c.Testnet {
+		t.Errorf("Base: %+v", c)
+	}
+	for _, id := range []string{"", "base", "eip155:08453", "EIP155:8453", "eip155:8453 "} {
+		if c, ok := Find(id); ok {
+			t.Errorf("%q is found: %+v", id, c)
+		}
+	}
+	usdc, ok := USDC(Base)
+	if !ok || usdc.Name != "USD Coin" || usdc.Decimals != 6 {
+		t.Errorf("USDC on Base: %+v", usdc)
+	}
+	if a, ok := FindToken(Base, strings.ToLower(usdc.Address)); !ok || a != usdc {
+		t.Error("an Ethereum address counts in any case")
+	}
+	if _, ok := FindToken("eip155:10", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"); ok {
+		t.Error("OP Mainnet is not in the stock client's table")
+	}
+	mint, _ := USDC(Solana)
+	if _, ok := FindToken(Solana, mint.Address); !ok {
+		t.Error("a mint is not found")
+	}
+	if _, ok := FindToken(Solana, strings.ToLower(mint.Address)); ok {
+		t.Error("a mint counts in its own case alone")
+	}
+	if _, ok := USDC("eip155:10"); ok {
+		t.Error("a network without a row has a coin")
+	}
+	c := Chains()
+	c[0].ID = "changed"
+	if Chains()[0].ID == "changed" {
+		t.Error("the table is lent")
+	}
+}
