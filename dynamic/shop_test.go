@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"agentstore/cmd/devnet/lint"
 	"agentstore/content"
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
@@ -179,11 +180,7 @@ func TestNothingReleasedIsTakenAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := api.Compatible(released, raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range found {
+	for _, b := range lint.Breaking(t, released, raw) {
 		t.Error(b)
 	}
 }
