@@ -96,7 +96,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		cfg.RPC = []string{c.URL}
 		cfg.PayTo = s.net.PayTo.Hex()
 		cfg.Relayer = s.net.Relayer.Private
-		cfg.GenesisHash = ""
+		cfg.GenesisHash, cfg.CoinPrice = "", 1_000_000
 		cfg.Depth = 1
 		cfg.Poll = 20 * time.Millisecond
 		if o.evm != nil {

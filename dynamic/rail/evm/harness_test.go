@@ -49,6 +49,7 @@ func config(t testing.TB, n *chaintest.Net) evm.Config {
 	cfg.RPC = []string{n.URL}
 	cfg.PayTo = n.PayTo.Hex()
 	cfg.Relayer = n.Relayer.Private
+	cfg.CoinPrice = 1_000_000
 	cfg.GenesisHash = n.GenesisHash().Hex()
 	cfg.Depth, cfg.Finality = 1, 0
 	cfg.Poll = 20 * time.Millisecond

@@ -14,9 +14,11 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/gas"
 )
 
 // shop is a facilitator of ours on a chain that seals by itself.
@@ -30,13 +32,18 @@ func open(t *testing.T) *shop {
 	n := chaintest.New(t, chaintest.Options{})
 	cfg, _ := evm.Preset(n.ID())
 	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{n.URL}, n.PayTo.Hex(), n.Relayer.Private
+	cfg.CoinPrice = 1_000_000
 	r, err := evm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
+	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}, Subsidy: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := facilitator.NewHandler(facilitator.HandlerConfig{
-		Rails: []rail.Rail{r}, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
+		Rails: []rail.Rail{r}, Gas: g, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -234,5 +241,8 @@ func TestHandlerNeedsAList(t *testing.T) {
 	}
 	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{PayTo: []string{"0x1"}}); err == nil {
 		t.Error("a facilitator without a network")
+	}
+	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}, PayTo: []string{"0x1"}}); err == nil {
+		t.Error("a facilitator that may spend any amount of gas")
 	}
 }
