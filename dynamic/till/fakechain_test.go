@@ -257,6 +257,9 @@ func (h fakeHarness) Sign(t railtest.Terms) []byte {
 	case railtest.Poor:
 		p.Payer = "poor"
 	case railtest.Plain:
+	case railtest.Turncoat, railtest.Switch:
+		p.Payer = "code:turncoat"
+		h.with(func(c *fakeChain) { c.traps[p.Payer] = true })
 	default:
 		return nil
 	}
@@ -313,6 +316,8 @@ func (h fakeHarness) Cancel(payload []byte) {
 func (h fakeHarness) Forge([]byte) {
 	h.with(func(c *fakeChain) { c.pool = append(c.pool, &fakeTx{Salt: rand.Text()}) })
 }
+
+func (h fakeHarness) Turn(railtest.Payer) { h.SealEmpty() }
 
 func (h fakeHarness) Divert() { h.with((*fakeChain).divert) }
 

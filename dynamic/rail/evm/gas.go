@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -180,8 +183,24 @@ func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined uint64) 
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	if err := r.rpc.batch(ctx, calls...); err != nil {
-		return nil, err
+	// A node that is indexing a new block, which takes it some milliseconds, says so of what is not in it.
+	for tries := 0; ; tries++ {
+		if err := r.rpc.batch(ctx, calls...); err != nil {
+			return nil, err
+		}
+		busy := slices.ContainsFunc(calls, func(k *call) bool {
+			return k.err != nil && strings.Contains(k.err.Error(), "indexing is in progress")
+		})
+		if !busy || tries == 10 {
+			break
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
 	}
 	var list []rail.Revert
 	for i, k := range calls {

@@ -34,7 +34,8 @@ type harness struct {
 func open(t testing.TB) railtest.Harness { return openOn(t, 8453) }
 
 func openOn(t testing.TB, id uint64) *harness {
-	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true})
+	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true,
+		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch}})
 	h := &harness{Net: n, t: t, cfg: config(t, n), seal: func() { n.MustSeal() }}
 	h.rail = newRail(t, h.cfg)
 	return h
@@ -85,6 +86,9 @@ func (h *harness) authorization(t railtest.Terms) (token.Authorization, chaintes
 		k = h.delegate(&h.delegated, 3, chain.Delegate)
 	case railtest.Refusing:
 		k = h.delegate(&h.refusing, 4, chain.Multicall)
+	}
+	if i := int(t.Payer - railtest.Turncoat); i >= 0 && i < len(h.Coded) {
+		k, from = h.Buyers[0], h.Coded[i].Address // whose signature it is does not matter to them
 	}
 	if from == (common.Address{}) {
 		from = k.Address
@@ -187,6 +191,11 @@ func (h *harness) Cancel(data []byte) {
 
 func (h *harness) Forge(data []byte) {
 	h.Send(h.Minter, chain.Spender, token.ForgeCall(parse(h.t, data).Authorization))
+}
+
+func (h *harness) Turn(p railtest.Payer) {
+	h.Send(h.Minter, h.Coded[p-railtest.Turncoat].Address, nil)
+	h.seal()
 }
 
 func (h *harness) Divert() { h.Send(h.Relayer, h.Minter.Address, nil) }

@@ -175,9 +175,6 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail
 		return nil, nil, want, &rail.Refusal{Reason: "invalid_payment_requirements", Message: "payTo is not served"}
 	}
 	p, err := n.Parse(req.Payload.Payload, want)
-	if err == nil {
-		err = h.worth(r.Context(), p)
-	}
 	return n, p, want, err
 }
 
@@ -186,20 +183,36 @@ func (h *Handler) worth(ctx context.Context, p *rail.Payment) error {
 	if !p.Amount.IsInt64() {
 		return &rail.Refusal{Reason: "invalid_payload", Message: "the amount is out of range"}
 	}
-	h.mu.Lock()
-	under := len(h.jobs)
-	h.mu.Unlock()
-	if err := h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), under); err != nil {
-		return err
-	}
 	if least := h.cfg.Gas.Least(ctx, p.Network); p.Amount.Int64() < least {
 		return &rail.Refusal{Reason: "invalid_payment_requirements", Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
 	}
-	return nil
+	return h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), h.under(p.Network))
+}
+
+// under counts the settlements of a network that are under way.
+func (h *Handler) under(network string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, j := range h.jobs {
+		if j.p.Network == network && j.driven() {
+			n++
+		}
+	}
+	return n
+}
+
+// driven reports whether somebody drives a job.
+func (j *job) driven() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.driver != nil
 }
 
 func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 	n, p, want, err := h.read(w, r)
+	if err == nil {
+		err = h.worth(r.Context(), p)
+	}
 	if err == nil {
 		_, err = n.Verify(r.Context(), p, want, time.Now())
 	}
@@ -220,6 +233,9 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	n, p, want, err := h.read(w, r)
+	if err == nil && !h.known(p) {
+		err = h.worth(r.Context(), p)
+	}
 	if err != nil {
 		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
 			answer(w, http.StatusOK, Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message})
@@ -304,6 +320,13 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 	h.jobs[key] = j
 	h.old = append(h.old, key)
 	return j, false
+}
+
+// known reports whether there is a job for an authorization.
+func (h *Handler) known(p *rail.Payment) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.jobs[p.ClaimKey()] != nil
 }
 
 func (h *Handler) forget(j *job) {

@@ -28,17 +28,20 @@ type shop struct {
 	url  string
 }
 
-func open(t *testing.T) *shop {
-	n := chaintest.New(t, chaintest.Options{})
+func open(t *testing.T) *shop { return openWith(t, chaintest.Options{}, 0) }
+
+// openWith is open on a chain of the test's own, with what reverts may cost a day.
+func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
+	n := chaintest.New(t, o)
 	cfg, _ := evm.Preset(n.ID())
 	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{n.URL}, n.PayTo.Hex(), n.Relayer.Private
-	cfg.CoinPrice = 1_000_000
+	cfg.CoinPrice, cfg.GenesisHash = 1_000_000, n.GenesisHash().Hex()
 	r, err := evm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}, Subsidy: -1})
+	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}, Subsidy: -1, Reverts: reverts})
 	if err != nil {
 		t.Fatal(err)
 	}

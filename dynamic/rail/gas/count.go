@@ -38,10 +38,10 @@ type Held struct {
 
 // alike is the record of reverts that are not their payers' doing.
 type alike struct {
-	Reason string        `json:"reason"`
-	Payers []string      `json:"payers"`
-	Until  time.Time     `json:"until,omitzero"` // the network is out
-	Pause  time.Duration `json:"pause,omitzero"` // the last one; not 0: one more revert is enough
+	Reason string    `json:"reason"`
+	Payers []string  `json:"payers"`
+	Until  time.Time `json:"until,omitzero"` // the network is out
+	Pause  int64     `json:"pause,omitzero"` // the last one, in seconds; not 0: one more revert is enough
 }
 
 // Admit says whether a payer is taken today: nil, or *Spent where the day's loss is reached and neither this payer nor its
@@ -155,8 +155,8 @@ func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail
 		a.Payers = append(a.Payers, payer)
 	}
 	if now.After(a.Until) && (a.Pause > 0 || len(a.Payers) == trips) {
-		a.Pause = min(max(2*a.Pause, pause), longest)
-		a.Until = now.Add(a.Pause)
+		next := min(max(2*time.Duration(a.Pause)*time.Second, pause), longest)
+		a.Pause, a.Until = int64(next/time.Second), now.Add(next)
 	}
 	return ledger.SetJSON(tx, alikeKey(id), a)
 }
