@@ -137,6 +137,9 @@ func (r fakeRail) Explain(_ context.Context, p *rail.Payment, _ rail.Revert) (ra
 	}
 	defer unlock()
 	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+		if why == "nonce_already_used" || strings.Contains(why, "valid_") {
+			return rail.Cause{}, nil
+		}
 		return rail.Cause{Reason: why, Payer: why == "insufficient_balance" || why == "signature"}, nil
 	}
 	return rail.Cause{Reason: "reverted without a reason", Payer: r.code(p) != ""}, nil

@@ -227,6 +227,15 @@ func (r *Rail) revert(c *receipt) rail.Revert {
 	return rail.Revert{Tx: c.Tx.Hex(), Block: uint64(c.Block), Gas: uint64(c.GasUsed), Cost: r.worth(wei)}
 }
 
+// settledMeanwhile reports the text of a token that refuses an authorization for what became of it, or for its time.
+func settledMeanwhile(why string) bool {
+	switch refuseRevert(why).Reason {
+	case reasonUsed, reasonValidBefore, reasonValidAfter:
+		return true
+	}
+	return false
+}
+
 // Explain implements rail.Rail, by the state at the end of the block in which the settlement reverted. Where the token
 // itself is well and the payer has code, that code refused its signature or took more gas than it was given: nothing else
 // of a settlement is in anybody's hand. A payer who acted in that very block may have had code, or no money, in the middle
@@ -273,6 +282,9 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 	c := rail.Cause{Reason: why}
 	switch {
 	case yes(calls[2], paused), yes(calls[3], blocked):
+	case settledMeanwhile(why):
+		// Somebody else was first, or it came too late: what the chain says of the authorization tells which.
+		c.Reason = ""
 	case len(balance) == 32 && new(big.Int).SetBytes(balance).Cmp(p.Amount) < 0, len(code) > 0:
 		c.Payer = true
 	case calls[5].err != nil, calls[6].err != nil, before != after:
