@@ -443,6 +443,25 @@ func TestGasDearerThanThePrice(t *testing.T) {
 	s.audit()
 }
 
+// Where one network of two is out, a payment that was signed for it is refused before the claim and told of the other; a
+// buyer who comes back with the key of an earlier purchase gets that.
+func TestOutOnOneNetworkOfTwo(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{networks: []uint64{8453, 137}, config: closely, rail: func(r rail.Rail) rail.Rail { return &dear{Rail: r} }})
+	const path, key = "/api/buy/hello", "the-key-of-an-order-1"
+	ch := s.challenge(path)
+	first := s.present(path, s.sign(ch, 0, s.net.Buyers[0], nil), "Idempotency-Key", key)
+	s.want("the first purchase", first, 200, "")
+	p, again := s.sign(ch, 0, s.net.Buyers[0], nil), s.sign(ch, 0, s.net.Buyers[0], nil)
+	s.rails[0].(*dear).cost.Store(10_000_000)
+	until(t, "the network to be left out", func() bool {
+		return s.challenge(path)["accepts"].([]any)[0].(map[string]any)["network"] == "eip155:137"
+	})
+	s.notTaken(path, p, "pay on another network")
+	s.sameAnswer("the key of the first purchase", first, s.present(path, again, "Idempotency-Key", key))
+	s.want("a purchase on the other", s.present(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)), 200, "")
+}
+
 // dear is a network with a cost of the test's own, 0 for none.
 type dear struct {
 	rail.Rail
