@@ -11,6 +11,28 @@
 // brought it or the worker that found it lying, goes through the same steps, and a step that another took already
 // changes nothing: each transaction names the state it starts from.
 //
+// What a hostile payer can make the store lose to settlements that revert, at most. Gas is of one authorization, in
+// brackets what was measured on a local chain; what a day costs is per network, beside what was gained from those who
+// paid. Package gas keeps the limits, TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget and the
+// conformance test of rails show them.
+//
+//	payer                                          reverts  gas                      a day
+//	code that accepts while simulated, then
+//	reverts (gasprice, coinbase, gas left, …)      1        300,000 (43,000)         the budget, 1 USDC
+//	the same, and burns all it is given            1        300,000 (118,500)        the budget
+//	an estimate made to burn                       0        0: refused unclaimed     nothing
+//	code that looks at the block number            1        300,000 (45,100)         the budget
+//	code that flips when it sees the settlement    1        300,000 (45,100)         the budget
+//	one code for any number of wallets             1 each   300,000 each             the budget, for all of them
+//	a plain wallet that cancels, or spends the
+//	money elsewhere                                2        2 × 300,000 (70,000)     the budget, and what was under way
+//	                                                                                 when it was reached
+//	a wallet, or code, that has settled before     as above as above                 one revert more for each payment
+//	                                                                                 that it settles
+//
+// What a payer with code may burn is held against the budget when its settlement is signed for, so that any number at once
+// pass it by nothing. Three payments of a payer that are shown to have failed by its own doing, within a day, refuse it (M5).
+//
 // Money rules: decisions §4, cited as M1 to M15 where they are kept.
 package till
 
