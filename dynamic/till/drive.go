@@ -9,6 +9,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/gas"
 )
 
 func (t *Till) inFlight() int {
@@ -35,7 +36,7 @@ func (t *Till) fly(id string) *flight {
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), t.cfg.SettleWait)
 		defer cancel()
-		if err := t.drive(ctx, id); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, context.DeadlineExceeded) {
+		if err := t.drive(ctx, id); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) {
 			// The worker comes back to it; nothing is lost, but somebody should know.
 			t.cfg.Log.Error("purchase stopped on its way", "purchase", id, "err", err)
 		}

@@ -61,7 +61,7 @@ var errReverted = errors.New("till: its settlements reverted")
 // ended reports whether an error of a draft, or of signing it, ends the purchase, and how.
 func ended(err error) (ending, bool) {
 	refusal, ok := errors.AsType[*rail.Refusal](err)
-	spent, noGas := errors.AsType[*gas.Spent](err)
+	_, spent := errors.AsType[*gas.Spent](err)
 	switch {
 	case ok:
 		return ending{refusal.Reason, refusal.Payer}, true
@@ -71,8 +71,8 @@ func ended(err error) (ending, bool) {
 		return ending{reason: "settlement_costs_more_than_paid"}, true
 	case errors.Is(err, rail.ErrNoGas):
 		return ending{reason: "settlement_unavailable"}, true
-	case noGas:
-		return ending{reason: "settlement_refused_today: " + spent.Error()}, true
+	case spent:
+		return ending{reason: "settlement_refused_today"}, true
 	}
 	return ending{}, false
 }
@@ -115,7 +115,7 @@ func (t *Till) draft(ctx context.Context, r rail.Rail, p *Purchase) (rail.Draft,
 // redraft drafts another settlement of a purchase whose last number is spent, if it may draw one (M15).
 func (t *Till) redraft(ctx context.Context, r rail.Rail, p *Purchase) (rail.Draft, error) {
 	last := ending{payer: p.payersRevert()}
-	if !gas.MayDraft(p.Mark.Code != "", len(p.Reverts), p.numbers()) {
+	if !gas.MayDraft(p.Mark.Local || p.Mark.Code != "", len(p.Reverts), p.numbers()) {
 		return nil, last.reverted()
 	}
 	d, err := r.Draft(ctx, &p.Payment)

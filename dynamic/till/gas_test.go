@@ -428,6 +428,25 @@ func TestPlainWalletThatSpendsItsMoneyTwice(t *testing.T) {
 	s.sells()
 }
 
+// A plain account that takes on code while its settlement waits costs one: the next draft sees the code (EIP-7702).
+func TestAccountThatTakesOnCode(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true, chain: chaintest.Options{Code: [][]byte{token.Turncoat}}})
+	const path = "/api/buy/hello"
+	buyer := s.net.Buyers[0]
+	p := s.sign(s.challenge(path), 0, buyer, nil)
+	answers := s.pending(path, p)
+	s.net.MustSealTxs(s.net.Delegate(buyer, s.net.Coded[0].Address))
+	s.net.SetAutomine(true)
+	s.net.MustSeal()
+	r := answers()[0]
+	s.want("a payment of an account that took on code", r, 402, "payment_invalid")
+	if n, burnt := s.burnt(); n != 1 || r.str("billed") != "no" {
+		t.Errorf("%d settlements reverted and burnt %d gas, answered %s; want one", n, burnt, r.raw)
+	}
+	s.sells()
+}
+
 // What would be settled at a loss is not offered; signed before, it is refused before the claim.
 func TestGasDearerThanThePrice(t *testing.T) {
 	t.Parallel()

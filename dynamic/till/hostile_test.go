@@ -1,7 +1,9 @@
 package till_test
 
 import (
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,41 +45,7 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				m.chain.gasPrice = 800
 				m.start(site)
 				defer func() { m.stop() }()
-				const path = "/api/buy/hello"
-				n := 0
-				sealed := func() {
-					m.chain.mu.Lock()
-					defer m.chain.mu.Unlock()
-					m.chain.seal(false)
-				}
-				// pay presents a payment, lets the payer act when its settlement is in the pool, and seals until there is
-				// an answer.
-				pay := func(payer string, does func(*fakeChain, fakePayload)) reply {
-					n++
-					r, _ := m.do(path, nil)
-					s := m.signed(path, payer, fmt.Sprint("nonce-", n), decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
-					done := make(chan reply, 1)
-					go func() {
-						r, _ := m.do(path, map[string]string{"PAYMENT-SIGNATURE": s.header})
-						done <- r
-					}()
-					synctest.Wait()
-					if does != nil {
-						m.chain.mu.Lock()
-						does(m.chain, s.payload)
-						m.chain.mu.Unlock()
-					}
-					for range 10 {
-						sealed()
-						time.Sleep(3 * time.Second)
-						select {
-						case r := <-done:
-							return r
-						default:
-						}
-					}
-					return <-done
-				}
+				sealed, pay := m.sealed, m.pay
 				if r := pay("friend", nil); r.status != 200 {
 					t.Fatalf("an honest wallet = %d %s", r.status, r.raw)
 				}
@@ -123,4 +91,85 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sealed seals a block.
+func (m *model) sealed() {
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	m.chain.seal(false)
+}
+
+// pay presents a payment for a greeting, lets the payer act when its settlement is in the pool, and seals until there is an
+// answer.
+func (m *model) pay(payer string, does func(*fakeChain, fakePayload)) reply {
+	r, _ := m.do("/api/buy/hello", nil)
+	if r.status != 402 {
+		return r
+	}
+	s := m.signed("/api/buy/hello", payer, rand.Text(), decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+	done := make(chan reply, 1)
+	go func() {
+		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
+		done <- r
+	}()
+	synctest.Wait()
+	if does != nil {
+		m.chain.mu.Lock()
+		does(m.chain, s.payload)
+		m.chain.mu.Unlock()
+	}
+	for range 10 {
+		m.sealed()
+		time.Sleep(3 * time.Second)
+		select {
+		case r := <-done:
+			return r
+		default:
+		}
+	}
+	return <-done
+}
+
+// Three plain payers whose settlements revert alike, though nothing shows why, take the network out and ban nobody. It is
+// tried again by itself, and a payment that settles then ends the matter.
+func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		ill := func(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }
+		for i := range 3 {
+			if r := m.pay(fmt.Sprint("honest-", i), ill); r.status != 402 || r.str("billed") != "no" {
+				t.Errorf("payment %d = %d %s", i, r.status, r.raw)
+			}
+		}
+		reverted := len(m.chain.reverted)
+		if reverted > 6 {
+			t.Errorf("%d settlements reverted, want two of each at most", reverted)
+		}
+		time.Sleep(6 * time.Second)
+		m.sealed()
+		r, _ := m.do("/api/buy/hello", nil)
+		left, _ := r.body["left_out"].([]any)
+		if r.status != 503 || len(left) != 1 || !strings.Contains(string(r.raw), "in the same way") {
+			t.Fatalf("terms = %d %s", r.status, r.raw)
+		}
+		for range 17 { // more than five minutes
+			time.Sleep(20 * time.Second)
+			m.sealed()
+		}
+		clear(m.chain.traps)
+		for i := range 3 {
+			if r := m.pay(fmt.Sprint("honest-", i), nil); r.status != 200 {
+				t.Errorf("payer %d afterwards = %d %s", i, r.status, r.raw)
+			}
+		}
+	})
 }

@@ -182,8 +182,11 @@ func (g *Guard) Read(ctx context.Context) []*Outage {
 	return out
 }
 
-// Suspect reads a network anew, because something failed there that may be more than one payment's trouble.
-func (g *Guard) Suspect(ctx context.Context, id string) { g.read(ctx, id, g.networks[id], 0) }
+// Suspect reads a network anew, because something failed there that may be more than one payment's trouble; at most ten
+// times as often as it is read anyhow.
+func (g *Guard) Suspect(ctx context.Context, id string) {
+	g.read(ctx, id, g.networks[id], g.cfg.Every/10)
+}
 
 func (g *Guard) believed() time.Duration { return 4 * g.cfg.Every }
 

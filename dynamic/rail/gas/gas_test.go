@@ -367,6 +367,7 @@ func TestThreeRevertsAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Second)
 			s.Suspect(t.Context(), one)
 		}
 		for i := range 5 {
