@@ -77,6 +77,12 @@ func (closedRail) ProveSigner(context.Context, string, []byte, []byte) error {
 func (closedRail) Incoming(context.Context, uint64) iter.Seq2[rail.Transfer, error] {
 	return func(func(rail.Transfer, error) bool) {}
 }
+func (closedRail) Standing(context.Context) (rail.Standing, error) {
+	return rail.Standing{Head: time.Now(), Priced: true}, nil
+}
+func (closedRail) Explain(context.Context, *rail.Payment, rail.Revert) (rail.Cause, error) {
+	return rail.Cause{}, errClosed
+}
 func (closedRail) Fuel(context.Context) (*big.Int, bool, error) { return new(big.Int), true, nil }
 func (closedRail) Run(ctx context.Context) error                { <-ctx.Done(); return nil }
 

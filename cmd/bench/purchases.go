@@ -72,6 +72,7 @@ func openShopfront(ctx context.Context, l *lab) (*shopfront, error) {
 		Server: shop.ServerConfig{SettleWait: shop.Duration(45 * time.Second), MaxInFlight: 512, LogLevel: "warn"},
 		Networks: []shop.NetworkConfig{{
 			ID: network().ID(), PayTo: address(p.payTo).Hex(), RelayerKey: relayer, Depth: 1, GenesisHash: "any",
+			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly), // a coin of a local chain counts for a dollar
 			Poll: shop.Duration(100 * time.Millisecond),
 		}},
 	}}

@@ -129,6 +129,7 @@ func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	for _, c := range w.chains {
 		cfg.Networks = append(cfg.Networks, shop.NetworkConfig{
 			ID: c.network.ID(), RPC: []string{c.RPCURL()}, PayTo: w.payTo.address().Hex(), RelayerKey: relayer,
+			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly), // a coin of a local chain counts for a dollar
 			Depth: 1, GenesisHash: c.GenesisHash().Hex(), Poll: shop.Duration(20 * time.Millisecond),
 		})
 	}

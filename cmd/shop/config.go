@@ -38,6 +38,7 @@ type Config struct {
 
 	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
 	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
+	Gas         GasConfig         `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
 	Census      CensusConfig      `toml:"census" doc:"The weekly census: which hosts are walked, and how. store census runs it, in as many processes as you like."`
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
@@ -66,10 +67,19 @@ type NetworkConfig struct {
 	Facilitator string   `toml:"facilitator" doc:"Settle through this x402 facilitator instead of an own relayer. Its word is believed only after our own RPC shows the payment."`
 	Depth       uint64   `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
 	Finality    uint64   `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
-	SettleCost  string   `toml:"settle_cost" doc:"What settling one payment costs, in USDC. A good is offered here when it costs at least twice as much. Empty takes the known network's."`
+	CoinPrice   string   `toml:"coin_price" doc:"What one coin of the network is worth, in USDC. With the network's own fees it says what settling one payment costs: a good is offered here when its price is at least twice as much (the first network may sell below that out of gas.subsidy). Without a price nothing is offered here."`
+	PriceDate   string   `toml:"coin_price_date" doc:"Day on which coin_price was true, such as 2026-11-20. A price older than ninety days is warned of at start."`
+	MaxFee      string   `toml:"max_fee_wei" doc:"Ceiling of what is paid for one unit of gas, in wei, whatever hangs on it. Empty takes the known network's."`
+	SettleCost  string   `toml:"settle_cost" doc:"What the facilitator takes for settling one payment, in USDC. With a relayer key of your own the cost follows from coin_price."`
 	GenesisHash string   `toml:"genesis_hash" doc:"Block 0's hash, compared at start. Empty takes the known network's; 'any' compares nothing and is for local chains."`
-	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei."`
+	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei. It sounds in any case when the relayer cannot pay for a settlement; then nothing is sold here."`
 	Poll        Duration `toml:"poll" doc:"How often a new block is asked for. 0s takes the known network's."`
+}
+
+// GasConfig bounds what settling may cost.
+type GasConfig struct {
+	Subsidy string `toml:"subsidy" doc:"What the first network may give a day to sales whose price is below twice the cost of settling, in USDC. When it is spent, that network is left out of their terms too. Empty is 0.50; 0 gives nothing."`
+	Reverts string `toml:"reverts" doc:"What each network may lose a day to payments that revert in a block, in USDC. When it is lost, only wallets that have paid here before are taken. Empty is 1; 0 takes those alone from the start."`
 }
 
 // ServerConfig bounds the server.
@@ -104,9 +114,12 @@ func Example() Config {
 		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Twins: "var/twins", HighWater: "var/high-water.jws",
 		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json", Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Git: "var/keys/git.pem"},
 		Networks: []NetworkConfig{
-			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", GasAlarm: "2000000000000000"},
-			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", GasAlarm: "2000000000000000000"},
+			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
+				CoinPrice: "3000", PriceDate: "2026-11-20", GasAlarm: "2000000000000000"},
+			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
+				CoinPrice: "0.20", PriceDate: "2026-11-20", GasAlarm: "2000000000000000000"},
 		},
+		Gas: GasConfig{Subsidy: "0.50", Reverts: "1"},
 		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{}, OwnAddresses: []string{}, Recordings: "var/recordings",
 			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
 		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000, Spacing: Duration(time.Second), Recordings: "var/census", Hourly: true},
@@ -207,11 +220,13 @@ func (c *Config) check() error {
 		if n.RelayerKey == "" == (n.Facilitator == "") {
 			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
 		}
+		errs = append(errs, n.checkCost())
 	}
 	if c.Server.MaxInFlight < 0 {
 		fail("server.max_in_flight is negative")
 	}
-	errs = append(errs, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses())
+	_, err = c.Gas.amounts()
+	errs = append(errs, err, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses())
 	return errors.Join(errs...)
 }
 

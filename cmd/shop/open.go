@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"net/url"
@@ -76,7 +75,7 @@ func rows(t *till.Till, d *desk.Desk, why *roster.Desk) []route.Row {
 // API describes every route of the service: what the generator renders the API description from.
 func API() []api.Route { return dynamic.Describe(rows(nil, nil, nil)) }
 
-// Open puts a shop together and checks it against its networks. Close it.
+// Open puts a shop together and looks at its networks once. Those that cannot settle are left out until they can. Close it.
 func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	s := &Shop{Config: *c, Log: o.Log, reach: o.Reach}
 	defer func() {
@@ -121,7 +120,8 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 		s.Rails = append(s.Rails, r)
 		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
 	}
-	if err := s.checkRails(ctx); err != nil {
+	guard, err := s.guard(ctx, s.DB)
+	if err != nil {
 		return nil, err
 	}
 	page, err := verifyPage(s.Site, s.Ring)
@@ -132,7 +132,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 		return nil, err
 	}
 	s.Till, err = till.New(till.Config{
-		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
+		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
 		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: page, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
@@ -393,19 +393,8 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 		return nil, err
 	}
 	cfg.PayTo, cfg.Log = n.PayTo, s.Log
-	if n.SettleCost != "" {
-		cost, err := content.ParseUSDC(n.SettleCost)
-		if err != nil {
-			return nil, fmt.Errorf("settle_cost: %w", err)
-		}
-		cfg.SettleCost = cost
-	}
-	if n.GasAlarm != "" {
-		wei, ok := new(big.Int).SetString(n.GasAlarm, 10)
-		if !ok || wei.Sign() < 0 {
-			return nil, fmt.Errorf("gas_alarm_wei %q is not a number of wei", n.GasAlarm)
-		}
-		cfg.GasAlarm = wei
+	if err := n.costs(&cfg); err != nil {
+		return nil, err
 	}
 	if n.Facilitator != "" {
 		f, err := facilitator.New(facilitator.Config{URL: n.Facilitator})
@@ -424,19 +413,6 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 		return nil, errors.New("relayer_key does not hold 32 bytes of hex")
 	}
 	return evm.New(cfg)
-}
-
-// checkRails compares every chain with its configuration, all at once. A wrong chain stops the start.
-func (s *Shop) checkRails(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	errs := make([]error, len(s.Rails))
-	var wg sync.WaitGroup
-	for i, r := range s.Rails {
-		wg.Go(func() { errs[i] = r.Check(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 func prefixes(list []string) ([]netip.Prefix, error) {

@@ -38,9 +38,8 @@ type Info struct {
 	Symbol   string
 	Decimals int
 	PayTo    string
-	// SettleCost is the configured cost of settling one payment, in atomic units of the asset. A network is offered
-	// only where the price is at least twice this.
-	SettleCost int64
+	// Account is the relayer's address, which pays for gas; empty where a third party settles.
+	Account string
 	// Timeout is the advertised validity of a payment (maxTimeoutSeconds).
 	Timeout time.Duration
 	// Via names the settler: "self" or the facilitator's host.
@@ -75,6 +74,9 @@ type Mark struct {
 	// Local says that the payer is a contract, whose word counts on its own network alone: the same address may be
 	// somebody else's elsewhere. Verify sets it, also beside a refusal for want of money.
 	Local bool `json:"local,omitzero"`
+	// Code is the hash of the payer's code, empty for an account without: no simulation of one that has code says what
+	// it will do in a block (decisions §4 M15).
+	Code string `json:"code,omitzero"`
 }
 
 // Signed is a settlement whose bytes are fixed. It is stored before it is sent. ID is the transaction hash or
@@ -98,6 +100,50 @@ type Sequencer interface {
 // called more than once; only the last call counts.
 type Draft interface {
 	Sign(Sequencer) (Signed, error)
+	// Price is what the settlement will cost, as far as it can be known before.
+	Price() Price
+}
+
+// Price is what one settlement costs. Amounts are atomic units of the asset, by the configured price of the network's
+// coin, rounded up.
+type Price struct {
+	Gas  uint64 // limit
+	Cost int64  // expected: gas × (base fee + tip), and what the layer below takes for its data
+	Most int64  // the same for the whole limit, which a settlement can burn
+	Code string // hash of the payer's code as this draft read it, empty for none
+}
+
+// Standing is what a network says of settling on it at present.
+type Standing struct {
+	Head time.Time // of the newest block
+	// Out says why nothing can be settled (the token is paused, the relayer cannot pay for gas, …), in words for
+	// buyers; empty when something can.
+	Out string
+	// Cost is what settling one payment is expected to cost, in atomic units of the asset; Priced is false where no
+	// price of the network's coin is configured, and then Cost is nothing.
+	Cost   int64
+	Priced bool
+	// Balance is the relayer's and Need is what one settlement may take of it at most, in wei. Both are nil where a
+	// third party settles.
+	Balance, Need *big.Int
+}
+
+// Revert is a settlement of our own that is in a block and moved nothing.
+type Revert struct {
+	Tx    string `json:"tx"`
+	Block uint64 `json:"block"`
+	Gas   uint64 `json:"gas"`
+	Cost  int64  `json:"cost"` // atomic units of the asset
+}
+
+// Cause is why a settlement of our own reverted.
+type Cause struct {
+	// Payer says that it is shown to be the payer's doing: too little money, or a signature that the payer's own code
+	// refused. What the payer cancelled is a Finding.
+	Payer bool
+	// Reason is what the token said, for comparing; empty where the revert says nothing of the network, because the
+	// payer acted in the same block.
+	Reason string
 }
 
 // State is what the chain says about one authorization.
@@ -144,6 +190,11 @@ type Finding struct {
 	// signed for: one that a reorganisation opens again would hold up the relayer with nobody to look after it.
 	Final  bool
 	Reason string // Dead: cancelled, expired
+	// Payer says of a Dead one that the payer is shown to have spent the authorization on something else.
+	Payer bool
+	// Reverts are the settlements of our own that reverted, as far as the view of this look reaches: all of them where
+	// the state is Waiting and the advice is Redraft.
+	Reverts []Revert
 	// Unfilled is the newest of our signed settlements at the lowest sequence number that is still open although the
 	// authorization is Dead or paid by another: it blocks the relayer until filled.
 	Unfilled *Signed
@@ -173,7 +224,8 @@ type Rail interface {
 	// Verify checks a payment against a requirement in the order of the stock facilitator and returns the head as it
 	// stood before the authorization was seen unused. ErrUsed (a *Refusal) when it is used already.
 	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
-	// Draft prepares a settlement; a *Refusal when the chain says that it would revert.
+	// Draft prepares a settlement; a *Refusal when the chain says that it would revert, ErrNoGas when the relayer cannot
+	// pay for it.
 	Draft(ctx context.Context, p *Payment) (Draft, error)
 	// Replace prepares a settlement at the same sequence number as old with higher fees; fill asks for an empty
 	// transaction that only consumes the number.
@@ -186,8 +238,13 @@ type Rail interface {
 	// Changed returns a channel that is closed when the rail has seen something new (a block, or that more of
 	// them are final) since the call.
 	Changed() <-chan struct{}
-	// Check compares genesis hash, chain id and the token's domain with the configuration. Called at start.
+	// Check compares genesis hash, chain id and the token's domain with the configuration. Nothing else may be believed
+	// of a network before it passed. ErrWrongChain when the node answers for another chain or token.
 	Check(ctx context.Context) error
+	// Standing reads whether payments can be settled at present and at what cost.
+	Standing(ctx context.Context) (Standing, error)
+	// Explain finds out why a settlement of p reverted.
+	Explain(ctx context.Context, p *Payment, r Revert) (Cause, error)
 	// Head is the newest block.
 	Head(ctx context.Context) (Mark, error)
 	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
@@ -205,6 +262,9 @@ type Refusal struct {
 	Reason  string // invalid_exact_evm_signature, …
 	Message string // further detail, safe to show
 	Err     error  // ErrUsed, where that is the reason
+	// Payer says that this is shown to be the payer's doing (balance, cancel, signature), as against a fault of the
+	// network, the node or the store (decisions §4 M5).
+	Payer bool
 }
 
 // Unwrap returns Err, so that errors.Is(err, ErrUsed) works.
@@ -220,3 +280,9 @@ func (r *Refusal) Error() string {
 
 // ErrUsed is wrapped by the refusal of an authorization that was used on chain when it was first presented.
 var ErrUsed = errors.New("authorization used on chain")
+
+// ErrNoGas says that the relayer cannot pay for a settlement.
+var ErrNoGas = errors.New("the relayer cannot pay for gas")
+
+// ErrWrongChain says that a node answers for another chain, or another token, than the one that is configured.
+var ErrWrongChain = errors.New("not the configured chain")

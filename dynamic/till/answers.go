@@ -102,12 +102,15 @@ func (t *Till) ended(p *Purchase) error {
 		// No PAYMENT-REQUIRED, which x402 keeps for payments that were not tried: a stock client would take it for an
 		// invitation. It reads no body, so whoever decides to sign again finds the terms there, as in every 402.
 		if g, ok := t.cfg.Site.Good(p.Item); ok {
-			_, terms, err := t.freshTerms(g, p.Reason, time.Now())
-			if err != nil {
+			switch _, terms, err := t.freshTerms(g, p.Reason, time.Now()); {
+			case isOut(err): // no terms at present, but what every 402 says
+				e.Extra["warning"], e.Extra["idempotency"], e.Extra["left_out"] = ceilingWarning(g), suggestion(g, time.Now()), t.leftOut(g)
+			case err != nil:
 				return err
+			default:
+				maps.Copy(terms, e.Extra)
+				e.Extra = terms
 			}
-			maps.Copy(terms, e.Extra)
-			e.Extra = terms
 		}
 		e.Extra["note"] = "The goods are made first and the payment is settled after. It was not, so nothing was taken. To buy after all, do what next_step says and sign one of the offers in accepts."
 	case Refused:

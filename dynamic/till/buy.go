@@ -172,6 +172,11 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 			Detail: "The store is restarting and takes no new payments for a moment."},
 			notBilled("now", "Send the same request with the same payment again in a few seconds."))
 	}
+	left, err := t.enter(r.Context(), o)
+	if err != nil {
+		return t.whileOut(w, r, o, err)
+	}
+	defer left()
 	mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
 	o.local = mark.Local
 	if err != nil {
@@ -206,7 +211,7 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		if emptyWallet(err) && o.key != "" {
 			return t.replaySlot(w, r, o, t.refuse(o.good, o.p, refusal, o.at))
 		}
-		return t.refuse(o.good, o.p, refusal, o.at)
+		return t.refuseOrOut(w, r, o, refusal)
 	}
 	return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
 		Detail: "The network of this payment cannot be read at the moment."},
@@ -306,14 +311,14 @@ func (t *Till) read(header string) *presented {
 // match finds the terms that a payment accepts and checks what came with it. key becomes the payment-identifier's id
 // where only that was sent.
 func (t *Till) match(g content.Good, p *presented, key *string) (rail.Requirement, error) {
-	q := t.quote(g)
-	i := x402.Match(p.x402, q.accepts)
+	terms := t.terms(g)
+	i := x402.Match(p.x402, terms)
 	if i < 0 {
 		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
 	}
 	c, err := t.challengeFor(g, time.Now())
 	if err != nil {
-		return rail.Requirement{}, err
+		return rail.Requirement{}, notTaken(err)
 	}
 	if !x402.EchoHolds(p.x402.Extensions, c.required.Extensions) {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
@@ -334,14 +339,14 @@ func (t *Till) match(g content.Good, p *presented, key *string) (rail.Requiremen
 	if *key == "" {
 		*key = id
 	}
-	return q.accepts[i], nil
+	return terms[i], nil
 }
 
 // refuse answers 402 with the reason and fresh terms, in the header and in the body.
 func (t *Till) refuse(g content.Good, p *presented, refusal *rail.Refusal, now time.Time) error {
 	header, members, err := t.freshTerms(g, refusal.Reason, now)
 	if err != nil {
-		return err
+		return notTaken(err)
 	}
 	members["reason"] = refusal.Reason
 	h := http.Header{}

@@ -1,16 +1,19 @@
 package till_test
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"agentstore/cmd/devnet/chain"
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/devnet/token"
+	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/till"
 
@@ -255,37 +258,18 @@ func TestStuckSettlementIsReplaced(t *testing.T) {
 	s.audit()
 }
 
-func TestRelayerOutOfGas(t *testing.T) {
-	t.Parallel()
-	relayer := chaintest.NewKey(t)
-	s := newShop(t, shopOptions{evm: func(c *evm.Config) { c.Relayer = relayer.Private },
-		config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 500*time.Millisecond, 100*time.Millisecond }})
-	const path = "/api/buy/hello"
-	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
-	r := s.present(path, p)
-	s.want("a payment that the relayer cannot send", r, 503, "payment_unknown")
-	if got := s.net.Balance(s.net.PayTo); got != 0 {
-		t.Errorf("payTo received %d", got)
-	}
-	fuel := s.foreign(s.net.Minter, relayer.Address, 1e17, nil)
-	if err := s.net.RPC.SendTransaction(t.Context(), fuel); err != nil {
-		t.Fatal(err)
-	}
-	s.state(r.purchase(), till.Delivered)
-	s.want("the payment once there is gas", s.present(path, p), 200, "")
-	s.audit()
-}
-
 func TestExpiresUnsent(t *testing.T) {
 	t.Parallel()
-	relayer := chaintest.NewKey(t)
-	s := newShop(t, shopOptions{evm: func(c *evm.Config) { c.Relayer = relayer.Private },
+	var mute atomic.Bool
+	s := newShop(t, shopOptions{rail: func(r rail.Rail) rail.Rail { return speechless{r, &mute} },
 		config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 300*time.Millisecond, 100*time.Millisecond }})
 	const path = "/api/buy/the_drawer"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	mute.Store(true)
 	r := s.present(path, p)
 	s.want("a payment that cannot be sent", r, 503, "payment_unknown")
 	s.net.Pass(10 * time.Minute)
+	mute.Store(false)
 	for range chain.DefaultFinalDepth {
 		s.net.MustSealTxs()
 	}
@@ -297,4 +281,17 @@ func TestExpiresUnsent(t *testing.T) {
 		t.Errorf("the payment that expired is answered %s", again.raw)
 	}
 	s.audit()
+}
+
+// speechless is a rail whose node does not say what a settlement would take.
+type speechless struct {
+	rail.Rail
+	mute *atomic.Bool
+}
+
+func (s speechless) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+	if s.mute.Load() {
+		return nil, errSilent
+	}
+	return s.Rail.Draft(ctx, p)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ const stockCeiling = content.USDC
 // offerMinutes is how long a signed offer stands: the minute it was made in, and the time to pay.
 const offerMinutes = time.Minute
 
-// quote is what is asked for a good: the entries of accepts, what was left out and why, all fixed by configuration.
+// quote is what is asked for a good: the entries of accepts, what was left out and why.
 type quote struct {
 	accepts []rail.Requirement
 	leftOut []leftOut
@@ -35,21 +36,24 @@ type leftOut struct {
 	Reason  string `json:"reason"`
 }
 
-// quote asks the minimum on every network, the first network first, then the higher amounts on the first network
-// only. A network is offered where the price is at least twice its cost of settling; the first always (decisions §3).
-func (t *Till) quote(g content.Good) quote {
-	var q quote
-	for i, r := range t.cfg.Rails {
-		info := r.Info()
-		if i > 0 && g.Price < 2*info.SettleCost {
-			q.leftOut = append(q.leftOut, leftOut{info.Network, info.Name, fmt.Sprintf(
-				"settling there costs about %s USDC, more than half the price", content.FormatUSDC(info.SettleCost))})
+// quote asks the minimum on every network that is not left out, in their order, then the higher amounts on the first of
+// them only (decisions §3).
+func (t *Till) quote(g content.Good, out []leftOut) quote {
+	q := quote{leftOut: out}
+	var first rail.Rail
+	for _, r := range t.cfg.Rails {
+		if slices.ContainsFunc(out, func(o leftOut) bool { return o.Network == r.Info().Network }) {
 			continue
+		}
+		if first == nil {
+			first = r
 		}
 		q.accepts = append(q.accepts, r.Requirement(g.Price))
 	}
-	for _, tier := range g.Tiers()[1:] {
-		q.accepts = append(q.accepts, t.cfg.Rails[0].Requirement(tier.Amount))
+	if first != nil {
+		for _, tier := range g.Tiers()[1:] {
+			q.accepts = append(q.accepts, first.Requirement(tier.Amount))
+		}
 	}
 	return q
 }
@@ -84,15 +88,19 @@ func suggestedAt(item, key string) (time.Time, bool) {
 	return minute, err == nil
 }
 
-// challengeFor returns the good's challenge of this minute, made once.
+// challengeFor returns the good's challenge of this minute, made once, and again when another network can settle than
+// before. It is an error for the client where none can.
 func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, error) {
-	minute := now.UTC().Truncate(time.Minute)
+	minute, out := now.UTC().Truncate(time.Minute), t.leftOut(g)
 	if v, ok := t.challenges.Load(g.ID); ok {
-		if c := v.(*cachedChallenge); c.minute.Equal(minute) {
+		if c := v.(*cachedChallenge); c.minute.Equal(minute) && slices.Equal(c.quote.leftOut, out) {
 			return c, nil
 		}
 	}
-	c := &cachedChallenge{minute: minute, quote: t.quote(g)}
+	c := &cachedChallenge{minute: minute, quote: t.quote(g, out)}
+	if len(c.quote.accepts) == 0 {
+		return nil, nowhere(out)
+	}
 	offers, err := t.offers(g, c.quote, minute)
 	if err != nil {
 		return nil, err

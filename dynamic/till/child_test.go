@@ -83,7 +83,7 @@ func runChild(config string) error {
 		return err
 	}
 	cfg, _ := evm.Preset("eip155:8453")
-	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash = []string{c.RPC}, c.PayTo, relayer, ""
+	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash, cfg.CoinPrice = []string{c.RPC}, c.PayTo, relayer, "", 1_000_000
 	cfg.Poll = 20 * time.Millisecond
 	r, err := evm.New(cfg)
 	if err != nil {

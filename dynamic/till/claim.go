@@ -89,6 +89,9 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
 		}
+		if err := t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code); err != nil {
+			return spent(err)
+		}
 		order := &goods.Order{
 			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
 			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(),

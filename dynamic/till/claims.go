@@ -115,6 +115,9 @@ func (t *Till) claims(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rl := t.byNet[c.Network]
+	if err := t.cfg.Gas.Ready(r.Context(), c.Network); err != nil {
+		return networkDown(err)
+	}
 	err = rl.ProveSigner(r.Context(), addr.String(), []byte(c.Message), sig)
 	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
 		return &problem.Error{Code: "claim_signature_invalid", Status: http.StatusForbidden,

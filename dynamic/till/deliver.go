@@ -41,6 +41,9 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 		if err := takeCredit(tx, p, proof); err != nil {
 			return err
 		}
+		if err := t.landed(tx, p); err != nil {
+			return err
+		}
 		p.State = to
 		if to == SettledLate {
 			return t.retake(tx, p)

@@ -9,6 +9,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/gas"
 )
 
 func (t *Till) inFlight() int {
@@ -35,7 +36,7 @@ func (t *Till) fly(id string) *flight {
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), t.cfg.SettleWait)
 		defer cancel()
-		if err := t.drive(ctx, id); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, context.DeadlineExceeded) {
+		if err := t.drive(ctx, id); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) {
 			// The worker comes back to it; nothing is lost, but somebody should know.
 			t.cfg.Log.Error("purchase stopped on its way", "purchase", id, "err", err)
 		}
@@ -87,7 +88,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 			return err
 		}
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
-		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, "goods_not_made")
+		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, ending{reason: "goods_not_made"})
 	}
 	_, err = t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
@@ -98,19 +99,19 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 
 // giveUp ends a purchase without goods and gives back what it held: stock, reservation, slot. It stays watched until
 // its authorization can never land (M4).
-func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, reason string) error {
+func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why ending) error {
 	_, err := t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
 		if o, k, err := t.order(p); err == nil && k.Release != nil {
 			if err := k.Release(t.maker, tx, o); err != nil {
 				return err
 			}
 		}
-		if to == NotSettled {
+		if to == NotSettled && why.payer {
 			if err := tx.Set(ledger.NotSettledKey(p.Payment.Payer, tx.Now(), p.ID), nil); err != nil {
 				return err
 			}
 		}
-		p.State, p.Reason, p.Tries = to, reason, 0
+		p.State, p.Reason, p.Tries = to, why.reason, 0
 		return nil
 	})
 	return err
@@ -122,38 +123,44 @@ func (t *Till) sign(ctx context.Context, p *Purchase) error {
 	if err != nil {
 		return err
 	}
-	d, err := r.Draft(ctx, &p.Payment)
-	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
-		// The chain says that this would revert. Perhaps because somebody else has landed it: look before giving up.
-		f, lookErr := r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now())
-		if lookErr != nil {
-			return lookErr
-		}
-		if f.State == rail.Paid || f.State == rail.Seen {
-			_, err := t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(_ ledger.Tx, p *Purchase) error {
-				p.State = Settling
-				return nil
-			})
-			return err
-		}
-		return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, refusal.Reason)
+	d, err := t.draft(ctx, r, p)
+	if err == nil {
+		_, err = t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(tx ledger.Tx, p *Purchase) error {
+			return t.addSigned(tx, p, d)
+		})
 	}
+	why, over := ended(err)
+	if !over {
+		return err
+	}
+	// The chain says that this would revert, perhaps because somebody else has landed it, or it cannot be paid for: look
+	// before giving up.
+	f, err := retried(ctx, t, p, func() (rail.Finding, error) { return r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now()) })
 	if err != nil {
-		return fmt.Errorf("drafting the settlement: %w", err)
+		return err
 	}
-	_, err = t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(tx ledger.Tx, p *Purchase) error {
-		return t.addSigned(tx, p, d)
-	})
-	return err
+	if f.State == rail.Paid || f.State == rail.Seen {
+		_, err := t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(_ ledger.Tx, p *Purchase) error {
+			p.State = Settling
+			return nil
+		})
+		return err
+	}
+	t.suspect(ctx, p, why)
+	return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, why)
 }
 
-// addSigned signs a draft inside the transaction that stores it.
+// addSigned signs a draft inside the transaction that stores it. What a new number costs is taken from the day's budgets
+// there; what only replaces is not asked about.
 func (t *Till) addSigned(tx ledger.Tx, p *Purchase, d rail.Draft) error {
 	s, err := d.Sign(sequencer{tx, p.Payment.Network})
 	if err != nil {
 		return err
 	}
 	s.At = tx.Now()
+	if err := t.pay(tx, p, s, d.Price()); err != nil {
+		return err
+	}
 	p.Sent = append(p.Sent, s)
 	if p.State == GoodsReady {
 		p.State = Settling
@@ -224,6 +231,9 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 		if err != nil {
 			t.cfg.Log.Warn("chain not readable", "purchase", p.ID, "network", p.Payment.Network, "err", err)
 		} else {
+			if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
+				return err
+			}
 			switch f.State {
 			case rail.Paid:
 				return t.credit(ctx, p, []State{Settling, Unknown}, Settled, f.Proof)
@@ -231,9 +241,13 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 				if err := t.fill(ctx, r, p, f.Unfilled); err != nil {
 					return err
 				}
-				return t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, "invalid_transaction_state: "+f.Reason)
+				return t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, ending{"invalid_transaction_state: " + f.Reason, f.Payer || p.payersRevert()})
 			case rail.Waiting:
 				p2, moved, err := t.help(ctx, r, p, f.Advice)
+				if why, over := ended(err); over {
+					t.suspect(ctx, p, why)
+					return t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, why)
+				}
 				if err != nil {
 					return err
 				}
@@ -258,20 +272,29 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 	}
 }
 
-// help follows the rail's advice where that needs a new signature.
+// help follows the rail's advice where that needs a new signature. The error is one that ended knows where a new
+// transaction would revert like the ones before, or where as many have as may (M15): the purchase is given up then, and
+// what lands later is settled late.
 func (t *Till) help(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advice) (*Purchase, bool, error) {
 	var d rail.Draft
 	var err error
 	switch {
 	case a == rail.Redraft || len(p.Sent) == 0:
-		d, err = r.Draft(ctx, &p.Payment)
+		d, err = t.redraft(ctx, r, p)
+		if _, over := ended(err); over {
+			// No verdict while the chain may know better, where somebody else landed it or the head moved on.
+			f, lookErr := r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now())
+			if lookErr == nil && f.State == rail.Waiting && (f.Advice == rail.Redraft || len(p.Sent) == 0) {
+				return p, false, err
+			}
+		}
 	case a == rail.Bump:
 		d, err = r.Replace(ctx, &p.Payment, p.Sent[len(p.Sent)-1], false)
 	default:
 		return p, false, nil
 	}
 	if err != nil {
-		// A refusal here is no verdict: the next look at the chain is. Anything else passes by itself.
+		// Anything else passes by itself.
 		t.cfg.Log.Warn("settlement not renewed", "purchase", p.ID, "advice", string(a), "err", err)
 		return p, false, nil
 	}
@@ -285,7 +308,7 @@ func (t *Till) help(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advice
 		p2, err = t.load(ctx, p.ID)
 		return p2, true, err
 	}
-	return p2, true, err
+	return p2, err == nil, err
 }
 
 // fill uses up a relayer nonce that a dead settlement left open, so that later ones are not stuck behind it. One that was
@@ -359,6 +382,9 @@ func (t *Till) unknown(p *Purchase) error {
 
 func (t *Till) railOf(p *Purchase) (rail.Rail, error) {
 	r, ok := t.byNet[p.Payment.Network]
+	if err := t.ready(p.Payment.Network, ok); err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("till: network %s is no longer configured, but purchase %s waits on it: configure it until it is resolved", p.Payment.Network, p.ID)
 	}

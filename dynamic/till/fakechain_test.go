@@ -28,6 +28,12 @@ type fakeChain struct {
 	changed chan struct{}
 	offset  time.Duration
 	silent  bool // no node answers
+
+	traps    map[string]bool // payers whose payments revert in a block
+	reverted map[string]bool // transactions in a block that moved nothing
+	gasPrice int64
+	paused   bool // nothing moves
+	empty    bool // the relayer has no gas
 }
 
 type fakeBlock struct {
@@ -105,7 +111,7 @@ const (
 var errSilent = errors.New("no node answers")
 
 func newFakeChain() *fakeChain {
-	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}}
+	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1}
 	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{}}}
 	return c
 }
@@ -134,6 +140,8 @@ func (c *fakeChain) runs(p fakePayload, at time.Time) string {
 		return "payload_authorization_valid_after"
 	case at.Unix() >= p.Before:
 		return "payload_authorization_valid_before"
+	case c.paused:
+		return "transaction_simulation_failed"
 	case c.poor[p.Payer]:
 		return "insufficient_balance"
 	}
@@ -164,7 +172,9 @@ func (c *fakeChain) seal(empty bool) {
 			}
 			b.txs = append(b.txs, x)
 			for _, p := range x.Pays {
-				if c.runs(p, b.time) == "" {
+				if c.runs(p, b.time) != "" || c.traps[p.Payer] {
+					c.reverted[x.id()] = true
+				} else {
 					amount, _ := strconv.ParseInt(p.Amount, 10, 64)
 					b.uses[p.key()] = fakeUse{tx: x, index: index + 1, to: p.To, amount: amount}
 					index += 2
@@ -247,6 +257,9 @@ func (h fakeHarness) Sign(t railtest.Terms) []byte {
 	case railtest.Poor:
 		p.Payer = "poor"
 	case railtest.Plain:
+	case railtest.Turncoat, railtest.Switch:
+		p.Payer = "code:turncoat"
+		h.with(func(c *fakeChain) { c.traps[p.Payer] = true })
 	default:
 		return nil
 	}
@@ -303,6 +316,8 @@ func (h fakeHarness) Cancel(payload []byte) {
 func (h fakeHarness) Forge([]byte) {
 	h.with(func(c *fakeChain) { c.pool = append(c.pool, &fakeTx{Salt: rand.Text()}) })
 }
+
+func (h fakeHarness) Turn(railtest.Payer) { h.SealEmpty() }
 
 func (h fakeHarness) Divert() { h.with((*fakeChain).divert) }
 

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentstore/dynamic/rail"
@@ -55,7 +56,7 @@ func (r fakeRail) lock() (unlock func(), err error) {
 }
 
 func (r fakeRail) refusal(why string) *rail.Refusal {
-	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why}
+	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why, Payer: why == "insufficient_balance" || why == "signature"}
 	if why == "nonce_already_used" {
 		ref.Err = rail.ErrUsed
 	}
@@ -91,10 +92,61 @@ func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requireme
 	if why != "" {
 		return rail.Mark{}, r.refusal(why)
 	}
-	return rail.Mark{Block: h.number, Time: h.time}, nil
+	m := rail.Mark{Block: h.number, Time: h.time, Code: r.code(p)}
+	m.Local = m.Code != ""
+	return m, nil
+}
+
+// code is the hash of a payer's code: those whose name says so have some.
+func (r fakeRail) code(p *rail.Payment) string {
+	if code, _, ok := strings.Cut(p.Payer, ":"); ok {
+		return code
+	}
+	return ""
+}
+
+// fakeGas is what settling takes, fakeLimit what it may; at a millionth of a dollar a unit of gas.
+const fakeGas, fakeLimit = 100, 125
+
+func (r fakeRail) price(p *rail.Payment) rail.Price {
+	return rail.Price{Gas: fakeLimit, Cost: fakeGas * r.c.gasPrice, Most: fakeLimit * r.c.gasPrice, Code: r.code(p)}
+}
+
+// Standing implements rail.Rail.
+func (r fakeRail) Standing(context.Context) (rail.Standing, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Standing{}, err
+	}
+	defer unlock()
+	s := rail.Standing{Head: r.c.head().time, Cost: fakeGas * r.c.gasPrice, Priced: true}
+	switch {
+	case r.c.paused:
+		s.Out = "its USDC is paused"
+	case r.c.empty:
+		s.Out = "the store's account that pays for gas there is empty"
+	}
+	return s, nil
+}
+
+// Explain implements rail.Rail.
+func (r fakeRail) Explain(_ context.Context, p *rail.Payment, _ rail.Revert) (rail.Cause, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Cause{}, err
+	}
+	defer unlock()
+	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+		if why == "nonce_already_used" || strings.Contains(why, "valid_") {
+			return rail.Cause{}, nil
+		}
+		return rail.Cause{Reason: why, Payer: why == "insufficient_balance" || why == "signature"}, nil
+	}
+	return rail.Cause{Reason: "reverted without a reason", Payer: r.code(p) != ""}, nil
 }
 
 type fakeDraft struct {
+	price    rail.Price
 	tx       fakeTx
 	sequence *uint64
 	mined    uint64
@@ -110,7 +162,10 @@ func (r fakeRail) Draft(_ context.Context, p *rail.Payment) (rail.Draft, error) 
 	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
 		return nil, r.refusal(why)
 	}
-	return &fakeDraft{tx: fakeTx{Relayer: true, Fee: 100, Pays: []fakePayload{payloadOf(p)}}, mined: r.c.head().mined}, nil
+	if r.c.empty {
+		return nil, rail.ErrNoGas
+	}
+	return &fakeDraft{price: r.price(p), tx: fakeTx{Relayer: true, Fee: 100, Pays: []fakePayload{payloadOf(p)}}, mined: r.c.head().mined}, nil
 }
 
 func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
@@ -127,8 +182,10 @@ func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, f
 	if fill {
 		x.Pays = nil
 	}
-	return &fakeDraft{tx: x, sequence: &old.Sequence, fill: fill}, nil
+	return &fakeDraft{price: r.price(p), tx: x, sequence: &old.Sequence, fill: fill}, nil
 }
+
+func (d *fakeDraft) Price() rail.Price { return d.price }
 
 func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	x := d.tx
@@ -190,6 +247,11 @@ func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed,
 	ours := func(id string) bool {
 		return slices.ContainsFunc(signed, func(s rail.Signed) bool { return s.ID == id })
 	}
+	for _, s := range signed {
+		if !s.Fill && r.c.reverted[s.ID] {
+			f.Reverts = append(f.Reverts, rail.Revert{Tx: s.ID, Block: h.number, Gas: fakeLimit, Cost: fakeLimit * r.c.gasPrice})
+		}
+	}
 	u, b := r.c.use(p.Payer + "|" + p.Nonce)
 	switch {
 	case b == nil && h.time.Unix() < p.ValidBefore:
@@ -208,6 +270,7 @@ func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed,
 		} else if u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 {
 			f.Reason = "used_before_claim"
 		}
+		f.Payer = f.Reason != "used_before_claim"
 	}
 	for _, s := range signed {
 		if s.Sequence >= h.mined && (f.Unfilled == nil || s.Sequence <= f.Unfilled.Sequence) {

@@ -14,11 +14,12 @@ import (
 type moody struct {
 	rail.Rail
 	refuses *atomic.Bool
+	refusal *rail.Refusal
 }
 
 func (m moody) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
 	if m.refuses.Load() {
-		return nil, &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed", Message: "it would revert"}
+		return nil, m.refusal
 	}
 	return m.Rail.Draft(ctx, p)
 }
@@ -27,7 +28,8 @@ func (m moody) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
 func newMoodyShop(t *testing.T, o shopOptions) (*shop, *atomic.Bool) {
 	t.Helper()
 	refuses := new(atomic.Bool)
-	o.rail = func(r rail.Rail) rail.Rail { return moody{r, refuses} }
+	refusal := &rail.Refusal{Reason: "invalid_exact_evm_insufficient_balance", Message: "it would revert", Payer: true}
+	o.rail = func(r rail.Rail) rail.Rail { return moody{r, refuses, refusal} }
 	return newShop(t, o), refuses
 }
 

@@ -59,6 +59,9 @@ type Purchase struct {
 	Made  *goods.Made   `json:"made,omitzero"`
 	Sent  []rail.Signed `json:"signed,omitzero"` // every settlement ever signed for it, oldest first
 
+	Held    []held   `json:"held,omitzero"`    // what was set aside for settlements whose end is open
+	Reverts []revert `json:"reverts,omitzero"` // settlements that reverted, oldest first
+
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
 	CertID string      `json:"cert_id,omitzero"`

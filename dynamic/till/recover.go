@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail/gas"
 )
 
 // workers is how many lying purchases are driven at once; batch is how many are read from the queue at a time.
@@ -32,6 +33,9 @@ func (t *Till) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	var guard sync.WaitGroup
+	guard.Go(func() { _ = t.cfg.Gas.Run(ctx) }) // it ends with ctx and has no other error
+	defer guard.Wait()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var lease ledger.Lease
@@ -165,7 +169,7 @@ func (t *Till) work(ctx context.Context, l ledger.Lease) error {
 			if err == nil || errors.Is(err, errMoved) || ctx.Err() != nil {
 				return
 			}
-			if !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells
 				t.cfg.Log.Error("purchase not moved", "purchase", id, "err", err)
 			}
 			// Whatever waits in vain goes to the end of the queue, or many of its kind would starve the rest.
@@ -249,6 +253,9 @@ func (t *Till) noteHeads(ctx context.Context, l ledger.Lease) error {
 	var wg sync.WaitGroup
 	for n, r := range t.byNet {
 		wg.Go(func() {
+			if t.cfg.Gas.Ready(hctx, n) != nil {
+				return
+			}
 			h, err := r.Head(hctx)
 			if err != nil {
 				return

@@ -46,6 +46,9 @@ func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []corpu
 	}
 	var out []Reconciled
 	for _, r := range t.cfg.Rails {
+		if err := t.cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
+			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
+		}
 		rec, err := t.reconcile(ctx, r)
 		if err != nil {
 			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)

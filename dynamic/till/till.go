@@ -11,7 +11,29 @@
 // brought it or the worker that found it lying, goes through the same steps, and a step that another took already
 // changes nothing: each transaction names the state it starts from.
 //
-// Money rules: decisions §4, cited as M1 to M14 where they are kept.
+// What a hostile payer can make the store lose to settlements that revert, at most. Gas is of one authorization, in
+// brackets what was measured on a local chain; what a day costs is per network, beside what was gained from those who
+// paid. Package gas keeps the limits, TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget and the
+// conformance test of rails show them.
+//
+//	payer                                          reverts  gas                      a day
+//	code that accepts while simulated, then
+//	reverts (gasprice, coinbase, gas left, …)      1        300,000 (43,000)         the budget, 1 USDC
+//	the same, and burns all it is given            1        300,000 (118,500)        the budget
+//	an estimate made to burn                       0        0: refused unclaimed     nothing
+//	code that looks at the block number            1        300,000 (45,100)         the budget
+//	code that flips when it sees the settlement    1        300,000 (45,100)         the budget
+//	one code for any number of wallets             1 each   300,000 each             the budget, for all of them
+//	a plain wallet that cancels, or spends the
+//	money elsewhere                                2        2 × 300,000 (70,000)     the budget, and what was under way
+//	                                                                                 when it was reached
+//	a wallet, or code, that has settled before     as above as above                 one revert more for each payment
+//	                                                                                 that it settles
+//
+// What a payer with code may burn is held against the budget when its settlement is signed for, so that any number at once
+// pass it by nothing. Three payments of a payer that are shown to have failed by its own doing, within a day, refuse it (M5).
+//
+// Money rules: decisions §4, cited as M1 to M15 where they are kept.
 package till
 
 import (
@@ -34,6 +56,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/x402"
 )
 
@@ -56,6 +79,8 @@ type Config struct {
 	Patience time.Duration
 	// MaxInFlight bounds the purchases under way in this process; 0 means 512.
 	MaxInFlight int
+	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to date.
+	Gas *gas.Guard
 	// Exclusive says that no other process uses the ledger, so that whatever lies there at start was left by us.
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
@@ -87,6 +112,7 @@ type Till struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
+	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
 	closing atomic.Bool
 	shut    atomic.Bool // the ledger was restored and not reopened, as far as Run knows
 }
@@ -132,13 +158,18 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		flights: make(map[string]*flight), owner: "till-" + rand.Text(),
+		flights: make(map[string]*flight), under: make(map[string]int), owner: "till-" + rand.Text(),
 	}
 	for _, r := range cfg.Rails {
 		if _, twice := t.byNet[r.Info().Network]; twice {
 			return nil, fmt.Errorf("till: network %s is configured twice", r.Info().Network)
 		}
 		t.byNet[r.Info().Network] = r
+	}
+	if cfg.Gas == nil {
+		if t.cfg.Gas, err = gas.New(gas.Config{DB: cfg.DB, Rails: cfg.Rails, Log: cfg.Log}); err != nil {
+			return nil, fmt.Errorf("till: %w", err)
+		}
 	}
 	for _, g := range cfg.Site.Goods {
 		if _, err := goods.Of(g); err != nil {

@@ -24,6 +24,9 @@ func (t *Till) watch(ctx context.Context, p *Purchase) error {
 	if err := t.fill(ctx, r, p, f.Unfilled); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
+	if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
+		return err
+	}
 	if p.State == Delivered {
 		return t.watchDelivered(ctx, r, p, f)
 	}
@@ -89,7 +92,7 @@ func (t *Till) renew(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advic
 	if a == rail.Bump && len(p.Sent) > 0 {
 		d, err = r.Replace(ctx, &p.Payment, p.Sent[len(p.Sent)-1], false)
 	} else {
-		d, err = r.Draft(ctx, &p.Payment)
+		d, err = t.redraft(ctx, r, p)
 	}
 	if err != nil {
 		t.cfg.Log.Warn("dropped settlement not renewed", "purchase", p.ID, "err", err)
@@ -101,6 +104,10 @@ func (t *Till) renew(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advic
 		}
 		return t.addSigned(tx, q, d)
 	})
+	if _, over := ended(err); over {
+		t.cfg.Log.Warn("dropped settlement not renewed", "purchase", p.ID, "err", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ type Opening struct {
 	Gas     []common.Address                  // accounts with a thousand coins for gas
 	Dollars map[common.Address]int64          // token balances in atomic units
 	Wallets map[common.Address]common.Address // EIP-1271 wallets, address to owner
+	Code    map[common.Address][]byte         // further contracts
 }
 
 // Alloc returns the genesis accounts of network n: the token at its asset address, the contracts beside it, gas, wallets.
@@ -77,6 +78,9 @@ func (n Network) Alloc(o Opening) types.GenesisAlloc {
 	}
 	for wallet, owner := range o.Wallets {
 		alloc[wallet] = token.Wallet(owner)
+	}
+	for a, code := range o.Code {
+		alloc[a] = types.Account{Nonce: 1, Balance: new(big.Int), Code: code}
 	}
 	for _, a := range o.Gas {
 		alloc[a] = types.Account{Balance: new(big.Int).Mul(big.NewInt(1000), big.NewInt(params.Ether))}

@@ -34,6 +34,7 @@ type Options struct {
 	Networks []uint64 // chain ids, first first; none is 8453 alone
 	Buyers   int      // funded buyers; 0 is 5
 	Manual   bool     // nothing is sealed until the test says so
+	Code     [][]byte // contracts that pay, such as token.Turncoat
 
 	Genesis    uint64        // chain.Config.GenesisTime
 	Lead       int           // as in chain.Config; 0 is chain.DefaultLead
@@ -68,6 +69,13 @@ type People struct {
 	Poor    Key            // no dollars, no gas
 	PayTo   common.Address // starts with nothing; its key is not kept
 	Wallet  Wallet         // a contract wallet with BuyerFunds
+	Coded   []Contract     // Options.Code, with BuyerFunds each
+}
+
+// A Contract is an account whose code is the test's.
+type Contract struct {
+	Address common.Address
+	Code    []byte
 }
 
 // A Wallet is a contract account and the key that signs for it (EIP-1271).
@@ -104,7 +112,7 @@ func New(t testing.TB, o Options) *Net {
 	if o.Heartbeat == 0 {
 		o.Heartbeat = chain.DefaultHeartbeat
 	}
-	n := &Net{People: people(t, o.Buyers)}
+	n := &Net{People: people(t, o)}
 	for _, id := range o.Networks {
 		network, ok := chain.ByID(id)
 		if !ok {
@@ -175,14 +183,19 @@ func (c *Chain) Pass(d time.Duration) *types.Header {
 	return h
 }
 
-func people(t testing.TB, buyers int) People {
+func people(t testing.TB, o Options) People {
 	t.Helper()
 	p := People{Relayer: NewKey(t), Minter: NewKey(t), Poor: NewKey(t), PayTo: NewKey(t).Address}
-	for range buyers {
+	for range o.Buyers {
 		p.Buyers = append(p.Buyers, NewKey(t))
 	}
 	p.Wallet.Owner = NewKey(t)
 	rand.Read(p.Wallet.Address[:])
+	for _, code := range o.Code {
+		c := Contract{Code: code}
+		rand.Read(c.Address[:])
+		p.Coded = append(p.Coded, c)
+	}
 	return p
 }
 
@@ -192,6 +205,10 @@ func (p People) opening() chain.Opening {
 		Gas:     []common.Address{p.Relayer.Address, p.Minter.Address, p.Wallet.Owner.Address},
 		Dollars: map[common.Address]int64{p.Wallet.Address: BuyerFunds},
 		Wallets: map[common.Address]common.Address{p.Wallet.Address: p.Wallet.Owner.Address},
+		Code:    map[common.Address][]byte{},
+	}
+	for _, c := range p.Coded {
+		o.Dollars[c.Address], o.Code[c.Address] = BuyerFunds, c.Code
 	}
 	for _, b := range p.Buyers {
 		o.Gas = append(o.Gas, b.Address)

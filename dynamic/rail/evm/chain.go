@@ -59,7 +59,11 @@ type entry struct {
 
 // receipt is what matters of a transaction's receipt.
 type receipt struct {
+	Tx        common.Hash    `json:"transactionHash"`
 	Status    hexutil.Uint64 `json:"status"`
+	GasUsed   hexutil.Uint64 `json:"gasUsed"`
+	GasPrice  *hexutil.Big   `json:"effectiveGasPrice"`
+	DataFee   *hexutil.Big   `json:"l1Fee"` // of a rollup that takes it beside gas
 	Block     hexutil.Uint64 `json:"blockNumber"`
 	BlockHash common.Hash    `json:"blockHash"`
 	Logs      []entry        `json:"logs"`
@@ -189,17 +193,22 @@ func (r *Rail) Check(ctx context.Context) error {
 	}
 	switch {
 	case uint64(id) != r.cfg.ChainID:
-		return fmt.Errorf("%s: the node is on chain %d", r.cfg.Network, uint64(id))
+		return wrong("%s: the node is on chain %d", r.cfg.Network, uint64(id))
 	case r.cfg.GenesisHash != "" && first.Hash != common.HexToHash(r.cfg.GenesisHash):
-		return fmt.Errorf("%s: the chain's first block is %s, not %s: another chain with the same number",
+		return wrong("%s: the chain's first block is %s, not %s: another chain with the same number",
 			r.cfg.Network, first.Hash, r.cfg.GenesisHash)
 	case len(code) == 0:
-		return fmt.Errorf("%s: no contract at %s", r.cfg.Network, r.cfg.Asset)
+		return wrong("%s: no contract at %s", r.cfg.Network, r.cfg.Asset)
 	case len(sep) != 32 || common.BytesToHash(sep) != r.separator:
-		return fmt.Errorf("%s: the token's DOMAIN_SEPARATOR is not that of %q version %q: no signature would be valid",
+		return wrong("%s: the token's DOMAIN_SEPARATOR is not that of %q version %q: no signature would be valid",
 			r.cfg.Network, r.cfg.AssetName, r.cfg.AssetVersion)
 	case r.cfg.DomainSeparator != "" && r.separator != common.HexToHash(r.cfg.DomainSeparator):
-		return fmt.Errorf("%s: the token's DOMAIN_SEPARATOR is not the configured one", r.cfg.Network)
+		return wrong("%s: the token's DOMAIN_SEPARATOR is not the configured one", r.cfg.Network)
 	}
 	return nil
+}
+
+// wrong is an error that is a rail.ErrWrongChain.
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("%s (%w)", fmt.Sprintf(format, args...), rail.ErrWrongChain)
 }

@@ -59,8 +59,18 @@ type Config struct {
 	PayTo string
 	// MaxTimeout is the advertised validity of a payment; default 300 s.
 	MaxTimeout time.Duration
-	// SettleCost is what settling one payment costs, in atomic units of the asset.
+	// CoinPrice is what one coin of the network, 10^18 wei, is worth in atomic units of the asset, from which the cost of
+	// settling derives; 0 is no price, and then nothing is offered on the network.
+	CoinPrice int64
+	// SettleCost is what a Settler takes for settling one payment, in atomic units of the asset. A relayer's cost
+	// derives from CoinPrice.
 	SettleCost int64
+	// Gas is what settling one payment is expected to take before the first estimate; default 105,000, the first
+	// transfer to a new address.
+	Gas uint64
+	// DataFee is the contract that names the fee for a transaction's data on the layer below, where a rollup takes it
+	// beside gas (the OP Stack's GasPriceOracle); empty where there is none.
+	DataFee string
 	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the head. Default 1.
 	Depth uint64
 	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0 asks the node for
@@ -78,7 +88,8 @@ type Config struct {
 	Relayer *ecdsa.PrivateKey
 	// GasAlarm is the relayer's balance, in wei, below which Fuel reports low; nil never does.
 	GasAlarm *big.Int
-	// MaxFee caps the fee per gas of our transactions, in wei; default 500 gwei.
+	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills included, in wei; default
+	// 500 gwei.
 	MaxFee *big.Int
 	// Stuck is the age at which a transaction that waits in the pool is worth replacing; default 30 s.
 	Stuck time.Duration
@@ -122,6 +133,7 @@ type Rail struct {
 
 	simulations map[string]time.Time // claim key → when the node would have taken it
 	newest      reading
+	need        *big.Int // wei that a settlement may take, when Standing was last asked
 }
 
 var _ rail.Rail = (*Rail)(nil)
@@ -148,6 +160,7 @@ func New(cfg Config) (*Rail, error) {
 		lookedAt: map[string]time.Time{},
 
 		simulations: map[string]time.Time{},
+		need:        new(big.Int),
 	}
 	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
 	r.signer = types.LatestSignerForChainID(r.chainID)
@@ -186,8 +199,17 @@ func defaults(c *Config) error {
 			return fmt.Errorf("%q is not a 32-byte hash", h)
 		}
 	}
-	if c.SettleCost < 0 {
-		return errors.New("the settle cost is negative")
+	if c.SettleCost < 0 || c.CoinPrice < 0 {
+		return errors.New("a cost or a price is negative")
+	}
+	if c.SettleCost > 0 && c.Settler == nil {
+		return errors.New("the settle cost is what a third party takes: with a relayer it derives from the price of the coin")
+	}
+	if c.DataFee != "" && !common.IsHexAddress(c.DataFee) {
+		return fmt.Errorf("%q is not the address of a contract", c.DataFee)
+	}
+	if c.Gas == 0 {
+		c.Gas = 105_000
 	}
 	if c.Name == "" {
 		c.Name = c.Network
@@ -227,7 +249,7 @@ func (r *Rail) Info() rail.Info {
 	}
 	return rail.Info{
 		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
-		PayTo: r.cfg.PayTo, SettleCost: r.cfg.SettleCost, Timeout: r.cfg.MaxTimeout, Via: via,
+		PayTo: r.cfg.PayTo, Account: r.Relayer(), Timeout: r.cfg.MaxTimeout, Via: via,
 	}
 }
 

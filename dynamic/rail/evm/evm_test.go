@@ -89,7 +89,7 @@ func TestKnown(t *testing.T) {
 		if row.DomainSeparator != "" && row.DomainSeparator != sep.Hex() {
 			t.Errorf("%s: DomainSeparator %s, want %s", row.Network, row.DomainSeparator, sep.Hex())
 		}
-		if row.GenesisHash == "" || row.Depth == 0 || row.Poll == 0 || row.SettleCost == 0 {
+		if row.GenesisHash == "" || row.Depth == 0 || row.Poll == 0 || row.MaxFee == nil {
 			t.Errorf("%s: a field is empty", row.Network)
 		}
 		row.RPC, row.PayTo, row.Relayer = []string{"http://127.0.0.1:1"}, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", chaintest.NewKey(t).Private

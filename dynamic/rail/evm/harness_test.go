@@ -34,7 +34,8 @@ type harness struct {
 func open(t testing.TB) railtest.Harness { return openOn(t, 8453) }
 
 func openOn(t testing.TB, id uint64) *harness {
-	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true})
+	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true,
+		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch}})
 	h := &harness{Net: n, t: t, cfg: config(t, n), seal: func() { n.MustSeal() }}
 	h.rail = newRail(t, h.cfg)
 	return h
@@ -49,6 +50,7 @@ func config(t testing.TB, n *chaintest.Net) evm.Config {
 	cfg.RPC = []string{n.URL}
 	cfg.PayTo = n.PayTo.Hex()
 	cfg.Relayer = n.Relayer.Private
+	cfg.CoinPrice = 1_000_000
 	cfg.GenesisHash = n.GenesisHash().Hex()
 	cfg.Depth, cfg.Finality = 1, 0
 	cfg.Poll = 20 * time.Millisecond
@@ -84,6 +86,9 @@ func (h *harness) authorization(t railtest.Terms) (token.Authorization, chaintes
 		k = h.delegate(&h.delegated, 3, chain.Delegate)
 	case railtest.Refusing:
 		k = h.delegate(&h.refusing, 4, chain.Multicall)
+	}
+	if i := int(t.Payer - railtest.Turncoat); i >= 0 && i < len(h.Coded) {
+		k, from = h.Buyers[0], h.Coded[i].Address // whose signature it is does not matter to them
 	}
 	if from == (common.Address{}) {
 		from = k.Address
@@ -186,6 +191,11 @@ func (h *harness) Cancel(data []byte) {
 
 func (h *harness) Forge(data []byte) {
 	h.Send(h.Minter, chain.Spender, token.ForgeCall(parse(h.t, data).Authorization))
+}
+
+func (h *harness) Turn(p railtest.Payer) {
+	h.Send(h.Minter, h.Coded[p-railtest.Turncoat].Address, nil)
+	h.seal()
 }
 
 func (h *harness) Divert() { h.Send(h.Relayer, h.Minter.Address, nil) }

@@ -30,6 +30,7 @@ type view struct {
 	mined     uint64 // the relayer's transactions up to head
 	used      uint64 // the relayer's transactions up to the final block
 	known     bool   // a node has the newest own transaction, in a block or in its pool
+	reverts   []rail.Revert
 }
 
 // Look implements rail.Rail. While the watcher is live, payments that are found and payments that merely wait are
@@ -90,7 +91,7 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 // judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain that up to the
 // view's head there is none.
 func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) rail.Finding {
-	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait}
+	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait, Reverts: v.reverts}
 	switch {
 	case u == nil:
 		if v.deep != nil && v.deep.Time.Unix() >= p.ValidBefore {
@@ -111,7 +112,7 @@ func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, sinc
 	case !r.deep(v, u.block):
 		return f // spent on something else, in a block that may go away again
 	default:
-		f.State, f.Final = rail.Dead, u.block <= v.final
+		f.State, f.Final, f.Payer = rail.Dead, u.block <= v.final, !u.pays(p)
 		switch {
 		case u.canceled:
 			f.Reason = "cancelled"
@@ -254,11 +255,16 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		return v, nil, errors.New("authorizationState has an unexpected form")
 	}
 	if common.BytesToHash(open) == (common.Hash{}) {
-		return v, nil, nil
+		var err error
+		v.reverts, err = r.reverts(ctx, signed, v.mined)
+		return v, nil, err
 	}
 	u, err := r.own(ctx, a, signed)
 	if u == nil && err == nil {
 		u, err = r.search(ctx, p, since.Block-min(since.Block, lookBack), v.head.Number)
+	}
+	if u != nil && !ours(signed, u.tx) {
+		v.reverts, _ = r.reverts(ctx, signed, v.mined) // what spent it is known without them
 	}
 	return v, u, err
 }

@@ -25,6 +25,7 @@ const maxClaimed = 1 << 16
 type handover struct {
 	account string
 	body    []byte
+	cost    int64
 }
 
 // Sign implements rail.Draft. The third party numbers and signs its own transaction, so there is no sequence number
@@ -32,6 +33,9 @@ type handover struct {
 func (h *handover) Sign(rail.Sequencer) (rail.Signed, error) {
 	return rail.Signed{Raw: h.body, Account: h.account, At: time.Now().UTC()}, nil
 }
+
+// Price implements rail.Draft: what the third party takes, whatever becomes of its transaction.
+func (h *handover) Price() rail.Price { return rail.Price{Cost: h.cost, Most: h.cost} }
 
 // handed is the body of POST /settle (x402 1.6).
 type handed struct {
@@ -83,7 +87,7 @@ func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error
 	if err != nil {
 		return nil, fmt.Errorf("encoding a payment for the settler: %w", err)
 	}
-	return &handover{account: viaPrefix + r.cfg.Settler.Host(), body: body}, nil
+	return &handover{account: viaPrefix + r.cfg.Settler.Host(), body: body, cost: r.cfg.SettleCost}, nil
 }
 
 // sendOver hands a payment over. What the third party claims to have sent is remembered for its sender's sake only:

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/railtest"
 )
 
@@ -20,8 +22,12 @@ type remoteHarness struct {
 
 func openRemote(t testing.TB) railtest.Harness {
 	h := openOn(t, 8453)
+	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{h.rail}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	third, err := facilitator.NewHandler(facilitator.HandlerConfig{
-		Rails: []rail.Rail{h.rail}, PayTo: []string{h.PayTo.Hex()}, Wait: time.Millisecond, Poll: 20 * time.Millisecond,
+		Rails: []rail.Rail{h.rail}, Gas: g, PayTo: []string{h.PayTo.Hex()}, Wait: time.Millisecond, Poll: 20 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

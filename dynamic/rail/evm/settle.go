@@ -15,9 +15,6 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// maxGas is far above what any settlement takes, L1 data on rollups included.
-const maxGas = 100_000_000
-
 // draft is a transaction of ours with everything known but its nonce.
 type draft struct {
 	r        *Rail
@@ -28,7 +25,11 @@ type draft struct {
 	pending  uint64  // the chain's own count of our transactions
 	sequence *uint64 // set for a replacement
 	fill     bool
+	price    rail.Price
 }
+
+// Price implements rail.Draft.
+func (d *draft) Price() rail.Price { return d.price }
 
 // fees are the two fee fields of a type-2 transaction, in wei per gas.
 type fees struct{ cap, tip *big.Int }
@@ -89,16 +90,18 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	spared := least == nil && r.fresh(p)
 	if spared {
 		if known, ok := r.lately(); ok {
-			d.gas, d.fees, d.pending = known.gas+known.gas/2, f, known.pending
+			d.gas, d.fees, d.pending = min(known.gas+known.gas/2, gasCap(p, false)), f, known.pending
 			if err := r.affords(d, known.balance); err != nil {
 				return nil, err
 			}
+			d.price = r.priced(known.gas, d.gas, head, f, known.data)
 			return d, nil
 		}
 	}
 	began := time.Now()
 	var gas, count hexutil.Uint64
 	var balance hexutil.Big
+	var code, data hexutil.Bytes
 	// At the latest block, because some nodes estimate on top of the pool otherwise, where the transaction that is to be
 	// replaced has spent the authorization already.
 	params := []any{ethCall(r.relayer, d.to, d.data), "latest"}
@@ -109,6 +112,10 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		{method: "eth_estimateGas", params: params, out: &gas},
 		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), "pending"}, out: &count},
 		{method: "eth_getBalance", params: []any{r.relayer.Hex(), "latest"}, out: &balance},
+		{method: "eth_getCode", params: []any{common.HexToAddress(p.Payer).Hex(), "latest"}, out: &code},
+	}
+	if fee := r.dataFeeCall(len(d.data), &data); fee != nil {
+		calls = append(calls, fee)
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return nil, fmt.Errorf("preparing a settlement: %w", err)
@@ -119,15 +126,22 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		}
 		return nil, fmt.Errorf("estimating gas: %w", err)
 	}
-	if gas > maxGas {
-		return nil, fmt.Errorf("an estimate of %d gas is not to be believed", uint64(gas))
+	for _, k := range calls[1:] {
+		if k.err != nil {
+			return nil, fmt.Errorf("reading the relayer's account: %w", k.err)
+		}
 	}
-	if err := errors.Join(calls[1].err, calls[2].err); err != nil {
-		return nil, fmt.Errorf("reading the relayer's account: %w", err)
+	most := gasCap(p, len(code) > 0)
+	if uint64(gas) > most {
+		ref := refuse("invalid_exact_evm_transaction_failed", "settling this payment would take %d gas, and no more than %d is spent on one", uint64(gas), most)
+		ref.Payer = len(code) > 0 // only code of the payer's own takes more than the token does
+		return nil, ref
 	}
-	d.gas, d.fees, d.pending = uint64(gas)+uint64(gas)/4, f, uint64(count)
+	d.gas, d.fees, d.pending = min(uint64(gas)+uint64(gas)/4, most), f, uint64(count)
+	d.price = r.priced(uint64(gas), d.gas, head, f, dataFee(data))
+	d.price.Code = codeHash(code)
 	if spared {
-		r.learn(reading{at: began, gas: uint64(gas), pending: d.pending, balance: (*big.Int)(&balance)})
+		r.learn(reading{at: began, gas: uint64(gas), pending: d.pending, balance: (*big.Int)(&balance), data: dataFee(data)})
 	}
 	if err := r.affords(d, (*big.Int)(&balance)); err != nil {
 		return nil, err
@@ -138,7 +152,7 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 // affords says whether the relayer's balance covers a transaction at its highest fee.
 func (r *Rail) affords(d *draft, balance *big.Int) error {
 	if cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap); cost.Cmp(balance) > 0 {
-		return fmt.Errorf("the relayer %s cannot pay for gas", r.relayer.Hex())
+		return fmt.Errorf("relayer %s: %w", r.relayer.Hex(), rail.ErrNoGas)
 	}
 	return nil
 }
@@ -236,7 +250,8 @@ func known(err error) bool {
 	return false
 }
 
-// Fuel implements rail.Rail. With a Settler there is none and it is never low.
+// Fuel implements rail.Rail. With a Settler there is none and it is never low. Beside the alarm, what does not pay for a
+// settlement at the present fees is low.
 func (r *Rail) Fuel(ctx context.Context) (*big.Int, bool, error) {
 	if r.cfg.Settler != nil {
 		return new(big.Int), false, nil
@@ -246,5 +261,8 @@ func (r *Rail) Fuel(ctx context.Context) (*big.Int, bool, error) {
 		return nil, false, fmt.Errorf("reading the relayer's balance: %w", err)
 	}
 	b := (*big.Int)(&balance)
-	return b, r.cfg.GasAlarm != nil && b.Cmp(r.cfg.GasAlarm) < 0, nil
+	r.mu.Lock()
+	need := r.need
+	r.mu.Unlock()
+	return b, b.Cmp(need) < 0 || r.cfg.GasAlarm != nil && b.Cmp(r.cfg.GasAlarm) < 0, nil
 }

@@ -28,6 +28,7 @@ type reading struct {
 	gas     uint64 // a payer without code, as all transfers from such accounts take about the same
 	pending uint64
 	balance *big.Int
+	data    *big.Int // fee for its data on the layer below, in wei
 }
 
 // simulated notes that the node would have taken a payment of a payer without code.

@@ -25,6 +25,9 @@ var (
 	selName          = selector("name()")
 	selVersion       = selector("version()")
 	selSeparator     = selector("DOMAIN_SEPARATOR()")
+	selPaused        = selector("paused()")
+	selBlocked       = selector("isBlacklisted(address)")
+	selDataFee       = selector("getL1FeeUpperBound(uint256)")
 	selValidSig      = selector("isValidSignature(bytes32,bytes)") // its own return value too (EIP-1271)
 
 	topicTransfer = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
@@ -222,9 +225,9 @@ func refuseRevert(reason string) *rail.Refusal {
 	case strings.Contains(m, "used or canceled"):
 		ref.Reason, ref.Err = reasonUsed, rail.ErrUsed
 	case strings.Contains(m, "exceeds balance"):
-		ref.Reason = reasonBalance
+		ref.Reason, ref.Payer = reasonBalance, true
 	case strings.Contains(m, "invalid signature"):
-		ref.Reason = reasonSignature
+		ref.Reason, ref.Payer = reasonSignature, true
 	}
 	return ref
 }

@@ -75,7 +75,7 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 		r.learnCode(r.asset, now)
 	}
 	sig, _ := unwrap(p.Signature)
-	mark.Local = len(code) > 0
+	mark.Local, mark.Code = len(code) > 0, codeHash(code)
 	if sim.err == nil && !(len(code) == 0 && highS(sig)) {
 		if len(code) == 0 {
 			r.simulated(p)
@@ -191,10 +191,13 @@ func (r *Rail) validSignature(ctx context.Context, wallet common.Address, hash c
 	return len(out) >= 32 && common.BytesToHash(out[:32]) == common.BytesToHash(common.RightPadBytes(selValidSig, 32)), nil
 }
 
-// simulation is the parameters of the eth_call that tries the transfer. On a chain that has been idle the head's time
+// simulation is the parameters of the eth_call that tries the transfer, with as much gas as a settlement may take: what
+// needs more is refused before anything is claimed. On a chain that has been idle the head's time
 // may lie before validAfter although the next block's will not; then the call is made at the present time.
 func (r *Rail) simulation(p *rail.Payment, now, head time.Time) []any {
-	params := []any{ethCall(r.relayer, r.asset, transferCall(p)), "latest"}
+	call := ethCall(r.relayer, r.asset, transferCall(p))
+	call["gas"] = hexutil.EncodeUint64(gasCap(p, true))
+	params := []any{call, "latest"}
 	if stale(p, now, head) {
 		params = append(params, map[string]string{}, blockTime(now))
 	}
@@ -249,7 +252,7 @@ func (r *Rail) diagnose(ctx context.Context, p *rail.Payment, want rail.Requirem
 		return refuse(reasonTokenVersion, "the asset has another EIP-712 version")
 	}
 	if calls[0].err == nil && len(balance) >= 32 && new(big.Int).SetBytes(balance[:32]).Cmp(p.Amount) < 0 {
-		return refuse(reasonBalance, "the payer has less than the amount")
+		return payers(refuse(reasonBalance, "the payer has less than the amount"))
 	}
 	return refuse(reasonSimulation, "%s", why)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/gas"
 )
 
 // rawObject is JSON that is passed on as it came.
@@ -33,6 +35,9 @@ type HandlerConfig struct {
 	Rails []rail.Rail
 	// PayTo lists the accounts for which payments are settled, because every settlement costs gas. At least one.
 	PayTo []string
+	// Gas decides what may be spent on settling. It is what a till has too, and must not be missing: other people's
+	// payments cost the same gas.
+	Gas *gas.Guard
 	// Sequencer numbers the relayers' transactions; nil is one in memory that starts at the chain's own count. It
 	// must not be shared with anything that forgets.
 	Sequencer rail.Sequencer
@@ -64,9 +69,11 @@ type job struct {
 	p    *rail.Payment
 	want rail.Requirement
 
-	mark   rail.Mark // of the driver
-	signed []rail.Signed
-	sent   chan struct{} // closed at the first broadcast
+	mark    rail.Mark // of the driver, with what follows
+	signed  []rail.Signed
+	reverts []string // transactions
+	held    map[string]gas.Held
+	sent    chan struct{} // closed at the first broadcast
 
 	mu     sync.Mutex // guards what follows
 	last   Settled
@@ -103,6 +110,9 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	}
 	if len(cfg.PayTo) == 0 {
 		return nil, errors.New("a facilitator needs a list of the accounts it settles for")
+	}
+	if cfg.Gas == nil {
+		return nil, errors.New("a facilitator needs a limit to the gas that it spends")
 	}
 	if cfg.Sequencer == nil {
 		cfg.Sequencer = &sequence{next: map[string]uint64{}}
@@ -168,8 +178,41 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail
 	return n, p, want, err
 }
 
+// worth says whether a payment is large enough for what settling it costs, on a network that settles at all.
+func (h *Handler) worth(ctx context.Context, p *rail.Payment) error {
+	if !p.Amount.IsInt64() {
+		return &rail.Refusal{Reason: "invalid_payload", Message: "the amount is out of range"}
+	}
+	if least := h.cfg.Gas.Least(ctx, p.Network); p.Amount.Int64() < least {
+		return &rail.Refusal{Reason: "invalid_payment_requirements", Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
+	}
+	return h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), h.under(p.Network))
+}
+
+// under counts the settlements of a network that are under way.
+func (h *Handler) under(network string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, j := range h.jobs {
+		if j.p.Network == network && j.driven() {
+			n++
+		}
+	}
+	return n
+}
+
+// driven reports whether somebody drives a job.
+func (j *job) driven() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.driver != nil
+}
+
 func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 	n, p, want, err := h.read(w, r)
+	if err == nil {
+		err = h.worth(r.Context(), p)
+	}
 	if err == nil {
 		_, err = n.Verify(r.Context(), p, want, time.Now())
 	}
@@ -190,12 +233,15 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	n, p, want, err := h.read(w, r)
+	if err == nil && !h.known(p) {
+		err = h.worth(r.Context(), p)
+	}
 	if err != nil {
 		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
 			answer(w, http.StatusOK, Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message})
 			return
 		}
-		h.fail(w, r, nil, err)
+		h.fail(w, r, p, err)
 		return
 	}
 	j, found := h.job(n, p, want)
@@ -270,10 +316,17 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 		delete(h.jobs, h.old[0])
 		h.old = h.old[1:]
 	}
-	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), last: Settled{Network: want.Network, Payer: p.Payer}}
+	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), held: map[string]gas.Held{}, last: Settled{Network: want.Network, Payer: p.Payer}}
 	h.jobs[key] = j
 	h.old = append(h.old, key)
 	return j, false
+}
+
+// known reports whether there is a job for an authorization.
+func (h *Handler) known(p *rail.Payment) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.jobs[p.ClaimKey()] != nil
 }
 
 func (h *Handler) forget(j *job) {
@@ -297,6 +350,16 @@ func (h *Handler) supported(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, p *rail.Payment, err error) {
 	if p == nil {
 		answer(w, http.StatusBadRequest, map[string]string{"error": "the body is not a facilitator request"})
+		return
+	}
+	if out, ok := errors.AsType[*gas.Outage](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(out.Retry.Seconds())))
+		answer(w, http.StatusServiceUnavailable, map[string]string{"error": out.Error()})
+		return
+	}
+	if spent, ok := errors.AsType[*gas.Spent](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(spent.Retry.Seconds())))
+		answer(w, http.StatusTooManyRequests, map[string]string{"error": spent.Error()})
 		return
 	}
 	h.cfg.Log.Error("facilitator request", "path", r.URL.Path, "network", p.Network, "err", err)

@@ -14,9 +14,11 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/gas"
 )
 
 // shop is a facilitator of ours on a chain that seals by itself.
@@ -26,17 +28,25 @@ type shop struct {
 	url  string
 }
 
-func open(t *testing.T) *shop {
-	n := chaintest.New(t, chaintest.Options{})
+func open(t *testing.T) *shop { return openWith(t, chaintest.Options{}, 0) }
+
+// openWith is open on a chain of the test's own, with what reverts may cost a day.
+func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
+	n := chaintest.New(t, o)
 	cfg, _ := evm.Preset(n.ID())
 	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{n.URL}, n.PayTo.Hex(), n.Relayer.Private
+	cfg.CoinPrice, cfg.GenesisHash = 1_000_000, n.GenesisHash().Hex()
 	r, err := evm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
+	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}, Subsidy: -1, Reverts: reverts})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := facilitator.NewHandler(facilitator.HandlerConfig{
-		Rails: []rail.Rail{r}, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
+		Rails: []rail.Rail{r}, Gas: g, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -234,5 +244,8 @@ func TestHandlerNeedsAList(t *testing.T) {
 	}
 	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{PayTo: []string{"0x1"}}); err == nil {
 		t.Error("a facilitator without a network")
+	}
+	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}, PayTo: []string{"0x1"}}); err == nil {
+		t.Error("a facilitator that may spend any amount of gas")
 	}
 }

@@ -49,6 +49,8 @@ var cases = []struct {
 	{"forty at once", false, fortyAtOnce},
 	{"contract wallet", false, contractWallet},
 	{"delegated account", false, delegated},
+	{"hostile payers", true, hostile},
+	{"what settling costs", true, costs},
 	{"signers are proved", false, proved},
 	{"incoming transfers", false, incoming},
 }

@@ -22,12 +22,34 @@ type Payer int
 
 // The kinds of payers. Every harness has Plain ones; Sign returns nil for a kind that the network does not have.
 const (
-	Plain     Payer = iota // an ordinary funded account
-	Poor                   // an ordinary account without money
-	Contract               // a contract wallet with one owner (EIP-1271)
-	Delegated              // an ordinary account that delegates its code and whose signature is accepted (EIP-7702)
-	Refusing               // the same with code that accepts no signature
+	Plain       Payer = iota // an ordinary funded account
+	Poor                     // an ordinary account without money
+	Contract                 // a contract wallet with one owner (EIP-1271)
+	Delegated                // an ordinary account that delegates its code and whose signature is accepted (EIP-7702)
+	Refusing                 // the same with code that accepts no signature
+	Turncoat                 // accepts while it is simulated, and reverts in a block
+	Burner                   // the same, and burns all the gas it is given there
+	Glutton                  // the same, and is satisfied in a simulation only with millions of gas
+	Weathercock              // accepts at one block number, and reverts at every later one
+	Switch                   // accepts until Turn, and reverts from then on
 )
+
+// Hostile are the payers that make a settlement revert which was simulated well, with what one of them may burn at most:
+// a settlement that takes more is never drafted.
+var Hostile = []struct {
+	Name  string
+	Payer Payer
+	Gas   uint64
+}{
+	{"accepts then reverts", Turncoat, MostGas},
+	{"burns", Burner, MostGas},
+	{"burns in the estimate", Glutton, 0},
+	{"looks at the block number", Weathercock, MostGas},
+	{"flips", Switch, MostGas},
+}
+
+// MostGas is what one settlement may take at most (decisions §4 M15).
+const MostGas = 300_000
 
 // Terms is a payment to be signed.
 type Terms struct {
@@ -65,6 +87,9 @@ type Harness interface {
 	Cancel(payload []byte)
 	// Forge broadcasts a transaction that looks like the payment without moving money.
 	Forge(payload []byte)
+	// Turn makes a Switch refuse from now on, or a Weathercock accept in this block for the last time, and seals a block
+	// with nothing else.
+	Turn(Payer)
 	// Divert broadcasts a foreign transaction of the relayer's at its next sequence number.
 	Divert()
 	// Drop makes the network forget what is not in a block.

@@ -1,0 +1,294 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"agentstore/dynamic/rail"
+)
+
+// gasCaps is how much gas one settlement may take at most, by what pays. A wallet that is deployed by its own payment
+// takes more, once such are taken at all.
+var gasCaps = []struct {
+	undeployed bool
+	gas        uint64
+}{
+	{false, 300_000},
+	{true, 600_000},
+}
+
+// gasCap is the row of gasCaps for a payment, whose payer has code or has none.
+func gasCap(p *rail.Payment, coded bool) uint64 {
+	_, wrapped := unwrap(p.Signature)
+	for _, c := range gasCaps {
+		if c.undeployed == (wrapped && !coded) {
+			return c.gas
+		}
+	}
+	panic("evm: no cap of gas")
+}
+
+// txBytes is about what a settlement is long beside its calldata.
+const txBytes = 200
+
+// codeHash names code; none has no name.
+func codeHash(code []byte) string {
+	if len(code) == 0 {
+		return ""
+	}
+	return crypto.Keccak256Hash(code).Hex()
+}
+
+func payers(ref *rail.Refusal) *rail.Refusal {
+	ref.Payer = true
+	return ref
+}
+
+// worth is an amount of wei in atomic units of the asset, rounded up.
+func (r *Rail) worth(wei *big.Int) int64 {
+	n := new(big.Int).Mul(wei, big.NewInt(r.cfg.CoinPrice))
+	n.Add(n, big.NewInt(1e18-1)).Div(n, big.NewInt(1e18))
+	if !n.IsInt64() {
+		return 1<<63 - 1
+	}
+	return n.Int64()
+}
+
+// priced is the price of a settlement that is expected to take some gas and may take a limit.
+func (r *Rail) priced(expected, limit uint64, head block, f fees, data *big.Int) rail.Price {
+	fee := new(big.Int).Set(f.tip)
+	if head.BaseFee != nil {
+		fee.Add(fee, head.BaseFee)
+	}
+	of := func(gas uint64) int64 {
+		wei := new(big.Int).Mul(new(big.Int).SetUint64(gas), fee)
+		return r.worth(wei.Add(wei, data))
+	}
+	return rail.Price{Gas: limit, Cost: of(expected), Most: of(limit)}
+}
+
+// dataFeeCall asks what the layer below takes for a transaction with so much calldata; nil where nothing is taken.
+func (r *Rail) dataFeeCall(calldata int, out *hexutil.Bytes) *call {
+	if r.cfg.DataFee == "" {
+		return nil
+	}
+	data := append(append([]byte{}, selDataFee...), word(big.NewInt(int64(calldata+txBytes)))...)
+	return &call{method: "eth_call", params: []any{ethCall(common.Address{}, common.HexToAddress(r.cfg.DataFee), data), "latest"}, out: out}
+}
+
+// dataFee reads the answer to dataFeeCall. A local chain, which has no such contract, answers nothing at all.
+func dataFee(out []byte) *big.Int {
+	if len(out) != 32 {
+		return new(big.Int)
+	}
+	return new(big.Int).SetBytes(out)
+}
+
+// transferBytes is the calldata of a settlement with a signature of 65 bytes.
+const transferBytes = 4 + 9*32
+
+// Standing implements rail.Rail, in one round trip.
+func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
+	var head block
+	var tip, balance hexutil.Big
+	var paused, blocked, data hexutil.Bytes
+	ask := func(out *hexutil.Bytes, data []byte) *call {
+		return &call{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, data), "latest"}, out: out}
+	}
+	must := []*call{headCall(&head)}
+	if r.cfg.Settler == nil {
+		must = append(must, &call{method: "eth_maxPriorityFeePerGas", out: &tip},
+			&call{method: "eth_getBalance", params: []any{r.relayer.Hex(), "latest"}, out: &balance})
+		if fee := r.dataFeeCall(transferBytes, &data); fee != nil {
+			must = append(must, fee)
+		}
+	}
+	// A token that knows neither pause nor blocked accounts reverts or answers nothing.
+	may := []*call{ask(&paused, selPaused), ask(&blocked, append(append([]byte{}, selBlocked...), addressWord(r.payTo)...))}
+	if err := r.rpc.batch(ctx, append(must, may...)...); err != nil {
+		return rail.Standing{}, fmt.Errorf("reading whether %s settles: %w", r.cfg.Network, err)
+	}
+	for _, k := range must {
+		if k.err != nil {
+			return rail.Standing{}, fmt.Errorf("reading whether %s settles: %s: %w", r.cfg.Network, k.method, k.err)
+		}
+	}
+	yes := func(k *call, answer []byte) bool { return k.err == nil && len(answer) == 32 && answer[31] == 1 }
+	s := rail.Standing{Head: head.Time}
+	switch {
+	case yes(may[0], paused):
+		s.Out = "its " + r.cfg.Symbol + " is paused"
+	case yes(may[1], blocked):
+		s.Out = "its " + r.cfg.Symbol + " does not move to this store's account"
+	}
+	if r.cfg.Settler != nil {
+		s.Cost, s.Priced = r.cfg.SettleCost, true
+		return s, nil
+	}
+	f := offer(head.BaseFee, (*big.Int)(&tip))
+	gas := r.usual()
+	p := r.priced(gas, gas, head, f, dataFee(data))
+	s.Cost, s.Priced = p.Cost, r.cfg.CoinPrice > 0
+	low := new(big.Int).Sub(f.cap, f.tip) // twice the base fee
+	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
+		f.cap = r.cfg.MaxFee
+	}
+	s.Balance = (*big.Int)(&balance)
+	s.Need = new(big.Int).Mul(new(big.Int).SetUint64(gas+gas/2), f.cap)
+	s.Need.Add(s.Need, dataFee(data))
+	r.mu.Lock()
+	r.need = s.Need
+	r.mu.Unlock()
+	switch {
+	case s.Out != "":
+	case low.Rsh(low, 1).Cmp(r.cfg.MaxFee) > 0:
+		s.Out = "its gas costs more than this store pays"
+	case s.Balance.Cmp(s.Need) < 0:
+		s.Out = "the store's account that pays for gas there is empty"
+	}
+	return s, nil
+}
+
+// usual is what a settlement takes: what the newest estimate said, else what is expected.
+func (r *Rail) usual() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.newest.gas > 0 {
+		return r.newest.gas
+	}
+	return r.cfg.Gas
+}
+
+// reverts lists the settlements among signed that are in a block and moved nothing. A number that another transaction
+// took has no receipt of ours; a node that cannot say is an error.
+func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined uint64) ([]rail.Revert, error) {
+	var calls []*call
+	var receipts []*receipt
+	for _, s := range signed[max(0, len(signed)-maxOwn):] {
+		if s.ID != "" && !s.Fill && r.mine(s) && s.Sequence < mined {
+			c := new(receipt)
+			receipts = append(receipts, c)
+			calls = append(calls, &call{method: "eth_getTransactionReceipt", params: []any{s.ID}, out: c})
+		}
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	// A node that is indexing a new block, which takes it some milliseconds, says so of what is not in it.
+	for tries := 0; ; tries++ {
+		if err := r.rpc.batch(ctx, calls...); err != nil {
+			return nil, err
+		}
+		busy := slices.ContainsFunc(calls, func(k *call) bool {
+			return k.err != nil && strings.Contains(k.err.Error(), "indexing is in progress")
+		})
+		if !busy || tries == 10 {
+			break
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+	}
+	var list []rail.Revert
+	for i, k := range calls {
+		switch {
+		case errors.Is(k.err, errNull):
+		case k.err != nil:
+			return nil, fmt.Errorf("%s: %w", k.method, k.err)
+		case receipts[i].Status == 0:
+			list = append(list, r.revert(receipts[i]))
+		}
+	}
+	return list, nil
+}
+
+// revert is what a receipt says of a settlement that moved nothing.
+func (r *Rail) revert(c *receipt) rail.Revert {
+	wei := new(big.Int)
+	if c.GasPrice != nil {
+		wei.Mul((*big.Int)(c.GasPrice), new(big.Int).SetUint64(uint64(c.GasUsed)))
+	}
+	if c.DataFee != nil {
+		wei.Add(wei, (*big.Int)(c.DataFee))
+	}
+	return rail.Revert{Tx: c.Tx.Hex(), Block: uint64(c.Block), Gas: uint64(c.GasUsed), Cost: r.worth(wei)}
+}
+
+// settledMeanwhile reports the text of a token that refuses an authorization for what became of it, or for its time.
+func settledMeanwhile(why string) bool {
+	switch refuseRevert(why).Reason {
+	case reasonUsed, reasonValidBefore, reasonValidAfter:
+		return true
+	}
+	return false
+}
+
+// Explain implements rail.Rail, by the state at the end of the block in which the settlement reverted. Where the token
+// itself is well and the payer has code, that code refused its signature or took more gas than it was given: nothing else
+// of a settlement is in anybody's hand. A payer who acted in that very block may have had code, or no money, in the middle
+// of it; that is not shown, and says nothing of the network either.
+func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
+	at := hexutil.EncodeUint64(v.Block)
+	payer := common.HexToAddress(p.Payer)
+	var code, balance, paused, blocked hexutil.Bytes
+	var before, after hexutil.Uint64
+	ask := func(out *hexutil.Bytes, data ...[]byte) *call {
+		var all []byte
+		for _, d := range data {
+			all = append(all, d...)
+		}
+		return &call{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, all), at}, out: out}
+	}
+	try := ethCall(r.relayer, r.asset, transferCall(p))
+	try["gas"] = hexutil.EncodeUint64(gasCap(p, true))
+	calls := []*call{
+		{method: "eth_getCode", params: []any{payer.Hex(), at}, out: &code},
+		ask(&balance, selBalanceOf, addressWord(payer)),
+		ask(&paused, selPaused), ask(&blocked, selBlocked, addressWord(r.payTo)),
+		{method: "eth_call", params: []any{try, at}},
+		{method: "eth_getTransactionCount", params: []any{payer.Hex(), hexutil.EncodeUint64(v.Block - min(v.Block, 1))}, out: &before},
+		{method: "eth_getTransactionCount", params: []any{payer.Hex(), at}, out: &after},
+	}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, err)
+	}
+	for _, k := range calls[:2] {
+		if k.err != nil {
+			return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, k.err)
+		}
+	}
+	why := "reverted without a reason"
+	if calls[4].err != nil {
+		text, is := reverted(calls[4].err)
+		if !is {
+			return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, calls[4].err)
+		}
+		why = text
+	}
+	yes := func(k *call, answer []byte) bool { return k.err == nil && len(answer) == 32 && answer[31] == 1 }
+	c := rail.Cause{Reason: why}
+	switch {
+	case yes(calls[2], paused), yes(calls[3], blocked):
+	case settledMeanwhile(why):
+		// Somebody else was first, or it came too late: what the chain says of the authorization tells which.
+		c.Reason = ""
+	case len(balance) == 32 && new(big.Int).SetBytes(balance).Cmp(p.Amount) < 0, len(code) > 0:
+		c.Payer = true
+	case calls[5].err != nil, calls[6].err != nil, before != after:
+		c.Reason = ""
+	}
+	return c, nil
+}
