@@ -173,8 +173,12 @@ func (s *Shop) openDesk(key *attest.Key, budgets *budget.Set, o Options) (*desk.
 	if err != nil {
 		return nil, err
 	}
+	secret, err := secretFile(c.Keys.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading keys.secret: %w", err)
+	}
 	return desk.New(desk.Config{
-		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
+		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
 		Walker: walker, Keep: s.drawer, Chrome: chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share), Walks: c.Instruments.Walks,
 	})
 }
