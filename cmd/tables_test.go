@@ -88,7 +88,7 @@ var arrows = []arrow{
 		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
 	{from: "dynamic/till", tests: []string{"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/rail/evm"}, may: []string{"content/...", "corpus", "corpus/attest/...",
-		"dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/gas", "dynamic/rail/x402", "dynamic/route", "templates/drawing"}},
+		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/gas", "dynamic/rail/x402", "dynamic/route", "templates/drawing"}},
 }
 
 // A door says which packages may import a module, or a part of one, in their code and, beside those, in their tests.

@@ -10,8 +10,8 @@ import (
 // Budgets is the table of budgets that rows may name.
 func Budgets() []budget.Limit {
 	return append([]budget.Limit{
-		{Name: "claims", Window: time.Minute, Client: 30, Process: 600,
-			Doc: "Wallet challenges and claims: each challenge is a record in the ledger and each claim a signature check."},
+		{Name: "claims", Window: time.Minute, Client: 30,
+			Doc: "Wallet challenges and claims, right or wrong. By client alone, so that nobody crowds out another."},
 		{Name: "purchase_status", Window: time.Minute, Client: 240, Process: 6000,
 			Doc: "Reading what became of a purchase: generous, since a buyer who does not know polls it."},
 	}, desk.Budgets()...)

@@ -160,8 +160,11 @@ func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
 			return &problem.Error{Code: "unsupported_media_type", Header: http.Header{"Accept-Encoding": {"identity"}},
 				Detail: "Nothing was done: this route takes a body as it is, without a Content-Encoding."}
 		}
-		got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		want, _, _ := strings.Cut(row.Body.ContentType, ";")
+		got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if r.Header.Get("Content-Type") == "" && want == api.JSON {
+			got, err = want, nil // it is read as JSON, and refused where it is none
+		}
 		if err != nil || got != want {
 			return &problem.Error{Code: "unsupported_media_type", Header: http.Header{"Accept": {want}},
 				Detail: "Nothing was done: this route takes a body of type " + want + "."}

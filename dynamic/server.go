@@ -48,7 +48,7 @@ type Config struct {
 
 // Limits bound what one request may take. A zero field means its default.
 type Limits struct {
-	Header     int           // bytes of the request line and header fields; 32 KiB
+	Header     int           // bytes of the request line and header fields; 96 KiB: 4000 escaped characters and a payment
 	Body       int64         // bytes of a body whose row names no limit; 4 KiB
 	ReadHeader time.Duration // to the end of the header; 10 s
 	Read       time.Duration // to the end of the body; 30 s
@@ -59,7 +59,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Header = cmp.Or(l.Header, 32<<10)
+	l.Header = cmp.Or(l.Header, 96<<10)
 	l.Body = cmp.Or(l.Body, 4<<10)
 	l.ReadHeader = cmp.Or(l.ReadHeader, 10*time.Second)
 	l.Read = cmp.Or(l.Read, 30*time.Second)

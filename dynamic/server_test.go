@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -187,12 +188,23 @@ func TestBadTablesAreRefused(t *testing.T) {
 
 func TestHeaderLimit(t *testing.T) {
 	s := fullServer(t, Config{})
-	if res := ask(t, s, "GET", "/test/paid", "X-Filler", strings.Repeat("x", 31<<10)); res.StatusCode != 402 {
-		t.Errorf("31 KiB of header: %d", res.StatusCode)
+	if res := ask(t, s, "GET", "/test/paid", "X-Filler", strings.Repeat("x", 95<<10)); res.StatusCode != 402 {
+		t.Errorf("95 KiB of header: %d", res.StatusCode)
 	}
-	res := ask(t, s, "GET", "/test/paid", "X-Filler", strings.Repeat("x", 33<<10))
+	res := ask(t, s, "GET", "/test/paid", "X-Filler", strings.Repeat("x", 97<<10))
 	if text := body(t, res); res.StatusCode != 431 || !strings.Contains(text, "/problems/header_too_large") {
-		t.Errorf("33 KiB of header: %d %s", res.StatusCode, text)
+		t.Errorf("97 KiB of header: %d %s", res.StatusCode, text)
+	}
+}
+
+// Four thousand characters of a long script, escaped in the query beside a payment, are no header too large.
+func TestLongInputsFitTheHead(t *testing.T) {
+	s := fullServer(t, Config{Rows: shopRows(t)})
+	summary := url.QueryEscape(strings.Repeat("\u6f22", 4000))
+	res := ask(t, s, "GET", "/api/buy/hello?summary="+summary, "PAYMENT-SIGNATURE", strings.Repeat("A", 12<<10))
+	// hello takes no summary, which is all that is wrong.
+	if text := body(t, res); res.StatusCode != 400 || !strings.Contains(text, `"summary","problem":"is not an input of hello"`) {
+		t.Errorf("4000 characters of summary: %d %.300s", res.StatusCode, text)
 	}
 }
 

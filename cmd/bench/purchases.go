@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -302,7 +303,7 @@ func (p *people) payments(url string, n int) ([]string, error) {
 	var terms struct {
 		Resource   json.RawMessage   `json:"resource"`
 		Accepts    []json.RawMessage `json:"accepts"`
-		Extensions json.RawMessage   `json:"extensions,omitempty"`
+		Extensions map[string]any    `json:"extensions,omitempty"`
 	}
 	if err := json.Unmarshal(raw, &terms); err != nil {
 		return nil, err
@@ -324,7 +325,12 @@ func (p *people) payments(url string, n int) ([]string, error) {
 			}},
 		}
 		if terms.Extensions != nil {
-			payment["extensions"] = terms.Extensions
+			ext := maps.Clone(terms.Extensions)
+			if ext["payment-identifier"] != nil {
+				// Each buys: with the suggested key, equal orders of one wallet would be one.
+				ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false, "id": "pay_" + a.Nonce.Hex()[2:]}}
+			}
+			payment["extensions"] = ext
 		}
 		b, err := json.Marshal(payment)
 		if err != nil {

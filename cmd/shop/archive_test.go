@@ -39,7 +39,7 @@ func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	if s.archive, err = s.openArchive(t.Context()); err != nil {
 		return nil, nil, err
 	}
-	d, err := s.openDesk(keys[0], budgets, Options{})
+	d, err := s.openDesk(keys[0], make([]byte, 32), budgets, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,8 +140,8 @@ func (c *Config) fetchConfig(key *attest.Key) (fetch.Config, error) {
 	return out, nil
 }
 
-// openDesk makes the counter of the free instruments.
-func (s *Shop) openDesk(key *attest.Key, budgets *budget.Set, o Options) (*desk.Desk, error) {
+// openDesk makes the counter of the free instruments. secret is the till's.
+func (s *Shop) openDesk(key *attest.Key, secret []byte, budgets *budget.Set, o Options) (*desk.Desk, error) {
 	c := s.Config
 	cfg, err := c.fetchConfig(key)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Shop) openDesk(key *attest.Key, budgets *budget.Set, o Options) (*desk.
 		return nil, err
 	}
 	return desk.New(desk.Config{
-		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
+		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
 		Walker: walker, Keep: s.drawer, Chrome: chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share), Walks: c.Instruments.Walks,
 	})
 }

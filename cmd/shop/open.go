@@ -148,7 +148,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Desk, err = s.openDesk(keys[0], budgets, o); err != nil {
+	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
 	var site *dynamic.Site

@@ -1,12 +1,22 @@
-// Package challenge keeps the texts that owners of wallets are asked to sign. A text is single-use: it is burned before
-// a signature is judged, so that a wrong answer costs it, and it dies after [Life]. What it says, and how a signature
-// over it is judged, is the caller's.
+// Package challenge makes the nonces of texts that owners of wallets are asked to sign. Nothing is stored when one is
+// given out: a nonce is a MAC over its use, address, network and end, so that whoever brings it back brings all that is
+// needed to make the text again. Only success spends it, once, and that alone is kept, until its end: nobody can spend or
+// crowd out another's by asking or by signing wrongly. What a text says, and how a signature over it is judged, is the
+// caller's.
 //
-//	err = challenge.Open(tx, "claims", address, challenge.Challenge{Nonce: n, Message: text, Expires: now.Add(challenge.Life)})
-//	c, ok, err := challenge.Burn(tx, "claims", address, nonce)
+//	c := maker.New("claims", address, "eip155:8453", now)
+//	…
+//	c, ok := maker.Read("claims", address, "eip155:8453", nonce, now)
+//	fresh, err := challenge.Spend(tx, "claims", c)
 package challenge
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
 	"time"
 
 	"agentstore/dynamic/ledger"
@@ -15,70 +25,108 @@ import (
 // Life is how long a challenge can be answered.
 const Life = 5 * time.Minute
 
-// MaxOpen is how many challenges of one address may be open for one use; a new one replaces the oldest.
-const MaxOpen = 5
+// A nonce is base32, lower case, of its end in Unix seconds, random bytes, so that no two are alike, and the MAC: 40
+// characters, which CAIP-122 allows (letters and digits).
+const (
+	endSize    = 5
+	randomSize = 5
+	macSize    = 15
+)
 
-// Challenge is nonce/<use>/<address>/<time>/<nonce> in the ledger: a text that was given out and not answered.
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// NonceLen is the length of every nonce in characters.
+const NonceLen = (endSize + randomSize + macSize) * 8 / 5
+
+// Challenge is a nonce and the end of its time, in whole seconds.
 type Challenge struct {
-	Nonce   string    `json:"-"` // stands in the key
-	Message string    `json:"message"`
-	Network string    `json:"network,omitempty"` // CAIP-2, where the caller needs it
-	Expires time.Time `json:"expires"`
-
-	key []byte
+	Nonce   string
+	Expires time.Time
 }
 
-// Open adds a challenge of an address, in the one spelling that its use has for it, and removes those that expired or
-// are too many.
-func Open(tx ledger.Tx, use, address string, c Challenge) error {
-	now := tx.Now()
-	open, err := list(tx, use, address)
-	if err != nil {
-		return err
-	}
-	for i, o := range open {
-		if now.Before(o.Expires) && len(open)-i < MaxOpen {
-			continue
-		}
-		if err := tx.Delete(o.key); err != nil {
-			return err
-		}
-	}
-	return ledger.SetJSON(tx, ledger.NonceKey(use, address, ledger.Number(uint64(now.UnixNano())), c.Nonce), c)
+// Issued is when the challenge was made.
+func (c Challenge) Issued() time.Time { return c.Expires.Add(-Life) }
+
+// Maker makes and recognises nonces. Replicas that share its secret recognise each other's.
+type Maker struct{ key [sha256.Size]byte }
+
+// NewMaker derives the key of nonces from the store's secret.
+func NewMaker(secret []byte) *Maker {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte("store-wallet-challenge/v2"))
+	k := &Maker{}
+	m.Sum(k.key[:0])
+	return k
 }
 
-// Burn takes an open challenge out of the ledger: the one with this nonce, or the newest for none. ok is false when there
-// is no such challenge or it has expired; it is gone then as well.
-func Burn(tx ledger.Tx, use, address, nonce string) (c Challenge, ok bool, err error) {
-	open, err := list(tx, use, address)
-	if err != nil {
-		return Challenge{}, false, err
-	}
-	for i := len(open) - 1; i >= 0; i-- {
-		if nonce == "" || open[i].Nonce == nonce {
-			return open[i], tx.Now().Before(open[i].Expires), tx.Delete(open[i].key)
-		}
-	}
-	return Challenge{}, false, nil
+// New makes a challenge of an address, in the one spelling that its use has for it, on a network, "" where that does not
+// matter.
+func (m *Maker) New(use, address, network string, now time.Time) Challenge {
+	c := Challenge{Expires: now.UTC().Truncate(time.Second).Add(Life)}
+	var raw [endSize + randomSize + macSize]byte
+	var end [8]byte
+	binary.BigEndian.PutUint64(end[:], uint64(c.Expires.Unix()))
+	copy(raw[:], end[8-endSize:])
+	rand.Read(raw[endSize : endSize+randomSize])
+	copy(raw[endSize+randomSize:], m.mac(raw[:endSize+randomSize], use, address, network))
+	c.Nonce = encoding.EncodeToString(raw[:])
+	return c
 }
 
-// list returns the challenges of an address, oldest first.
-func list(tx ledger.Tx, use, address string) ([]Challenge, error) {
-	var open []Challenge
-	for e, err := range tx.Scan(ledger.Prefix(ledger.NonceKey(use, address))) {
-		if err != nil {
-			return nil, err
-		}
-		c, err := ledger.DecodeJSON[Challenge](e)
-		if err != nil {
-			return nil, err
-		}
-		parts, err := ledger.Parts(e.Key)
-		if err != nil {
-			return nil, err
-		}
-		c.Nonce, c.key = parts[len(parts)-1], e.Key
-		open = append(open, c)
+// Read recognises a nonce that New made for the same use, address and network and whose time is not over.
+func (m *Maker) Read(use, address, network, nonce string, now time.Time) (c Challenge, ok bool) {
+	raw, err := encoding.DecodeString(nonce)
+	if err != nil || len(nonce) != NonceLen || len(raw) != endSize+randomSize+macSize {
+		return Challenge{}, false
 	}
-	return open, nil
+	open, mac := raw[:endSize+randomSize], raw[endSize+randomSize:]
+	if !hmac.Equal(mac, m.mac(open, use, address, network)) {
+		return Challenge{}, false
+	}
+	var end [8]byte
+	copy(end[8-endSize:], raw[:endSize])
+	c = Challenge{Nonce: nonce, Expires: time.Unix(int64(binary.BigEndian.Uint64(end[:])), 0).UTC()}
+	return c, now.Before(c.Expires)
+}
+
+func (m *Maker) mac(open []byte, use, address, network string) []byte {
+	h := hmac.New(sha256.New, m.key[:])
+	h.Write(open)
+	for _, s := range []string{use, address, network} {
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(s))))
+		h.Write([]byte(s))
+	}
+	return h.Sum(nil)[:macSize]
+}
+
+// spent is nonce/spent/<use>/<end>/<nonce> in the ledger: a challenge that was answered.
+const spent = "spent"
+
+// forgotten is how many spent challenges whose time is over one more of them removes.
+const forgotten = 4
+
+// Spend marks a challenge as answered; fresh is false when it was already. The mark is kept until the challenge's end, by
+// any clock that is not off by more than Life, and removed when a later one is spent.
+func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
+	key := ledger.NonceKey(spent, use, ledger.Number(uint64(c.Expires.Unix())), c.Nonce)
+	if _, err := tx.Get(key); err == nil || !errors.Is(err, ledger.ErrNotFound) {
+		return false, err
+	}
+	from, _ := ledger.Prefix(ledger.NonceKey(spent, use))
+	_, to := ledger.Prefix(ledger.NonceKey(spent, use, ledger.Number(uint64(tx.Now().Add(-Life).Unix()))))
+	var over [][]byte
+	for e, err := range tx.Scan(from, to) {
+		if err != nil {
+			return false, err
+		}
+		if over = append(over, e.Key); len(over) == forgotten {
+			break
+		}
+	}
+	for _, k := range over {
+		if err := tx.Delete(k); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Set(key, nil)
 }

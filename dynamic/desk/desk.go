@@ -7,7 +7,7 @@
 //
 // A refusal of an input is a 400 and spends nothing; a verdict of any kind is a 200.
 //
-//	d, err := desk.New(desk.Config{BaseURL: "https://store.example", Site: site, DB: db, Budgets: budgets, Client: client, Key: key, Ring: ring, Record: desk.NoRounds{}})
+//	d, err := desk.New(desk.Config{BaseURL: "https://store.example", Site: site, DB: db, Secret: secret, Budgets: budgets, Client: client, Key: key, Ring: ring, Record: desk.NoRounds{}})
 //	rows := d.Rows()
 package desk
 
@@ -24,6 +24,7 @@ import (
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/challenge"
 	"agentstore/dynamic/ledger"
 	"agentstore/templates"
 )
@@ -48,8 +49,8 @@ func Budgets() []budget.Limit {
 			Doc: "Signature directories, pages, and the keys of offers and receipts that are fetched to be judged."},
 		{Name: BudgetDeclare, Window: time.Minute, Process: 30, Shared: 60,
 			Doc: "Hosts whose own list of doors is read by hand. Each host is read once in 24 hours besides."},
-		{Name: BudgetProvenance, Window: time.Minute, Client: 30, Process: 600,
-			Doc: "Challenges and answers of those who prove an address: each challenge is a record in the ledger."},
+		{Name: BudgetProvenance, Window: time.Minute, Client: 30,
+			Doc: "Challenges and answers of those who prove an address, right or wrong. By client alone, so that nobody crowds out another."},
 	}
 }
 
@@ -65,6 +66,7 @@ type Config struct {
 	BaseURL string
 	Site    *content.Site
 	DB      ledger.DB
+	Secret  []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
 	Budgets *budget.Set
 	Client  Client
 	// Key signs the directory of the keys that sign our requests, and the conformance fixtures.
@@ -104,6 +106,7 @@ type Desk struct {
 	looks     sharing[look]
 	readings  sharing[reading]
 	slots     chan struct{}
+	owners    *challenge.Maker
 }
 
 // New checks cfg and returns a desk.
@@ -114,6 +117,8 @@ func New(cfg Config) (*Desk, error) {
 		return nil, fmt.Errorf("opening the desk: base URL %q", cfg.BaseURL)
 	case cfg.Site == nil || cfg.DB == nil || cfg.Budgets == nil || cfg.Client == nil || cfg.Key == nil || cfg.Record == nil || cfg.Chrome == nil:
 		return nil, errors.New("opening the desk: the site, ledger, budgets, client, key, record or chrome is missing")
+	case len(cfg.Secret) < 32:
+		return nil, errors.New("opening the desk: the secret must hold at least 32 bytes")
 	case cfg.Share < 0 || cfg.Time < 0 || cfg.Walks < 0:
 		return nil, errors.New("opening the desk: a bound is negative")
 	}
@@ -133,7 +138,8 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the desk: %w", err)
 	}
-	d := &Desk{cfg: cfg, host: u.Host, did: attest.DID(u.Host), document: document, slots: make(chan struct{}, cfg.Walks)}
+	d := &Desk{cfg: cfg, host: u.Host, did: attest.DID(u.Host), document: document, slots: make(chan struct{}, cfg.Walks),
+		owners: challenge.NewMaker(cfg.Secret)}
 	d.looks.keep, d.readings.keep = cfg.Share, cfg.Share
 	d.directory = signedDirectory{keys: []*attest.Key{cfg.Key}, authority: u.Host}
 	if cfg.Walker != nil && cfg.Walker.KID() != cfg.Key.KID() {

@@ -407,12 +407,28 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 			t.Errorf("%s again: %d %v", who.name, code, doc["type"])
 		}
 	}
-	// A signature by somebody else spends the challenge.
-	_, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", "/api/provenance/self?address=0x52908400098527886E0F7030069857D2E4169EE7", nil))
-	forged := map[string]any{"address": "0x52908400098527886E0F7030069857D2E4169EE7", "signature": "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(doc["challenge"].(string))))}
-	for i, want := range []int{403, 400} {
-		if code, _, doc := post(t, h, "/api/provenance/self", forged); code != want {
-			t.Errorf("forged, try %d: %d %v", i+1, code, doc)
+	// Neither a signature by somebody else nor a challenge that somebody else asks for takes anything from the owner.
+	owned := "/api/provenance/self?address=" + evm.Address().String()
+	_, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", owned, nil))
+	stranger, err := wallet.ParseKey("0x" + strings.Repeat("43", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(by *wallet.Key, nonce any) map[string]any {
+		return map[string]any{"address": evm.Address().String(), "nonce": nonce, "signature": "0x" + hex.EncodeToString(by.Sign(wallet.PersonalHash(doc["challenge"].(string))))}
+	}
+	for range 3 {
+		if code, _, doc := post(t, h, "/api/provenance/self", signed(stranger, doc["nonce"])); code != 403 {
+			t.Errorf("forged: %d %v", code, doc)
+		}
+		exchangeWith(t, h, httptest.NewRequest("GET", owned, nil))
+	}
+	for _, test := range []struct {
+		nonce any
+		want  int
+	}{{"", 400}, {strings.Repeat("a", 40), 400}, {doc["nonce"], 200}, {doc["nonce"], 400}} {
+		if code, _, doc := post(t, h, "/api/provenance/self", signed(evm, test.nonce)); code != test.want {
+			t.Errorf("nonce %q: %d %v, want %d", test.nonce, code, doc, test.want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package desk
 
 import (
-	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -36,7 +34,7 @@ type ProvenanceChallenge struct {
 type ProvenanceRequest struct {
 	Address   string `json:"address" jsonschema:"the address that the challenge was made for"`
 	Signature string `json:"signature" jsonschema:"EVM: hex of the personal_sign signature; Solana: base58 or hex of the ed25519 signature"`
-	Nonce     string `json:"nonce,omitempty" jsonschema:"which challenge was signed; the newest when left out"`
+	Nonce     string `json:"nonce,omitempty" jsonschema:"the nonce of the challenge that was signed; a request without it is refused"`
 }
 
 // Provenance is what the record holds about an address, read to its owner.
@@ -83,40 +81,34 @@ func (d *Desk) provenanceChallenge(w http.ResponseWriter, r *http.Request) error
 	if _, err := d.take(w, r, BudgetProvenance); err != nil {
 		return err
 	}
-	nonce := strings.ToLower(rand.Text())
-	var c challenge.Challenge
-	err = d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) error {
-		now := tx.Now().UTC().Truncate(time.Second)
-		c = challenge.Challenge{Nonce: nonce, Expires: now.Add(challenge.Life)}
-		text := wallet.SignIn{
-			Domain: d.host, Address: o.shown, Statement: "Show me what the record says about this address.", URI: d.cfg.BaseURL + "/api/provenance/self",
-			Version: "1", ChainID: "8453", Nonce: nonce, IssuedAt: now.Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
-		}
-		var err error
-		if o.solana {
-			text.ChainID = "mainnet"
-			c.Message, err = text.Solana()
-		} else {
-			c.Message, err = text.Ethereum()
-		}
-		if err != nil {
-			return err
-		}
-		return challenge.Open(tx, useProvenance, o.key, c)
-	})
+	c := d.owners.New(useProvenance, o.key, "", time.Now())
+	text, err := d.provenanceText(o, c)
 	if err != nil {
-		return ledgerDown(err)
+		return err
 	}
 	how := "personal_sign (EIP-191) over challenge exactly as it stands."
 	if o.solana {
 		how = "Sign the bytes of challenge exactly as they stand with the address's ed25519 key."
 	}
-	return writeJSON(w, ProvenanceChallenge{Address: o.shown, Challenge: c.Message, SignHow: how, Nonce: nonce,
+	return writeJSON(w, ProvenanceChallenge{Address: o.shown, Challenge: text, SignHow: how, Nonce: c.Nonce,
 		ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life / time.Second), SingleUse: true,
-		NextStep: "POST {address, signature} to " + d.cfg.BaseURL + "/api/provenance/self within five minutes. A wrong signature spends the challenge."})
+		NextStep: "POST {address, signature, nonce} to " + d.cfg.BaseURL + "/api/provenance/self within five minutes. It is good for one answer; a wrong signature spends nothing."})
 }
 
-// provenance answers a signed challenge with the reading. The challenge is burned before the signature is judged.
+// provenanceText is the text to sign of a challenge.
+func (d *Desk) provenanceText(o owner, c challenge.Challenge) (string, error) {
+	text := wallet.SignIn{
+		Domain: d.host, Address: o.shown, Statement: "Show me what the record says about this address.", URI: d.cfg.BaseURL + "/api/provenance/self",
+		Version: "1", ChainID: "8453", Nonce: c.Nonce, IssuedAt: c.Issued().Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
+	}
+	if o.solana {
+		text.ChainID = "mainnet"
+		return text.Solana()
+	}
+	return text.Ethereum()
+}
+
+// provenance answers a signed challenge with the reading. The challenge is spent with the answer and by nothing else.
 func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 	in, err := route.ReadJSON[ProvenanceRequest](r, false)
 	if err != nil {
@@ -130,10 +122,18 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if in.Nonce == "" {
+		return route.Invalid(problem.Field{Field: "nonce", Problem: "is required: it says which challenge was signed, and is in the challenge's answer"})
+	}
 	if _, err := d.take(w, r, BudgetProvenance); err != nil {
 		return err
 	}
-	message, at, err := d.burnProof(r.Context(), o.key, in.Nonce)
+	at := time.Now()
+	c, ok := d.owners.Read(useProvenance, o.key, "", in.Nonce, at)
+	if !ok {
+		return d.noChallenge(o)
+	}
+	message, err := d.provenanceText(o, c)
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,22 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 		_, err = wallet.VerifyEthereum(message, sig)
 	}
 	if err != nil {
-		return &problem.Error{Code: "claim_signature_invalid", Detail: "The signature does not prove this address. The challenge is spent; ask for a new one.",
+		return &problem.Error{Code: "claim_signature_invalid", Detail: "The signature does not prove this address. The challenge is not spent: sign its text exactly as it stands and send that.",
 			Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown}
 	}
 	reading, err := d.cfg.Record.Address(r.Context(), archive.Digests(o.shown))
 	if err != nil {
 		return err
+	}
+	fresh := false
+	if err := d.cfg.DB.Update(r.Context(), func(tx ledger.Tx) (err error) {
+		fresh, err = challenge.Spend(tx, useProvenance, c)
+		return err
+	}); err != nil {
+		return ledgerDown(err)
+	}
+	if !fresh {
+		return d.noChallenge(o)
 	}
 	return writeJSON(w, Provenance{Version: "v1", Proved: proved, Free: true, Reading: reading,
 		Cannot: []string{
@@ -158,7 +168,7 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 			"who runs a door: a shared address is no verdict about operators",
 			"payments: the record holds what doors asked for, not what was paid",
 		},
-		NotStored: "The challenge was deleted. Neither the address nor this reading is kept or published.",
+		NotStored: "That this challenge was answered is kept for a few minutes, by its nonce. Neither the address nor this reading is kept or published.",
 		NextSteps: []string{"GET " + d.cfg.BaseURL + "/criteria says what the record holds and what it cannot tell."}})
 }
 
@@ -182,23 +192,9 @@ func parseProof(o owner, s string) ([]byte, error) {
 	return b, nil
 }
 
-// burnProof takes a challenge out of the ledger: the named one, or the newest.
-func (d *Desk) burnProof(ctx context.Context, addr, nonce string) (message string, at time.Time, err error) {
-	found := false
-	var c challenge.Challenge
-	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
-		at = tx.Now()
-		c, found, err = challenge.Burn(tx, useProvenance, addr, nonce)
-		return err
-	})
-	if err != nil {
-		return "", at, ledgerDown(err)
-	}
-	if !found {
-		return "", at, &problem.Error{Code: "claim_challenge_invalid", Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + addr,
-			Detail: "There is no open challenge for this address: it was never asked for, was answered already, or is older than five minutes."}
-	}
-	return c.Message, at, nil
+func (d *Desk) noChallenge(o owner) error {
+	return &problem.Error{Code: "claim_challenge_invalid", Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown,
+		Detail: "This nonce is of no open challenge for this address: it was never given out for it, was answered already, or is older than five minutes."}
 }
 
 func ledgerDown(err error) error {
@@ -226,8 +222,8 @@ func (d *Desk) provenanceRows() []route.Row {
 			Route: api.Route{
 				Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetProvenance,
 				Summary:     "Read the record about your own address",
-				Description: "Answers the signed challenge. Where the address was advertised, by its digest; never a word about payments. A wrong signature spends the challenge.",
-				Body:        &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](), Limit: 4 << 10, Description: "address and signature"},
+				Description: "Answers the signed challenge. Where the address was advertised, by its digest; never a word about payments. Send the challenge's nonce along. A wrong signature spends nothing.",
+				Body:        &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](), Limit: 4 << 10, Description: "address, signature and nonce"},
 				Responses:   ok[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
 			},
 			SpendLate: true, Handle: d.provenance,

@@ -36,13 +36,6 @@ func ledgerDown(err error) error {
 		problem.Payment{Billed: "unknown", Retry: "same_payment", NextStep: "Send the identical request with the identical payment again: if it was claimed it is recognised, and it is never charged twice."})
 }
 
-// alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1).
-func alreadyUsed() error {
-	return withPayment(&problem.Error{Code: "payment_already_used", Status: http.StatusConflict,
-		Detail: "This authorization was used or presented before and this request does not prove to come from its sender. If the wallet is yours, everything bought with it is at POST /api/claims."},
-		notBilled("never", "Prove the wallet at POST /api/claims/challenge and POST /api/claims, or sign a new payment for a new purchase."))
-}
-
 // recovery is how a buyer comes back to a purchase. The token is private to the buyer.
 type recovery struct {
 	PurchaseID  string `json:"purchase_id"`
@@ -102,9 +95,11 @@ func (t *Till) ended(p *Purchase) error {
 		// No PAYMENT-REQUIRED, which x402 keeps for payments that were not tried: a stock client would take it for an
 		// invitation. It reads no body, so whoever decides to sign again finds the terms there, as in every 402.
 		if g, ok := t.cfg.Site.Good(p.Item); ok {
-			switch _, terms, err := t.freshTerms(g, p.Reason, time.Now()); {
+			switch _, terms, err := t.freshTerms(asked{g, http.MethodGet, p.Fingerprint}, p.Reason, t.cfg.Now()); {
 			case isOut(err): // no terms at present, but what every 402 says
-				e.Extra["warning"], e.Extra["idempotency"], e.Extra["left_out"] = ceilingWarning(g), suggestion(g, time.Now()), t.leftOut(g)
+				key := suggestion()
+				key.SuggestedKey = suggestedKey(p.Fingerprint, t.cfg.Now())
+				e.Extra["warning"], e.Extra["idempotency"], e.Extra["left_out"] = ceilingWarning(g), key, t.leftOut(g)
 			case err != nil:
 				return err
 			default:
@@ -131,7 +126,7 @@ func (t *Till) ended(p *Purchase) error {
 		e.Detail = "The chain took this payment back after the goods had been delivered. The certificate says so."
 		e.Payment = &problem.Payment{Delivered: true, Billed: "no", Retry: "now", NextStep: "Sign a new payment if you want the goods to stand."}
 	case FromChain:
-		return alreadyUsed()
+		return usedError("yes")
 	default:
 		return fmt.Errorf("till: purchase in state %s has no answer", p.State)
 	}

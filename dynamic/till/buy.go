@@ -2,19 +2,13 @@ package till
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"agentstore/content"
 	"agentstore/dynamic/goods"
@@ -34,10 +28,10 @@ type presented struct {
 	nonceOK bool          // the header holds a nonce of ours
 }
 
-// buy answers GET /api/buy/{item_id}. The order of the gates is decisions §3: a bad Idempotency-Key; a payment that
+// buy answers GET and POST /api/buy/{item_id}. The order of the gates is decisions §3: a bad Idempotency-Key; a payment that
 // is known already; the item, its inputs, its stock; no payment; the payment's own faults; the claim.
 func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
-	now := time.Now().UTC()
+	now := t.cfg.Now().UTC()
 	header := paymentHeader(r)
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -48,14 +42,14 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 	}
 	item := r.PathValue("item_id")
 	if header == "" {
-		g, _, err := t.gates(r.Context(), item, r)
+		g, inputs, err := t.gates(r.Context(), item, r)
 		if err != nil {
 			return err
 		}
 		if t.shut.Load() {
 			return closedError() // nobody should sign for what cannot be delivered
 		}
-		return t.writeChallenge(w, g, now)
+		return t.writeChallenge(w, asked{g, r.Method, fingerprint(g.ID, inputs)}, now)
 	}
 
 	p := t.read(header)
@@ -72,18 +66,22 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 	if gate != nil && !stockGate(gate) {
 		return withPayment(gate, notBilled("now", "Correct the request. The payment you sent was not used; send it again with the corrected request, or let it expire."))
 	}
+	order := asked{g, r.Method, fingerprint(g.ID, inputs)}
 	if p.refusal != nil {
-		return t.refuse(g, p, p.refusal, now)
+		return t.refuse(order, p, p.refusal, now)
 	}
-	req, err := t.match(g, p, &key)
+	req, err := t.match(order, p, now)
 	if err != nil {
 		var refusal *rail.Refusal
 		if errors.As(err, &refusal) {
-			return t.refuse(g, p, refusal, now)
+			return t.refuse(order, p, refusal, now)
 		}
 		return err
 	}
-	o := &offer{good: g, inputs: inputs, source: r.URL.Query().Get("source"), key: key, terms: req, p: p, at: now}
+	if key, err = keyOf(key, p.x402); err != nil {
+		return err
+	}
+	o := &offer{asked: order, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.replaySlot(w, r, o, gate)
@@ -103,7 +101,16 @@ func (t *Till) keyBeforePayment(r *http.Request, header string, bad error) error
 	if err != nil {
 		return ledgerDown(err)
 	}
-	if !found || !p.proves(c) || c.Answered {
+	if !found {
+		return withPayment(bad, said)
+	}
+	if !p.proves(c) || c.Answered {
+		if said.Billed, err = t.claimedBy(r.Context(), c, p.payment); err != nil {
+			return err
+		}
+		if said.Billed == "unknown" {
+			return usedError(said.Billed) // a 400 would not be read as a reason to wait
+		}
 		return withPayment(bad, said)
 	}
 	bought, err := t.load(r.Context(), c.Purchase)
@@ -119,9 +126,8 @@ func (t *Till) keyBeforePayment(r *http.Request, header string, bad error) error
 
 // offer is a matched payment for a good, on its way to being claimed.
 type offer struct {
-	good   content.Good
+	asked
 	inputs map[string]string
-	source string
 	key    string // idempotency key, "" for none
 	terms  rail.Requirement
 	p      *presented
@@ -145,25 +151,8 @@ func (o *offer) amount() int64 {
 	return n
 }
 
-// fingerprint is what must be equal for a repeat: the item and its validated inputs, without source, callback
-// address, rail and tier (decisions §3).
-func (o *offer) fingerprint() string {
-	in := make(map[string]string, len(o.inputs))
-	for k, v := range o.inputs {
-		if k != "source" && k != "callback_url" {
-			in[k] = v
-		}
-	}
-	b, err := json.Marshal(struct {
-		Item   string
-		Inputs map[string]string
-	}{o.good.ID, in})
-	if err != nil { // strings marshal
-		panic(err)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+// fingerprint is what must be equal for a repeat.
+func (o *offer) fingerprint() string { return o.print }
 
 // take verifies, claims, makes, settles and answers.
 func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
@@ -206,10 +195,10 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		if found {
 			return t.repeat(w, r, claim, o.p)
 		}
-		return alreadyUsed()
+		return t.alreadyUsed(r.Context(), o.p.payment)
 	case errors.As(err, &refusal):
 		if emptyWallet(err) && o.key != "" {
-			return t.replaySlot(w, r, o, t.refuse(o.good, o.p, refusal, o.at))
+			return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
 		}
 		return t.refuseOrOut(w, r, o, refusal)
 	}
@@ -234,7 +223,10 @@ func (t *Till) gates(ctx context.Context, item string, r *http.Request) (content
 		return content.Good{}, nil, &problem.Error{Code: "not_found", Status: http.StatusNotFound,
 			Detail: "No good has this id. The shelf is at " + t.cfg.BaseURL + "/menu.json."}
 	}
-	inputs, fields := readInputs(g, r)
+	inputs, fields, err := readInputs(g, r)
+	if err != nil {
+		return g, nil, err
+	}
 	if len(fields) > 0 {
 		return g, nil, &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest, Fields: fields,
 			Detail: fmt.Sprintf("%s cannot be ordered like this: %s. Its inputs are listed at %s/menu/%s.", g.ID, joinFields(fields), t.cfg.BaseURL, g.ID)}
@@ -308,43 +300,29 @@ func (t *Till) read(header string) *presented {
 	return p
 }
 
-// match finds the terms that a payment accepts and checks what came with it. key becomes the payment-identifier's id
-// where only that was sent.
-func (t *Till) match(g content.Good, p *presented, key *string) (rail.Requirement, error) {
-	terms := t.terms(g)
+// match finds the terms that a payment accepts and checks what came with it.
+func (t *Till) match(a asked, p *presented, now time.Time) (rail.Requirement, error) {
+	terms := t.terms(a.good)
 	i := x402.Match(p.x402, terms)
 	if i < 0 {
 		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
 	}
-	c, err := t.challengeFor(g, time.Now())
+	c, err := t.challengeFor(a, now)
 	if err != nil {
 		return rail.Requirement{}, notTaken(err)
 	}
 	if !x402.EchoHolds(p.x402.Extensions, c.required.Extensions) {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
 	}
-	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(g) {
+	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(a.good) {
 		return rail.Requirement{}, &rail.Refusal{Reason: "invalid_payload", Message: "the payment was signed for another resource"}
-	}
-	id, ok := x402.PaymentID(p.x402)
-	if !ok {
-		return rail.Requirement{}, withPayment(badKey("The payment-identifier extension holds an id that is not 16 to 128 letters, digits, _ or -"),
-			notBilled("now", "Sign again with a valid id or none."))
-	}
-	if id != "" && *key != "" && id != *key {
-		return rail.Requirement{}, withPayment(&problem.Error{Code: "idempotency_keys_disagree", Status: http.StatusBadRequest,
-			Detail: "The Idempotency-Key header and the payment-identifier extension name different keys. Send one of them, or both equal."},
-			notBilled("same_payment", "Send the same payment again with the header corrected."))
-	}
-	if *key == "" {
-		*key = id
 	}
 	return terms[i], nil
 }
 
 // refuse answers 402 with the reason and fresh terms, in the header and in the body.
-func (t *Till) refuse(g content.Good, p *presented, refusal *rail.Refusal, now time.Time) error {
-	header, members, err := t.freshTerms(g, refusal.Reason, now)
+func (t *Till) refuse(a asked, p *presented, refusal *rail.Refusal, now time.Time) error {
+	header, members, err := t.freshTerms(a, refusal.Reason, now)
 	if err != nil {
 		return notTaken(err)
 	}
@@ -356,24 +334,6 @@ func (t *Till) refuse(g content.Good, p *presented, refusal *rail.Refusal, now t
 	return withPayment(&problem.Error{Code: "payment_invalid", Status: http.StatusPaymentRequired, Header: h, Detail: detail,
 		Extra: members},
 		notBilled("now", "Read the reason, ask for fresh terms without a payment, and sign again."))
-}
-
-// idempotencyKey reads the header. It is checked before everything else.
-func idempotencyKey(r *http.Request) (string, error) {
-	vs := r.Header.Values("Idempotency-Key")
-	if len(vs) == 0 {
-		return "", nil
-	}
-	if len(vs) > 1 || !keyPattern.MatchString(vs[0]) {
-		return "", badKey("Idempotency-Key must be one value of 16 to 128 letters, digits, _ or -")
-	}
-	return vs[0], nil
-}
-
-var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
-
-func badKey(detail string) *problem.Error {
-	return &problem.Error{Code: "idempotency_key_invalid", Status: http.StatusBadRequest, Detail: detail + ". This request did nothing."}
 }
 
 // paymentHeader is the presented payment, "" for none. HEAD never pays (M8). Two headers are one malformed payment.
@@ -392,86 +352,4 @@ func paymentHeader(r *http.Request) string {
 		return ""
 	}
 	return vs[0]
-}
-
-// readInputs validates the query against the good's own inputs and the common ones. Everything else is refused:
-// who misspells an input must not pay for a good made without it.
-func readInputs(g content.Good, r *http.Request) (map[string]string, []problem.Field) {
-	var fields []problem.Field
-	bad := func(name, format string, args ...any) {
-		fields = append(fields, problem.Field{Field: name, Problem: fmt.Sprintf(format, args...)})
-	}
-	query, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
-		bad("query", "cannot be read: %v", err)
-		return nil, fields
-	}
-	inputs := make(map[string]string)
-	for _, in := range g.AllInputs() {
-		vs, sent := query[in.Name]
-		delete(query, in.Name)
-		switch {
-		case !sent || len(vs) == 1 && vs[0] == "":
-			if in.Required {
-				bad(in.Name, "is required")
-			}
-			continue
-		case len(vs) > 1:
-			bad(in.Name, "may be given once")
-			continue
-		}
-		v := vs[0]
-		switch {
-		case !utf8.ValidString(v):
-			bad(in.Name, "is not UTF-8")
-		case in.Max > 0 && utf8.RuneCountInString(v) > in.Max:
-			bad(in.Name, "is longer than %d characters", in.Max)
-		case hasControl(v, in.Multiline):
-			bad(in.Name, "holds control characters")
-		case in.Pattern != "" && !regexp.MustCompile(in.Pattern).MatchString(v):
-			bad(in.Name, "must match %s", in.Pattern)
-		default:
-			inputs[in.Name] = v
-		}
-	}
-	for name := range query {
-		bad(clip(name, 40), "is not an input of %s", g.ID)
-	}
-	return inputs, fields
-}
-
-func hasControl(s string, multiline bool) bool {
-	return strings.ContainsFunc(s, func(r rune) bool {
-		if multiline && (r == '\n' || r == '\t' || r == '\r') {
-			return false
-		}
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
-	})
-}
-
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
-}
-
-func joinFields(fields []problem.Field) string {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = f.Field + " " + f.Problem
-	}
-	return strings.Join(parts, "; ")
-}
-
-// parseQuery reads a query string in whole or not at all.
-func parseQuery(raw string) (url.Values, error) {
-	if raw == "" {
-		return nil, nil
-	}
-	v, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, errors.New("it is not a form-encoded query")
-	}
-	return v, nil
 }

@@ -58,41 +58,31 @@ func (t *Till) quote(g content.Good, out []leftOut) quote {
 	return q
 }
 
-// cachedChallenge is a good's challenge for one UTC minute.
+// challengeKey names a challenge in the cache.
+type challengeKey struct {
+	item string
+	post bool
+}
+
+// cachedChallenge is a good's challenge for one UTC minute and one method.
 type cachedChallenge struct {
 	minute    time.Time
 	quote     quote
 	required  x402.Required
-	body      []byte // of the 402, with a hole for the nonce
+	body      []byte // of the 402, with holes for the nonce and the suggested key
 	challenge *x402.Challenge
 }
 
 // resourceURL is what a payment for a good is for: base_url + path, never the query.
 func (t *Till) resourceURL(g content.Good) string { return t.cfg.BaseURL + "/api/buy/" + g.ID }
 
-// suggestedKey is guessable on purpose and is never a secret: store, item and UTC minute (decisions §3).
-func suggestedKey(item string, minute time.Time) string {
-	return "store-" + item + "-" + minute.UTC().Format(suggestedMinute)
-}
-
-const suggestedMinute = "200601021504"
-
-// suggestedAt is the minute for which a key was suggested. A client that read its terms late in a minute pays in the
-// next one, so the key and not the clock says which minute it was.
-func suggestedAt(item, key string) (time.Time, bool) {
-	s, ok := strings.CutPrefix(key, "store-"+item+"-")
-	if !ok {
-		return time.Time{}, false
-	}
-	minute, err := time.Parse(suggestedMinute, s)
-	return minute, err == nil
-}
-
-// challengeFor returns the good's challenge of this minute, made once, and again when another network can settle than
-// before. It is an error for the client where none can.
-func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, error) {
+// challengeFor returns the good's challenge of this minute for a method, made once, and again when another network can
+// settle than before. It is an error for the client where none can.
+func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
+	g := a.good
 	minute, out := now.UTC().Truncate(time.Minute), t.leftOut(g)
-	if v, ok := t.challenges.Load(g.ID); ok {
+	key := challengeKey{g.ID, a.method == http.MethodPost}
+	if v, ok := t.challenges.Load(key); ok {
 		if c := v.(*cachedChallenge); c.minute.Equal(minute) && slices.Equal(c.quote.leftOut, out) {
 			return c, nil
 		}
@@ -117,19 +107,19 @@ func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, er
 		},
 		Accepts: c.quote.accepts,
 		Extensions: map[string]x402.Extension{
-			x402.ExtBazaar:    bazaar(g),
+			x402.ExtBazaar:    bazaar(g, key.post),
 			x402.ExtOffers:    offerExt,
 			x402.ExtPaymentID: x402.PaymentIDExtension(),
 			x402.ExtChallenge: x402.ChallengeExtension(),
 		},
 	}
-	if c.body, err = t.challengeBody(g, c, offers); err != nil {
+	if c.body, err = t.challengeBody(g, key.post, c, offers); err != nil {
 		return nil, err
 	}
 	if c.challenge, err = x402.NewChallenge(&c.required, c.body); err != nil {
 		return nil, err
 	}
-	t.challenges.Store(g.ID, c)
+	t.challenges.Store(key, c)
 	return c, nil
 }
 
@@ -189,13 +179,14 @@ type idempotency struct {
 	SuggestedKey string `json:"suggested_key"`
 	Header       string `json:"header"`
 	WindowHours  int    `json:"window_hours"`
+	Note         string `json:"note"` // when two equal orders are one
 }
 
 type recoveryHow struct {
 	How string `json:"how"`
 }
 
-func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.Offer) ([]byte, error) {
+func (t *Till) challengeBody(g content.Good, post bool, c *cachedChallenge, offers []x402.Offer) ([]byte, error) {
 	atomic := func(n int64) string { return strconv.FormatInt(n, 10) }
 	b := challengeBody{
 		Type: t.cfg.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
@@ -206,7 +197,7 @@ func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.O
 		Warning:     ceilingWarning(g),
 		Price:       price{USDC: g.PriceUSDC(), Atomic: atomic(g.Price)},
 		LeftOut:     c.quote.leftOut,
-		Idempotency: suggestion(g, c.minute),
+		Idempotency: suggestion(),
 		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " + x402.HeaderSignature +
 			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge and POST /api/claims."},
 		NextSteps: []string{
@@ -223,11 +214,6 @@ func (t *Till) challengeBody(g content.Good, c *cachedChallenge, offers []x402.O
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
 	}
 	return json.Marshal(b)
-}
-
-// suggestion is what every 402 says of idempotency.
-func suggestion(g content.Good, at time.Time) idempotency {
-	return idempotency{SuggestedKey: suggestedKey(g.ID, at), Header: "Idempotency-Key", WindowHours: int(slotWindow.Hours())}
 }
 
 // ceilingWarning is what every 402 says of the stock client's ceiling.
@@ -252,8 +238,9 @@ func serviceName(s *content.Site) string {
 	return b.String()
 }
 
-// bazaar declares the true input contract of a good (x402 extension bazaar), as short as it can be said.
-func bazaar(g content.Good) x402.Extension {
+// bazaar declares the true input contract of a good (x402 extension bazaar), as short as it can be said: in the query
+// of a GET, or in the JSON body of a POST.
+func bazaar(g content.Good, post bool) x402.Extension {
 	type property struct {
 		Type      string `json:"type"`
 		MaxLength int    `json:"maxLength,omitempty"`
@@ -268,11 +255,22 @@ func bazaar(g content.Good) x402.Extension {
 			example[in.Name] = "…"
 		}
 	}
-	query := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
-	input := map[string]any{"type": "http", "method": "GET"}
+	contract := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	input := map[string]any{"type": "http", "method": http.MethodGet}
+	described := map[string]any{
+		"type": map[string]string{"const": "http"}, "method": map[string]any{"enum": []string{http.MethodGet}}, "queryParams": contract,
+	}
 	inputRequired := []string{"type", "method"}
 	if len(required) > 0 {
-		query["required"] = required
+		contract["required"] = required
+	}
+	switch {
+	case post:
+		input["method"], input["bodyType"], input["body"] = http.MethodPost, "json", example
+		described["method"], described["bodyType"], described["body"] = map[string]any{"enum": []string{http.MethodPost}}, map[string]string{"const": "json"}, contract
+		delete(described, "queryParams")
+		inputRequired = append(inputRequired, "bodyType", "body")
+	case len(required) > 0:
 		input["queryParams"] = example
 		inputRequired = append(inputRequired, "queryParams")
 	}
@@ -281,30 +279,26 @@ func bazaar(g content.Good) x402.Extension {
 	schema, _ := json.Marshal(map[string]any{
 		"type": "object", "required": []string{"input"},
 		"properties": map[string]any{"input": map[string]any{
-			"type": "object", "required": inputRequired, "additionalProperties": false,
-			"properties": map[string]any{
-				"type": map[string]string{"const": "http"}, "method": map[string]any{"enum": []string{"GET"}}, "queryParams": query,
-			},
+			"type": "object", "required": inputRequired, "additionalProperties": false, "properties": described,
 		}},
 	})
 	return x402.Extension{Info: info, Schema: schema}
 }
 
 // writeChallenge answers 402. It writes nothing to the ledger and reserves nothing.
-func (t *Till) writeChallenge(w http.ResponseWriter, g content.Good, now time.Time) error {
-	c, err := t.challengeFor(g, now)
+func (t *Till) writeChallenge(w http.ResponseWriter, a asked, now time.Time) error {
+	c, err := t.challengeFor(a, now)
 	if err != nil {
 		return err
 	}
-	var buf [x402.NonceLen]byte
-	nonce := t.nonces.Append(buf[:0])
+	fill := t.splice(a, now)
 	h := w.Header()
-	h[canonicalRequired] = []string{c.challenge.Header(nonce)}
+	h[canonicalRequired] = []string{c.challenge.Header(fill)}
 	h["Content-Type"] = problemType
 	h["Cache-Control"] = privateNoStore
 	h["Content-Length"] = []string{strconv.Itoa(c.challenge.BodyLen())}
 	w.WriteHeader(http.StatusPaymentRequired)
-	_ = c.challenge.WriteBody(w, nonce) // the client went away; there is nobody to tell
+	_ = c.challenge.WriteBody(w, fill) // the client went away; there is nobody to tell
 	return nil
 }
 
@@ -316,8 +310,8 @@ var (
 
 // freshTerms are a PAYMENT-REQUIRED that says why a presented payment was not taken, and the members of a challenge's
 // body that say the same terms, beside those of problem details.
-func (t *Till) freshTerms(g content.Good, reason string, now time.Time) (header string, members map[string]any, err error) {
-	c, err := t.challengeFor(g, now)
+func (t *Till) freshTerms(a asked, reason string, now time.Time) (header string, members map[string]any, err error) {
+	c, err := t.challengeFor(a, now)
 	if err != nil {
 		return "", nil, err
 	}
@@ -328,9 +322,9 @@ func (t *Till) freshTerms(g content.Good, reason string, now time.Time) (header 
 	if err != nil {
 		return "", nil, err
 	}
-	nonce := t.nonces.Append(nil)
+	fill := t.splice(a, now)
 	var body bytes.Buffer
-	if err := ch.WriteBody(&body, nonce); err != nil {
+	if err := ch.WriteBody(&body, fill); err != nil {
 		return "", nil, err
 	}
 	var all map[string]json.RawMessage
@@ -343,5 +337,5 @@ func (t *Till) freshTerms(g content.Good, reason string, now time.Time) (header 
 			members[name] = value
 		}
 	}
-	return ch.Header(nonce), members, nil
+	return ch.Header(fill), members, nil
 }

@@ -44,6 +44,8 @@ type childConfig struct {
 	Nth  int
 	// SettleWait is how long a buyer waits.
 	SettleWait time.Duration
+	// Ahead is how far the child's clocks are ahead of the machine's.
+	Ahead time.Duration
 	// Refuse makes drafts fail as if the chain said that they would revert.
 	Refuse bool
 }
@@ -97,8 +99,14 @@ func runChild(config string) error {
 	if c.Refuse {
 		sells = refusing{r}
 	}
+	ahead := &shifted{DB: db}
+	ahead.put(c.Ahead)
+	var clock ledger.DB = db
+	if c.Ahead > 0 {
+		clock = ahead
+	}
 	tl, err := till.New(till.Config{
-		BaseURL: childBase, Site: site, DB: db, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
+		BaseURL: childBase, Site: site, DB: clock, Now: ahead.now, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
 		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared,
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: killer(c),

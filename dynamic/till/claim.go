@@ -2,8 +2,6 @@ package till
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,7 +69,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
 		if err == nil {
 			if !o.p.proves(c) {
-				return alreadyUsed()
+				return errUsed
 			}
 			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
 			return nil
@@ -107,12 +105,8 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.replayDigest()}); err != nil {
 			return err
 		}
-		if o.key != "" {
-			digest := sha256.Sum256([]byte(o.key))
-			p.Slot = hex.EncodeToString(digest[:])
-			if err := tx.Set(ledger.SlotKey(o.holder(), digest), []byte(id)); err != nil {
-				return err
-			}
+		if err := t.takeSlot(tx, o, p); err != nil {
+			return err
 		}
 		if err := tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil); err != nil {
 			return err
@@ -141,6 +135,9 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 		}
 		return ledgerDown(err)
 	}
+	if errors.Is(err, errUsed) {
+		return t.alreadyUsed(ctx, o.p.payment)
+	}
 	err = t.gateError(err)
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
 		return withPayment(err, notBilled("never", "Nothing was charged. Choose something else; let the authorization expire."))
@@ -158,54 +155,6 @@ func (p *presented) replayDigest() string {
 		return ""
 	}
 	return p.digest
-}
-
-// slot finds the purchase that holds the slot of the request's key. The suggested key of the minute before counts
-// too, for an equal order only.
-func (t *Till) slot(tx ledger.Tx, o *offer) (*repeated, error) {
-	if o.key == "" {
-		return nil, nil
-	}
-	held, err := t.slotHolder(tx, o.holder(), o.key)
-	if err != nil {
-		return nil, err
-	}
-	if held != nil {
-		if held.Fingerprint != o.fingerprint() {
-			return nil, withPayment(&problem.Error{Code: "idempotency_conflict", Status: http.StatusUnprocessableEntity,
-				Detail: "This Idempotency-Key was used by this wallet for another order. Use a new key for a new order."},
-				notBilled("now", "Send the same payment again with a new key, or repeat the first order with this one."))
-		}
-		return &repeated{purchase: held.ID, slot: true}, nil
-	}
-	minute, ok := suggestedAt(o.good.ID, o.key)
-	if !ok {
-		return nil, nil
-	}
-	held, err = t.slotHolder(tx, o.holder(), suggestedKey(o.good.ID, minute.Add(-time.Minute)))
-	if err != nil || held == nil || held.Fingerprint != o.fingerprint() {
-		return nil, err
-	}
-	return &repeated{purchase: held.ID, slot: true}, nil
-}
-
-// slotHolder is the purchase in a slot that still counts, nil for none.
-func (t *Till) slotHolder(tx ledger.Tx, holder, key string) (*Purchase, error) {
-	id, err := tx.Get(ledger.SlotKey(holder, sha256.Sum256([]byte(key))))
-	if errors.Is(err, errNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(string(id)))
-	if err != nil {
-		return nil, fmt.Errorf("slot of %s: %w", id, err)
-	}
-	if p.freed() || !p.open() && tx.Now().Sub(p.Created) > slotWindow {
-		return nil, nil
-	}
-	return &p, nil
 }
 
 // refusedForNow refuses a payer whose last payments did not settle, before goods are made (M5).

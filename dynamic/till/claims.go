@@ -2,12 +2,12 @@ package till
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +21,12 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// maxClaims is how many purchases one claim answers with, newest first.
-const maxClaims = 500
+// A claim is answered in pages, newest first: so many purchases, found among so many entries of the wallet. Each page is
+// proved by a signature of its own; its cursor is a place in the list and no key to it.
+const (
+	claimsPage    = 100
+	claimsScanned = 2000
+)
 
 // ClaimsChallengeRequest is the body of POST /api/claims/challenge.
 type ClaimsChallengeRequest struct {
@@ -45,7 +49,8 @@ type ClaimsChallenge struct {
 type ClaimsRequest struct {
 	Address   string `json:"address" jsonschema:"the paying wallet"`
 	Signature string `json:"signature" jsonschema:"hex signature of the challenge's message"`
-	Nonce     string `json:"nonce,omitempty" jsonschema:"which challenge was signed; the newest when left out"`
+	Nonce     string `json:"nonce,omitempty" jsonschema:"the nonce of the challenge that was signed; a request without it is refused"`
+	Cursor    string `json:"cursor,omitempty" jsonschema:"next of the page before, for the page after it; each page takes a challenge of its own"`
 }
 
 // Claims is what a proved wallet gets back.
@@ -56,7 +61,8 @@ type Claims struct {
 	Orders       []json.RawMessage    `json:"orders"`
 	Passes       []json.RawMessage    `json:"passes"`
 	Watches      []json.RawMessage    `json:"watches"`
-	More         bool                 `json:"more"` // there are older purchases than are shown
+	More         bool                 `json:"more"`           // there are older purchases than are shown
+	Next         string               `json:"next,omitempty"` // the cursor of the page after this one
 }
 
 const useClaims = "claims"
@@ -71,32 +77,29 @@ func (t *Till) claimsChallenge(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	nonce := strings.ToLower(rand.Text())
-	chain := strings.TrimPrefix(network, "eip155:")
-	var c challenge.Challenge
-	err = t.update(r.Context(), func(tx ledger.Tx) error {
-		now := tx.Now().Truncate(time.Second)
-		c = challenge.Challenge{Nonce: nonce, Network: network, Expires: now.Add(challenge.Life)}
-		c.Message, err = wallet.SignIn{
-			Domain: t.host, Address: addr.String(), Statement: "Show me what this wallet bought here.", URI: t.cfg.BaseURL + "/api/claims",
-			Version: "1", ChainID: chain, Nonce: nonce, IssuedAt: now.Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
-		}.Ethereum()
-		if err != nil {
-			return err
-		}
-		return challenge.Open(tx, useClaims, addr.Lower(), c)
-	})
+	c := t.wallets.New(useClaims, addr.Lower(), network, t.cfg.Now())
+	text, err := t.claimsText(addr, network, c)
 	if err != nil {
-		return ledgerDown(err)
+		return err
 	}
 	return writeJSON(w, ClaimsChallenge{
-		Challenge: c.Message, Nonce: nonce, ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life.Seconds()), SingleUse: true,
+		Challenge: text, Nonce: c.Nonce, ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life.Seconds()), SingleUse: true,
 		SignHow:  "personal_sign (EIP-191) over challenge exactly as it stands; a smart wallet signs as EIP-1271 asks.",
-		NextStep: "POST {address, signature} to " + t.cfg.BaseURL + "/api/claims within five minutes. A wrong signature spends the challenge.",
+		NextStep: "POST {address, signature, nonce} to " + t.cfg.BaseURL + "/api/claims within five minutes. It is good for one answer; a wrong signature spends nothing.",
 	})
 }
 
-// claims answers POST /api/claims. The challenge is burned before the signature is judged, so a wrong answer costs it.
+// claimsText is the text to sign of a challenge.
+func (t *Till) claimsText(addr wallet.Address, network string, c challenge.Challenge) (string, error) {
+	return wallet.SignIn{
+		Domain: t.host, Address: addr.String(), Statement: "Show me what this wallet bought here.", URI: t.cfg.BaseURL + "/api/claims",
+		Version: "1", ChainID: strings.TrimPrefix(network, "eip155:"), Nonce: c.Nonce,
+		IssuedAt: c.Issued().Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
+	}.Ethereum()
+}
+
+// claims answers POST /api/claims. The challenge is spent with the answer and by nothing else: who signs wrongly, or asks
+// for challenges of somebody else's wallet, takes nothing from its owner.
 func (t *Till) claims(w http.ResponseWriter, r *http.Request) error {
 	req, err := route.ReadJSON[ClaimsRequest](r, false)
 	if err != nil {
@@ -110,72 +113,146 @@ func (t *Till) claims(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || len(sig) == 0 || len(sig) > 4096 {
 		return invalid("signature", "must be hex of at most 4096 bytes")
 	}
-	c, err := t.burn(r.Context(), addr.Lower(), req.Nonce)
+	if req.Nonce == "" {
+		return invalid("nonce", "is required: it says which challenge was signed, and is in the answer of POST /api/claims/challenge")
+	}
+	from, err := parseCursor(req.Cursor)
 	if err != nil {
 		return err
 	}
-	rl := t.byNet[c.Network]
-	if err := t.cfg.Gas.Ready(r.Context(), c.Network); err != nil {
-		return networkDown(err)
-	}
-	err = rl.ProveSigner(r.Context(), addr.String(), []byte(c.Message), sig)
-	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
-		return &problem.Error{Code: "claim_signature_invalid", Status: http.StatusForbidden,
-			Detail: "The signature does not prove this wallet (" + refusal.Error() + "). The challenge is spent; ask for a new one."}
-	}
+	c, network, err := t.openClaim(addr, req.Nonce)
 	if err != nil {
-		return &problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
-			Detail: "The network of this wallet cannot be read at the moment. The challenge is spent; ask for a new one."}
+		return err
 	}
-	// A key signs for its address on every network. A contract answers for its own network alone: elsewhere somebody
-	// else may have deployed to the same address.
-	if signer, err := wallet.Recover(wallet.PersonalHash(c.Message), wallet.NormalizeV(sig)); err == nil && signer == addr {
-		c.Network = ""
+	if network, err = t.proved(r, addr, network, c, sig); err != nil {
+		return err
 	}
-	out, err := t.claimsOf(r.Context(), addr.String(), c.Network)
+	out, err := t.claimsOf(r.Context(), addr.String(), network, from)
 	if err != nil {
 		return ledgerDown(err)
+	}
+	fresh := false
+	if err := t.update(r.Context(), func(tx ledger.Tx) (err error) {
+		fresh, err = challenge.Spend(tx, useClaims, c)
+		return err
+	}); err != nil {
+		return ledgerDown(err)
+	}
+	if !fresh {
+		return noChallenge()
 	}
 	return writeJSON(w, out)
 }
 
-// burn takes an open challenge out of the ledger: the named one, or the newest.
-func (t *Till) burn(ctx context.Context, addr, nonce string) (c challenge.Challenge, err error) {
-	found := false
-	err = t.update(ctx, func(tx ledger.Tx) error {
-		c, found, err = challenge.Burn(tx, useClaims, addr, nonce)
-		return err
-	})
-	if err != nil {
-		return c, ledgerDown(err)
+// openClaim finds the challenge that a nonce is of, and the network that it was made for.
+func (t *Till) openClaim(addr wallet.Address, nonce string) (challenge.Challenge, string, error) {
+	for network := range t.byNet {
+		if c, ok := t.wallets.Read(useClaims, addr.Lower(), network, nonce, t.cfg.Now()); ok {
+			return c, network, nil
+		}
 	}
-	if !found {
-		return c, &problem.Error{Code: "claim_challenge_invalid", Status: http.StatusBadRequest,
-			Detail: "There is no open challenge for this wallet: it was never asked for, was answered already, or is older than five minutes. Ask for a new one at POST /api/claims/challenge."}
-	}
-	return c, nil
+	return challenge.Challenge{}, "", noChallenge()
 }
 
-// claimsOf collects everything a wallet bought on a network, or on all where network is empty, newest first.
-func (t *Till) claimsOf(ctx context.Context, payer, network string) (Claims, error) {
+func noChallenge() error {
+	return &problem.Error{Code: "claim_challenge_invalid", Status: http.StatusBadRequest,
+		Detail: "This nonce is of no open challenge for this wallet: it was never given out for it, was answered already, or is older than five minutes. Ask for a new one at POST /api/claims/challenge."}
+}
+
+// proved judges the signature of a claim and returns the network whose purchases it opens, "" for all: a key signs for its
+// address on every network; a contract answers for its own network alone, because elsewhere somebody else may have
+// deployed to the same address.
+func (t *Till) proved(r *http.Request, addr wallet.Address, network string, c challenge.Challenge, sig []byte) (string, error) {
+	text, err := t.claimsText(addr, network, c)
+	if err != nil {
+		return "", err
+	}
+	if signer, err := wallet.Recover(wallet.PersonalHash(text), wallet.NormalizeV(sig)); err == nil && signer == addr {
+		return "", nil
+	}
+	// Whoever signs wrongly makes us ask a chain, so that has a budget.
+	rd, err := t.reads.Spend(r.Context(), readWallet, route.Client(r))
+	if err != nil {
+		return "", err
+	}
+	if !rd.Granted {
+		return "", &problem.Error{Code: "budget_spent", Status: http.StatusTooManyRequests, Retry: rd.Window,
+			Detail: "The signature is not by the address's own key, and no more contracts are asked for the moment. The challenge is not spent. Send the same again after the time in Retry-After, while it is valid."}
+	}
+	if err := t.cfg.Gas.Ready(r.Context(), network); err != nil {
+		return "", networkDown(err)
+	}
+	err = t.byNet[network].ProveSigner(r.Context(), addr.String(), []byte(text), sig)
+	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+		return "", &problem.Error{Code: "claim_signature_invalid", Status: http.StatusForbidden,
+			Detail: "The signature does not prove this wallet (" + refusal.Error() + "). The challenge is not spent: sign its text exactly as it stands and send that."}
+	}
+	if err != nil {
+		return "", &problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
+			Detail: "The network of this wallet cannot be read at the moment. The challenge is not spent; send the same again."}
+	}
+	return network, nil
+}
+
+// A cursor is the second and the id of the last purchase of a page.
+var cursorForm = regexp.MustCompile(`^[0-9]{1,12}\.[a-z0-9_]{1,64}$`)
+
+func parseCursor(s string) (at *claimsPlace, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	if !cursorForm.MatchString(s) {
+		return nil, invalid("cursor", "must be next of an earlier answer")
+	}
+	second, id, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt(second, 10, 64)
+	if err != nil {
+		return nil, invalid("cursor", "must be next of an earlier answer")
+	}
+	return &claimsPlace{time.Unix(n, 0), id}, nil
+}
+
+// claimsPlace is an entry in the list of a payer's purchases.
+type claimsPlace struct {
+	at time.Time
+	id string
+}
+
+func (p claimsPlace) String() string { return fmt.Sprintf("%d.%s", p.at.Unix(), p.id) }
+
+// claimsOf collects a page of what a wallet bought on a network, or on all where network is empty, newest first: what is
+// older than the given place. What is bought meanwhile is newer than every place.
+func (t *Till) claimsOf(ctx context.Context, payer, network string, after *claimsPlace) (Claims, error) {
 	out := Claims{Address: payer, Purchases: []PurchaseStatus{}, Certificates: []attest.Certificate{},
 		Orders: []json.RawMessage{}, Passes: []json.RawMessage{}, Watches: []json.RawMessage{}}
 	var list []Purchase
+	from, to := ledger.PayerPurchases(payer)
+	if after != nil {
+		to = ledger.PayerKey(payer, after.at, after.id)
+	}
 	err := t.view(ctx, func(tx ledger.Tx) error {
-		list, out.Certificates, out.More = nil, []attest.Certificate{}, false
-		for e, err := range tx.ScanDown(ledger.PayerPurchases(payer)) {
+		list, out.More, out.Next = nil, false, ""
+		scanned := 0
+		var last claimsPlace
+		for e, err := range tx.ScanDown(from, to) {
 			if err != nil {
 				return err
 			}
-			if len(list) == maxClaims {
-				out.More = true
+			if len(list) == claimsPage || scanned == claimsScanned {
+				out.More, out.Next = true, last.String()
 				break
 			}
+			scanned++
 			parts, err := ledger.Parts(e.Key)
 			if err != nil {
 				return err
 			}
-			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(parts[len(parts)-1]))
+			second, err := ledger.ParseNumber(parts[2])
+			if err != nil {
+				return err
+			}
+			last = claimsPlace{time.Unix(int64(second), 0), parts[3]}
+			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(last.id))
 			if err != nil {
 				return err
 			}

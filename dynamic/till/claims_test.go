@@ -3,8 +3,12 @@ package till_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/big"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +16,8 @@ import (
 	"agentstore/cmd/devnet/chain"
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -35,10 +41,19 @@ func (s *shop) asked(address, network string) reply {
 // answered sends a signature over a challenge's text.
 func (s *shop) answered(key chaintest.Key, address, text, nonce string) reply {
 	s.t.Helper()
+	return s.answeredFrom(key, address, text, nonce, "")
+}
+
+// answeredFrom is answered for the page after a cursor.
+func (s *shop) answeredFrom(key chaintest.Key, address, text, nonce, cursor string) reply {
+	s.t.Helper()
 	digest := crypto.Keccak256Hash(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(text), text))
 	body := map[string]string{"address": address, "signature": hexutil.Encode(s.net.SignDigest(key, digest))}
 	if nonce != "" {
 		body["nonce"] = nonce
+	}
+	if cursor != "" {
+		body["cursor"] = cursor
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -64,12 +79,15 @@ func bought(r reply) []string {
 	return ids
 }
 
-// shifted is a ledger whose clock stands still and can be put forward.
+// shifted is a ledger whose clock stands still, unless at is zero, and can be put forward.
 type shifted struct {
 	ledger.DB
 	at time.Time
 	by atomic.Int64 // since at
 }
+
+// put puts the clock forward to a time since its beginning.
+func (d *shifted) put(by time.Duration) { d.by.Store(int64(by)) }
 
 type shiftedTx struct {
 	ledger.Tx
@@ -78,7 +96,13 @@ type shiftedTx struct {
 
 func (x shiftedTx) Now() time.Time { return x.now }
 
-func (d *shifted) now() time.Time { return d.at.Add(time.Duration(d.by.Load())) }
+func (d *shifted) now() time.Time {
+	at := d.at
+	if at.IsZero() {
+		at = time.Now().UTC()
+	}
+	return at.Add(time.Duration(d.by.Load()))
+}
 
 func (d *shifted) View(ctx context.Context, f func(ledger.Tx) error) error {
 	return d.DB.View(ctx, func(tx ledger.Tx) error { return f(shiftedTx{tx, d.now()}) })
@@ -91,7 +115,7 @@ func (d *shifted) Update(ctx context.Context, f func(ledger.Tx) error) error {
 func TestClaimsChallenges(t *testing.T) {
 	t.Parallel()
 	db := &shifted{DB: ledger.NewMem(ledger.MemOptions{}), at: time.Now().UTC().Truncate(time.Second)}
-	s := newShop(t, shopOptions{db: db})
+	s := newShop(t, shopOptions{db: db, config: func(c *till.Config) { c.Now = db.now }})
 	buyer := s.net.Buyers[0]
 	addr := buyer.Address.Hex()
 	r, _ := s.buy("/api/buy/hello", buyer, nil)
@@ -106,33 +130,156 @@ func TestClaimsChallenges(t *testing.T) {
 			t.Errorf("the text to sign does not hold %q:\n%s", part, text)
 		}
 	}
-	got := s.answered(buyer, addr, text, "")
-	s.want("a claim", got, 200, "")
+	s.want("a claim without its nonce", s.answered(buyer, addr, text, ""), 400, "invalid_input")
+
+	// Neither challenges that anybody asks for nor wrong answers take anything from the owner.
+	for range 6 {
+		s.want("a stranger asks for a challenge", s.asked(addr, ""), 200, "")
+		s.want("a stranger's signature", s.answered(s.net.Buyers[1], addr, text, c.str("nonce")), 403, "claim_signature_invalid")
+	}
+	got := s.answered(buyer, addr, text, c.str("nonce"))
+	s.want("the owner's claim after all that", got, 200, "")
 	if ids := bought(got); len(ids) != 1 || ids[0] != r.purchase() || len(got.body["certificates"].([]any)) != 1 {
 		t.Errorf("the claim gives %s", got.raw)
 	}
-	s.want("the same challenge again", s.answered(buyer, addr, text, ""), 400, "claim_challenge_invalid")
-	s.want("the same challenge by name", s.answered(buyer, addr, text, c.str("nonce")), 400, "claim_challenge_invalid")
-
-	c = s.asked(addr, "")
-	s.want("another's signature", s.answered(s.net.Buyers[1], addr, c.str("challenge"), c.str("nonce")), 403, "claim_signature_invalid")
-	s.want("the right one after it", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 400, "claim_challenge_invalid")
+	s.want("the same challenge again", s.answered(buyer, addr, text, c.str("nonce")), 400, "claim_challenge_invalid")
 
 	c = s.asked(addr, "")
 	other := strings.Replace(c.str("challenge"), host, "shop.example", 1)
 	s.want("a text for another domain", s.answered(buyer, addr, other, c.str("nonce")), 403, "claim_signature_invalid")
+	foreign := s.asked(s.net.Buyers[1].Address.Hex(), "")
+	s.want("another wallet's challenge", s.answered(buyer, addr, foreign.str("challenge"), foreign.str("nonce")), 400, "claim_challenge_invalid")
+	s.want("a nonce of nobody", s.answered(buyer, addr, text, strings.Repeat("a", 40)), 400, "claim_challenge_invalid")
 
 	one, two := s.asked(addr, ""), s.asked(addr, "")
-	s.want("the older of two by name", s.answered(buyer, addr, one.str("challenge"), one.str("nonce")), 200, "")
-	s.want("the newer of two", s.answered(buyer, addr, two.str("challenge"), ""), 200, "")
-	s.want("another wallet's challenge", s.answered(s.net.Buyers[1], s.net.Buyers[1].Address.Hex(), one.str("challenge"), one.str("nonce")), 400, "claim_challenge_invalid")
+	s.want("the older of two", s.answered(buyer, addr, one.str("challenge"), one.str("nonce")), 200, "")
+	s.want("the newer of two", s.answered(buyer, addr, two.str("challenge"), two.str("nonce")), 200, "")
 
 	c = s.asked(addr, "")
-	db.by.Store(int64(5 * time.Minute))
+	db.put(5 * time.Minute)
 	s.want("after five minutes", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 400, "claim_challenge_invalid")
 	c = s.asked(addr, "")
-	db.by.Store(int64(10*time.Minute - time.Second))
+	db.put(10*time.Minute - time.Second)
 	s.want("just within five minutes", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 200, "")
+}
+
+// Of a spent challenge exactly one claim is answered, however many come at once.
+func TestAChallengeIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	buyer := s.net.Buyers[0]
+	c := s.asked(buyer.Address.Hex(), "")
+	var answered atomic.Int32
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			if s.answered(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce")).status == 200 {
+				answered.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := answered.Load(); n != 1 {
+		t.Errorf("one challenge was answered %d times", n)
+	}
+}
+
+// Claims go on by a cursor, and nothing is lost or told twice while more is bought.
+func TestClaimsGoOnByACursor(t *testing.T) {
+	t.Parallel()
+	db := &shifted{DB: ledger.NewMem(ledger.MemOptions{}), at: time.Now().UTC().Truncate(time.Second)}
+	s := newShop(t, shopOptions{db: db, config: func(c *till.Config) { c.Now = db.now }})
+	buyer := s.net.Buyers[0]
+	payer := buyer.Address.Hex()
+	const before = 250
+	add := func(i int) {
+		t.Helper()
+		err := db.Update(t.Context(), func(tx ledger.Tx) error {
+			p := till.Purchase{ID: fmt.Sprintf("pur_old%017d", i), State: till.FromChain, Created: tx.Now(), Updated: tx.Now(), Final: true, Version: 1,
+				Payment: rail.Payment{Network: "eip155:8453", Payer: payer, Amount: big.NewInt(1)}}
+			// Thirty of a second: ties are told apart by id.
+			return errors.Join(ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p), tx.Set(ledger.PayerKey(payer, tx.Now().Add(time.Duration(i/30)*time.Second), p.ID), nil))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range before {
+		add(i)
+	}
+	seen := map[string]int{}
+	var pages []int
+	cursor, last := "", ""
+	for n := 0; ; n++ {
+		c := s.asked(buyer.Address.Hex(), "")
+		r := s.answeredFrom(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), cursor)
+		s.want("a page", r, 200, "")
+		ids := bought(r)
+		pages = append(pages, len(ids))
+		for _, id := range ids {
+			seen[id]++
+		}
+		if r.str("next") == "" {
+			if r.body["more"] != false {
+				t.Errorf("the last page says that there is more")
+			}
+			break
+		}
+		if cursor = r.str("next"); cursor == last || r.body["more"] != true {
+			t.Fatalf("the cursor stands still at %s, more %v", cursor, r.body["more"])
+		}
+		last = cursor
+		for i := range 5 { // bought meanwhile, at a later time
+			add(1000 + 30*n + i)
+		}
+	}
+	for i := range before {
+		if id := fmt.Sprintf("pur_old%017d", i); seen[id] != 1 {
+			t.Errorf("%s was told %d times", id, seen[id])
+		}
+	}
+	if !slices.Equal(pages, []int{100, 100, 50}) || len(seen) != before {
+		t.Errorf("pages of %v with %d purchases, want 100, 100, 50", pages, len(seen))
+	}
+	c := s.asked(buyer.Address.Hex(), "")
+	for _, bad := range []string{"x", "17", "17.pur_A", "99999999999999.pur_a", "1/pur_a"} {
+		s.want("a bad cursor", s.answeredFrom(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), bad), 400, "invalid_input")
+	}
+	s.want("a cursor without a proof", s.answeredFrom(s.net.Buyers[1], buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), cursor), 403, "claim_signature_invalid")
+}
+
+// Who signs wrongly cannot spend our node: beyond a budget by client no contract is asked, and an owner with a key of
+// their own is not held up by it.
+func TestWrongSignaturesAskTheChainWithinABudget(t *testing.T) {
+	t.Parallel()
+	s, px := newProxied(t, shopOptions{})
+	var asked atomic.Int32
+	px[0].set(func(methods []string) fault {
+		if slices.Contains(methods, "eth_getCode") {
+			asked.Add(1)
+		}
+		return pass
+	})
+	addr := s.net.Wallet.Address.Hex()
+	c := s.asked(addr, "")
+	asked.Store(0)
+	refused := 0
+	for range 40 {
+		switch r := s.answered(s.net.Buyers[1], addr, c.str("challenge"), c.str("nonce")); r.status {
+		case 403:
+		case 429:
+			refused++
+			if r.header.Get("Retry-After") == "" {
+				t.Error("a refusal without Retry-After")
+			}
+		default:
+			t.Errorf("a wrong signature is answered %d %s", r.status, r.raw)
+		}
+	}
+	if n := asked.Load(); n > 20 || refused < 20 { // the window may have ended once
+		t.Errorf("40 wrong signatures asked the chain %d times, %d were refused", n, refused)
+	}
+	s.want("a plain account", s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), ""), 200, "")
 }
 
 func TestContractWalletBuysAndClaims(t *testing.T) {

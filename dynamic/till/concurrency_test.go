@@ -35,11 +35,13 @@ func (s *shop) atOnce(n int, path func(int) string, header func(int) map[string]
 	return out
 }
 
-// plainBody is a body without the two members in which a repeat differs.
+// plainBody is a body without the members in which a repeat differs.
 func plainBody(r reply) map[string]any {
 	m := maps.Clone(r.body)
 	delete(m, "idempotent_replay")
 	delete(m, "first_served_at")
+	delete(m, "charged_now")
+	delete(m, "to_buy_another")
 	return m
 }
 

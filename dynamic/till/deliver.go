@@ -162,6 +162,9 @@ type Delivery struct {
 	Recovery         recovery `json:"recovery"`
 	IdempotentReplay bool     `json:"idempotent_replay"`
 	FirstServedAt    string   `json:"first_served_at,omitempty"`
+	// ChargedNow is there, and false, on a repeat: the request charged nothing. ToBuyAnother says how a second one is bought.
+	ChargedNow   *bool  `json:"charged_now,omitempty"`
+	ToBuyAnother string `json:"to_buy_another,omitempty"`
 }
 
 // certRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
@@ -332,5 +335,6 @@ func replayBody(body []byte, first time.Time) []byte {
 	if !ok {
 		return body
 	}
-	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q}`, first.UTC().Format(time.RFC3339))
+	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
+		first.UTC().Format(time.RFC3339), anotherOne)
 }

@@ -311,7 +311,7 @@ func (t *Till) refuseOrOut(w http.ResponseWriter, r *http.Request, o *offer, ref
 			return t.whileOut(w, r, o, err)
 		}
 	}
-	return t.refuse(o.good, o.p, refusal, o.at)
+	return t.refuse(o.asked, o.p, refusal, o.at)
 }
 
 // spent turns the guard's refusal of a payer into an answer.

@@ -167,7 +167,7 @@ func (m *model) signed(path, payer, nonce string, ch map[string]any, valid time.
 	accepted := ch["accepts"].([]any)[0].(map[string]any)
 	s := &modelSale{path: path, payload: fakePayload{Payer: payer, Nonce: nonce, To: fakePayTo, Amount: accepted["amount"].(string), Before: time.Now().Add(valid).Unix()}}
 	s.payload.Sig = s.payload.signature()
-	b, err := json.Marshal(map[string]any{"x402Version": 2, "payload": s.payload, "accepted": accepted, "extensions": ch["extensions"], "resource": ch["resource"]})
+	b, err := json.Marshal(map[string]any{"x402Version": 2, "payload": s.payload, "accepted": accepted, "extensions": unsuggested(ch), "resource": ch["resource"]})
 	if err != nil {
 		m.t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -50,7 +51,15 @@ func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.
 	return wired(ch, accepted, c.Sign(key, a))
 }
 
-// wired is the x402 object of a payment with everything that the challenge asks to have echoed.
+// unsuggested are the extensions of a challenge without the suggested key.
+func unsuggested(ch map[string]any) map[string]any {
+	ext := maps.Clone(ch["extensions"].(map[string]any))
+	ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false}}
+	return ext
+}
+
+// wired is the x402 object of a payment with everything that the challenge asks to have echoed but the suggested key: a
+// buyer who wants each payment to buy. echoed is one who echoes it all.
 func wired(ch, accepted map[string]any, p chaintest.Payment) payment {
 	return payment{p, map[string]any{
 		"x402Version": 2,
@@ -61,7 +70,7 @@ func wired(ch, accepted map[string]any, p chaintest.Payment) payment {
 			},
 			"signature": "0x" + common.Bytes2Hex(p.Signature),
 		},
-		"extensions": ch["extensions"], "resource": ch["resource"], "accepted": accepted,
+		"extensions": unsuggested(ch), "resource": ch["resource"], "accepted": accepted,
 	}}
 }
 
@@ -171,7 +180,7 @@ func answersPayment(r reply) error {
 		errs = append(errs, errors.New("no next_step"))
 	}
 	if r.str("billed") == "unknown" {
-		if r.status != 503 || r.header.Get("Retry-After") == "" {
+		if r.code() != "payment_already_used" && (r.status != 503 || r.header.Get("Retry-After") == "") {
 			errs = append(errs, errors.New("an unknown outcome is 503 with Retry-After"))
 		}
 		if r.code() == "payment_unknown" && (r.response()["errorReason"] != "settlement_pending" || r.response()["success"] != false || r.purchase() == "") {

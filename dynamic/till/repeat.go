@@ -15,7 +15,7 @@ import (
 // repeat answers a payment that is claimed already (M1): its own sender gets the purchase, everybody else nothing.
 func (t *Till) repeat(w http.ResponseWriter, r *http.Request, c Claim, p *presented) error {
 	if !p.proves(c) {
-		return alreadyUsed()
+		return t.alreadyUsed(r.Context(), p.payment)
 	}
 	return t.answerRepeat(w, r, &repeated{purchase: c.Purchase, slot: c.Answered})
 }
@@ -52,7 +52,7 @@ func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, othe
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
 		if err == nil { // claimed meanwhile, by another request with the same payment
 			if !o.p.proves(c) {
-				return alreadyUsed()
+				return errUsed
 			}
 			rep = &repeated{purchase: c.Purchase, slot: c.Answered}
 			return nil
@@ -65,6 +65,9 @@ func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, othe
 		}
 		return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.replayDigest(), Answered: true})
 	})
+	if errors.Is(err, errUsed) {
+		return t.alreadyUsed(r.Context(), o.p.payment)
+	}
 	if err != nil {
 		return ledgerDown(err)
 	}
@@ -83,7 +86,7 @@ func (t *Till) answerRepeat(w http.ResponseWriter, r *http.Request, rep *repeate
 	if rep.slot && p.open() {
 		e := &problem.Error{Code: "idempotency_in_flight", Status: http.StatusConflict, Retry: 5 * time.Second,
 			Detail:  "The first request with this key is still under way. The payment that came with this one was not used.",
-			Extra:   map[string]any{"recovery": t.recovery(p.ID)},
+			Extra:   map[string]any{"recovery": t.recovery(p.ID), "charged_now": false},
 			Payment: &problem.Payment{Billed: "no", Retry: "after", NextStep: "Send the identical request again after Retry-After."}}
 		return e
 	}

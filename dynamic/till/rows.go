@@ -8,6 +8,8 @@ import (
 	"agentstore/content/api"
 	"agentstore/dynamic/rail/x402"
 	"agentstore/dynamic/route"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // buyTime is how long an answer to a purchase may take: beside the wait for the chain there is what comes before it, the
@@ -20,20 +22,22 @@ func (t *Till) buyTime() time.Duration {
 	return t.cfg.SettleWait + before
 }
 
+func problems(codes ...int) []api.Response {
+	var out []api.Response
+	for _, c := range codes {
+		out = append(out, api.Response{Status: c, ContentType: "application/problem+json", Description: http.StatusText(c)})
+	}
+	return out
+}
+
+func ok(v api.Response, more ...api.Response) []api.Response {
+	v.Status, v.ContentType = http.StatusOK, "application/json"
+	return append([]api.Response{v}, more...)
+}
+
 // Rows are the till's routes. They may be asked of a nil Till by who only describes them.
 func (t *Till) Rows() []route.Row {
 	private := []string{"Cache-Control"}
-	problems := func(codes ...int) []api.Response {
-		var out []api.Response
-		for _, c := range codes {
-			out = append(out, api.Response{Status: c, ContentType: "application/problem+json", Description: http.StatusText(c)})
-		}
-		return out
-	}
-	ok := func(v api.Response, more ...api.Response) []api.Response {
-		v.Status, v.ContentType = http.StatusOK, "application/json"
-		return append([]api.Response{v}, more...)
-	}
 	return []route.Row{
 		{
 			Route: api.Route{
@@ -42,16 +46,22 @@ func (t *Till) Rows() []route.Row {
 				Summary: "Buy one good with one signed payment",
 				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED and in the body. With PAYMENT-SIGNATURE: the goods are made, the payment is settled, " +
 					"the certificate is signed and everything is in the answer. The same payment again gets the same answer and is never charged twice.",
-				Params: append([]api.Param{
-					{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json"},
-					{Name: "Idempotency-Key", In: api.Header, Type: "string", MinLength: 16, MaxLength: 128, Pattern: "^[A-Za-z0-9_-]+$",
-						Description: "one key per order; the 402 suggests one; the slot belongs to the paying wallet"},
-					{Name: x402.HeaderSignature, In: api.Header, Type: "string", MaxLength: x402.MaxHeader, Description: "base64 JSON of an x402 v2 payment"},
-				}, buyInputs()...),
-				Responses: ok(api.Response{Schema: api.SchemaFor[Delivery](), Headers: []string{x402.HeaderResponse, "Idempotent-Replayed", "Cache-Control"}, Description: "Delivered and settled"},
-					append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: api.SchemaFor[challengeBody](),
-						Headers: []string{x402.HeaderRequired, x402.HeaderResponse, "Cache-Control"}, Description: "Payment required, or the payment was not taken and why"}},
-						problems(400, 404, 409, 410, 422, 429, 500, 503)...)...),
+				Params:    append(buyParams(), buyInputs()...),
+				Responses: buyResponses(),
+			},
+			ValidateLate: true,
+			Handle:       t.buy,
+		},
+		{
+			Route: api.Route{
+				Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+				Timeout: t.buyTime(),
+				Summary: "Buy one good, with its inputs in a JSON body",
+				Description: "The same door as GET, for inputs that are too long for an address: the same order whichever way it is sent, with the same terms and the same answers. " +
+					"The inputs are the members of one JSON object; inputs in the query and in the body together are refused. Its 402 describes the body.",
+				Params:    buyParams(),
+				Body:      &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs, Description: "The good's inputs; none for a good that needs none"},
+				Responses: buyResponses(),
 			},
 			ValidateLate: true,
 			Handle:       t.buy,
@@ -107,13 +117,45 @@ func (t *Till) Rows() []route.Row {
 			Route: api.Route{
 				Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
 				Summary:     "Get back everything a wallet bought",
-				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the signed challenge and get every purchase with its original body. A wrong signature spends the challenge.",
+				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the signed challenge and its nonce and get every purchase with its original body, a hundred at a time. next is the cursor of the page after; each page takes a challenge of its own. A wrong signature spends nothing.",
 				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](), Limit: maxBody},
 				Responses:   ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private, Description: "Purchases, newest first"}, problems(400, 403, 413, 415, 429, 503)...),
 			},
 			Handle: t.claims,
 		},
 	}
+}
+
+// buyParams are the parameters of a purchase beside its inputs.
+func buyParams() []api.Param {
+	return []api.Param{
+		{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json"},
+		{Name: "Idempotency-Key", In: api.Header, Type: "string", MinLength: 16, MaxLength: 130,
+			Description: "one key per order, 16 to 128 printable ASCII characters; one pair of double quotes around it is taken off first; the 402 suggests one, with which two equal orders within five minutes are one; the slot belongs to the paying wallet"},
+		{Name: x402.HeaderSignature, In: api.Header, Type: "string", MaxLength: x402.MaxHeader, Description: "base64 JSON of an x402 v2 payment"},
+	}
+}
+
+// buyResponses are the answers to a purchase.
+func buyResponses() []api.Response {
+	return ok(api.Response{Schema: api.SchemaFor[Delivery](), Headers: []string{x402.HeaderResponse, "Idempotent-Replayed", "Cache-Control"}, Description: "Delivered and settled"},
+		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: api.SchemaFor[challengeBody](),
+			Headers: []string{x402.HeaderRequired, x402.HeaderResponse, "Cache-Control"}, Description: "Payment required, or the payment was not taken and why"}},
+			problems(400, 404, 409, 410, 422, 429, 500, 503)...)...)
+}
+
+// buyBody is buyInputs as the JSON object of a POST.
+func buyBody() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema), AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	for _, in := range content.EveryInput() {
+		p := &jsonschema.Schema{Type: in.Type, Format: in.Format, Description: in.Help}
+		if in.Type == "string" {
+			p.Pattern, p.MaxLength = in.Pattern, &in.Max
+		}
+		s.Properties[in.Name] = p
+		s.PropertyOrder = append(s.PropertyOrder, in.Name)
+	}
+	return s
 }
 
 // buyInputs describes the inputs of all goods as parameters of the one purchase route. Which of them a good takes,

@@ -53,6 +53,8 @@ import (
 
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/challenge"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
@@ -94,6 +96,8 @@ type Config struct {
 	VerifyPage func(id string, v Verification) ([]byte, error)
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
+	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
+	Now func() time.Time
 	// AfterStep is called when a journal step is durable, with its name. Tests stop the process there.
 	AfterStep func(step string)
 }
@@ -104,11 +108,14 @@ type Till struct {
 	host     string // of BaseURL, with its port
 	maker    goods.Maker
 	nonces   *x402.Nonces
+	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
 	owner    string // this process, for leases
 
-	challenges sync.Map // item → *cachedChallenge
+	challenges sync.Map // challengeKey → *cachedChallenge
+	reads      *budget.Set
+	uses       uses
 
 	mu      sync.Mutex
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
@@ -152,13 +159,19 @@ func New(cfg Config) (*Till, error) {
 	if cfg.Outcome == nil {
 		cfg.Outcome = func(string, State) {}
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	if cfg.AfterStep == nil {
 		cfg.AfterStep = func(string) {}
 	}
 	t := &Till{
-		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
+		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), owner: "till-" + rand.Text(),
+	}
+	if t.reads, err = budget.New(nil, chainReads); err != nil {
+		return nil, fmt.Errorf("till: %w", err)
 	}
 	for _, r := range cfg.Rails {
 		if _, twice := t.byNet[r.Info().Network]; twice {

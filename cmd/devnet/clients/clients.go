@@ -12,7 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"agentstore/cmd/devnet/npmtest"
 )
@@ -24,6 +27,9 @@ type Options struct {
 	SpendOff bool   // spendControls: false, which lifts the client's own limit of 1 USD
 	Wallet   string // address of the EIP-1271 wallet that pays, if any; Key is its owner's
 	AtOnce   bool   // all URLs at the same time
+	Body     string // JSON to send with POST; "" is GET
+	// Timeouts are when the application gives up, for each URL; 0 or none is never.
+	Timeouts []time.Duration
 }
 
 // A Result is what became of one URL.
@@ -56,7 +62,12 @@ func Buy(t testing.TB, o Options, urls ...string) []Result {
 	}
 	c := exec.CommandContext(t.Context(), node, append([]string{"buy.mjs"}, urls...)...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "KEY="+o.Key, "NETWORK="+o.Network, "WALLET="+o.Wallet, "SPEND=", "AT_ONCE=")
+	c.Env = append(os.Environ(), "KEY="+o.Key, "NETWORK="+o.Network, "WALLET="+o.Wallet, "SPEND=", "AT_ONCE=", "BODY="+o.Body)
+	var timeouts []string
+	for _, d := range o.Timeouts {
+		timeouts = append(timeouts, strconv.FormatInt(d.Milliseconds(), 10))
+	}
+	c.Env = append(c.Env, "TIMEOUTS="+strings.Join(timeouts, ","))
 	if o.SpendOff {
 		c.Env = append(c.Env, "SPEND=off")
 	}

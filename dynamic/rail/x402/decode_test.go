@@ -103,7 +103,8 @@ func TestMatch(t *testing.T) {
 
 func TestEchoHolds(t *testing.T) {
 	ext := func(info string) x402.Extension { return x402.Extension{Info: json.RawMessage(info)} }
-	declared := map[string]x402.Extension{"bazaar": ext(`{"a":1,"b":{"c":[1,2]}}`), "store-challenge": ext(`{"nonce":"x"}`)}
+	declared := map[string]x402.Extension{"bazaar": ext(`{"a":1,"b":{"c":[1,2]}}`), "store-challenge": ext(`{"nonce":"x"}`),
+		"payment-identifier": ext(`{"id":"store-x","required":false}`)}
 	for info, want := range map[string]bool{
 		`{"a":1,"b":{"c":[1,2]}}`:          true,
 		`{"b":{"c":[1,2]},"a":1,"more":1}`: true,
@@ -117,6 +118,11 @@ func TestEchoHolds(t *testing.T) {
 			t.Errorf("EchoHolds(%s) = %v, want %v", info, got, want)
 		}
 	}
+	for info, want := range map[string]bool{`{"id":"store-x","required":false}`: true, `{"id":"mine","required":false}`: true, `{"required":false}`: true, `{"id":"store-x","required":true}`: false} {
+		if got := x402.EchoHolds(map[string]x402.Extension{"payment-identifier": ext(info)}, declared); got != want {
+			t.Errorf("EchoHolds(%s) = %v, want %v", info, got, want)
+		}
+	}
 	if !x402.EchoHolds(nil, declared) || !x402.EchoHolds(map[string]x402.Extension{"other": ext("1")}, declared) {
 		t.Error("an echo of nothing does not hold")
 	}
@@ -125,29 +131,41 @@ func TestEchoHolds(t *testing.T) {
 // A challenge spliced for a nonce is what encoding it whole would give.
 func TestChallengeSplices(t *testing.T) {
 	r := &x402.Required{X402Version: 2, Extensions: map[string]x402.Extension{}}
-	body := []byte(`{"extensions":{"store-challenge":{"info":{"nonce":"` + strings.Repeat("_", x402.NonceLen) + `"}}}}`)
-	for i := range 4 {
-		r.Error = strings.Repeat("e", i)
+	body := []byte(`{"suggested_key":"` + x402.KeyHole + `","extensions":{"payment-identifier":{"info":{"id":"` + x402.KeyHole + `"}},"store-challenge":{"info":{"nonce":"` +
+		strings.Repeat("_", x402.NonceLen) + `"}}}}`)
+	key := "store-" + strings.Repeat("k", 26) + "-202611221200"
+	for i := range 9 {
+		r.Error = strings.Repeat("e", i%3)
+		r.Extensions["q"] = x402.Extension{Info: json.RawMessage(`"` + strings.Repeat("q", i/3) + `"`)} // between the two holes
 		c, err := x402.NewChallenge(r, body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		nonce := x402.NewNonces([]byte("s")).Append(nil)
-		raw, err := base64.StdEncoding.DecodeString(c.Header(nonce))
-		if err != nil || len(c.Header(nonce)) != c.HeaderLen() {
-			t.Fatalf("%v, length %d, want %d", err, len(c.Header(nonce)), c.HeaderLen())
+		fill := x402.Fill{Nonce: nonce, Key: []byte(key)}
+		raw, err := base64.StdEncoding.DecodeString(c.Header(fill))
+		if err != nil || len(c.Header(fill)) != c.HeaderLen() {
+			t.Fatalf("%v, length %d, want %d", err, len(c.Header(fill)), c.HeaderLen())
 		}
 		var written bytes.Buffer
-		if err := c.WriteBody(&written, nonce); err != nil || written.Len() != c.BodyLen() {
+		if err := c.WriteBody(&written, fill); err != nil || written.Len() != c.BodyLen() {
 			t.Fatalf("%v, length %d, want %d", err, written.Len(), c.BodyLen())
 		}
 		for _, b := range [][]byte{raw, written.Bytes()} {
 			var got struct {
-				Extensions map[string]struct{ Info struct{ Nonce string } }
+				Key        string `json:"suggested_key"`
+				Extensions map[string]struct{ Info any }
 			}
-			if err := json.Unmarshal(b, &got); err != nil || got.Extensions["store-challenge"].Info.Nonce != string(nonce) {
-				t.Errorf("%s does not hold %s: %v", b, nonce, err)
+			info := func(name string) map[string]any { m, _ := got.Extensions[name].Info.(map[string]any); return m }
+			if err := json.Unmarshal(b, &got); err != nil || info("store-challenge")["nonce"] != string(nonce) ||
+				info("payment-identifier")["id"] != key || got.Key != "" && got.Key != key {
+				t.Errorf("%s does not hold %s and %s: %v", b, nonce, key, err)
 			}
+		}
+	}
+	for _, lacks := range []string{`{}`, `{"a":"` + x402.KeyHole + `"}`, `{"a":"` + strings.Repeat("_", x402.NonceLen) + `"}`} {
+		if _, err := x402.NewChallenge(r, []byte(lacks)); err == nil {
+			t.Errorf("a body of %s is a challenge", lacks)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func EchoedNonce(p *Presented) string {
 	return info.Nonce
 }
 
-// paymentID is the pattern of the payment-identifier extension; an Idempotency-Key obeys it too.
+// paymentID is the pattern of the payment-identifier extension.
 var paymentID = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
 // PaymentID is the id a buyer put into the payment-identifier extension. ok is false when there is one that breaks
@@ -103,10 +103,12 @@ func PaymentID(p *Presented) (id string, ok bool) {
 	return id, true
 }
 
-// PaymentIDExtension declares that an id is welcome and not required.
+// PaymentIDExtension declares that an id is welcome and not required, and names one with a hole for the suggested key:
+// stock clients echo it, so that a buyer who calls again after a lost answer is recognised without a line of their code.
+// A client that sets an id of its own replaces it.
 func PaymentIDExtension() Extension {
 	return Extension{
-		Info: json.RawMessage(`{"required":false}`),
+		Info: json.RawMessage(`{"id":"` + KeyHole + `","required":false}`),
 		Schema: json.RawMessage(`{"type":"object","properties":{"required":{"type":"boolean"},` +
 			`"id":{"type":"string","minLength":16,"maxLength":128,"pattern":"^[a-zA-Z0-9_-]+$"}},"required":["required"]}`),
 	}

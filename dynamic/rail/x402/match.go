@@ -59,6 +59,7 @@ func plain(v any) any {
 var dynamicInfo = map[string]string{
 	ExtOffers:    "offers",
 	ExtChallenge: "nonce",
+	ExtPaymentID: "id",
 }
 
 // EchoHolds reports whether the extensions a buyer sent back keep what was declared: for each key that both have,
