@@ -225,7 +225,7 @@ type Rail interface {
 	// stood before the authorization was seen unused. ErrUsed (a *Refusal) when it is used already.
 	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
 	// Draft prepares a settlement; a *Refusal when the chain says that it would revert, ErrNoGas when the relayer cannot
-	// pay for it.
+	// pay for it, ErrFees when the network asks for more than may be paid.
 	Draft(ctx context.Context, p *Payment) (Draft, error)
 	// Replace prepares a settlement at the same sequence number as old with higher fees; fill asks for an empty
 	// transaction that only consumes the number.
@@ -283,6 +283,9 @@ var ErrUsed = errors.New("authorization used on chain")
 
 // ErrNoGas says that the relayer cannot pay for a settlement.
 var ErrNoGas = errors.New("the relayer cannot pay for gas")
+
+// ErrFees says that the network asks for more per unit of gas than may be paid.
+var ErrFees = errors.New("the network's fees are above the ceiling")
 
 // ErrWrongChain says that a node answers for another chain, or another token, than the one that is configured.
 var ErrWrongChain = errors.New("not the configured chain")

@@ -69,7 +69,7 @@ func ended(err error) (ending, bool) {
 		return ending{reason: "invalid_exact_evm_transaction_failed"}, true
 	case errors.Is(err, gas.ErrDear):
 		return ending{reason: "settlement_costs_more_than_paid"}, true
-	case errors.Is(err, rail.ErrNoGas):
+	case errors.Is(err, rail.ErrNoGas), errors.Is(err, rail.ErrFees):
 		return ending{reason: "settlement_unavailable"}, true
 	case spent:
 		return ending{reason: "settlement_refused_today"}, true

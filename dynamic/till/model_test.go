@@ -224,8 +224,14 @@ func (m *model) weather() {
 	switch {
 	case dice < 70:
 		c.seal(false)
-	case dice < 74:
+	case dice < 71:
 		c.seal(true)
+	case dice < 72:
+		c.empty = !c.empty
+	case dice < 73:
+		c.paused = !c.paused
+	case dice < 74 && victim != nil: // simulations lie about this payer, or tell the truth again
+		c.traps[victim.payload.Payer] = !c.traps[victim.payload.Payer]
 	case dice < 78:
 		c.pool = nil
 	case dice < 83:
@@ -275,7 +281,9 @@ func (m *model) run() {
 	m.calm.Store(true)
 	m.chain.mu.Lock()
 	m.chain.silent = false
+	m.chain.empty, m.chain.paused = false, false
 	clear(m.chain.poor)
+	clear(m.chain.traps)
 	m.chain.mu.Unlock()
 	for range 900 {
 		time.Sleep(2 * time.Second)

@@ -138,7 +138,6 @@ func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 	gas := r.usual()
 	p := r.priced(gas, gas, head, f, dataFee(data))
 	s.Cost, s.Priced = p.Cost, r.cfg.CoinPrice > 0
-	low := new(big.Int).Sub(f.cap, f.tip) // twice the base fee
 	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
 		f.cap = r.cfg.MaxFee
 	}
@@ -150,12 +149,17 @@ func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 	r.mu.Unlock()
 	switch {
 	case s.Out != "":
-	case low.Rsh(low, 1).Cmp(r.cfg.MaxFee) > 0:
+	case r.tooDear(head):
 		s.Out = "its gas costs more than this store pays"
 	case s.Balance.Cmp(s.Need) < 0:
 		s.Out = "the store's account that pays for gas there is empty"
 	}
 	return s, nil
+}
+
+// tooDear reports whether a block asks for more than the ceiling, so that no transaction of ours would be in it.
+func (r *Rail) tooDear(head block) bool {
+	return head.BaseFee != nil && head.BaseFee.Cmp(r.cfg.MaxFee) >= 0
 }
 
 // usual is what a settlement takes: what the newest estimate said, else what is expected.

@@ -79,8 +79,8 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		f = fees{cap: larger(f.cap, least.cap), tip: larger(f.tip, least.tip)}
 	}
 	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
-		if least != nil || new(big.Int).Sub(f.cap, f.tip).Cmp(r.cfg.MaxFee) > 0 {
-			return nil, fmt.Errorf("a fee of %s wei per gas is above the limit of %s", f.cap, r.cfg.MaxFee)
+		if least != nil || r.tooDear(head) {
+			return nil, fmt.Errorf("a fee of %s wei per gas is above the limit of %s: %w", f.cap, r.cfg.MaxFee, rail.ErrFees)
 		}
 		f.cap = r.cfg.MaxFee
 	}

@@ -52,14 +52,21 @@ func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) error {
 	if err != nil || lost < g.cfg.Reverts {
 		return err
 	}
-	for _, who := range people(payer, code) {
-		if _, err := tx.Get(provenKey(id, who)); err == nil {
-			return nil
-		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return err
-		}
+	if proven, err := g.Proven(tx, id, payer, code); err != nil || proven {
+		return err
 	}
 	return &Spent{Network: g.networks[id].name, Retry: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
+}
+
+// Proven reports whether a payer, or its code, has settled on a network and not reverted since by its own doing.
+func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
+	for _, who := range people(payer, code) {
+		_, err := tx.Get(provenKey(id, who))
+		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // Sign takes what a settlement costs from the day's budgets, or says ErrDear. It belongs into the transaction that stores
