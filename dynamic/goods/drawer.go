@@ -11,6 +11,7 @@ import (
 var drawer = Kind{
 	Name:      content.KindDrawer,
 	Doc:       "one curio, given once, stock counted",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,

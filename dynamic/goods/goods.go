@@ -74,6 +74,9 @@ type Maker struct{ Site *content.Site }
 type Kind struct {
 	Name string // a content.Kind… constant
 	Doc  string
+	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is held for a short time
+	// only, and a payer holds one of a good at a time (decisions §4 M16).
+	Counted bool
 	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always available.
 	Available func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error
 	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what Available said.

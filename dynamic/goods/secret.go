@@ -10,6 +10,7 @@ import (
 var secret = Kind{
 	Name:      content.KindSecret,
 	Doc:       "a secret, told once and never to anyone else",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,

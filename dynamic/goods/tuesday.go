@@ -17,6 +17,7 @@ const JarCounter = "jar_of_tuesday"
 var tuesday = Kind{
 	Name:      content.KindTuesday,
 	Doc:       "a particular Tuesday, numbered as sold, never sold twice",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,

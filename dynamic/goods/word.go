@@ -18,8 +18,9 @@ import (
 // word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
 // and stands on the public register when it is delivered.
 var word = Kind{
-	Name: content.KindWord,
-	Doc:  "a word retired on the public register, once",
+	Name:    content.KindWord,
+	Doc:     "a word retired on the public register, once",
+	Counted: true,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		_, _, err := chooseWord(m, tx, good, inputs)
 		return err

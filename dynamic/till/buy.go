@@ -208,9 +208,7 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		}
 		return t.refuse(o.good, o.p, refusal, o.at)
 	}
-	return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
-		Detail: "The network of this payment cannot be read at the moment."},
-		notBilled("same_payment", "Send the same request with the same payment again in a few seconds, or pay on another network."))
+	return unreadable(err)
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.

@@ -50,7 +50,7 @@ type repeated struct {
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one transaction (M2, M6), or
 // finds the purchase that this request repeats.
 func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, *repeated, error) {
-	if t.inFlight() >= t.cfg.MaxInFlight {
+	if t.full() {
 		return nil, nil, withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
 			Detail: "Too many purchases are under way."}, notBilled("same_payment", "Send the same request with the same payment again in a moment."))
 	}
@@ -61,9 +61,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 	id := newID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err = t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
+	err = t.admit(ctx, o, k, func(tx ledger.Tx, a *admission) error {
 		p, rep = nil, nil
 		if shut, err := isClosed(tx); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
@@ -87,6 +85,9 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.replayDigest(), Answered: true})
 		}
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
+			return err
+		}
+		if err := a.check(tx); err != nil {
 			return err
 		}
 		order := &goods.Order{
@@ -137,6 +138,9 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 			}
 		}
 		return ledgerDown(err)
+	}
+	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+		return t.refuse(o.good, o.p, refusal, o.at)
 	}
 	err = t.gateError(err)
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {

@@ -11,10 +11,31 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-func (t *Till) inFlight() int {
+// waitingFlights is how many flights may wait for the chain, for each that may be under way.
+const waitingFlights = 8
+
+// full reports whether this process has as many purchases under way as it takes. A flight that only waits for the chain
+// holds no place among them (M16); there is a bound on all together, for memory's sake.
+func (t *Till) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.flights)
+	return t.busy >= t.cfg.MaxInFlight || len(t.flights) >= waitingFlights*t.cfg.MaxInFlight
+}
+
+// waits notes whether the flight of a purchase, if there is one, merely waits for the chain.
+func (t *Till) waits(id string, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.flights[id]
+	if f == nil || f.waits == waits {
+		return
+	}
+	f.waits = waits
+	if waits {
+		t.busy--
+	} else {
+		t.busy++
+	}
 }
 
 // fly drives a purchase in the background, once at a time in this process. The driving outlives the request.
@@ -26,10 +47,16 @@ func (t *Till) fly(id string) *flight {
 	}
 	f := &flight{done: make(chan struct{})}
 	t.flights[id] = f
+	t.busy++
 	go func() {
 		defer func() {
 			t.mu.Lock()
 			delete(t.flights, id)
+			if !f.waits {
+				t.busy--
+			}
+			close(t.freed)
+			t.freed = make(chan struct{})
 			t.mu.Unlock()
 			close(f.done)
 		}()
@@ -247,6 +274,7 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			}
 		}
 		pause := time.NewTimer(time.Second)
+		t.waits(p.ID, true)
 		select {
 		case <-changed:
 		case <-pause.C:
@@ -255,6 +283,7 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			return t.unknown(p)
 		}
 		pause.Stop()
+		t.waits(p.ID, false)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ type fakeChain struct {
 	blocks  []*fakeBlock
 	pool    []*fakeTx // ours by sequence, strangers' in order of arrival
 	poor    map[string]bool
+	money   map[string]int64 // what a payer began with; who is not named has enough of it
 	changed chan struct{}
 	offset  time.Duration
 	silent  bool // no node answers
@@ -91,6 +94,14 @@ func (p fakePayload) signature() string {
 	return hex.EncodeToString(sum[:])
 }
 
+func (p fakePayload) value() int64 {
+	n, err := strconv.ParseInt(p.Amount, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 func (p fakePayload) key() string { return p.Payer + "|" + p.Nonce }
 
 const (
@@ -134,10 +145,29 @@ func (c *fakeChain) runs(p fakePayload, at time.Time) string {
 		return "payload_authorization_valid_after"
 	case at.Unix() >= p.Before:
 		return "payload_authorization_valid_before"
-	case c.poor[p.Payer]:
+	case c.poor[p.Payer] || c.left(p.Payer) < p.value():
 		return "insufficient_balance"
 	}
 	return ""
+}
+
+// left is what a payer has.
+func (c *fakeChain) left(payer string) int64 {
+	if c.poor[payer] {
+		return 0
+	}
+	n, ok := c.money[payer]
+	if !ok {
+		n = math.MaxInt64 / 2
+	}
+	for _, b := range c.blocks {
+		for key, u := range b.uses {
+			if !u.cancelled && strings.HasPrefix(key, payer+"|") {
+				n -= u.amount
+			}
+		}
+	}
+	return n
 }
 
 // seal makes a block of what the pool holds, or an empty one.

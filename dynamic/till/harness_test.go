@@ -128,7 +128,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	cfg := till.Config{
 		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(), Secret: secret,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), Exclusive: true, Patience: time.Second,
-		SettleWait: patience, RepeatWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
+		SettleWait: patience, RepeatWait: patience, OpenWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
 	}
 	if o.config != nil {
 		o.config(&cfg)

@@ -69,7 +69,10 @@ type Purchase struct {
 	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
 	DeliveredAt time.Time `json:"delivered_at,omitzero"`
 
+	Reverts int `json:"reverts,omitzero"` // of our own settlements, how many the chain took and undid
+
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
+	listed bool      // among the open payments, likewise
 }
 
 // Claim is the record at auth/…: whose authorization it is.
@@ -125,7 +128,7 @@ func read(tx ledger.Tx, id string) (*Purchase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("purchase %s: %w", id, err)
 	}
-	p.queued = p.Due
+	p.queued, p.listed = p.Due, p.counts()
 	return &p, nil
 }
 
@@ -140,6 +143,9 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 		if err := tx.Delete(ledger.DueKey(p.queued, jobPurchase, p.ID)); err != nil {
 			return err
 		}
+	}
+	if err := t.list(tx, p); err != nil {
+		return err
 	}
 	p.Version++
 	p.Updated = now

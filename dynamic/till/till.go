@@ -54,7 +54,10 @@ type Config struct {
 	RepeatWait time.Duration
 	// Patience is how long a purchase may lie before the worker takes it up; 0 means 20 s.
 	Patience time.Duration
-	// MaxInFlight bounds the purchases under way in this process; 0 means 512.
+	// OpenWait is how long a payment waits for its payer's others to end; 0 means 5 s (M15).
+	OpenWait time.Duration
+	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits for the chain is not
+	// counted (M16).
 	MaxInFlight int
 	// Exclusive says that no other process uses the ledger, so that whatever lies there at start was left by us.
 	Exclusive bool
@@ -87,12 +90,18 @@ type Till struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
+	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
+	freed   chan struct{}      // closed when a flight ends; guarded by mu
+	waiting atomic.Int64       // requests that wait for room (admit)
 	closing atomic.Bool
 	shut    atomic.Bool // the ledger was restored and not reopened, as far as Run knows
 }
 
 // flight is one purchase being driven; done is closed when the driving stops.
-type flight struct{ done chan struct{} }
+type flight struct {
+	done  chan struct{}
+	waits bool // for the chain alone; guarded by Till.mu
+}
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.
 func New(cfg Config) (*Till, error) {
@@ -112,7 +121,7 @@ func New(cfg Config) (*Till, error) {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}} {
+	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}
@@ -132,7 +141,7 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		flights: make(map[string]*flight), owner: "till-" + rand.Text(),
+		flights: make(map[string]*flight), freed: make(chan struct{}), owner: "till-" + rand.Text(),
 	}
 	for _, r := range cfg.Rails {
 		if _, twice := t.byNet[r.Info().Network]; twice {

@@ -122,6 +122,7 @@ type Rail struct {
 
 	simulations map[string]time.Time // claim key → when the node would have taken it
 	newest      reading
+	purses      map[common.Address]purse // what was read of payers, each at its block
 }
 
 var _ rail.Rail = (*Rail)(nil)
@@ -148,6 +149,7 @@ func New(cfg Config) (*Rail, error) {
 		lookedAt: map[string]time.Time{},
 
 		simulations: map[string]time.Time{},
+		purses:      map[common.Address]purse{},
 	}
 	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
 	r.signer = types.LatestSignerForChainID(r.chainID)
