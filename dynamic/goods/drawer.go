@@ -15,6 +15,7 @@ var drawer = Kind{
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,
+	Settle:    onceSettle,
 	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
 		e, err := m.entry(o)
 		if err != nil {

@@ -14,6 +14,7 @@ var secret = Kind{
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,
+	Settle:    onceSettle,
 	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
 		e, err := m.entry(o)
 		if err != nil {

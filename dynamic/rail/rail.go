@@ -135,6 +135,14 @@ type Draft interface {
 	Sign(Sequencer) (Signed, error)
 }
 
+// Revert is a settlement of our own that is in a block and moved nothing.
+type Revert struct {
+	Tx    string `json:"tx"`
+	Block uint64 `json:"block"`
+	Gas   uint64 `json:"gas"`
+	Cost  int64  `json:"cost"` // atomic units of the asset
+}
+
 // State is what the chain says about one authorization.
 type State string
 
@@ -179,6 +187,9 @@ type Finding struct {
 	// signed for: one that a reorganisation opens again would hold up the relayer with nobody to look after it.
 	Final  bool
 	Reason string // Dead: cancelled, expired
+	// Reverts are the settlements of our own that reverted, as far as the view of this look reaches: all of them where
+	// the state is Waiting and the advice is Redraft.
+	Reverts []Revert
 	// Unfilled is the newest of our signed settlements at the lowest sequence number that is still open although the
 	// authorization is Dead or paid by another: it blocks the relayer until filled.
 	Unfilled *Signed

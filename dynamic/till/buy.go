@@ -251,6 +251,9 @@ func (t *Till) gateError(err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*goods.SoldOut](err); ok {
+		if held := holdError("All that is left of "+e.Item+" is held", e.HeldUntil, time.Now()); held != nil {
+			return held
+		}
 		pe := &problem.Error{Code: "sold_out", Status: http.StatusConflict,
 			Detail: e.Item + " is sold out and will not come back. The rest of the shelf is at " + t.cfg.BaseURL + "/menu.json."}
 		if !e.Reopens.IsZero() {
@@ -260,6 +263,9 @@ func (t *Till) gateError(err error) error {
 		return pe
 	}
 	if e, ok := errors.AsType[*goods.Taken](err); ok {
+		if held := holdError(fmt.Sprintf("%q is held", e.Word), e.HeldUntil, time.Now()); held != nil {
+			return held
+		}
 		return &problem.Error{Code: "word_already_retired", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("%q is on the register already. Choose another word, or leave detail out and we choose one.", e.Word)}
 	}

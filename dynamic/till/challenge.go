@@ -46,10 +46,10 @@ func (t *Till) quote(g content.Good) quote {
 				"settling there costs about %s USDC, more than half the price", content.FormatUSDC(info.SettleCost))})
 			continue
 		}
-		q.accepts = append(q.accepts, r.Requirement(g.Price))
+		q.accepts = append(q.accepts, requirement(r, g, g.Price))
 	}
 	for _, tier := range g.Tiers()[1:] {
-		q.accepts = append(q.accepts, t.cfg.Rails[0].Requirement(tier.Amount))
+		q.accepts = append(q.accepts, requirement(t.cfg.Rails[0], g, tier.Amount))
 	}
 	return q
 }

@@ -92,7 +92,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		}
 		order := &goods.Order{
 			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
-			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(),
+			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
 		}
 		if err := k.Reserve(t.maker, tx, order); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 	}
 	err = t.gateError(err)
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
-		return withPayment(err, notBilled("never", "Nothing was charged. Choose something else; let the authorization expire."))
+		return notTaken(err)
 	}
 	return err
 }

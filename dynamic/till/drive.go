@@ -251,6 +251,11 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 		if err != nil {
 			t.cfg.Log.Warn("chain not readable", "purchase", p.ID, "network", p.Payment.Network, "err", err)
 		} else {
+			if f.State == rail.Waiting {
+				if p, err = t.undone(ctx, p, len(f.Reverts)); err != nil {
+					return err
+				}
+			}
 			switch f.State {
 			case rail.Paid:
 				return t.credit(ctx, p, []State{Settling, Unknown}, Settled, f.Proof)
@@ -300,6 +305,11 @@ func (t *Till) help(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advice
 		return p, false, nil
 	}
 	if err != nil {
+		if refusal, ok := errors.AsType[*rail.Refusal](err); ok && a != rail.Bump && !errors.Is(err, rail.ErrUsed) {
+			if err := t.endHold(ctx, p, refusal.Reason); err != nil {
+				return p, false, err
+			}
+		}
 		// A refusal here is no verdict: the next look at the chain is. Anything else passes by itself.
 		t.cfg.Log.Warn("settlement not renewed", "purchase", p.ID, "advice", string(a), "err", err)
 		return p, false, nil

@@ -194,6 +194,11 @@ func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed,
 	switch {
 	case b == nil && h.time.Unix() < p.ValidBefore:
 		f.Advice = r.advise(p, signed, now)
+		for _, s := range signed {
+			if in := r.c.block(s.ID); in != nil && !s.Fill {
+				f.Reverts = append(f.Reverts, rail.Revert{Tx: s.ID, Block: in.number})
+			}
+		}
 		return f, nil
 	case b == nil:
 		f.State, f.Reason, f.Final = rail.Dead, "expired", r.c.final().time.Unix() >= p.ValidBefore

@@ -245,6 +245,6 @@ func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
 	}
 	return &goods.Order{
 		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
-		Paid: p.Amount, Tip: p.Tip, At: p.Created, Entry: p.Entry, Word: p.Word,
+		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
 	}, k, nil
 }
