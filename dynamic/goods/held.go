@@ -46,3 +46,37 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// A Gift is something that was given once and for all: an entry of a pool, or a word.
+type Gift struct{ Pool, Entry, Word string }
+
+// Given lists what was given once and for all and is not merely held.
+func Given(tx ledger.Tx) ([]Gift, error) {
+	var out []Gift
+	for _, kind := range []struct {
+		prefix []byte
+		gift   func(parts []string) (Gift, []byte)
+	}{
+		{ledger.GoodsKey("once"), func(p []string) (Gift, []byte) { return Gift{Pool: p[2], Entry: p[3]}, heldEntry(p[2], p[3]) }},
+		{ledger.GoodsKey("word"), func(p []string) (Gift, []byte) { return Gift{Word: p[2]}, heldWord(p[2]) }},
+	} {
+		for e, err := range tx.Scan(ledger.Prefix(kind.prefix)) {
+			if err != nil {
+				return nil, err
+			}
+			parts, err := ledger.Parts(e.Key)
+			if err != nil {
+				return nil, err
+			}
+			g, held := kind.gift(parts)
+			until, err := heldUntil(tx, held)
+			if err != nil {
+				return nil, err
+			}
+			if until.IsZero() {
+				out = append(out, g)
+			}
+		}
+	}
+	return out, nil
+}

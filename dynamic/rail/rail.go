@@ -205,6 +205,7 @@ type Transfer struct {
 	Payer    string
 	Amount   *big.Int
 	Nonce    string // of the AuthorizationUsed directly before it; empty for a plain transfer
+	Method   string // of the authorization, as in Payment; empty for a plain transfer
 }
 
 // Rail is one network. All methods are safe for concurrent use. Errors that are a *Refusal are the payment's fault

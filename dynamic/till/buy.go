@@ -52,7 +52,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if t.shut.Load() {
+		if t.anyShut() && len(t.openOnly(t.quote(g)).accepts) == 0 {
 			return closedError() // nobody should sign for what cannot be delivered
 		}
 		return t.writeChallenge(w, g, now)

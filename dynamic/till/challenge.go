@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,26 @@ func (t *Till) quote(g content.Good) quote {
 	return q
 }
 
+// openOnly leaves out the networks that are closed after a restore.
+func (t *Till) openOnly(q quote) quote {
+	if !t.anyShut() {
+		return q
+	}
+	open := quote{leftOut: slices.Clone(q.leftOut)}
+	for _, a := range q.accepts {
+		if !t.shutOn(a.Network) {
+			open.accepts = append(open.accepts, a)
+		}
+	}
+	for _, r := range t.cfg.Rails {
+		info := r.Info()
+		if t.shutOn(info.Network) && !slices.ContainsFunc(q.leftOut, func(l leftOut) bool { return l.Network == info.Network }) {
+			open.leftOut = append(open.leftOut, leftOut{info.Network, info.Name, "it is being checked after a restore"})
+		}
+	}
+	return open
+}
+
 // cachedChallenge is a good's challenge for one UTC minute.
 type cachedChallenge struct {
 	minute    time.Time
@@ -93,6 +114,9 @@ func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, er
 		}
 	}
 	c := &cachedChallenge{minute: minute, quote: t.quote(g)}
+	if open := t.openOnly(c.quote); len(open.accepts) > 0 {
+		c.quote = open
+	}
 	offers, err := t.offers(g, c.quote, minute)
 	if err != nil {
 		return nil, err

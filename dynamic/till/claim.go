@@ -63,7 +63,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 	var rep *repeated
 	err = t.admit(ctx, o, k, func(tx ledger.Tx, a *admission) error {
 		p, rep = nil, nil
-		if shut, err := isClosed(tx); err != nil || shut {
+		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
@@ -245,15 +245,6 @@ func withoutSource(inputs map[string]string) map[string]string {
 		}
 	}
 	return out
-}
-
-// isClosed reports a restored store that was not reopened yet (M13).
-func isClosed(tx ledger.Tx) (bool, error) {
-	_, err := tx.Get(ledger.ClosedKey())
-	if errors.Is(err, errNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 func closedIf(shut bool) error {

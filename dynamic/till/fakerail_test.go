@@ -301,7 +301,7 @@ func (r fakeRail) Incoming(_ context.Context, from uint64) iter.Seq2[rail.Transf
 				}
 				var payer, nonce string
 				payer, nonce = key[:slices.Index([]byte(key), '|')], key[slices.Index([]byte(key), '|')+1:]
-				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce}, nil) {
+				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce, Method: "fake"}, nil) {
 					return
 				}
 			}

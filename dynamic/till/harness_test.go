@@ -29,13 +29,14 @@ import (
 
 // shop is a till on fresh chains behind a test server.
 type shop struct {
-	t    *testing.T
-	net  *chaintest.Net
-	db   ledger.DB
-	till *till.Till
-	url  string
-	site *content.Site
-	stop func()
+	t     *testing.T
+	net   *chaintest.Net
+	db    ledger.DB
+	till  *till.Till
+	rails []rail.Rail
+	url   string
+	site  *content.Site
+	stop  func()
 }
 
 type shopOptions struct {
@@ -116,6 +117,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		}
 		rails = append(rails, rr)
 	}
+	s.rails = rails
 	key := attest.SpecimenKey()
 	level := slog.LevelWarn
 	if os.Getenv("TILL_LOG") != "" {

@@ -29,6 +29,7 @@ const (
 	RefundOwed  State = "refund_owed"  // money that arrived late and whose good is gone
 	Reversed    State = "reversed"     // delivered, and then the chain took the payment back
 	FromChain   State = "from_chain"   // after a restore: known from the chain alone
+	Uncredited  State = "uncredited"   // money that arrived and that no purchase credits
 )
 
 // Purchase is the journal record of one purchase. Amounts are atomic USDC.

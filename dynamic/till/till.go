@@ -89,12 +89,13 @@ type Till struct {
 	challenges sync.Map // item → *cachedChallenge
 
 	mu      sync.Mutex
-	flights map[string]*flight // purchases being driven in this process; guarded by mu
-	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
-	freed   chan struct{}      // closed when a flight ends; guarded by mu
-	waiting atomic.Int64       // requests that wait for room (admit)
+	flights map[string]*flight   // purchases being driven in this process; guarded by mu
+	busy    int                  // of the flights, how many do not merely wait for the chain; guarded by mu
+	freed   chan struct{}        // closed when a flight ends; guarded by mu
+	sweepAt map[string]time.Time // network → when what arrived is read again; guarded by mu
+	waiting atomic.Int64         // requests that wait for room (admit)
 	closing atomic.Bool
-	shut    atomic.Bool // the ledger was restored and not reopened, as far as Run knows
+	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
 
 // flight is one purchase being driven; done is closed when the driving stops.
@@ -141,7 +142,7 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		flights: make(map[string]*flight), freed: make(chan struct{}), owner: "till-" + rand.Text(),
+		flights: make(map[string]*flight), freed: make(chan struct{}), sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
 	}
 	for _, r := range cfg.Rails {
 		if _, twice := t.byNet[r.Info().Network]; twice {
