@@ -69,9 +69,13 @@ func (closedRail) Send(context.Context, rail.Signed) error { return errClosed }
 func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
 	return rail.Finding{}, errClosed
 }
-func (closedRail) Changed() <-chan struct{}                { return nil }
-func (closedRail) Check(context.Context) error             { return nil }
-func (closedRail) Head(context.Context) (rail.Mark, error) { return rail.Mark{}, errClosed }
+func (closedRail) Changed() <-chan struct{}                 { return nil }
+func (closedRail) Check(context.Context) error              { return nil }
+func (closedRail) Head(context.Context) (rail.Mark, error)  { return rail.Mark{}, errClosed }
+func (closedRail) Final(context.Context) (rail.Mark, error) { return rail.Mark{}, errClosed }
+func (closedRail) Funds(context.Context, string, []string) (rail.Funds, error) {
+	return rail.Funds{}, errClosed
+}
 func (closedRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_signature"}
 }

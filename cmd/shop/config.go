@@ -34,7 +34,7 @@ type Config struct {
 	Verifier    string `toml:"verifier" doc:"Folder of the verifier for browsers, as make verifier makes it. Empty publishes a page that says how to make it."`
 	HostPages   int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
 	Twins       string `toml:"twins" doc:"Folder of precompressed twins, by digest. Empty serves everything uncompressed."`
-	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it."`
+	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
 
 	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
 	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,13 +71,13 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	mux.HandleFunc("POST /observations", s.serveObservations)
 	mux.HandleFunc("POST /census", s.serveCensus)
 	mux.HandleFunc("POST /reopen", func(w http.ResponseWriter, r *http.Request) {
-		reopen := till.Reopen
-		if r.URL.Query().Has("dry") {
-			reopen = till.Reopenable
-		}
-		if err := reopen(r.Context(), s.DB); err != nil {
-			http.Error(w, err.Error(), http.StatusConflict)
-		}
+		q := r.URL.Query()
+		answerKeeper(w, func(out io.Writer) error {
+			return s.reopen(r.Context(), till.ReopenOptions{Network: q.Get("network"), Dry: q.Has("dry")}, out)
+		})
+	})
+	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {
+		answerKeeper(w, func(out io.Writer) error { return s.owed(r.Context(), out) })
 	})
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
@@ -85,6 +87,42 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	}
 	return nil
 }
+
+// answerKeeper answers with what work writes. What it did stands in the answer also where it then failed, so an error comes
+// in a header.
+func answerKeeper(w http.ResponseWriter, work func(io.Writer) error) {
+	var out bytes.Buffer
+	if err := work(&out); err != nil {
+		name := errorHeader
+		if errors.Is(err, till.ErrNotYet) {
+			name = notYetHeader
+		}
+		w.Header().Set(name, url.QueryEscape(err.Error()))
+	}
+	_, _ = w.Write(out.Bytes()) // a keeper that left asks again
+}
+
+const (
+	errorHeader  = "Store-Error"
+	notYetHeader = "Store-Not-Yet" // an error that passes by itself
+)
+
+// answered is the error in an answer of answerKeeper.
+func answered(h http.Header) error {
+	if text, err := url.QueryUnescape(h.Get(notYetHeader)); err == nil && text != "" {
+		return notYet{errors.New(text)}
+	}
+	if text, err := url.QueryUnescape(h.Get(errorHeader)); err == nil && text != "" {
+		return errors.New(text)
+	}
+	return nil
+}
+
+// notYet is what the serving process refused for now.
+type notYet struct{ error }
+
+// Unwrap makes it till.ErrNotYet.
+func (notYet) Unwrap() error { return till.ErrNotYet }
 
 // askServer sends a request to the process that holds the ledger. ok is false when there is none.
 func askServer(ctx context.Context, spec, method, path string, w io.Writer) (ok bool, err error) {
@@ -110,5 +148,5 @@ func askServer(ctx context.Context, spec, method, path string, w io.Writer) (ok 
 		return true, fmt.Errorf("the serving process answered %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
 	_, err = io.Copy(w, resp.Body)
-	return true, err
+	return true, errors.Join(err, answered(resp.Header))
 }

@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 		ok, _ = askServer(ctx, c.Ledger, http.MethodPost, "/reopen?dry", io.Discard)
 	}
 	for _, dry := range []bool{true, false} {
-		if err := Reopen(ctx, c, dry); err == nil || !strings.Contains(err.Error(), "not compared with the chains") {
+		if err := Reopen(ctx, c, till.ReopenOptions{Dry: dry}, slog.Default(), io.Discard); err == nil || !strings.Contains(err.Error(), "not compared with the chains") {
 			t.Errorf("Reopen(dry %v) of what was not reconciled = %v", dry, err)
 		}
 	}
@@ -41,10 +42,10 @@ func TestReopenGoesThroughTheServingProcess(t *testing.T) {
 		err := db.View(ctx, func(tx ledger.Tx) error { _, err := tx.Get(ledger.ClosedKey()); return err })
 		return err == nil
 	}
-	if err := Reopen(ctx, c, true); err != nil || !closed() {
+	if err := Reopen(ctx, c, till.ReopenOptions{Dry: true}, slog.Default(), io.Discard); err != nil || !closed() {
 		t.Errorf("Reopen(dry) = %v, closed %v", err, closed())
 	}
-	if err := Reopen(ctx, c, false); err != nil || closed() {
+	if err := Reopen(ctx, c, till.ReopenOptions{}, slog.Default(), io.Discard); err != nil || closed() {
 		t.Errorf("Reopen = %v, closed %v", err, closed())
 	}
 	stop()
@@ -61,7 +62,8 @@ func TestNoLedgerIsMadeToBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.bolt")
 	c := &Config{Ledger: "bolt:" + file}
 	for name, err := range map[string]error{
-		"Backup": Backup(t.Context(), c, io.Discard), "Reopen": Reopen(t.Context(), c, false), "Reopen, dry": Reopen(t.Context(), c, true),
+		"Backup": Backup(t.Context(), c, io.Discard), "Owed": Owed(t.Context(), c, slog.Default(), io.Discard),
+		"Reopen": Reopen(t.Context(), c, till.ReopenOptions{}, slog.Default(), io.Discard), "Reopen, dry": Reopen(t.Context(), c, till.ReopenOptions{Dry: true}, slog.Default(), io.Discard),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "there is no ledger") {
 			t.Errorf("%s = %v", name, err)

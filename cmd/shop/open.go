@@ -106,6 +106,9 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	}
 	var high till.HighWater
 	if c.HighWater != "" {
+		if err := till.CheckHighWater(ctx, s.DB, c.HighWater); err != nil {
+			return nil, err
+		}
 		if s.highWater, err = till.OpenHighWater(c.HighWater, keys[0]); err != nil {
 			return nil, err
 		}

@@ -1,9 +1,8 @@
 package shop
 
 import (
-	"agentstore/corpus"
-	"agentstore/corpus/attest"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentstore/content"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 	"agentstore/generator"
@@ -85,37 +87,84 @@ func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 	return ledger.Backup(ctx, db, w)
 }
 
-// Reopen opens a restored and reconciled store for business, in its serving process where there is one. With dry it
-// says whether that would work.
-func Reopen(ctx context.Context, c *Config, dry bool) (err error) {
+// Reopen opens a restored and reconciled store for business where nothing that was sent before can land any more, in its
+// serving process where there is one, and writes a line of JSON for each network. till.ErrNotYet says that some have to
+// wait.
+func Reopen(ctx context.Context, c *Config, o till.ReopenOptions, log *slog.Logger, w io.Writer) error {
+	ask := url.Values{"network": {o.Network}}
+	if o.Dry {
+		ask.Set("dry", "")
+	}
+	return asKeeper(ctx, c, log, http.MethodPost, "/reopen?"+ask.Encode(), w, func(s *Shop) error { return s.reopen(ctx, o, w) })
+}
+
+func (s *Shop) reopen(ctx context.Context, o till.ReopenOptions, w io.Writer) error {
+	found, err := till.Reopen(ctx, s.DB, s.Rails, o)
+	return errors.Join(jsonLines(w, found), err)
+}
+
+// Owed writes a line of JSON for everything that is owed for money that no purchase credits.
+func Owed(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
+	return asKeeper(ctx, c, log, http.MethodGet, "/owed", w, func(s *Shop) error { return s.owed(ctx, w) })
+}
+
+func (s *Shop) owed(ctx context.Context, w io.Writer) error {
+	list, err := till.ListOwed(ctx, s.DB)
+	return errors.Join(jsonLines(w, list), err)
+}
+
+func jsonLines[T any](w io.Writer, list []T) error {
+	e := json.NewEncoder(w)
+	for _, v := range list {
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asKeeper does the keeper's work in the process that serves the store, where there is one; else in a shop that is opened
+// for it and serves nothing.
+func asKeeper(ctx context.Context, c *Config, log *slog.Logger, method, path string, w io.Writer, work func(*Shop) error) (err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return err
 	}
-	ask := "/reopen"
-	if dry {
-		ask += "?dry"
-	}
-	if ok, err := askServer(ctx, spec, http.MethodPost, ask, io.Discard); ok || err != nil {
+	if ok, err := askServer(ctx, spec, method, path, w); ok || err != nil {
 		return err
 	}
-	db, err := openExisting(ctx, c, spec)
+	s, err := openQuietly(ctx, c, spec, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if dry {
-		return till.Reopenable(ctx, db)
-	}
-	return till.Reopen(ctx, db)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return work(s)
 }
 
-// openExisting opens the configured ledger for who has no use for an empty one: a mistaken path is an error and makes no file.
-func openExisting(ctx context.Context, c *Config, spec string) (ledger.DB, error) {
+// openQuietly opens a shop on a ledger that exists, for work beside serving.
+func openQuietly(ctx context.Context, c *Config, spec string, log *slog.Logger) (*Shop, error) {
+	if err := mustExist(spec); err != nil {
+		return nil, err
+	}
+	quiet := *c
+	quiet.Public, quiet.HighWater, quiet.Record = "", "", ""
+	return Open(ctx, &quiet, Options{Log: log})
+}
+
+// mustExist refuses a ledger that is not there: a mistaken path is an error and makes no file.
+func mustExist(spec string) error {
 	if file, ok := strings.CutPrefix(spec, "bolt:"); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no ledger %s", file)
+			return fmt.Errorf("there is no ledger %s", file)
 		}
+	}
+	return nil
+}
+
+// openExisting opens the configured ledger for who has no use for an empty one.
+func openExisting(ctx context.Context, c *Config, spec string) (ledger.DB, error) {
+	if err := mustExist(spec); err != nil {
+		return nil, err
 	}
 	return OpenLedger(ctx, c)
 }
@@ -130,8 +179,10 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 	return ledger.Restore(ctx, db, r, till.Shut)
 }
 
-// Reconcile compares a restored ledger with the chains and the high-water file.
-func Reconcile(ctx context.Context, c *Config, log *slog.Logger) (_ []till.Reconciled, err error) {
+// Reconcile compares a restored ledger with the chains and with the high-water files of every process of the store: the
+// configured one, where there is, and others. Lines that cannot be read are an error, unless they are to be skipped; then
+// they are told in the log.
+func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled, err error) {
 	quiet := *c
 	quiet.Public, quiet.HighWater, quiet.Record = "", "", ""
 	s, err := Open(ctx, &quiet, Options{Log: log})
@@ -139,21 +190,58 @@ func Reconcile(ctx context.Context, c *Config, log *slog.Logger) (_ []till.Recon
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if c.HighWater != "" && !slices.Contains(files, c.HighWater) {
+		files = append([]string{c.HighWater}, files...)
+	}
 	var marks []till.HighMark
-	if c.HighWater != "" {
-		marks, err = till.ReadHighWater(c.HighWater, s.Ring)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+	var unreadable []error
+	for _, file := range files {
+		m, err := till.ReadHighWater(file, s.Ring)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("there is no high-water file %s: put its copy there first, or numbers and secrets may be given twice; if it is lost, store keeper high-water rebuild makes what ledger and chains still know", file)
+		}
+		if _, bad := errors.AsType[*till.Unreadable](err); bad {
+			unreadable = append(unreadable, err)
+			log.Warn("high-water lines cannot be read", "err", err)
+		} else if err != nil {
 			return nil, err
 		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no high-water file %s: put its copy there first, or numbers and secrets may be given twice", c.HighWater)
-		}
+		marks = append(marks, m...)
+	}
+	if len(unreadable) > 0 && !skip {
+		return nil, fmt.Errorf("%w\nwhat these lines held may be given twice: bring a whole copy, or go on without them with -skip-unreadable", errors.Join(unreadable...))
 	}
 	recorded, err := observed(c, s.Ring)
 	if err != nil {
 		return nil, err
 	}
 	return s.Till.Reconcile(ctx, marks, recorded)
+}
+
+// RebuildHighWater makes the configured high-water file anew from ledger and chains. dry writes nothing.
+func RebuildHighWater(ctx context.Context, c *Config, dry bool, log *slog.Logger) (_ till.Rebuilt, err error) {
+	if c.HighWater == "" {
+		return till.Rebuilt{}, errors.New("the configuration names no high_water file")
+	}
+	spec, err := ledgerSpec(c)
+	if err != nil {
+		return till.Rebuilt{}, err
+	}
+	s, err := openQuietly(ctx, c, spec, log)
+	if err != nil {
+		return till.Rebuilt{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	marks, out, err := s.Till.HighMarks(ctx)
+	out.File, out.DryRun = c.HighWater, dry
+	if err != nil || dry {
+		return out, err
+	}
+	key, err := IdentityKey(c)
+	if err != nil {
+		return out, err
+	}
+	return out, till.WriteHighWater(c.HighWater, key, marks)
 }
 
 // observed is what the published record knows of things that happen once.

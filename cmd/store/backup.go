@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"agentstore/cmd/shop"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
 )
 
 // runBackup writes one consistent snapshot of the ledger, reads it back and checks it before it gets its name.
@@ -59,11 +63,17 @@ func runBackup(ctx context.Context, c *call) error {
 }
 
 // runRestore fills an empty ledger from a backup and leaves it closed. It then reads every network for what was paid
-// since the backup, and the high-water file for what was given away since.
+// since the backup, and the high-water files of all processes for what was given away since.
 func runRestore(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
 	only := c.flags.Bool("reconcile", false, "do not restore; read the chains and the high-water file again for a ledger that is restored and closed")
 	dry := c.flags.Bool("dry-run", false, "check the backup and change nothing")
+	var files []string
+	c.flags.Func("high-water", "high-water `FILE` of a further process of the store, beside the configured one; once for each", func(s string) error {
+		files = append(files, s)
+		return nil
+	})
+	skip := c.flags.Bool("skip-unreadable", false, "go on without the lines of high-water files that cannot be read: what they held may be given twice")
 	if err := c.parse(0, 1); err != nil {
 		return err
 	}
@@ -96,9 +106,9 @@ func runRestore(ctx context.Context, c *call) error {
 		}
 		fmt.Fprintln(c.stdout, "restored; the store is closed")
 	}
-	found, err := shop.Reconcile(ctx, cfg, c.logger)
+	found, err := shop.Reconcile(ctx, cfg, files, *skip, c.logger)
 	if err != nil {
-		return fmt.Errorf("restored, but the chains could not be read (run store restore -reconcile when they can): %w", err)
+		return fmt.Errorf("restored, but not compared with the chains and high-water files (run store restore -reconcile when that can be): %w", err)
 	}
 	e := json.NewEncoder(c.stdout)
 	for _, r := range found {
@@ -112,13 +122,16 @@ func runRestore(ctx context.Context, c *call) error {
 
 // runKeeper is the keeper's desk.
 func runKeeper(ctx context.Context, c *call) error {
-	what := c.subverb("reopen")
+	what := c.subverb("reopen", "owed", "high-water")
+	rebuild := what != "high-water" || c.subverb("rebuild") != ""
 	file := c.flags.String("config", "store.toml", "configuration file")
-	dry := c.flags.Bool("dry-run", false, "say whether it could be reopened and change nothing")
+	network := c.flags.String("network", "", "reopen: one network, such as eip155:8453; all of them when left out")
+	wait := c.flags.Bool("wait", false, "reopen: wait until nothing that was sent before the restore can land any more")
+	dry := c.flags.Bool("dry-run", false, "say what would be done and change nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
 	}
-	if what == "" {
+	if what == "" || !rebuild {
 		c.flags.Usage()
 		return errUsage
 	}
@@ -126,13 +139,38 @@ func runKeeper(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := shop.Reopen(ctx, cfg, *dry); err != nil {
-		return err
+	switch what {
+	case "owed":
+		return shop.Owed(ctx, cfg, c.logger, c.stdout)
+	case "high-water":
+		made, err := shop.RebuildHighWater(ctx, cfg, *dry, c.logger)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(c.stdout).Encode(made)
 	}
-	if *dry {
-		fmt.Fprintln(c.stdout, "the store can be reopened; nothing was changed")
-		return nil
+	return reopen(ctx, c, cfg, till.ReopenOptions{Network: *network, Dry: *dry}, *wait && !*dry)
+}
+
+// reopenEvery is how often a restored store is asked again whether it may be opened.
+const reopenEvery = 15 * time.Second
+
+// reopen opens a restored store, at once or when it may be. What is said is the last word on each network.
+func reopen(ctx context.Context, c *call, cfg *shop.Config, o till.ReopenOptions, wait bool) error {
+	for {
+		var out bytes.Buffer
+		err := shop.Reopen(ctx, cfg, o, c.logger, &out)
+		if !wait || !errors.Is(err, till.ErrNotYet) {
+			_, werr := c.stdout.Write(out.Bytes())
+			return errors.Join(err, werr)
+		}
+		c.logger.Info("the store cannot be reopened yet", "err", err)
+		again := time.NewTimer(reopenEvery)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return errors.Join(ctx.Err(), err)
+		}
 	}
-	fmt.Fprintln(c.stdout, "the store is open")
-	return nil
 }

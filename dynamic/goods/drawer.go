@@ -11,9 +11,11 @@ import (
 var drawer = Kind{
 	Name:      content.KindDrawer,
 	Doc:       "one curio, given once, stock counted",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,
+	Settle:    onceSettle,
 	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
 		e, err := m.entry(o)
 		if err != nil {

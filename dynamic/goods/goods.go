@@ -31,6 +31,7 @@ type Order struct {
 	Paid    int64             // atomic USDC, tip included
 	Tip     int64
 	At      time.Time // the ledger's clock at the claim
+	Until   time.Time // when what it holds comes back at the latest, if it is not paid for; zero notes no hold
 	// Entry is the digest of the pool entry that Reserve chose, Word the word it reserved.
 	Entry string
 	Word  string
@@ -74,6 +75,9 @@ type Maker struct{ Site *content.Site }
 type Kind struct {
 	Name string // a content.Kind… constant
 	Doc  string
+	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is held for a short time
+	// only, and a payer holds one of a good at a time (decisions §4 M16).
+	Counted bool
 	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always available.
 	Available func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error
 	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what Available said.
@@ -117,17 +121,22 @@ func Of(g content.Good) (Kind, error) {
 	return Kind{}, fmt.Errorf("goods: no kind %q for %s", g.Kind, g.ID)
 }
 
-// SoldOut refuses an order whose good is gone. Reopens is zero where nothing will come back.
+// SoldOut refuses an order whose good cannot be had. Reopens is zero where nothing will be added. HeldUntil is the earliest
+// end of a hold on a unit by a payment that is not settled yet, zero where all are gone.
 type SoldOut struct {
-	Item    string
-	Reopens time.Time
+	Item      string
+	Reopens   time.Time
+	HeldUntil time.Time
 }
 
 // Error implements error.
 func (e *SoldOut) Error() string { return e.Item + " is sold out" }
 
-// Taken refuses a word that stands on the register already.
-type Taken struct{ Word string }
+// Taken refuses a word that stands on the register already, or that a payment holds until HeldUntil.
+type Taken struct {
+	Word      string
+	HeldUntil time.Time
+}
 
 // Error implements error.
 func (e *Taken) Error() string { return fmt.Sprintf("%q is retired already", e.Word) }

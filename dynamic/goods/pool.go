@@ -17,6 +17,8 @@ import (
 //	goods/last/<item>/<payer>         the entry this payer was given last
 //	goods/day/<day>/<item>/<payer>    the entry of a payer's day
 //	goods/word/<word>                 which purchase retired a word
+//
+// What of these is only held stands in held.go.
 
 // pick chooses one of the entries at random; ok is false when there are none.
 func pick(entries []string) (digest string, ok bool) {
@@ -57,10 +59,31 @@ func once(m Maker, tx ledger.Tx, o *Order) error {
 	}
 	d, ok := pick(left)
 	if !ok {
-		return &SoldOut{Item: o.Good.ID}
+		return soldOut(m, tx, o.Good)
 	}
 	o.Entry = d
+	if err := hold(tx, heldEntry(o.Good.Pool, d), o); err != nil {
+		return err
+	}
 	return tx.Set(onceKey(o.Good.Pool, d), []byte(o.ID))
+}
+
+// soldOut refuses an order of a good of which no entry is to be had, and says when one may come back.
+func soldOut(m Maker, tx ledger.Tx, good content.Good) error {
+	e := &SoldOut{Item: good.ID}
+	for _, d := range m.Site.Pools[good.Pool].Digests() {
+		until, err := heldUntil(tx, heldEntry(good.Pool, d))
+		if err != nil {
+			return err
+		}
+		e.HeldUntil = earlier(e.HeldUntil, until)
+	}
+	return e
+}
+
+// onceSettle makes what was held the buyer's.
+func onceSettle(_ Maker, tx ledger.Tx, o *Order, _ *Made) error {
+	return tx.Delete(heldEntry(o.Good.Pool, o.Entry))
 }
 
 func onceAvailable(m Maker, tx ledger.Tx, good content.Good, _ map[string]string) error {
@@ -69,7 +92,7 @@ func onceAvailable(m Maker, tx ledger.Tx, good content.Good, _ map[string]string
 		return err
 	}
 	if len(left) == 0 {
-		return &SoldOut{Item: good.ID}
+		return soldOut(m, tx, good)
 	}
 	return nil
 }
@@ -82,7 +105,7 @@ func onceRelease(_ Maker, tx ledger.Tx, o *Order) error {
 	if err != nil {
 		return err
 	}
-	return tx.Delete(onceKey(o.Good.Pool, o.Entry))
+	return errors.Join(tx.Delete(heldEntry(o.Good.Pool, o.Entry)), tx.Delete(onceKey(o.Good.Pool, o.Entry)))
 }
 
 func onceKey(pool, digest string) []byte { return ledger.GoodsKey("once", pool, digest) }

@@ -10,9 +10,11 @@ import (
 var secret = Kind{
 	Name:      content.KindSecret,
 	Doc:       "a secret, told once and never to anyone else",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,
+	Settle:    onceSettle,
 	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
 		e, err := m.entry(o)
 		if err != nil {

@@ -17,6 +17,7 @@ const JarCounter = "jar_of_tuesday"
 var tuesday = Kind{
 	Name:      content.KindTuesday,
 	Doc:       "a particular Tuesday, numbered as sold, never sold twice",
+	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
 	Release:   onceRelease,
@@ -29,6 +30,9 @@ var tuesday = Kind{
 		return made(o, Deliverable{Date: date, Text: e.Text}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text)), nil
 	},
 	Settle: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
+		if err := onceSettle(m, tx, o, g); err != nil {
+			return err
+		}
 		n, err := ledger.Next(tx, JarCounter)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"agentstore/content"
@@ -18,8 +19,9 @@ import (
 // word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
 // and stands on the public register when it is delivered.
 var word = Kind{
-	Name: content.KindWord,
-	Doc:  "a word retired on the public register, once",
+	Name:    content.KindWord,
+	Doc:     "a word retired on the public register, once",
+	Counted: true,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		_, _, err := chooseWord(m, tx, good, inputs)
 		return err
@@ -30,6 +32,9 @@ var word = Kind{
 			return err
 		}
 		o.Word, o.Entry = w, entry
+		if err := hold(tx, heldWord(w), o); err != nil {
+			return err
+		}
 		return tx.Set(wordKey(w), []byte(o.ID))
 	},
 	Release: func(_ Maker, tx ledger.Tx, o *Order) error {
@@ -40,8 +45,9 @@ var word = Kind{
 		if err != nil {
 			return err
 		}
-		return tx.Delete(wordKey(o.Word))
+		return errors.Join(tx.Delete(heldWord(o.Word)), tx.Delete(wordKey(o.Word)))
 	},
+	Settle: func(_ Maker, tx ledger.Tx, o *Order, _ *Made) error { return tx.Delete(heldWord(o.Word)) },
 	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
 		epitaph := "It did what was asked of it, and then it was asked again."
 		if o.Entry != "" {
@@ -72,7 +78,11 @@ func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]stri
 			return "", "", err
 		}
 		if taken {
-			return "", "", &Taken{Word: w}
+			until, err := heldUntil(tx, heldWord(w))
+			if err != nil {
+				return "", "", err
+			}
+			return "", "", &Taken{Word: w, HeldUntil: until}
 		}
 		for _, e := range pool.Entries {
 			if foldWord(e.Word) == w {
@@ -82,6 +92,7 @@ func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]stri
 		return w, entry, nil
 	}
 	var waiting []string
+	var held time.Time
 	for _, d := range pool.Digests() {
 		e, _ := pool.Entry(d)
 		taken, err := wordTaken(tx, foldWord(e.Word))
@@ -90,11 +101,17 @@ func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]stri
 		}
 		if !taken {
 			waiting = append(waiting, d)
+			continue
 		}
+		until, err := heldUntil(tx, heldWord(foldWord(e.Word)))
+		if err != nil {
+			return "", "", err
+		}
+		held = earlier(held, until)
 	}
 	d, ok := pick(waiting)
 	if !ok {
-		return "", "", &SoldOut{Item: good.ID}
+		return "", "", &SoldOut{Item: good.ID, HeldUntil: held}
 	}
 	e, _ := pool.Entry(d)
 	return foldWord(e.Word), d, nil

@@ -28,6 +28,41 @@ type Requirement struct {
 	PayTo             string         `json:"payTo"`
 	MaxTimeoutSeconds int            `json:"maxTimeoutSeconds"`
 	Extra             map[string]any `json:"extra,omitempty"`
+	// Firm says that an authorization may be valid for as long as was asked and no longer; otherwise Longer is added.
+	// It stands between who asks and who verifies, and is no part of the terms.
+	Firm bool `json:"-"`
+}
+
+const (
+	// Longer is how far past the advertised validity a buyer may reach (decisions §4 M4).
+	Longer = 300 * time.Second
+	// Skew is how far a buyer's clock may be ahead where the terms are Firm.
+	Skew = 10 * time.Second
+)
+
+// Latest is the last moment until which an authorization made at now may be valid. standard is the network's usual
+// validity, for terms that name none.
+func (r Requirement) Latest(now time.Time, standard time.Duration) time.Time {
+	if r.MaxTimeoutSeconds > 0 {
+		standard = time.Duration(r.MaxTimeoutSeconds) * time.Second
+	}
+	if r.Firm {
+		return now.Add(standard + Skew)
+	}
+	return now.Add(standard + Longer)
+}
+
+// Within is the requirement with a shorter validity, which buyers may not exceed.
+func (r Requirement) Within(d time.Duration) Requirement {
+	r.MaxTimeoutSeconds, r.Firm = min(r.MaxTimeoutSeconds, int(d/time.Second)), true
+	return r
+}
+
+// Funds are what a payer could spend at a block.
+type Funds struct {
+	Balance *big.Int
+	// Spent are those of the nonces asked about that were used or cancelled by then.
+	Spent map[string]bool
 }
 
 // Info is what a rail says of itself.
@@ -210,6 +245,7 @@ type Transfer struct {
 	Payer    string
 	Amount   *big.Int
 	Nonce    string // of the AuthorizationUsed directly before it; empty for a plain transfer
+	Method   string // of the authorization, as in Payment; empty for a plain transfer
 }
 
 // Rail is one network. All methods are safe for concurrent use. Errors that are a *Refusal are the payment's fault
@@ -247,6 +283,11 @@ type Rail interface {
 	Explain(ctx context.Context, p *Payment, r Revert) (Cause, error)
 	// Head is the newest block.
 	Head(ctx context.Context) (Mark, error)
+	// Final is the newest block that nothing reorganises.
+	Final(ctx context.Context) (Mark, error)
+	// Funds is a payer's balance at one recent block, and which of its authorizations with these nonces were spent by
+	// then. What was read of a block is not read again.
+	Funds(ctx context.Context, payer string, nonces []string) (Funds, error)
 	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
 	ProveSigner(ctx context.Context, address string, message, signature []byte) error
 	// Incoming lists transfers to payTo from a block on, in order.

@@ -125,7 +125,7 @@ func (t *Till) ended(p *Purchase) error {
 		e.Code, e.Status = "payment_reversed", http.StatusConflict
 		e.Detail = "The chain took this payment back after the goods had been delivered. The certificate says so."
 		e.Payment = &problem.Payment{Delivered: true, Billed: "no", Retry: "now", NextStep: "Sign a new payment if you want the goods to stand."}
-	case FromChain:
+	case FromChain, Uncredited:
 		return usedError("yes")
 	default:
 		return fmt.Errorf("till: purchase in state %s has no answer", p.State)

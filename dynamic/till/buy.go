@@ -46,7 +46,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if t.shut.Load() {
+		if t.allShut() {
 			return closedError() // nobody should sign for what cannot be delivered
 		}
 		return t.writeChallenge(w, asked{g, r.Method, fingerprint(g.ID, inputs)}, now)
@@ -202,9 +202,7 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		}
 		return t.refuseOrOut(w, r, o, refusal)
 	}
-	return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
-		Detail: "The network of this payment cannot be read at the moment."},
-		notBilled("same_payment", "Send the same request with the same payment again in a few seconds, or pay on another network."))
+	return unreadable(err)
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
@@ -250,6 +248,9 @@ func (t *Till) gateError(err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*goods.SoldOut](err); ok {
+		if held := holdError("All that is left of "+e.Item+" is held", e.HeldUntil, time.Now()); held != nil {
+			return held
+		}
 		pe := &problem.Error{Code: "sold_out", Status: http.StatusConflict,
 			Detail: e.Item + " is sold out and will not come back. The rest of the shelf is at " + t.cfg.BaseURL + "/menu.json."}
 		if !e.Reopens.IsZero() {
@@ -259,6 +260,9 @@ func (t *Till) gateError(err error) error {
 		return pe
 	}
 	if e, ok := errors.AsType[*goods.Taken](err); ok {
+		if held := holdError(fmt.Sprintf("%q is held", e.Word), e.HeldUntil, time.Now()); held != nil {
+			return held
+		}
 		return &problem.Error{Code: "word_already_retired", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("%q is on the register already. Choose another word, or leave detail out and we choose one.", e.Word)}
 	}

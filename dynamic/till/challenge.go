@@ -48,11 +48,11 @@ func (t *Till) quote(g content.Good, out []leftOut) quote {
 		if first == nil {
 			first = r
 		}
-		q.accepts = append(q.accepts, r.Requirement(g.Price))
+		q.accepts = append(q.accepts, requirement(r, g, g.Price))
 	}
 	if first != nil {
 		for _, tier := range g.Tiers()[1:] {
-			q.accepts = append(q.accepts, first.Requirement(tier.Amount))
+			q.accepts = append(q.accepts, requirement(first, g, tier.Amount))
 		}
 	}
 	return q

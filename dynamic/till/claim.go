@@ -48,7 +48,7 @@ type repeated struct {
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one transaction (M2, M6), or
 // finds the purchase that this request repeats.
 func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, *repeated, error) {
-	if t.inFlight() >= t.cfg.MaxInFlight {
+	if t.full() {
 		return nil, nil, withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
 			Detail: "Too many purchases are under way."}, notBilled("same_payment", "Send the same request with the same payment again in a moment."))
 	}
@@ -59,11 +59,9 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 	id := newID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err = t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
+	err = t.admit(ctx, o, k, func(tx ledger.Tx, a *admission) error {
 		p, rep = nil, nil
-		if shut, err := isClosed(tx); err != nil || shut {
+		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
@@ -90,9 +88,12 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code); err != nil {
 			return spent(err)
 		}
+		if err := a.check(tx); err != nil {
+			return err
+		}
 		order := &goods.Order{
 			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
-			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(),
+			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
 		}
 		if err := k.Reserve(t.maker, tx, order); err != nil {
 			return err
@@ -138,9 +139,12 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 	if errors.Is(err, errUsed) {
 		return t.alreadyUsed(ctx, o.p.payment)
 	}
+	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+		return t.refuse(o.asked, o.p, refusal, o.at)
+	}
 	err = t.gateError(err)
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
-		return withPayment(err, notBilled("never", "Nothing was charged. Choose something else; let the authorization expire."))
+		return outOfStock(err)
 	}
 	return err
 }
@@ -193,15 +197,6 @@ func withoutSource(inputs map[string]string) map[string]string {
 		}
 	}
 	return out
-}
-
-// isClosed reports a restored store that was not reopened yet (M13).
-func isClosed(tx ledger.Tx) (bool, error) {
-	_, err := tx.Get(ledger.ClosedKey())
-	if errors.Is(err, errNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 func closedIf(shut bool) error {

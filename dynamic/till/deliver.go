@@ -76,7 +76,7 @@ func takeCredit(tx ledger.Tx, p *Purchase, proof *rail.Proof) error {
 
 // number fixes what a settled purchase has for ever.
 func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
-	if shut, err := isClosed(tx); err != nil || shut {
+	if shut, err := isClosed(tx, p.Payment.Network); err != nil || shut {
 		return errors.Join(err, closedIf(shut))
 	}
 	n, err := ledger.Next(tx, CounterPatron)

@@ -12,10 +12,31 @@ import (
 	"agentstore/dynamic/rail/gas"
 )
 
-func (t *Till) inFlight() int {
+// waitingFlights is how many flights may wait for the chain, for each that may be under way.
+const waitingFlights = 8
+
+// full reports whether this process has as many purchases under way as it takes. A flight that only waits for the chain
+// holds no place among them (M16); there is a bound on all together, for memory's sake.
+func (t *Till) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.flights)
+	return t.busy >= t.cfg.MaxInFlight || len(t.flights) >= waitingFlights*t.cfg.MaxInFlight
+}
+
+// waits notes whether the flight of a purchase, if there is one, merely waits for the chain.
+func (t *Till) waits(id string, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.flights[id]
+	if f == nil || f.waits == waits {
+		return
+	}
+	f.waits = waits
+	if waits {
+		t.busy--
+	} else {
+		t.busy++
+	}
 }
 
 // fly drives a purchase in the background, once at a time in this process. The driving outlives the request.
@@ -27,10 +48,16 @@ func (t *Till) fly(id string) *flight {
 	}
 	f := &flight{done: make(chan struct{})}
 	t.flights[id] = f
+	t.busy++
 	go func() {
 		defer func() {
 			t.mu.Lock()
 			delete(t.flights, id)
+			if !f.waits {
+				t.busy--
+			}
+			close(t.freed)
+			t.freed = make(chan struct{})
 			t.mu.Unlock()
 			close(f.done)
 		}()
@@ -234,6 +261,11 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
 				return err
 			}
+			if f.State == rail.Waiting && len(p.Reverts) > 0 {
+				if err := t.endHold(ctx, p); err != nil {
+					return err
+				}
+			}
 			switch f.State {
 			case rail.Paid:
 				return t.credit(ctx, p, []State{Settling, Unknown}, Settled, f.Proof)
@@ -261,6 +293,7 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			}
 		}
 		pause := time.NewTimer(time.Second)
+		t.waits(p.ID, true)
 		select {
 		case <-changed:
 		case <-pause.C:
@@ -269,6 +302,7 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			return t.unknown(p)
 		}
 		pause.Stop()
+		t.waits(p.ID, false)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ type fakeChain struct {
 	blocks  []*fakeBlock
 	pool    []*fakeTx // ours by sequence, strangers' in order of arrival
 	poor    map[string]bool
+	money   map[string]int64 // what a payer began with; who is not named has enough of it
 	changed chan struct{}
 	offset  time.Duration
 	silent  bool // no node answers
@@ -97,6 +100,14 @@ func (p fakePayload) signature() string {
 	return hex.EncodeToString(sum[:])
 }
 
+func (p fakePayload) value() int64 {
+	n, err := strconv.ParseInt(p.Amount, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 func (p fakePayload) key() string { return p.Payer + "|" + p.Nonce }
 
 const (
@@ -129,6 +140,16 @@ func (c *fakeChain) use(key string) (fakeUse, *fakeBlock) {
 	return fakeUse{}, nil
 }
 
+// block is where a transaction is; nil if it is in none.
+func (c *fakeChain) block(tx string) *fakeBlock {
+	for _, b := range slices.Backward(c.blocks) {
+		if slices.ContainsFunc(b.txs, func(x *fakeTx) bool { return x.id() == tx }) {
+			return b
+		}
+	}
+	return nil
+}
+
 // runs reports whether a payment would go through in a block of that time.
 func (c *fakeChain) runs(p fakePayload, at time.Time) string {
 	switch _, used := c.use(p.key()); {
@@ -142,10 +163,29 @@ func (c *fakeChain) runs(p fakePayload, at time.Time) string {
 		return "payload_authorization_valid_before"
 	case c.paused:
 		return "transaction_simulation_failed"
-	case c.poor[p.Payer]:
+	case c.poor[p.Payer] || c.left(p.Payer) < p.value():
 		return "insufficient_balance"
 	}
 	return ""
+}
+
+// left is what a payer has.
+func (c *fakeChain) left(payer string) int64 {
+	if c.poor[payer] {
+		return 0
+	}
+	n, ok := c.money[payer]
+	if !ok {
+		n = math.MaxInt64 / 2
+	}
+	for _, b := range c.blocks {
+		for key, u := range b.uses {
+			if !u.cancelled && strings.HasPrefix(key, payer+"|") {
+				n -= u.amount
+			}
+		}
+	}
+	return n
 }
 
 // seal makes a block of what the pool holds, or an empty one.

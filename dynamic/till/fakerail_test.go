@@ -80,7 +80,7 @@ func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requireme
 		why = "signature"
 	case p.PayTo != want.PayTo:
 		why = "recipient_mismatch"
-	case p.ValidBefore < late.Add(fakeMargin).Unix() || p.ValidBefore > now.Add(600*time.Second).Unix():
+	case p.ValidBefore < late.Add(fakeMargin).Unix() || p.ValidBefore > want.Latest(now, 300*time.Second).Unix():
 		why = "payload_authorization_valid_before"
 	case p.ValidAfter > now.Unix():
 		why = "payload_authorization_valid_after"
@@ -320,6 +320,29 @@ func (r fakeRail) Head(context.Context) (rail.Mark, error) {
 	return rail.Mark{Block: r.c.head().number, Time: r.c.head().time}, nil
 }
 
+func (r fakeRail) Final(context.Context) (rail.Mark, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Mark{}, err
+	}
+	defer unlock()
+	return rail.Mark{Block: r.c.final().number, Time: r.c.final().time}, nil
+}
+
+func (r fakeRail) Funds(_ context.Context, payer string, nonces []string) (rail.Funds, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return rail.Funds{}, err
+	}
+	defer unlock()
+	f := rail.Funds{Balance: big.NewInt(r.c.left(payer)), Spent: map[string]bool{}}
+	for _, n := range nonces {
+		_, b := r.c.use(payer + "|" + n)
+		f.Spent[n] = b != nil
+	}
+	return f, nil
+}
+
 func (r fakeRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_exact_evm_signature"}
 }
@@ -336,7 +359,7 @@ func (r fakeRail) Incoming(_ context.Context, from uint64) iter.Seq2[rail.Transf
 				}
 				var payer, nonce string
 				payer, nonce = key[:slices.Index([]byte(key), '|')], key[slices.Index([]byte(key), '|')+1:]
-				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce}, nil) {
+				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce, Method: "fake"}, nil) {
 					return
 				}
 			}

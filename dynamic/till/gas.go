@@ -231,7 +231,9 @@ func (t *Till) leftOut(g content.Good) []leftOut {
 	var out []leftOut
 	for _, r := range t.cfg.Rails {
 		info := r.Info()
-		if o := t.cfg.Gas.Offer(context.Background(), info.Network, g.Price); o != nil {
+		if t.shutOn(info.Network) {
+			out = append(out, leftOut{info.Network, info.Name, "it is being checked after a restore"})
+		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, g.Price); o != nil {
 			out = append(out, leftOut{info.Network, info.Name, o.Reason})
 		}
 	}
@@ -244,7 +246,7 @@ func (t *Till) terms(g content.Good) []rail.Requirement {
 	var all []rail.Requirement
 	for _, r := range t.cfg.Rails {
 		for _, tier := range g.Tiers() {
-			all = append(all, r.Requirement(tier.Amount))
+			all = append(all, requirement(r, g, tier.Amount))
 		}
 	}
 	return all

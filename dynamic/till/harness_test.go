@@ -29,15 +29,14 @@ import (
 
 // shop is a till on fresh chains behind a test server.
 type shop struct {
-	t    *testing.T
-	net  *chaintest.Net
-	db   ledger.DB
-	till *till.Till
-	url  string
-	site *content.Site
-	stop func()
-
+	t     *testing.T
+	net   *chaintest.Net
+	db    ledger.DB
+	till  *till.Till
 	rails []rail.Rail
+	url   string
+	site  *content.Site
+	stop  func()
 }
 
 type shopOptions struct {
@@ -133,7 +132,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	cfg := till.Config{
 		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(), Secret: secret,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), Exclusive: true, Patience: time.Second,
-		SettleWait: patience, RepeatWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
+		SettleWait: patience, RepeatWait: patience, OpenWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
 	}
 	if o.config != nil {
 		o.config(&cfg)

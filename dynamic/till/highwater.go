@@ -2,6 +2,7 @@ package till
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"agentstore/corpus/attest"
 )
@@ -34,10 +36,10 @@ type noHighWater struct{}
 func (noHighWater) Keep(HighMark) error { return nil }
 
 // HighWaterFile is an append-only file of signed marks, one compact JWS a line. Marks that come together are written
-// and synced together.
+// and synced together. It belongs to one process, which holds a lock on it: each replica has a file of its own, and a
+// restore reads them all. Its first mark is of nothing, so that a file that was emptied is known from one that is new.
 type HighWaterFile struct {
 	key *attest.Key
-	kid string
 
 	mu      sync.Mutex // guards what follows
 	file    *os.File
@@ -51,27 +53,52 @@ type syncBatch struct {
 	err  error
 }
 
-// OpenHighWater opens or makes the file. A last line without an end, left by a crash, is cut off: its answer never
-// left.
+// ErrHighWaterInUse says that another process writes the file.
+var ErrHighWaterInUse = errors.New("another process of the store writes it: give each process a high_water file of its own, such as var/high-water-2.jws, and name them all to store restore")
+
+// OpenHighWater opens or makes the file, for this process alone. A last line without an end, left by a crash, is cut off:
+// its answer never left.
 func OpenHighWater(path string, key *attest.Key) (*HighWaterFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the high-water file: %w", err)
 	}
-	end, err := wholeLines(f)
-	if err == nil {
-		err = f.Truncate(end)
+	h := &HighWaterFile{key: key, file: f}
+	if err := h.open(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the high-water file %s: %w", path, err), f.Close())
 	}
-	if err == nil {
-		var dir *os.File
-		if dir, err = os.Open(filepath.Dir(path)); err == nil {
-			err = errors.Join(dir.Sync(), dir.Close())
+	return h, nil
+}
+
+func (h *HighWaterFile) open(path string) error {
+	// The lock is of the open file and ends with it. What another process is writing must not be cut off, so it comes first.
+	if err := syscall.Flock(int(h.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrHighWaterInUse
+	} else if err != nil {
+		return fmt.Errorf("locking it: %w", err)
+	}
+	var err error
+	if h.end, err = wholeLines(h.file); err != nil {
+		return err
+	}
+	if err := h.file.Truncate(h.end); err != nil {
+		return err
+	}
+	if h.end == 0 {
+		if err := h.Keep(HighMark{}); err != nil {
+			return err
 		}
 	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the high-water file: %w", err), f.Close())
+		return err
 	}
-	return &HighWaterFile{key: key, kid: key.KID(), file: f, end: end}, nil
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func wholeLines(f *os.File) (int64, error) {
@@ -89,18 +116,24 @@ func wholeLines(f *os.File) (int64, error) {
 	}
 }
 
-// Keep implements HighWater.
-func (h *HighWaterFile) Keep(m HighMark) error {
+// line is the mark as it is written.
+func (m HighMark) line(key *attest.Key) (string, error) {
 	payload, err := attest.Canonical(m)
 	if err != nil {
-		return err
+		return "", err
 	}
-	jws, err := attest.SignJWS(h.key, h.kid, payload)
+	jws, err := attest.SignJWS(key, key.KID(), payload)
+	return jws + "\n", err
+}
+
+// Keep implements HighWater.
+func (h *HighWaterFile) Keep(m HighMark) error {
+	line, err := m.line(h.key)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
-	if err := h.write(jws + "\n"); err != nil {
+	if err := h.write(line); err != nil {
 		h.mu.Unlock()
 		return err
 	}
@@ -138,8 +171,36 @@ func (h *HighWaterFile) write(line string) error {
 // Close closes the file.
 func (h *HighWaterFile) Close() error { return h.file.Close() }
 
-// ReadHighWater reads and verifies every mark of a file. A line that does not verify is an error that names it: a
-// file that was tampered with must not lower anything.
+// Unreadable says which lines of a high-water file cannot be read, or are not signed by a key of the store's: what they
+// held is not known.
+type Unreadable struct {
+	File  string
+	Lines []int // from 1
+	Of    int   // lines in the file
+	Err   error // of the first
+}
+
+// Error implements error. It names the first few lines.
+func (e *Unreadable) Error() string {
+	const shown = 20
+	var b strings.Builder
+	for i, n := range e.Lines[:min(len(e.Lines), shown)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "line %d", n)
+	}
+	if n := len(e.Lines) - shown; n > 0 {
+		fmt.Fprintf(&b, " and %d more", n)
+	}
+	return fmt.Sprintf("high-water file %s: %d of %d lines cannot be read: %s (%v)", e.File, len(e.Lines), e.Of, b.String(), e.Err)
+}
+
+// Unwrap returns the first line's error.
+func (e *Unreadable) Unwrap() error { return e.Err }
+
+// ReadHighWater reads and verifies every mark of a file. Where lines do not verify, the error is an *Unreadable that names
+// them, beside the marks of the others: a file that was tampered with must not lower anything unnoticed.
 func ReadHighWater(path string, ring attest.Ring) ([]HighMark, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -147,25 +208,34 @@ func ReadHighWater(path string, ring attest.Ring) ([]HighMark, error) {
 	}
 	defer f.Close()
 	var marks []HighMark
+	bad := &Unreadable{File: path}
 	r := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		line, err := r.ReadString('\n')
 		if err == io.EOF {
-			return marks, nil // a line without its end was left by a crash: its answer never left
+			break // a line without its end was left by a crash: its answer never left
 		}
 		if err != nil {
 			return nil, err
 		}
-		opened, err := attest.OpenJWS(strings.TrimSuffix(line, "\n"), resolver(ring))
-		if err != nil {
-			return nil, fmt.Errorf("high-water file, line %d: %w", n, err)
-		}
+		bad.Of = n
 		var m HighMark
-		if err := json.Unmarshal(opened.Payload, &m); err != nil {
-			return nil, fmt.Errorf("high-water file, line %d: %w", n, err)
+		opened, err := attest.OpenJWS(strings.TrimSuffix(line, "\n"), resolver(ring))
+		if err == nil {
+			err = json.Unmarshal(opened.Payload, &m)
 		}
-		marks = append(marks, m)
+		switch {
+		case err != nil:
+			bad.Lines = append(bad.Lines, n)
+			bad.Err = cmp.Or(bad.Err, err)
+		case m != (HighMark{}):
+			marks = append(marks, m)
+		}
 	}
+	if len(bad.Lines) > 0 {
+		return marks, bad
+	}
+	return marks, nil
 }
 
 // resolver finds the published key of a kid, in force or retired.

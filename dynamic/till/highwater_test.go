@@ -1,6 +1,7 @@
 package till_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,5 +86,95 @@ func TestHighWaterFile(t *testing.T) {
 		if _, err := read(); err == nil || !strings.Contains(fmt.Sprint(err), "line 3") {
 			t.Errorf("a change at byte %d of line 3: %v", at-third, err)
 		}
+	}
+}
+
+// Two processes of a store on one file wrote over each other's lines: 20 were left of 40 sales. Now the second is refused,
+// and with a file each, no mark is lost; a restore reads both.
+func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
+	key := attest.SpecimenKey()
+	first, err := till.OpenHighWater(files[0], key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := till.OpenHighWater(files[0], key); !errors.Is(err, till.ErrHighWaterInUse) || !strings.Contains(err.Error(), "file of its own") || !strings.Contains(err.Error(), files[0]) {
+		t.Errorf("a second process on the same file: %v", err)
+	}
+	second, err := till.OpenHighWater(files[1], key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for r, h := range []*till.HighWaterFile{first, second} {
+		wg.Go(func() {
+			for i := range 20 {
+				if err := h.Keep(till.HighMark{Patron: int64(2*i + r + 1), Item: "hello"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[int64]bool{}
+	for _, f := range files {
+		marks, err := till.ReadHighWater(f, attest.SpecimenRing())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range marks {
+			seen[m.Patron] = true
+		}
+	}
+	if len(seen) != 40 {
+		t.Errorf("%d of 40 sales are in the two files", len(seen))
+	}
+	if err := errors.Join(first.Close(), second.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := till.OpenHighWater(files[0], key)
+	if err != nil {
+		t.Fatalf("the next process: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every line that cannot be read is told, and the others are read.
+func TestUnreadableHighWaterLinesAreTold(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "marks")
+	h, err := till.OpenHighWater(path, attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		if err := h.Keep(till.HighMark{Patron: int64(i + 1), Item: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	lines[2] = lines[2][:40] + lines[3] // as where two processes wrote at one place
+	lines[5] = "\n"
+	if err := os.WriteFile(path, []byte(strings.Join(slices.Delete(lines, 3, 4), "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	marks, err := till.ReadHighWater(path, attest.SpecimenRing())
+	bad, ok := errors.AsType[*till.Unreadable](err)
+	if !ok || !slices.Equal(bad.Lines, []int{3, 5}) || bad.Of != 6 || !strings.Contains(err.Error(), "line 3, line 5") {
+		t.Errorf("ReadHighWater = %v, want lines 3 and 5 of 6 told", err)
+	}
+	if len(marks) != 3 {
+		t.Errorf("%d marks of the other lines, want 3", len(marks))
 	}
 }

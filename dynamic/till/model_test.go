@@ -41,6 +41,7 @@ type model struct {
 	stop   func()
 	starts int
 	wrap   func(rail.Rail) rail.Rail // between till and chain; nil for nothing
+	till   *till.Till                // of the process that runs
 }
 
 // modelSale is one signed payment and every answer to it.
@@ -83,6 +84,7 @@ func (m *model) start(site *content.Site) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.till = tl
 	done := make(chan struct{})
 	m.serve = handler(tl, childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
 		if !errors.Is(err, errDisk) && !errors.Is(err, ledger.ErrUnknown) {
@@ -302,6 +304,7 @@ func (m *model) judge() {
 	numbers := map[int64]bool{}
 	curios := map[string]string{}
 	var credited int64
+	owed := map[string]int64{}
 	m.chain.mu.Lock()
 	defer m.chain.mu.Unlock()
 	for _, p := range all {
@@ -324,6 +327,11 @@ func (m *model) judge() {
 		u, b := m.chain.use(p.Payment.Payer + "|" + p.Payment.Nonce)
 		paid := b != nil && !u.cancelled
 		switch p.State {
+		case till.Uncredited:
+			owed[p.Payment.Payer+"|"+p.Payment.Nonce] += p.Amount
+			if !paid {
+				m.t.Errorf("%s is owed for, and no money moved", p.ID)
+			}
 		case till.Delivered, till.RefundOwed:
 			credited += p.Amount
 			if !paid {
@@ -354,10 +362,14 @@ func (m *model) judge() {
 	})
 	for _, s := range m.sales {
 		c, known := claimed[s.payload.key()]
-		if u, b := m.chain.use(s.payload.key()); b != nil && !u.cancelled && (!known || c.Answered) {
+		if u, b := m.chain.use(s.payload.key()); b != nil && !u.cancelled && (!known || c.Answered || byID[c.Purchase].State == till.Uncredited) {
 			if u.tx.Relayer {
 				m.t.Errorf("a payment that buys nothing of its own was settled by us: %+v", c)
 			}
+			if owed[s.payload.key()] != u.amount {
+				m.t.Errorf("a payment of %d that no purchase credits is owed as %d", u.amount, owed[s.payload.key()])
+			}
+			delete(owed, s.payload.key())
 			strays += u.amount
 		}
 		for _, r := range s.answers {
@@ -365,6 +377,9 @@ func (m *model) judge() {
 				m.t.Errorf("an answer is of purchase %s, the payment's is %s", r.purchase(), c.Purchase)
 			}
 		}
+	}
+	if len(owed) > 0 {
+		m.t.Errorf("owed for what a purchase credits: %v", owed)
 	}
 	if got := m.chain.received(); got != credited+strays {
 		m.t.Errorf("payTo received %d, the journal credits %d, strangers sent %d", got, credited, strays)

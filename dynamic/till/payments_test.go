@@ -45,6 +45,9 @@ func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.
 	amount, _ := new(big.Int).SetString(accepted["amount"].(string), 10)
 	c := s.net.On(chainID)
 	a := c.Authorize(payer, common.HexToAddress(accepted["payTo"].(string)), amount.Int64())
+	if asked := accepted["maxTimeoutSeconds"].(float64); asked < 300 {
+		a.ValidBefore = uint64(time.Now().Unix()) + uint64(asked)
+	}
 	if change != nil {
 		change(&a)
 	}

@@ -29,6 +29,7 @@ const (
 	RefundOwed  State = "refund_owed"  // money that arrived late and whose good is gone
 	Reversed    State = "reversed"     // delivered, and then the chain took the payment back
 	FromChain   State = "from_chain"   // after a restore: known from the chain alone
+	Uncredited  State = "uncredited"   // money that arrived and that no purchase credits
 )
 
 // Purchase is the journal record of one purchase. Amounts are atomic USDC.
@@ -73,6 +74,7 @@ type Purchase struct {
 	DeliveredAt time.Time `json:"delivered_at,omitzero"`
 
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
+	listed bool      // among the open payments, likewise
 }
 
 // Claim is the record at auth/…: whose authorization it is.
@@ -128,7 +130,7 @@ func read(tx ledger.Tx, id string) (*Purchase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("purchase %s: %w", id, err)
 	}
-	p.queued = p.Due
+	p.queued, p.listed = p.Due, p.counts()
 	return &p, nil
 }
 
@@ -143,6 +145,9 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 		if err := tx.Delete(ledger.DueKey(p.queued, jobPurchase, p.ID)); err != nil {
 			return err
 		}
+	}
+	if err := t.list(tx, p); err != nil {
+		return err
 	}
 	p.Version++
 	p.Updated = now
@@ -242,6 +247,6 @@ func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
 	}
 	return &goods.Order{
 		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
-		Paid: p.Amount, Tip: p.Tip, At: p.Created, Entry: p.Entry, Word: p.Word,
+		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
 	}, k, nil
 }

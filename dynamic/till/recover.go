@@ -59,16 +59,49 @@ func (t *Till) Run(ctx context.Context) error {
 	}
 }
 
-// noteShut remembers whether the ledger is closed after a restore.
+// noteShut remembers which networks are closed after a restore.
 func (t *Till) noteShut(ctx context.Context) error {
-	return t.view(ctx, func(tx ledger.Tx) error {
-		shut, err := isClosed(tx)
-		if err == nil {
-			t.shut.Store(shut)
+	shut := map[string]bool{}
+	err := t.view(ctx, func(tx ledger.Tx) error {
+		clear(shut)
+		for n := range t.byNet {
+			is, err := isClosed(tx, n)
+			if err != nil {
+				return err
+			}
+			if is {
+				shut[n] = true
+			}
 		}
-		return err
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	t.shut.Store(&shut)
+	return nil
 }
+
+// shutOn reports whether a network is closed after a restore.
+func (t *Till) shutOn(network string) bool {
+	shut := t.shut.Load()
+	return shut != nil && (*shut)[network]
+}
+
+// anyShut reports whether some network is closed.
+func (t *Till) anyShut() bool {
+	shut := t.shut.Load()
+	return shut != nil && len(*shut) > 0
+}
+
+// allShut reports whether every network is closed.
+func (t *Till) allShut() bool {
+	shut := t.shut.Load()
+	return shut != nil && len(*shut) == len(t.byNet)
+}
+
+// mayMove keeps purchases on closed networks where they are: counters and pools may lie behind what was given (M13).
+func (t *Till) mayMove(p *Purchase) bool { return !t.shutOn(p.Payment.Network) }
 
 // resume drives at once what a process of ours left behind, and ends the lease that it died with: nobody else uses
 // this ledger.
@@ -86,10 +119,7 @@ func (t *Till) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ending the lease that was left behind: %w", err)
 	}
-	if t.shut.Load() {
-		return nil
-	}
-	ids, err := t.due(ctx, time.Unix(1<<40, 0), func(p *Purchase) bool { return p.open() })
+	ids, err := t.due(ctx, time.Unix(1<<40, 0), func(p *Purchase) bool { return p.open() && t.mayMove(p) })
 	if err != nil {
 		return fmt.Errorf("reading what was left behind: %w", err)
 	}
@@ -137,18 +167,22 @@ func (t *Till) letGo(l ledger.Lease) {
 // work drives everything that is due, several at once, and waits for them, renewing nothing: each drive has its own
 // deadline, and every step names the state it starts from, so a worker that lost its lease changes nothing twice.
 func (t *Till) work(ctx context.Context, l ledger.Lease) error {
-	if t.shut.Load() {
-		// Counters and pools may lie behind what was given, and the noted heads say from where to read again (M13).
+	if t.allShut() {
 		return nil
 	}
 	if err := t.noteHeads(ctx, l); err != nil {
 		return err
 	}
-	ids, err := t.due(ctx, time.Time{}, nil)
+	var keep func(*Purchase) bool
+	if t.anyShut() {
+		keep = t.mayMove
+	}
+	ids, err := t.due(ctx, time.Time{}, keep)
 	if err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
+	wg.Go(func() { t.sweep(ctx, l) })
 	slots := make(chan struct{}, workers)
 	for _, id := range ids {
 		select {
@@ -252,6 +286,9 @@ func (t *Till) noteHeads(ctx context.Context, l ledger.Lease) error {
 	heads := make(map[string]uint64)
 	var wg sync.WaitGroup
 	for n, r := range t.byNet {
+		if t.shutOn(n) {
+			continue // its noted head says from where to read again (M13)
+		}
 		wg.Go(func() {
 			if t.cfg.Gas.Ready(hctx, n) != nil {
 				return

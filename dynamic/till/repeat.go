@@ -32,7 +32,7 @@ func emptyWallet(err error) bool {
 // checks here.
 func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
 	if stockGate(otherwise) {
-		otherwise = withPayment(otherwise, notBilled("never", "Nothing was charged. Let the authorization expire."))
+		otherwise = outOfStock(otherwise)
 	}
 	if o.key == "" {
 		return otherwise

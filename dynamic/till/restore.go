@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"agentstore/corpus"
@@ -17,11 +16,6 @@ import (
 // restoreMargin is how many blocks before the backup's head the chain is read again: a reorganisation may have moved
 // what stood there.
 const restoreMargin = 1000
-
-// Shut closes a ledger that is being restored, in the restore's own transaction: no purchase is taken until Reopen (M13).
-func Shut(tx ledger.Tx) error {
-	return tx.Set(ledger.ClosedKey(), []byte(tx.Now().Format(time.RFC3339)))
-}
 
 // Reconciled is what a look at the chain after a restore found.
 type Reconciled struct {
@@ -49,7 +43,7 @@ func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []corpu
 		if err := t.cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
 			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
 		}
-		rec, err := t.reconcile(ctx, r)
+		rec, err := reconcile(ctx, t.cfg.DB, r)
 		if err != nil {
 			return out, fmt.Errorf("reading %s: %w", r.Info().Name, err)
 		}
@@ -66,37 +60,6 @@ var metaReconciled = ledger.MetaKey("reconciled")
 
 // errNotReconciled keeps a restored store closed.
 var errNotReconciled = errors.New("the restored ledger was not compared with the chains yet: run the restore's reconcile step first")
-
-// Reopen opens a restored and reconciled ledger for business.
-func Reopen(ctx context.Context, db ledger.DB) error {
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	return db.Update(ctx, func(tx ledger.Tx) error {
-		if err := reopenable(tx); err != nil {
-			return err
-		}
-		return errors.Join(tx.Delete(ledger.ClosedKey()), tx.Delete(metaReconciled))
-	})
-}
-
-// Reopenable says whether Reopen would open the ledger.
-func Reopenable(ctx context.Context, db ledger.DB) error {
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	return db.View(ctx, reopenable)
-}
-
-func reopenable(tx ledger.Tx) error {
-	shut, err := isClosed(tx)
-	if err != nil || !shut {
-		return err
-	}
-	_, err = tx.Get(metaReconciled)
-	if errors.Is(err, errNotFound) {
-		return errNotReconciled
-	}
-	return err
-}
 
 func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	const step = 200 // marks a transaction
@@ -152,25 +115,12 @@ func (t *Till) raiseRecorded(ctx context.Context, recorded []corpus.Observation)
 	})
 }
 
-func (t *Till) reconcile(ctx context.Context, r rail.Rail) (Reconciled, error) {
+// reconcile reads a network from the noted head on.
+func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, error) {
 	info := r.Info()
 	rec := Reconciled{Network: info.Network}
-	lctx, cancel := ledgerContext(ctx)
-	err := t.cfg.DB.View(lctx, func(tx ledger.Tx) error {
-		v, err := tx.Get(headKey(info.Network))
-		if errors.Is(err, errNotFound) {
-			rec.From = 0
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, err := ledger.ParseNumber(string(v))
-		rec.From = n - min(n, restoreMargin)
-		return err
-	})
-	cancel()
-	if err != nil {
+	var err error
+	if rec.From, err = readFrom(ctx, db, info.Network); err != nil {
 		return rec, err
 	}
 	for tr, err := range r.Incoming(ctx, rec.From) {
@@ -178,7 +128,7 @@ func (t *Till) reconcile(ctx context.Context, r rail.Rail) (Reconciled, error) {
 			return rec, err
 		}
 		rec.Transfers++
-		kind, err := t.adopt(ctx, info, tr)
+		kind, err := adopt(ctx, db, info, tr)
 		if err != nil {
 			return rec, err
 		}
@@ -194,6 +144,26 @@ func (t *Till) reconcile(ctx context.Context, r rail.Rail) (Reconciled, error) {
 	return rec, nil
 }
 
+// readFrom is the block from which a network is read again: a margin below the noted head, 0 where none is noted.
+func readFrom(ctx context.Context, db ledger.DB, network string) (from uint64, err error) {
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	err = db.View(ctx, func(tx ledger.Tx) error {
+		from = 0
+		v, err := tx.Get(headKey(network))
+		if errors.Is(err, errNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, err := ledger.ParseNumber(string(v))
+		from = n - min(n, restoreMargin)
+		return err
+	})
+	return from, err
+}
+
 type adoption int
 
 const (
@@ -203,39 +173,24 @@ const (
 )
 
 // adopt takes one transfer into the ledger.
-func (t *Till) adopt(ctx context.Context, info rail.Info, tr rail.Transfer) (adoption, error) {
+func adopt(ctx context.Context, db ledger.DB, info rail.Info, tr rail.Transfer) (adoption, error) {
 	if tr.Nonce == "" {
 		return adoptDirect, nil
 	}
-	pay := rail.Payment{Network: info.Network, Asset: info.Asset, Method: "eip3009", Payer: tr.Payer, Nonce: tr.Nonce,
-		PayTo: info.PayTo, Amount: new(big.Int).Set(tr.Amount)}
 	kind := adoptKnown
 	lctx, cancel := ledgerContext(ctx)
 	defer cancel()
-	err := t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
+	err := db.Update(lctx, func(tx ledger.Tx) error {
 		kind = adoptKnown
+		pay := paymentOf(info, tr)
 		if _, err := tx.Get(authKey(&pay)); err == nil {
 			return nil // claimed in the backup: the worker reads the rest from the chain
 		} else if !errors.Is(err, errNotFound) {
 			return err
 		}
 		kind = adoptNew
-		id := newID(prefixPurchase)
-		p := &Purchase{
-			ID: id, State: FromChain, Protocol: "x402", Payment: pay, Amount: pay.Amount.Int64(), Final: true,
-			Reason: "known from the chain after a restore",
-			Proof:  &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
-		}
-		if err := ledger.SetJSON(tx, authKey(&pay), Claim{Purchase: id}); err != nil {
-			return err
-		}
-		if err := ledger.SetJSON(tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex), creditOf{id}); err != nil {
-			return err
-		}
-		if err := tx.Set(ledger.PayerKey(tr.Payer, tx.Now(), id), nil); err != nil {
-			return err
-		}
-		return t.save(tx, p)
+		_, err := owe(tx, info, tr, FromChain, "known from the chain after a restore")
+		return err
 	})
 	return kind, err
 }

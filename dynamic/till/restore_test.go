@@ -3,6 +3,7 @@ package till_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -136,8 +137,8 @@ func TestRestoreDrill(t *testing.T) {
 			t.Errorf("a closed store moved a purchase to %s", p.State)
 		}
 	}
-	if err := till.Reopen(ctx, db); err == nil {
-		t.Fatal("a restored store opened before it was compared with the chain")
+	if _, err := till.Reopen(ctx, db, s2.rails, till.ReopenOptions{}); err == nil || errors.Is(err, till.ErrNotYet) {
+		t.Fatalf("a restored store opened before it was compared with the chain: %v", err)
 	}
 	high2, err := till.ReadHighWater(marks, attest.SpecimenRing())
 	if err != nil {
@@ -178,9 +179,11 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("a closed store gave the number %d", p.Number)
 	}
 
-	if err := till.Reopen(ctx, db); err != nil {
-		t.Fatal(err)
+	if _, err := till.Reopen(ctx, db, s2.rails, till.ReopenOptions{}); !errors.Is(err, till.ErrNotYet) {
+		t.Fatalf("a restored store opened while what was sent could still land: %v", err)
 	}
+	restoredEarlier(t, db, 15*time.Minute)
+	s2.reopens()
 	arrived := s2.state(s2.journalled(late).ID, till.Delivered)
 	if holder := seen[fmt.Sprintf("patron number %d", arrived.Number)]; holder != "" {
 		t.Errorf("the purchase that lingered got the number %d of %s", arrived.Number, holder)
@@ -194,6 +197,39 @@ func TestRestoreDrill(t *testing.T) {
 	known("after reopening")
 	s2.want("the payment that was refused while closed", s2.present("/api/buy/hello", fresh), 200, "")
 	auditCredits(t, s2.net, purchases(t, db))
+}
+
+// restoredEarlier makes a restored ledger one that was restored some time before.
+func restoredEarlier(t *testing.T, db ledger.DB, by time.Duration) {
+	t.Helper()
+	err := db.Update(context.Background(), func(tx ledger.Tx) error {
+		v, err := tx.Get(ledger.ClosedKey())
+		if err != nil {
+			return err
+		}
+		at, err := time.Parse(time.RFC3339, string(v))
+		if err != nil {
+			return err
+		}
+		return tx.Set(ledger.ClosedKey(), []byte(at.Add(-by).Format(time.RFC3339)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reopens opens a restored shop on every network.
+func (s *shop) reopens() {
+	s.t.Helper()
+	got, err := till.Reopen(s.t.Context(), s.db, s.rails, till.ReopenOptions{})
+	if err != nil || len(got) != len(s.rails) {
+		s.t.Fatalf("Reopen = %+v, %v", got, err)
+	}
+	for _, r := range got {
+		if !r.Open {
+			s.t.Errorf("%+v, want it open", r)
+		}
+	}
 }
 
 // noted is how far each network was read, as the ledger remembers.

@@ -44,7 +44,7 @@ type fulfilmentView struct {
 // billed says what a buyer may believe of the money in a state.
 func (p *Purchase) billed() string {
 	switch p.State {
-	case Settled, Delivered, SettledLate, RefundOwed, FromChain:
+	case Settled, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
 		return "yes"
 	case Settling, Unknown, Claimed, GoodsReady:
 		return "unknown"
@@ -64,6 +64,8 @@ func (p *Purchase) settlement() settlementView {
 		}
 	case FromChain:
 		v.Status = "settled"
+	case Uncredited:
+		v.Status = "final"
 	case NotSettled:
 		v.Status = "not_settled"
 	case Reversed:
@@ -86,6 +88,7 @@ var nextSteps = map[State]string{
 	RefundOwed:  "Nothing to do: what you paid is owed to you and goes back to the wallet that paid, on the same network.",
 	Reversed:    "The chain took the payment back. Buy again if you want the goods to stand.",
 	FromChain:   "The store was restored from a backup and knows this payment from the chain alone. The keeper makes it good: what you paid is owed to you.",
+	Uncredited:  "Nothing to do: this payment arrived and bought nothing. What you paid is owed to you and goes back to the wallet that paid, on the same network.",
 }
 
 func (t *Till) statusView(p *Purchase) (PurchaseStatus, error) {
@@ -96,7 +99,7 @@ func (t *Till) statusView(p *Purchase) (PurchaseStatus, error) {
 	if p.open() {
 		v.NextCheckAt = time.Now().UTC().Add(5 * time.Second).Format(time.RFC3339)
 	}
-	if p.State == RefundOwed || p.State == FromChain {
+	if p.State == RefundOwed || p.State == FromChain || p.State == Uncredited {
 		v.OwedUSDC = usdc(p.Amount)
 	}
 	if p.State == Delivered || p.State == Reversed {

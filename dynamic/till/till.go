@@ -79,7 +79,10 @@ type Config struct {
 	RepeatWait time.Duration
 	// Patience is how long a purchase may lie before the worker takes it up; 0 means 20 s.
 	Patience time.Duration
-	// MaxInFlight bounds the purchases under way in this process; 0 means 512.
+	// OpenWait is how long a payment waits for its payer's others to end; 0 means 5 s (M15).
+	OpenWait time.Duration
+	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits for the chain is not
+	// counted (M16).
 	MaxInFlight int
 	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to date.
 	Gas *gas.Guard
@@ -118,14 +121,21 @@ type Till struct {
 	uses       uses
 
 	mu      sync.Mutex
-	flights map[string]*flight // purchases being driven in this process; guarded by mu
-	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
+	flights map[string]*flight   // purchases being driven in this process; guarded by mu
+	under   map[string]int       // network → payments taken here that are being settled; guarded by mu
+	busy    int                  // of the flights, how many do not merely wait for the chain; guarded by mu
+	freed   chan struct{}        // closed when a flight ends; guarded by mu
+	sweepAt map[string]time.Time // network → when what arrived is read again; guarded by mu
+	waiting atomic.Int64         // requests that wait for room (admit)
 	closing atomic.Bool
-	shut    atomic.Bool // the ledger was restored and not reopened, as far as Run knows
+	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
 
 // flight is one purchase being driven; done is closed when the driving stops.
-type flight struct{ done chan struct{} }
+type flight struct {
+	done  chan struct{}
+	waits bool // for the chain alone; guarded by Till.mu
+}
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.
 func New(cfg Config) (*Till, error) {
@@ -145,7 +155,7 @@ func New(cfg Config) (*Till, error) {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}} {
+	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}
@@ -168,7 +178,8 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		flights: make(map[string]*flight), under: make(map[string]int), owner: "till-" + rand.Text(),
+		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
+		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
 	}
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)

@@ -133,7 +133,8 @@ type Rail struct {
 
 	simulations map[string]time.Time // claim key → when the node would have taken it
 	newest      reading
-	need        *big.Int // wei that a settlement may take, when Standing was last asked
+	need        *big.Int                 // wei that a settlement may take, when Standing was last asked
+	purses      map[common.Address]purse // what was read of payers, each at its block
 }
 
 var _ rail.Rail = (*Rail)(nil)
@@ -161,6 +162,7 @@ func New(cfg Config) (*Rail, error) {
 
 		simulations: map[string]time.Time{},
 		need:        new(big.Int),
+		purses:      map[common.Address]purse{},
 	}
 	r.cfg.Asset, r.cfg.PayTo = r.asset.Hex(), r.payTo.Hex()
 	r.signer = types.LatestSignerForChainID(r.chainID)

@@ -137,7 +137,7 @@ func (r *Rail) transfers(ctx context.Context, w window) ([]rail.Transfer, error)
 		}
 		u, ok := used[place{l.BlockHash, uint64(l.Index) - 1}]
 		if ok && u.Tx == l.Tx && len(u.Topics) == 3 && u.Topics[1] == l.Topics[1] {
-			t.Nonce = u.Topics[2].Hex()
+			t.Nonce, t.Method = u.Topics[2].Hex(), method
 		}
 		ts = append(ts, t)
 	}

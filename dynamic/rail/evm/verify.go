@@ -17,8 +17,6 @@ import (
 const (
 	// margin is how long before validBefore a payment counts as expired already (decisions §4 M4).
 	margin = 30 * time.Second
-	// longer is how far past the advertised validity a buyer may reach (decisions §4 M4).
-	longer = 300 * time.Second
 	// codeBelieved is how long a contract is believed to exist once seen.
 	codeBelieved = 15 * time.Minute
 	// maxCoded bounds the memory of contracts seen.
@@ -126,10 +124,7 @@ func checkWindow(p *rail.Payment, want rail.Requirement, timeout time.Duration, 
 	if p.ValidBefore < late.Add(margin).Unix() {
 		return refuse(reasonValidBefore, "the authorization is expired or about to be")
 	}
-	if want.MaxTimeoutSeconds > 0 {
-		timeout = time.Duration(want.MaxTimeoutSeconds) * time.Second
-	}
-	if p.ValidBefore > now.Add(timeout+longer).Unix() {
+	if p.ValidBefore > want.Latest(now, timeout).Unix() {
 		return refuse(reasonValidBefore, "the authorization is valid for longer than was asked")
 	}
 	if p.ValidAfter > now.Unix() {

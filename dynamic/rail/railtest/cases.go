@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ var cases = []struct {
 	{"expired", false, expired},
 	{"not yet valid", false, notYetValid},
 	{"valid too long", false, validTooLong},
+	{"valid longer than firm terms", false, validLongerThanFirm},
 	{"insufficient funds", false, insufficientFunds},
 	{"front-run before sending", false, frontRunBefore},
 	{"front-run after sending", false, frontRunAfter},
@@ -53,6 +55,55 @@ var cases = []struct {
 	{"what settling costs", true, costs},
 	{"signers are proved", false, proved},
 	{"incoming transfers", false, incoming},
+	{"funds at one block", false, funds},
+}
+
+// Firm terms take what was asked and nothing beyond, but for a clock that is a little ahead.
+func validLongerThanFirm(s *suite) {
+	want := s.r.Requirement(price).Within(2 * time.Minute)
+	if want.MaxTimeoutSeconds != 120 {
+		s.Fatalf("firm terms ask for %d seconds, want 120", want.MaxTimeoutSeconds)
+	}
+	for _, c := range []struct {
+		valid time.Duration
+		taken bool
+	}{{2 * time.Minute, true}, {2*time.Minute + rail.Skew + 5*time.Second, false}} {
+		t := s.terms(price)
+		t.Before = s.now().Add(c.valid)
+		x := s.sign(t)
+		_, err := s.r.Verify(s.Context(), x.p, want, s.now())
+		if ref, ok := errors.AsType[*rail.Refusal](err); (err == nil) != c.taken || !c.taken && (!ok || !strings.HasSuffix(ref.Reason, "valid_before")) {
+			s.Errorf("Verify of a payment valid for %s where 120 s are asked = %v, want taken %v", c.valid, err, c.taken)
+		}
+	}
+}
+
+// The balance and what had left it are of one block, so that what was paid is in one of the two and never in both.
+func funds(s *suite) {
+	x, y := s.claim(s.terms(price)), s.claim(s.terms(price))
+	read := func() rail.Funds {
+		s.Helper()
+		f, err := s.r.Funds(s.Context(), x.p.Payer, []string{x.p.Nonce, y.p.Nonce})
+		if err != nil {
+			s.Fatalf("Funds: %v", err)
+		}
+		return f
+	}
+	before := read()
+	if before.Spent[x.p.Nonce] || before.Spent[y.p.Nonce] {
+		s.Errorf("open authorizations are called spent: %v", before.Spent)
+	}
+	s.settle(x)
+	s.h.Seal()
+	f := s.expect(x, rail.Paid)
+	after := read()
+	if got := new(big.Int).Sub(before.Balance, after.Balance); got.Int64() != price || !after.Spent[x.p.Nonce] || after.Spent[y.p.Nonce] {
+		s.Errorf("after one payment of %d the payer has %s less and spent %v", price, got, after.Spent)
+	}
+	s.h.Finalize()
+	if m, err := s.r.Final(s.Context()); err != nil || m.Block < f.Proof.Block || m.Time.Before(f.Proof.BlockTime) {
+		s.Errorf("Final = %+v, %v; want the payment's block %d or a later one", m, err, f.Proof.Block)
+	}
 }
 
 func requirementIsStable(s *suite) {

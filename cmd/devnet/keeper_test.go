@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/shop"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+)
+
+// closedStall is the configuration of a shop on a chain of a test that nobody serves.
+func closedStall(t *testing.T) *shop.Config {
+	t.Helper()
+	n := chaintest.New(t, chaintest.Options{})
+	w := &world{relayer: person{n.Relayer.Private}, chains: []running{{n.Chain.Chain, n.Chain.Network}}}
+	if err := fresh(&w.payTo); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := w.prepare(filepath.Join(t.TempDir(), "state"), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Public, cfg.Record, cfg.Twins = "", "", ""
+	return cfg
+}
+
+// inLedger changes the ledger of a shop that nobody serves.
+func inLedger(t *testing.T, cfg *shop.Config, f func(ledger.Tx) error) {
+	t.Helper()
+	db, err := shop.OpenLedger(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(t.Context(), f), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// A new store starts without ceremony. One that has sold does not start without its high-water file, says what to do, and
+// starts once that is done; a file that another process has locked is refused too.
+func TestLostHighWaterStopsTheStart(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cfg := closedStall(t)
+	var level slog.LevelVar
+	start := func() error {
+		s, err := shop.Open(ctx, cfg, shop.Options{Log: discard(), Level: &level})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	if err := start(); err != nil {
+		t.Fatalf("a new store: %v", err)
+	}
+	inLedger(t, cfg, func(tx ledger.Tx) error { return ledger.Raise(tx, till.CounterPatron, 3) })
+	if err := start(); err != nil {
+		t.Fatalf("with its file: %v", err)
+	}
+	other, err := till.OpenHighWater(cfg.HighWater, attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); !errors.Is(err, till.ErrHighWaterInUse) {
+		t.Errorf("on the file of another process: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(cfg.HighWater); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); err == nil || !strings.Contains(err.Error(), "store keeper high-water rebuild") || !strings.Contains(err.Error(), cfg.HighWater) {
+		t.Fatalf("without its file: %v", err)
+	}
+	if _, err := os.Stat(cfg.HighWater); err == nil {
+		t.Fatal("the start that was refused made an empty file")
+	}
+	for _, dry := range []bool{true, false} {
+		made, err := shop.RebuildHighWater(ctx, cfg, dry, discard())
+		if err != nil || made.Patron != 3 || made.File != cfg.HighWater || made.DryRun != dry {
+			t.Fatalf("rebuilding, dry %v: %+v, %v", dry, made, err)
+		}
+		if _, err := os.Stat(cfg.HighWater); (err == nil) == dry {
+			t.Fatalf("rebuilding, dry %v: the file is there: %v", dry, err == nil)
+		}
+	}
+	if err := start(); err != nil {
+		t.Errorf("with the file rebuilt: %v", err)
+	}
+}
+
+// A restore reads the high-water files of all processes, tells lines that it cannot read, and the store opens by network
+// when nothing that was sent before can land.
+func TestKeeperRestores(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cfg := closedStall(t)
+	key, err := shop.IdentityKey(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{cfg.HighWater, cfg.HighWater + ".2"}
+	for i, f := range files {
+		h, err := till.OpenHighWater(f, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(h.Keep(till.HighMark{Patron: int64(10 + i), Item: "hello"}), h.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inLedger(t, cfg, till.Shut)
+	var out bytes.Buffer
+	if err := shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out); err == nil || errors.Is(err, till.ErrNotYet) {
+		t.Errorf("reopened before it was compared with the chains: %v", err)
+	}
+	whole, err := os.ReadFile(files[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[1], append(whole, "torn\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shop.Reconcile(ctx, cfg, files[1:], false, discard()); err == nil || !strings.Contains(err.Error(), "1 of 3 lines cannot be read: line 3") || !strings.Contains(err.Error(), "-skip-unreadable") {
+		t.Errorf("a line that cannot be read: %v", err)
+	}
+	if _, err := shop.Reconcile(ctx, cfg, []string{cfg.HighWater + ".3"}, false, discard()); err == nil || !strings.Contains(err.Error(), "there is no high-water file") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := shop.Reconcile(ctx, cfg, files[1:], true, discard()); err != nil {
+		t.Fatal(err)
+	}
+	inLedger(t, cfg, func(tx ledger.Tx) error {
+		if n, err := ledger.Last(tx, till.CounterPatron); err != nil || n != 11 {
+			t.Errorf("after both files the last number is %d, %v, want 11", n, err)
+		}
+		return nil
+	})
+	err = shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out)
+	if !errors.Is(err, till.ErrNotYet) || !strings.Contains(out.String(), `"open":false,"wait_until":"`) {
+		t.Errorf("reopened at once: %v, %s", err, &out)
+	}
+	out.Reset()
+	if err := shop.Owed(ctx, cfg, discard(), &out); err != nil || out.Len() != 0 {
+		t.Errorf("owed: %v, %s", err, &out)
+	}
+}

@@ -1,0 +1,307 @@
+package till
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/http"
+	"slices"
+	"time"
+
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail"
+)
+
+// Open payments: how much of the store one payer may have under way (decisions §4 M15, M16). They are counted in the
+// transaction that claims, so the bounds hold over any number of replicas.
+//
+//	budget/open_payments/<holder>/<network>/<purchase>   a payment that may still be sent
+//	budget/open_coded/<network>/<payer>/<purchase>       the same again, of a payer with code
+//
+// A holder is a payer, and its network too where the payer is a contract (offer.holder).
+
+const (
+	// maxOpen is how many payments of one payer may be open.
+	maxOpen = 8
+	// maxCoded is how many payments of all payers with code together may be open, of which keptCoded are for payers
+	// that settled here before. Nothing that a contract says in a simulation is to be believed.
+	maxCoded  = 32
+	keptCoded = maxCoded / 4
+	// maxKnown is how many of a payer's newest purchases are searched for one that settled.
+	maxKnown = 64
+	// maxWaiting is how many requests of one process may wait for room.
+	maxWaiting = 64
+	// openPause is the longest time between two looks for room; payments that end here are heard of at once.
+	openPause = time.Second
+)
+
+// openPayment is what is counted of an open payment.
+type openPayment struct {
+	Amount int64  `json:"amount"`
+	Nonce  string `json:"nonce"`
+	Unit   string `json:"unit,omitempty"` // the counted good of which it holds one
+}
+
+// counts reports whether a purchase is among the open payments of its payer: one that may still be mined. A settlement of
+// ours that reverted once leaves the count.
+func (p *Purchase) counts() bool {
+	switch p.State {
+	case Claimed, GoodsReady, Settling, Unknown:
+		return len(p.Reverts) == 0
+	}
+	return false
+}
+
+// holder names the payer of a purchase as far as it is known to be the same (rail.Mark).
+func (p *Purchase) holder() string {
+	if p.Mark.Local {
+		return p.Payment.Payer + "@" + p.Payment.Network
+	}
+	return p.Payment.Payer
+}
+
+func openKey(holder, network, id string) []byte {
+	return ledger.BudgetKey("open_payments", holder, network, id)
+}
+
+func codedKey(network, payer, id string) []byte {
+	return ledger.BudgetKey("open_coded", network, payer, id)
+}
+
+// list keeps p's place among the open payments.
+func (t *Till) list(tx ledger.Tx, p *Purchase) error {
+	open := p.counts()
+	if open == p.listed {
+		return nil
+	}
+	p.listed = open
+	key, coded := openKey(p.holder(), p.Payment.Network, p.ID), codedKey(p.Payment.Network, p.Payment.Payer, p.ID)
+	if !open {
+		return errors.Join(tx.Delete(key), tx.Delete(coded))
+	}
+	o := openPayment{Amount: p.Amount, Nonce: p.Payment.Nonce}
+	if _, k, err := t.order(p); err == nil && k.Counted {
+		o.Unit = p.Item
+	}
+	if p.Mark.Local {
+		if err := tx.Set(coded, nil); err != nil {
+			return err
+		}
+	}
+	return ledger.SetJSON(tx, key, o)
+}
+
+// errFunds asks for the payer's funds, which are read outside of the transaction that claims.
+var errFunds = errors.New("till: the payer's funds are not known")
+
+// noRoom says why there is no room for a payment now. There may be soon.
+type noRoom string
+
+// Error implements error.
+func (e noRoom) Error() string { return string(e) }
+
+// admission is one order's way past the bounds.
+type admission struct {
+	t      *Till
+	o      *offer
+	kind   goods.Kind
+	funds  rail.Funds
+	asked  map[string]bool // nonces that funds is about
+	wanted []string        // nonces that errFunds asks about
+}
+
+// check decides in the transaction that claims whether one more payment of the order's payer may be open.
+func (a *admission) check(tx ledger.Tx) error {
+	network := a.o.p.payment.Network
+	all, here := 0, map[string]int64{} // here: nonce → amount
+	for e, err := range tx.Scan(ledger.Prefix(ledger.BudgetKey("open_payments", a.o.holder()))) {
+		if err != nil {
+			return err
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return err
+		}
+		var open openPayment
+		if err := json.Unmarshal(e.Value, &open); err != nil {
+			return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
+		}
+		all++
+		if parts[3] == network {
+			here[open.Nonce] = open.Amount
+		}
+		if a.kind.Counted && open.Unit == a.o.good.ID {
+			return noRoom("this wallet holds a unit of " + open.Unit + " already, which is not settled")
+		}
+	}
+	if all >= maxOpen {
+		return noRoom(fmt.Sprintf("%d payments of this wallet are under way", all))
+	}
+	if a.o.local {
+		if err := a.checkCoded(tx); err != nil {
+			return err
+		}
+	}
+	return a.checkFunds(here)
+}
+
+// checkCoded keeps the payers with code together within their bound.
+func (a *admission) checkCoded(tx ledger.Tx) error {
+	n := 0
+	for _, err := range tx.Scan(ledger.Prefix(ledger.BudgetKey("open_coded"))) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n < maxCoded-keptCoded {
+		return nil
+	}
+	known, err := settledBefore(tx, a.o.p.payment.Payer, a.o.p.payment.Network)
+	if err != nil {
+		return err
+	}
+	if n >= maxCoded || !known {
+		return noRoom(fmt.Sprintf("%d payments of smart wallets are under way", n))
+	}
+	return nil
+}
+
+// settledBefore reports whether one of a payer's newest purchases on a network was paid.
+func settledBefore(tx ledger.Tx, payer, network string) (bool, error) {
+	n := 0
+	for e, err := range tx.ScanDown(ledger.PayerPurchases(payer)) {
+		if err != nil {
+			return false, err
+		}
+		if n++; n > maxKnown {
+			break
+		}
+		parts, err := ledger.Parts(e.Key)
+		if err != nil {
+			return false, err
+		}
+		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(parts[len(parts)-1]))
+		if err != nil {
+			return false, err
+		}
+		if p.Payment.Network == network && (p.State == Settled || p.State == Delivered) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkFunds demands that the payer can pay for all that is open on the network and not mined yet at the block of which
+// its balance was read. A payer with nothing else open has been simulated.
+func (a *admission) checkFunds(here map[string]int64) error {
+	if len(here) == 0 {
+		return nil
+	}
+	a.wanted = slices.Sorted(maps.Keys(here))
+	sum := big.NewInt(a.o.amount())
+	for nonce, amount := range here {
+		if !a.asked[nonce] {
+			return errFunds
+		}
+		if !a.funds.Spent[nonce] {
+			sum.Add(sum, big.NewInt(amount))
+		}
+	}
+	if a.funds.Balance.Cmp(sum) < 0 {
+		return &rail.Refusal{Reason: "insufficient_funds", Message: fmt.Sprintf(
+			"this wallet has %d other open payments on the network, and too little for them and this one", len(here))}
+	}
+	return nil
+}
+
+// ask reads the funds for the next try.
+func (a *admission) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.t.cfg.OpenWait)
+	defer cancel()
+	f, err := a.o.p.rail.Funds(ctx, a.o.p.payment.Payer, a.wanted)
+	if err != nil {
+		return unreadable(err)
+	}
+	a.funds, a.asked = f, map[string]bool{}
+	for _, n := range a.wanted {
+		a.asked[n] = true
+	}
+	return nil
+}
+
+// admit runs the transaction that claims, which calls check, until there is room for the order or its wait is over. It
+// holds no place among those under way meanwhile.
+func (t *Till) admit(ctx context.Context, o *offer, k goods.Kind, f func(ledger.Tx, *admission) error) error {
+	a := &admission{t: t, o: o, kind: k}
+	over := time.NewTimer(t.cfg.OpenWait)
+	defer over.Stop()
+	waiting := false
+	defer func() {
+		if waiting {
+			t.waiting.Add(-1)
+		}
+	}()
+	for {
+		t.mu.Lock()
+		freed := t.freed
+		t.mu.Unlock()
+		lctx, cancel := ledgerContext(ctx)
+		err := t.cfg.DB.Update(lctx, func(tx ledger.Tx) error { return f(tx, a) })
+		cancel()
+		if errors.Is(err, errFunds) {
+			select {
+			case <-over.C:
+				return crowded("this wallet's other payments keep changing")
+			default:
+			}
+			if err := a.ask(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		why, crowd := errors.AsType[noRoom](err)
+		if !crowd {
+			return err
+		}
+		if !waiting {
+			if t.waiting.Add(1) > maxWaiting {
+				t.waiting.Add(-1)
+				return crowded(why)
+			}
+			waiting = true
+		}
+		a.asked = nil // by the time there is room it is another block
+		again := time.NewTimer(openPause)
+		select {
+		case <-freed:
+		case <-again.C:
+		case <-over.C:
+			again.Stop()
+			return crowded(why)
+		case <-ctx.Done():
+			again.Stop()
+			return crowded(why)
+		}
+		again.Stop()
+	}
+}
+
+// crowded is the answer where there was no room in time.
+func crowded(why noRoom) error {
+	return withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
+		Detail: "There is no room for this payment at the moment: " + string(why) + "."},
+		notBilled("same_payment", "Send the same request with the same payment again in a moment: it was not used."))
+}
+
+// unreadable is the answer while the network of a payment cannot be read.
+func unreadable(err error) error {
+	return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
+		Detail: "The network of this payment cannot be read at the moment."},
+		notBilled("same_payment", "Send the same request with the same payment again in a few seconds, or pay on another network."))
+}

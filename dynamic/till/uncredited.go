@@ -1,0 +1,330 @@
+package till
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+)
+
+// Money that no purchase credits (decisions §4 M13). A payment can arrive that the ledger knows nothing of: its claim went
+// with a restore, or its authorization came with a repeat and somebody else submitted it. So the store reads for good what
+// arrives at payTo, in blocks that are final. A transfer by an authorization that no purchase credits is owed to its
+// payer: a purchase in the state uncredited, which the payer finds among the claims and the keeper in a list. What is
+// less than the cheapest good is a total of the day only. A plain transfer is a gift. What a rail shows no nonce of
+// (Permit2, for one) cannot be told from one.
+//
+//	meta/swept:<network>                              the block up to which it was read
+//	budget/uncredited/owed/<network>/<block>/<tx>/<log>     purchase id
+//	budget/uncredited/unsure/<network>/<block>/<tx>/<log>   a transfer whose purchase has not ended
+//	budget/uncredited/small/<network>/<day>           what was too little, together
+
+const (
+	// sweepPause is the time between two readings of a network.
+	sweepPause = 30 * time.Second
+	// sweepBlocks is how many blocks one reading takes; what is further behind is read in the next rounds.
+	sweepBlocks = 10_000
+	// sweepBatch is how many transfers are judged in one transaction.
+	sweepBatch = 200
+)
+
+func sweptKey(network string) []byte { return ledger.MetaKey("swept:" + network) }
+
+func uncreditedKey(kind string, parts ...string) []byte {
+	return ledger.BudgetKey("uncredited", append([]string{kind}, parts...)...)
+}
+
+func transferKey(kind string, tr *rail.Transfer) []byte {
+	return uncreditedKey(kind, tr.Network, ledger.Number(tr.Block), tr.Tx, ledger.Number(tr.LogIndex))
+}
+
+// Small is what arrived on a day in transfers that are each less than the cheapest good.
+type Small struct {
+	Transfers int   `json:"transfers"`
+	Amount    int64 `json:"amount"` // atomic units
+}
+
+// paymentOf is the authorization that a transfer was made by, as far as its event tells.
+func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
+	return rail.Payment{Network: info.Network, Asset: info.Asset, Method: tr.Method, Payer: tr.Payer, Nonce: tr.Nonce,
+		PayTo: info.PayTo, Amount: new(big.Int).Set(tr.Amount)}
+}
+
+// owe takes a transfer into the ledger that buys nothing: what was paid is owed to its payer. The transfer is credited and
+// the authorization claimed, unless it was, so that neither ever pays for anything else.
+func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
+	now := tx.Now()
+	p := &Purchase{
+		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Protocol: "x402", Payment: paymentOf(info, tr),
+		Amount: tr.Amount.Int64(), Final: true, Reason: reason,
+		Proof: &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
+	}
+	if _, err := tx.Get(authKey(&p.Payment)); errors.Is(err, errNotFound) {
+		if err := ledger.SetJSON(tx, authKey(&p.Payment), Claim{Purchase: p.ID}); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	return p, errors.Join(
+		ledger.SetJSON(tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex), creditOf{p.ID}),
+		tx.Set(ledger.PayerKey(tr.Payer, now, p.ID), nil),
+		tx.Set(transferKey("owed", &tr), []byte(p.ID)),
+		ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p),
+	)
+}
+
+// sweep reads what arrived since the last time, on every network whose time has come.
+func (t *Till) sweep(ctx context.Context, l ledger.Lease) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTTL/2)
+	defer cancel()
+	var wg sync.WaitGroup
+	for n, r := range t.byNet {
+		t.mu.Lock()
+		due := !time.Now().Before(t.sweepAt[n])
+		t.mu.Unlock()
+		if t.shutOn(n) || !due {
+			continue
+		}
+		wg.Go(func() {
+			more, err := t.sweepNetwork(ctx, l, r)
+			if err != nil && ctx.Err() == nil {
+				t.cfg.Log.Warn("what arrived could not be read", "network", n, "err", err)
+			}
+			if !more {
+				t.mu.Lock()
+				t.sweepAt[n] = time.Now().Add(sweepPause)
+				t.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// sweepNetwork judges the transfers in the blocks that became final, and those that were unsure. more says that there are
+// further blocks.
+func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (more bool, err error) {
+	network := r.Info().Network
+	final, err := r.Final(ctx)
+	if err != nil {
+		return false, err
+	}
+	var from uint64
+	var list []rail.Transfer
+	begun := true
+	err = t.view(ctx, func(tx ledger.Tx) error {
+		list, begun = nil, true
+		v, err := tx.Get(sweptKey(network))
+		if errors.Is(err, errNotFound) {
+			begun = false
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if from, err = ledger.ParseNumber(string(v)); err != nil {
+			return err
+		}
+		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("unsure", network))) {
+			if err != nil {
+				return err
+			}
+			var tr rail.Transfer
+			if err := json.Unmarshal(e.Value, &tr); err != nil {
+				return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
+			}
+			if list = append(list, tr); len(list) == sweepBatch {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if !begun { // nothing was sold before the first sweep
+		return false, t.judgeTransfers(ctx, l, r, nil, final.Block)
+	}
+	if len(list) > 0 {
+		if err := t.judgeTransfers(ctx, l, r, list, from); err != nil {
+			return false, err
+		}
+		list = nil
+	}
+	if final.Block <= from {
+		return false, nil
+	}
+	to := min(final.Block, from+sweepBlocks)
+	for tr, err := range r.Incoming(ctx, from+1) {
+		if err != nil {
+			return false, err
+		}
+		if tr.Block > to {
+			break
+		}
+		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
+			if err := t.judgeTransfers(ctx, l, r, list, tr.Block-1); err != nil {
+				return false, err
+			}
+			list = nil
+		}
+		list = append(list, tr)
+	}
+	return to < final.Block, t.judgeTransfers(ctx, l, r, list, to)
+}
+
+// judgeTransfers decides about transfers in final blocks and notes that everything up to a block was read, in one
+// transaction, so that each is counted once.
+func (t *Till) judgeTransfers(ctx context.Context, l ledger.Lease, r rail.Rail, list []rail.Transfer, to uint64) error {
+	info := r.Info()
+	var owed []*Purchase
+	err := t.update(ctx, func(tx ledger.Tx) error {
+		owed = nil
+		if err := ledger.Check(tx, l); err != nil {
+			return err
+		}
+		for _, tr := range list {
+			p, err := t.judgeTransfer(tx, info, tr)
+			if err != nil {
+				return err
+			}
+			if p != nil {
+				owed = append(owed, p)
+			}
+		}
+		return tx.Set(sweptKey(info.Network), []byte(ledger.Number(to)))
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range owed {
+		t.cfg.Log.Warn("money arrived that no purchase credits: it is owed", "purchase", p.ID, "network", info.Network, "payer", p.Payment.Payer,
+			"usdc", usdc(p.Amount), "tx", p.Proof.Tx)
+		t.cfg.Outcome(info.Network, p.State)
+	}
+	return nil
+}
+
+// judgeTransfer decides about one transfer in a final block. It returns the debt, if it is one.
+func (t *Till) judgeTransfer(tx ledger.Tx, info rail.Info, tr rail.Transfer) (*Purchase, error) {
+	if tr.Nonce == "" || !tr.Amount.IsInt64() || tr.Amount.Sign() == 0 {
+		return nil, nil
+	}
+	sure, credited, err := t.creditedBy(tx, info, tr)
+	if err != nil {
+		return nil, err
+	}
+	if !sure {
+		return nil, ledger.SetJSON(tx, transferKey("unsure", &tr), tr)
+	}
+	if err := tx.Delete(transferKey("unsure", &tr)); err != nil || credited {
+		return nil, err
+	}
+	if tr.Amount.Int64() >= t.cheapest() {
+		return owe(tx, info, tr, Uncredited, "no purchase credits this payment")
+	}
+	key := uncreditedKey("small", info.Network, tr.Time.UTC().Format(time.DateOnly))
+	s, err := ledger.GetJSON[Small](tx, key)
+	if err != nil && !errors.Is(err, errNotFound) {
+		return nil, err
+	}
+	s.Transfers, s.Amount = s.Transfers+1, s.Amount+tr.Amount.Int64()
+	return nil, ledger.SetJSON(tx, key, s)
+}
+
+// creditedBy reports whether a purchase credits a transfer in a final block, and whether that is sure: a purchase that has
+// not ended may still credit it, and one whose credit a reorganisation moved may still follow.
+func (t *Till) creditedBy(tx ledger.Tx, info rail.Info, tr rail.Transfer) (sure, credited bool, err error) {
+	held, err := ledger.GetJSON[creditOf](tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex))
+	if err == nil {
+		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(held.Purchase))
+		if err != nil {
+			return false, false, err
+		}
+		if p.Payment.Payer == tr.Payer && p.Payment.Nonce == tr.Nonce {
+			return true, true, nil
+		}
+		if !p.Final { // its place in the chain is not what it was
+			return false, false, nil
+		}
+	} else if !errors.Is(err, errNotFound) {
+		return false, false, err
+	}
+	pay := paymentOf(info, tr)
+	c, err := ledger.GetJSON[Claim](tx, authKey(&pay))
+	if errors.Is(err, errNotFound) {
+		return true, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(c.Purchase))
+	return err == nil && p.Final, false, err
+}
+
+// cheapest is the lowest price on the shelf.
+func (t *Till) cheapest() int64 {
+	least := int64(0)
+	for _, g := range t.cfg.Site.Goods {
+		if least == 0 || g.Price < least {
+			least = g.Price
+		}
+	}
+	return least
+}
+
+// Owed is one line of the keeper's list of money that no purchase credits.
+type Owed struct {
+	PurchaseID string `json:"purchase_id,omitempty"`
+	State      State  `json:"state,omitempty"` // uncredited, or from_chain after a restore
+	Network    string `json:"network"`
+	Payer      string `json:"payer,omitempty"`
+	USDC       string `json:"usdc"`
+	Tx         string `json:"tx,omitempty"`
+	LogIndex   uint64 `json:"log_index,omitempty"`
+	Time       string `json:"time,omitempty"`      // of its block
+	Day        string `json:"day,omitempty"`       // of a total of transfers that are each less than the cheapest good
+	Transfers  int    `json:"transfers,omitempty"` // in the total
+}
+
+// ListOwed lists what is owed for payments that no purchase credits, network by network in the order of the chain, and then
+// the daily totals of what was too little.
+func ListOwed(ctx context.Context, db ledger.DB) (out []Owed, err error) {
+	err = db.View(ctx, func(tx ledger.Tx) error {
+		out = nil
+		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("owed"))) {
+			if err != nil {
+				return err
+			}
+			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(string(e.Value)))
+			if err != nil {
+				return err
+			}
+			out = append(out, Owed{PurchaseID: p.ID, State: p.State, Network: p.Payment.Network, Payer: p.Payment.Payer, USDC: usdc(p.Amount),
+				Tx: p.Proof.Tx, LogIndex: p.Proof.LogIndex, Time: p.Proof.BlockTime.UTC().Format(time.RFC3339)})
+		}
+		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("small"))) {
+			if err != nil {
+				return err
+			}
+			var s Small
+			if err := json.Unmarshal(e.Value, &s); err != nil {
+				return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
+			}
+			parts, err := ledger.Parts(e.Key)
+			if err != nil {
+				return err
+			}
+			out = append(out, Owed{Network: parts[3], Day: parts[4], Transfers: s.Transfers, USDC: content.FormatUSDC(s.Amount)})
+		}
+		return nil
+	})
+	return out, err
+}
