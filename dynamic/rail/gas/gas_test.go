@@ -24,7 +24,8 @@ type node struct {
 
 	mu       sync.Mutex // guards what follows
 	check    error
-	err      error
+	err      error // of everything
+	mute     error // of Standing
 	standing rail.Standing
 	age      time.Duration // of the head
 	asked    int
@@ -49,7 +50,7 @@ func (n *node) Standing(context.Context) (rail.Standing, error) {
 	n.asked++
 	s := n.standing
 	s.Head = time.Now().Add(-n.age)
-	return s, n.err
+	return s, errors.Join(n.err, n.mute)
 }
 
 func (n *node) set(f func(*node)) {
@@ -176,6 +177,23 @@ func TestDownAtTheStart(t *testing.T) {
 		s.a.set(func(n *node) { n.check = nil })
 		time.Sleep(6 * time.Second)
 		s.offered("up", one, 5000, "")
+	})
+}
+
+// A node that is on the right chain, but does not say what settling costs, is believed about purchases that are under way.
+func TestReadyWithoutACost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		s.a.mute = errors.New("execution reverted")
+		stop := s.run()
+		defer stop()
+		for range 3 {
+			s.offered("without a cost", one, 5000, "does not answer")
+			if err := s.Ready(t.Context(), one); err != nil {
+				t.Errorf("Ready = %v", err)
+			}
+			time.Sleep(25 * time.Second)
+		}
 	})
 }
 
