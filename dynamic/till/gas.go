@@ -138,7 +138,7 @@ func (t *Till) pay(tx ledger.Tx, p *Purchase, s rail.Signed, price rail.Price) e
 	if err != nil {
 		return err
 	}
-	if h.Amount > 0 {
+	if h != (gas.Held{Day: h.Day}) {
 		p.Held = append(p.Held, held{s.ID, h})
 	}
 	return nil

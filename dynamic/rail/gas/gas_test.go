@@ -263,6 +263,23 @@ func TestSubsidy(t *testing.T) {
 	})
 }
 
+// What reverts was no sale: it takes nothing of the subsidy, so that nobody can use that up for nothing.
+func TestRevertsTakeNoSubsidy(t *testing.T) {
+	s := newStreet(t, gas.Config{Subsidy: 1000})
+	for i := range 5 {
+		err := s.update(func(tx ledger.Tx) error {
+			h, err := s.Sign(tx, one, "payer", 1000, rail.Price{Cost: 1000, Most: 2000})
+			if err != nil || h.Subsidy != 1000 {
+				return fmt.Errorf("settlement %d: Sign = %+v, %w", i, h, err)
+			}
+			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900}, rail.Cause{Payer: true})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A day's reverts lose the store no more than the budget, however many hostile payers come at once; then who settled
 // before is taken, and who reverted since is not.
 func TestRevertsHaveABudget(t *testing.T) {
