@@ -175,10 +175,10 @@ type Revert struct {
 type Cause struct {
 	// Payer says that it is shown to be the payer's doing: too little money, or a signature that the payer's own code
 	// refused. What the payer cancelled is a Finding.
-	Payer bool
+	Payer bool `json:"payer,omitzero"`
 	// Reason is what the token said, for comparing; empty where the revert says nothing of the network, because the
 	// payer acted in the same block.
-	Reason string
+	Reason string `json:"reason,omitzero"`
 }
 
 // State is what the chain says about one authorization.

@@ -161,16 +161,19 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 			Detail: "The store is restarting and takes no new payments for a moment."},
 			notBilled("now", "Send the same request with the same payment again in a few seconds."))
 	}
-	left, err := t.enter(r.Context(), o)
-	if err != nil {
+	if err := t.cfg.Gas.Take(r.Context(), o.p.payment.Network, o.amount(), 0); err != nil {
 		return t.whileOut(w, r, o, err)
 	}
-	defer left()
 	mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
 	o.local = mark.Local
 	if err != nil {
 		return t.notVerified(w, r, o, err)
 	}
+	left, err := t.enter(r.Context(), o)
+	if err != nil {
+		return t.whileOut(w, r, o, err)
+	}
+	defer left()
 	p, repeat, err := t.claim(r.Context(), o, mark)
 	if err != nil {
 		return err

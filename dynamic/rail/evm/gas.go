@@ -242,13 +242,14 @@ func settledMeanwhile(why string) bool {
 
 // Explain implements rail.Rail, by the state at the end of the block in which the settlement reverted. Where the token
 // itself is well and the payer has code, that code refused its signature or took more gas than it was given: nothing else
-// of a settlement is in anybody's hand. A payer who acted in that very block may have had code, or no money, in the middle
-// of it; that is not shown, and says nothing of the network either.
+// of a settlement is in anybody's hand. A payer who acted in that very block, or whose money moved in it, may have had code,
+// or no money, in the middle of it; that is not shown, and says nothing of the network either.
 func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
 	at := hexutil.EncodeUint64(v.Block)
 	payer := common.HexToAddress(p.Payer)
 	var code, balance, paused, blocked hexutil.Bytes
 	var before, after hexutil.Uint64
+	var moved []entry
 	ask := func(out *hexutil.Bytes, data ...[]byte) *call {
 		var all []byte
 		for _, d := range data {
@@ -265,6 +266,7 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 		{method: "eth_call", params: []any{try, at}},
 		{method: "eth_getTransactionCount", params: []any{payer.Hex(), hexutil.EncodeUint64(v.Block - min(v.Block, 1))}, out: &before},
 		{method: "eth_getTransactionCount", params: []any{payer.Hex(), at}, out: &after},
+		r.logsCall(v.Block, v.Block, &moved, topicTransfer.Hex(), common.BytesToHash(payer[:]).Hex()),
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, err)
@@ -291,7 +293,7 @@ func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rai
 		c.Reason = ""
 	case len(balance) == 32 && new(big.Int).SetBytes(balance).Cmp(p.Amount) < 0, len(code) > 0:
 		c.Payer = true
-	case calls[5].err != nil, calls[6].err != nil, before != after:
+	case calls[5].err != nil, calls[6].err != nil, calls[7].err != nil, before != after, len(moved) > 0:
 		c.Reason = ""
 	}
 	return c, nil

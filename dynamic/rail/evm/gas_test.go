@@ -4,9 +4,11 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/dynamic/rail"
@@ -109,5 +111,54 @@ func TestEmptyRelayerIsOut(t *testing.T) {
 	}
 	if r.Info().Account == "" {
 		t.Error("nobody knows whom to fund")
+	}
+}
+
+// A plain payer whose money leaves just before our settlement and is back just after it is not shown to be the cause; nor
+// does its revert say anything of the network, which three such payers would take out otherwise.
+func TestMoneyThatCameBackSaysNothing(t *testing.T) {
+	h := openOn(t, 8453)
+	payer, friend := h.Buyers[0], h.Buyers[1]
+	call := func(method string, words ...[]byte) []byte {
+		b := crypto.Keccak256([]byte(method))[:4]
+		for _, w := range words {
+			b = append(b, common.LeftPadBytes(w, 32)...)
+		}
+		return b
+	}
+	all := big.NewInt(chaintest.BuyerFunds).Bytes()
+	h.Node.Send(payer, h.Asset, call("approve(address,uint256)", h.Minter.Address[:], all))
+	h.Seal()
+	p, err := h.rail.Parse(h.Sign(terms(500_000)), h.rail.Requirement(500_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := h.rail.Draft(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := d.Sign(railtest.NewSequence())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := new(types.Transaction)
+	if err := ours.UnmarshalBinary(signed.Raw); err != nil {
+		t.Fatal(err)
+	}
+	h.MustSealTxs(
+		h.Transaction(h.Minter, h.Asset, call("transferFrom(address,address,uint256)", payer.Address[:], friend.Address[:], all)),
+		ours,
+		h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], all)),
+	)
+	f, err := h.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+	if err != nil || len(f.Reverts) != 1 {
+		t.Fatalf("Look = %+v, %v; want a revert", f, err)
+	}
+	if c, err := h.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || c != (rail.Cause{}) {
+		t.Errorf("Explain = %+v, %v; want that nothing is known", c, err)
 	}
 }

@@ -101,9 +101,7 @@ func (h *Handler) send(j *job, d rail.Draft) error {
 	if err != nil {
 		return err
 	}
-	if held.Amount > 0 {
-		j.held[s.ID] = held
-	}
+	j.held[s.ID] = held
 	h.sign(j, s)
 	return nil
 }

@@ -32,8 +32,9 @@ const (
 // Held is what was set aside for one settlement in the transaction that signed for it. It belongs into the journal beside
 // the signed bytes.
 type Held struct {
-	Day    string `json:"day"`
-	Amount int64  `json:"amount"` // of the budget for reverts, atomic units
+	Day     string `json:"day"`
+	Amount  int64  `json:"amount,omitzero"`  // of the budget for reverts, atomic units
+	Subsidy int64  `json:"subsidy,omitzero"` // of the subsidy
 }
 
 // alike is the record of reverts that are not their payers' doing.
@@ -76,6 +77,7 @@ func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
 // whatever many of them do at once.
 func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Price) (Held, error) {
 	today := day(tx.Now())
+	h := Held{Day: today}
 	if lack := short(price, cost.Cost); lack > 0 {
 		n := g.networks[id]
 		used, err := count(tx, nameSubsidy, id, today)
@@ -87,24 +89,29 @@ func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Pric
 			if err := add(tx, nameSubsidy, id, today, lack); err != nil {
 				return Held{}, err
 			}
+			h.Subsidy = lack
 		case cost.Cost > price:
 			return Held{}, fmt.Errorf("%w: %s of %s USDC", ErrDear, usdc(cost.Cost), usdc(price))
 		}
 	}
 	if cost.Code == "" {
-		return Held{}, nil
+		return h, nil
 	}
 	// The claim asked too; others may have reverted since.
 	if err := g.Admit(tx, id, payer, cost.Code); err != nil {
 		return Held{}, err
 	}
-	return Held{today, cost.Most}, add(tx, nameLost, id, today, cost.Most)
+	h.Amount = cost.Most
+	return h, add(tx, nameLost, id, today, cost.Most)
 }
 
-// Settled notes that a payment landed: what was held for its settlements is given back, less what its reverts cost (those
-// were counted), and its payer is one who settled.
+// Settled notes that a payment landed: what was held for its settlements against reverts is given back, less what its
+// reverts cost (those were counted), and its payer is one who settled.
 func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error {
 	for _, h := range held {
+		if h.Amount == 0 {
+			continue
+		}
 		if err := add(tx, nameLost, id, h.Day, -h.Amount); err != nil {
 			return err
 		}
@@ -127,13 +134,17 @@ func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error
 	return nil
 }
 
-// Reverted counts a revert of our own, once: what was held for it, at most what it cost, is given back for its cost. A
+// Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and the subsidy is free for
+// a sale. A
 // payer whose doing it is has to settle again before the spent budget lets it pass; where it is nobody's, the third alike
 // takes the network out.
 func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
-	if held.Amount > 0 {
-		if err := add(tx, nameLost, id, held.Day, -held.Amount); err != nil {
+	for name, n := range map[string]int64{nameLost: held.Amount, nameSubsidy: held.Subsidy} {
+		if n == 0 {
+			continue
+		}
+		if err := add(tx, name, id, held.Day, -n); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ type node struct {
 
 	mu       sync.Mutex // guards what follows
 	check    error
-	err      error
+	err      error // of everything
+	mute     error // of Standing
 	standing rail.Standing
 	age      time.Duration // of the head
 	asked    int
@@ -49,7 +50,7 @@ func (n *node) Standing(context.Context) (rail.Standing, error) {
 	n.asked++
 	s := n.standing
 	s.Head = time.Now().Add(-n.age)
-	return s, n.err
+	return s, errors.Join(n.err, n.mute)
 }
 
 func (n *node) set(f func(*node)) {
@@ -179,6 +180,23 @@ func TestDownAtTheStart(t *testing.T) {
 	})
 }
 
+// A node that is on the right chain, but does not say what settling costs, is believed about purchases that are under way.
+func TestReadyWithoutACost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		s.a.mute = errors.New("execution reverted")
+		stop := s.run()
+		defer stop()
+		for range 3 {
+			s.offered("without a cost", one, 5000, "does not answer")
+			if err := s.Ready(t.Context(), one); err != nil {
+				t.Errorf("Ready = %v", err)
+			}
+			time.Sleep(25 * time.Second)
+		}
+	})
+}
+
 // One failed reading closes nothing.
 func TestHiccupClosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,6 +261,23 @@ func TestSubsidy(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		s.offered("the next day", one, price, "")
 	})
+}
+
+// What reverts was no sale: it takes nothing of the subsidy, so that nobody can use that up for nothing.
+func TestRevertsTakeNoSubsidy(t *testing.T) {
+	s := newStreet(t, gas.Config{Subsidy: 1000})
+	for i := range 5 {
+		err := s.update(func(tx ledger.Tx) error {
+			h, err := s.Sign(tx, one, "payer", 1000, rail.Price{Cost: 1000, Most: 2000})
+			if err != nil || h.Subsidy != 1000 {
+				return fmt.Errorf("settlement %d: Sign = %+v, %w", i, h, err)
+			}
+			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900}, rail.Cause{Payer: true})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A day's reverts lose the store no more than the budget, however many hostile payers come at once; then who settled

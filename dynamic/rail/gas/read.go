@@ -3,11 +3,15 @@ package gas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
+
+// errLedger says that the ledger did not answer, which is no word about the network.
+var errLedger = errors.New("gas: reading the ledger")
 
 // read reads a network, unless another has done so within since. Where the chain was not seen to be the configured one,
 // or stopped answering meanwhile, that comes first: a node may have been replaced by another.
@@ -25,7 +29,9 @@ func (g *Guard) read(ctx context.Context, id string, n *network, since time.Dura
 	if old != nil {
 		v.checked, v.good = old.checked, old.good
 	}
+	again := !v.checked
 	err := g.fill(ctx, id, n, v)
+	passed := again && v.checked // just now
 	switch {
 	case err == nil:
 		v.good = now
@@ -33,10 +39,12 @@ func (g *Guard) read(ctx context.Context, id string, n *network, since time.Dura
 		g.cfg.Log.Debug("network not readable", "network", id, "err", err)
 		*v = *old
 		v.at = now
+	case errors.Is(err, errLedger):
+		v.out = "the store cannot count what it may spend"
 	case errors.Is(err, rail.ErrWrongChain):
 		v.checked, v.out = false, "its node is not on the chain that this store is configured for"
 	default:
-		v.checked, v.out = false, "its node does not answer"
+		v.checked, v.out = passed || !again && n.rail.Check(ctx) == nil, "its node does not answer"
 	}
 	g.tell(id, n, old, v, err)
 	n.view.Store(v)
@@ -64,7 +72,7 @@ func (g *Guard) fill(ctx context.Context, id string, n *network, v *view) error 
 		return err
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errLedger, err)
 	}
 	switch {
 	case v.stand.Out != "":
