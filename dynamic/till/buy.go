@@ -177,6 +177,9 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 	return t.waitAndAnswer(w, r, p.ID, t.cfg.SettleWait, false)
 }
 
+// expiring is how many seconds before its end an authorization may be refused as expired.
+const expiring = 60
+
 // notVerified answers a payment that its rail did not accept.
 func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
 	var refusal *rail.Refusal
@@ -192,6 +195,11 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		}
 		return t.alreadyUsed(r.Context(), o.p.payment)
 	case errors.As(err, &refusal):
+		// Expired now, it may have paid before, unknown to a ledger that was restored: who believes that it did not signs again.
+		if o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
+			t.charged(r.Context(), readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
+			return usedError("yes")
+		}
 		if emptyWallet(err) && o.key != "" {
 			return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
 		}
