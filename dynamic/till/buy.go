@@ -310,11 +310,16 @@ func (t *Till) match(a asked, p *presented, now time.Time) (rail.Requirement, er
 	if i < 0 {
 		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
 	}
-	c, err := t.challengeFor(a, now)
-	if err != nil {
-		return rail.Requirement{}, err
+	// The order is the same in the query and in a body, so terms that were asked for in one form are paid in the other.
+	holds := false
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		c, err := t.challengeFor(asked{good: a.good, method: method}, now)
+		if err != nil {
+			return rail.Requirement{}, err
+		}
+		holds = holds || x402.EchoHolds(p.x402.Extensions, c.required.Extensions)
 	}
-	if !x402.EchoHolds(p.x402.Extensions, c.required.Extensions) {
+	if !holds {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
 	}
 	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(a.good) {
