@@ -85,7 +85,8 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 	if !ok {
 		return word
 	}
-	ctx, cancel := context.WithTimeout(ctx, useTime)
+	// Who asks and goes away must not make the answer for everybody else.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime)
 	defer cancel()
 	if since == (rail.Mark{}) {
 		head, err := r.Head(ctx)
