@@ -17,7 +17,8 @@ const (
 	// authorization was claimed by. Never deleted.
 	prefixAuth = "auth"
 	// slot/<payer>/<sha256 of the idempotency key, hex>: which purchase has
-	// the slot.
+	// the slot. In place of a key, a zero byte and an order's fingerprint: the
+	// payer's newest purchases of that order.
 	prefixSlot = "slot"
 	// credit/<network>/<tx>/<log index>: which purchase a transfer paid for.
 	prefixCredit = "credit"

@@ -185,6 +185,9 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 	return t.waitAndAnswer(w, r, p.ID, t.cfg.SettleWait, false)
 }
 
+// expiring is how many seconds before its end an authorization may be refused as expired.
+const expiring = 60
+
 // notVerified answers a payment that its rail did not accept.
 func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
 	var refusal *rail.Refusal
@@ -200,6 +203,11 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 		}
 		return t.alreadyUsed(r.Context(), o.p.payment)
 	case errors.As(err, &refusal):
+		// Expired now, it may have paid before, unknown to a ledger that was restored: who believes that it did not signs again.
+		if o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
+			t.charged(r.Context(), readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
+			return usedError("yes")
+		}
 		if emptyWallet(err) && o.key != "" {
 			return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
 		}
@@ -314,11 +322,16 @@ func (t *Till) match(a asked, p *presented, now time.Time) (rail.Requirement, er
 	if i < 0 {
 		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
 	}
-	c, err := t.challengeFor(a, now)
-	if err != nil {
-		return rail.Requirement{}, notTaken(err)
+	// The order is the same in the query and in a body, so terms that were asked for in one form are paid in the other.
+	holds := false
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		c, err := t.challengeFor(asked{good: a.good, method: method}, now)
+		if err != nil {
+			return rail.Requirement{}, notTaken(err)
+		}
+		holds = holds || x402.EchoHolds(p.x402.Extensions, c.required.Extensions)
 	}
-	if !x402.EchoHolds(p.x402.Extensions, c.required.Extensions) {
+	if !holds {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
 	}
 	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(a.good) {

@@ -67,7 +67,7 @@ type Claims struct {
 
 const useClaims = "claims"
 
-// challenge answers POST /api/claims/challenge.
+// claimsChallenge answers POST /api/claims/challenge. Nothing is written.
 func (t *Till) claimsChallenge(w http.ResponseWriter, r *http.Request) error {
 	req, err := route.ReadJSON[ClaimsChallengeRequest](r, false)
 	if err != nil {

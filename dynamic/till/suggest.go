@@ -26,10 +26,13 @@ import (
 // fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs, without source, callback
 // address, rail and tier.
 func fingerprint(item string, inputs map[string]string) string {
-	in := make(map[string]string, len(inputs))
-	for k, v := range inputs {
-		if k != "source" && k != "callback_url" {
-			in[k] = v
+	in := inputs
+	if in["source"] != "" || in["callback_url"] != "" || in == nil {
+		in = make(map[string]string, len(inputs))
+		for k, v := range inputs {
+			if k != "source" && k != "callback_url" {
+				in[k] = v
+			}
 		}
 	}
 	b, err := json.Marshal(struct {
@@ -45,8 +48,8 @@ func fingerprint(item string, inputs map[string]string) string {
 
 const (
 	suggestedMinute = "200601021504"
-	// suggestedBits is how much of a fingerprint a suggested key holds, in hex digits: 128 bits are 26 characters of base32.
-	suggestedBits = 32
+	// suggestedDigits is how much of a fingerprint a suggested key holds, in hex digits: 128 bits are 26 characters of base32.
+	suggestedDigits = 32
 	// sameOrder is how long after its end an order answers an equal one of the same wallet that has no key of its own.
 	sameOrder = 5 * time.Minute
 	// maxRecent bounds the equal orders of a wallet that are remembered by their fingerprint.
@@ -58,11 +61,16 @@ var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 // suggestedKey is the key that a 402 suggests for an order in a UTC minute: "store-", 26 characters of base32 of the
 // fingerprint, "-" and the minute; x402.KeyLen characters.
 func suggestedKey(print string, minute time.Time) string {
-	raw, err := hex.DecodeString(print[:suggestedBits])
-	if err != nil { // fingerprints are our own
+	return string(appendSuggested(make([]byte, 0, x402.KeyLen), print, minute))
+}
+
+func appendSuggested(b []byte, print string, minute time.Time) []byte {
+	var raw [suggestedDigits / 2]byte
+	if _, err := hex.Decode(raw[:], []byte(print[:suggestedDigits])); err != nil { // fingerprints are our own
 		panic(err)
 	}
-	return "store-" + keyEncoding.EncodeToString(raw) + "-" + minute.UTC().Format(suggestedMinute)
+	b = keyEncoding.AppendEncode(append(b, "store-"...), raw[:])
+	return minute.UTC().AppendFormat(append(b, '-'), suggestedMinute)
 }
 
 var suggestedForm = regexp.MustCompile(`^store-[a-z2-7]{26}-([0-9]{12})$`)
@@ -253,5 +261,5 @@ type asked struct {
 
 // splice is what goes into a challenge for an order now.
 func (t *Till) splice(a asked, now time.Time) x402.Fill {
-	return x402.Fill{Nonce: t.nonces.Append(make([]byte, 0, x402.NonceLen)), Key: []byte(suggestedKey(a.print, now))}
+	return x402.Fill{Nonce: t.nonces.Append(make([]byte, 0, x402.NonceLen)), Key: appendSuggested(make([]byte, 0, x402.KeyLen), a.print, now)}
 }

@@ -20,10 +20,12 @@ var errUsed = errors.New("till: the authorization is claimed")
 const (
 	readUsed   = "used_authorization"
 	readWallet = "wallet_contract"
+	readLate   = "expired_authorization"
 )
 
 var chainReads = []budget.Limit{
 	{Name: readUsed, Window: time.Minute, Process: 120, Doc: "Used authorizations of which the chain is asked whether they paid."},
+	{Name: readLate, Window: time.Minute, Process: 60, Doc: "Expired authorizations of which the chain is asked whether they paid before."},
 	{Name: readWallet, Window: time.Minute, Client: 10, Process: 300, Doc: "Contracts that are asked whether a signature is theirs."},
 }
 
@@ -53,8 +55,8 @@ type chainWord struct {
 
 // charged says whether an authorization paid, as everybody can see it on its chain: yes where the Transfer to payTo is
 // there (M3), no where it was cancelled, and otherwise unknown, also where the chain does not answer or was asked too
-// often. sent and since are those of its claim, if it has one.
-func (t *Till) charged(ctx context.Context, p *rail.Payment, sent []rail.Signed, since rail.Mark) string {
+// often. sent and since are those of its claim, if it has one; budget is the one that the question is counted on.
+func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent []rail.Signed, since rail.Mark) string {
 	key := p.ClaimKey() + "|" + p.PayTo + "|" + p.Amount.String()
 	now := time.Now()
 	t.uses.mu.Lock()
@@ -63,7 +65,7 @@ func (t *Till) charged(ctx context.Context, p *rail.Payment, sent []rail.Signed,
 	if ok && (said.until.IsZero() || now.Before(said.until)) {
 		return said.billed
 	}
-	rd, err := t.reads.Spend(ctx, readUsed, "")
+	rd, err := t.reads.Spend(ctx, budget, "")
 	if err != nil || !rd.Granted {
 		return "unknown"
 	}
@@ -83,7 +85,8 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 	if !ok {
 		return word
 	}
-	ctx, cancel := context.WithTimeout(ctx, useTime)
+	// Who asks and goes away must not make the answer for everybody else.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime)
 	defer cancel()
 	if since == (rail.Mark{}) {
 		head, err := r.Head(ctx)
@@ -112,7 +115,7 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 // but whoever has it may have sent it.
 func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string, error) {
 	if c.Answered {
-		if t.charged(ctx, p, nil, rail.Mark{}) == "yes" {
+		if t.charged(ctx, readUsed, p, nil, rail.Mark{}) == "yes" {
 			return "yes", nil
 		}
 		return "no", nil
@@ -124,7 +127,7 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	if bought.Proof != nil && bought.State != Reversed {
 		return "yes", nil
 	}
-	return t.charged(ctx, &bought.Payment, bought.Sent, bought.Mark), nil
+	return t.charged(ctx, readUsed, &bought.Payment, bought.Sent, bought.Mark), nil
 }
 
 // alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1): whether it
@@ -140,7 +143,7 @@ func (t *Till) alreadyUsed(ctx context.Context, p *rail.Payment) error {
 			return err
 		}
 	} else {
-		billed = t.charged(ctx, p, nil, rail.Mark{})
+		billed = t.charged(ctx, readUsed, p, nil, rail.Mark{})
 	}
 	return usedError(billed)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"agentstore/cmd/devnet/chain"
 	"agentstore/cmd/devnet/chaintest"
@@ -85,10 +86,25 @@ func TestWhatAUsedAuthorizationSays(t *testing.T) {
 	}
 }
 
+// An authorization that is expired and paid, of which a restored ledger knows nothing, is not refused as merely expired.
+func TestAnExpiredAuthorizationThatPaid(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{})
+	const path = "/api/buy/small_blessing"
+	soon := func(a *token.Authorization) { a.ValidBefore = uint64(time.Now().Unix()) + 20 } // within the margin
+	paid, unpaid := s.sign(s.challenge(path), 0, s.net.Buyers[0], soon), s.sign(s.challenge(path), 0, s.net.Buyers[1], soon)
+	s.land(paid)
+	s.used("one that paid", s.present(path, paid), "yes")
+	s.used("without extensions", s.present(path, bare(paid)), "yes")
+	s.want("one that did not", s.present(path, unpaid), 402, "payment_invalid")
+	forged := s.signAs(s.challenge(path), 0, s.net.Buyers[1], paid.From, soon)
+	s.want("a forged one", s.present(path, forged), 402, "payment_invalid")
+}
+
 // Where the chain cannot be asked, nothing is called unpaid.
 func TestAUsedAuthorizationWithoutItsChain(t *testing.T) {
 	t.Parallel()
-	s, px := newProxied(t, shopOptions{manual: true, config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 200e6, 100e6 }})
+	s, px := newProxied(t, shopOptions{manual: true, config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond }})
 	const path = "/api/buy/small_blessing"
 	p := bare(s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.want("a purchase on its way", s.present(path, p), 503, "payment_unknown")
