@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -218,13 +219,40 @@ func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	set := s.sign(ch, 0, s.net.Buyers[0], nil)
 	set.wire["accepted"] = func() map[string]any {
 		a := map[string]any{}
-		for k, v := range set.wire["accepted"].(map[string]any) {
-			a[k] = v
-		}
+		maps.Copy(a, set.wire["accepted"].(map[string]any))
 		a["maxTimeoutSeconds"] = 300
 		return a
 	}()
 	s.want("a payment that accepts other terms", s.present(secret, set), 402, "payment_invalid")
 	bought, _ := s.buy(secret, s.net.Buyers[0], nil)
 	s.want("a payment within the two minutes", bought, 200, "")
+}
+
+// On a chain: the first settlement that reverts because the wallet was emptied meanwhile gives the unit back at once.
+func TestHoldEndsAtTheFirstRevert(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1})})
+	hog := s.net.Buyers[0]
+	wait := s.pending(secret, s.sign(s.challenge(secret), 0, hog, nil))
+	r := s.do("GET", secret, nil)
+	s.want("the last secret while it is held", r, 409, "sold_out")
+	if r.str("held_until") == "" {
+		t.Errorf("what is held is told as %s", r.raw)
+	}
+	all := s.net.SignTransfer(hog, s.net.Buyers[1].Address, s.net.Balance(hog.Address))
+	s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0, all.Call()))
+	s.net.MustSeal()
+	if n, _ := s.reverted(); n != 1 {
+		t.Fatalf("%d settlements reverted, want one", n)
+	}
+	until(t, "the secret to come back", func() bool { return s.do("GET", secret, nil).status == 402 })
+	if r := wait()[0]; r.status != 402 || r.str("billed") != "no" {
+		t.Errorf("the one who emptied the wallet is answered %d %s", r.status, r.raw)
+	}
+	s.net.SetAutomine(true)
+	sold, _ := s.buy(secret, s.net.Buyers[2], nil)
+	s.want("another buyer of the last secret", sold, 200, "")
+	if n, _ := s.reverted(); n != 1 {
+		t.Errorf("%d settlements reverted, want one", n)
+	}
 }
