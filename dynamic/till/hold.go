@@ -51,8 +51,8 @@ func holdError(what string, until, now time.Time) *problem.Error {
 		Extra:  map[string]any{"held_until": at}}
 }
 
-// notTaken says on a refusal of stock what became of the payment that came with it.
-func notTaken(err error) error {
+// stockRefusal says on a refusal of stock what became of the payment that came with it.
+func stockRefusal(err error) error {
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Extra["held_until"] != nil {
 		return withPayment(err, notBilled("after", "Nothing was charged. Come back after held_until; let this authorization expire."))
 	}
@@ -62,11 +62,11 @@ func notTaken(err error) error {
 // undone notes how many settlements of ours the chain has undone. Such a payment leaves the count of those that are open
 // (M15), and what it holds of a counted good goes back to the shelf at the first: then the error is errMoved.
 func (t *Till) undone(ctx context.Context, p *Purchase, reverts int) (*Purchase, error) {
-	if reverts <= p.Reverts {
+	if reverts <= p.Undone {
 		return p, nil
 	}
 	p, err := t.advance(ctx, p.ID, []State{Settling, Unknown}, "reverted", func(_ ledger.Tx, p *Purchase) error {
-		p.Reverts = max(p.Reverts, reverts)
+		p.Undone = max(p.Undone, reverts)
 		return nil
 	})
 	if err != nil {

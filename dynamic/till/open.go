@@ -52,7 +52,7 @@ type openPayment struct {
 func (p *Purchase) counts() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown:
-		return p.Reverts == 0
+		return p.Undone == 0
 	}
 	return false
 }

@@ -70,7 +70,7 @@ type Purchase struct {
 	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
 	DeliveredAt time.Time `json:"delivered_at,omitzero"`
 
-	Reverts int `json:"reverts,omitzero"` // of our own settlements, how many the chain took and undid
+	Undone int `json:"undone,omitzero"` // of our own settlements, how many the chain took and undid
 
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
 	listed bool      // among the open payments, likewise
