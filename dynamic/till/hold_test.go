@@ -20,7 +20,7 @@ const secret = "/api/buy/a_secret"
 func (m *model) hogs(n int) {
 	m.t.Helper()
 	for i := range n {
-		m.pay(m.offered(secret, fmt.Sprintf("hog-%d", i), fmt.Sprintf("of hog %d", i), 0))
+		m.begin(m.offered(secret, fmt.Sprintf("hog-%d", i), fmt.Sprintf("of hog %d", i), 0))
 		synctest.Wait()
 	}
 	if got := m.states(); got[till.Settling] != n {
@@ -45,7 +45,7 @@ func TestOneWalletHoldsOneUnit(t *testing.T) {
 		defer func() { m.stop() }()
 		var hog []<-chan reply
 		for i := range 45 {
-			hog = append(hog, m.pay(m.offered(secret, "hog", fmt.Sprint("hog's ", i), 0)))
+			hog = append(hog, m.begin(m.offered(secret, "hog", fmt.Sprint("hog's ", i), 0)))
 		}
 		time.Sleep(10 * time.Second)
 		if got := m.states(); got[till.Settling]+got[till.Unknown] != 1 {
@@ -70,7 +70,7 @@ func TestOneWalletHoldsOneUnit(t *testing.T) {
 		m.chain.poor["hog"] = true
 		m.chain.mu.Unlock()
 		for i := range 9 {
-			c := m.pay(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
+			c := m.begin(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
 			synctest.Wait()
 			m.seal()
 			if r := <-c; r.status != 200 {
@@ -104,7 +104,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		}
 		r, _ := m.do(secret, nil)
 		held("asking", r)
-		paid := <-m.pay(late)
+		paid := <-m.begin(late)
 		held("paying", paid)
 		if paid.str("billed") != "no" || paid.str("retry") != "after" {
 			t.Errorf("a payment while all is held is answered %s", paid.raw)
@@ -115,7 +115,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		if got := m.states(); got[till.NotSettled] != stock {
 			t.Errorf("after the first revert of each: %v, want %d not settled", got, stock)
 		}
-		c := m.pay(late)
+		c := m.begin(late)
 		synctest.Wait()
 		m.seal()
 		if r := <-c; r.status != 200 {
@@ -125,7 +125,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		m.ruin(stock, false)
 		m.land("hog-0")
 		for i := range stock - 2 {
-			c := m.pay(m.offered(secret, fmt.Sprintf("more-%d", i), fmt.Sprint("more ", i), 0))
+			c := m.begin(m.offered(secret, fmt.Sprintf("more-%d", i), fmt.Sprint("more ", i), 0))
 			synctest.Wait()
 			m.seal()
 			if r := <-c; r.status != 200 {
@@ -166,7 +166,7 @@ func TestHeldWord(t *testing.T) {
 		m := bubble(t, nil, nil)
 		defer func() { m.stop() }()
 		const path = "/api/buy/retired_word?detail=synergy"
-		m.pay(m.offered(path, "hog", "of the hog", 0))
+		m.begin(m.offered(path, "hog", "of the hog", 0))
 		synctest.Wait()
 		r, _ := m.do(path, nil)
 		if r.status != 409 || r.code() != "sold_out" || r.str("held_until") == "" || strings.Contains(string(r.raw), "on the register") {

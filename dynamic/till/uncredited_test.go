@@ -74,7 +74,7 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		m.pass(time.Minute)
 		older := m.backup()
 		sale := m.offered("/api/buy/hello", "unlucky", "what was sent", 10*time.Minute)
-		m.pay(sale)
+		m.begin(sale)
 		synctest.Wait()
 		if got := m.states(); got[till.Settling] != 1 {
 			t.Fatalf("%v, want one that was sent", got)
@@ -110,11 +110,11 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		if o := m.owed(); len(o) != 1 || o[0].Payer != "unlucky" || o[0].State != till.FromChain {
 			t.Errorf("owed: %+v", o)
 		}
-		r := <-m.pay(sale)
+		r := <-m.begin(sale)
 		if r.status != 409 || r.code() != "payment_already_used" {
 			t.Errorf("the repeat is answered %d %s", r.status, r.raw)
 		}
-		ok := m.pay(m.offered("/api/buy/hello", "next", "of the next", 0))
+		ok := m.begin(m.offered("/api/buy/hello", "next", "of the next", 0))
 		synctest.Wait()
 		m.seal()
 		if r := <-ok; r.status != 200 {
@@ -163,7 +163,7 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 			p.Sig = p.signature()
 			return p
 		}
-		under := m.pay(m.offered(path, "ordinary", "on its way", 0))
+		under := m.begin(m.offered(path, "ordinary", "on its way", 0))
 		synctest.Wait()
 		m.chain.mu.Lock()
 		m.chain.pool = append(m.chain.pool, &fakeTx{Pays: []fakePayload{again.payload, unseen.payload, crumb("a"), crumb("b")}, Salt: "strangers"})
@@ -191,7 +191,7 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 		if !slices.Equal(said, want) {
 			t.Errorf("owed: %q, want %q", said, want)
 		}
-		if r := <-m.pay(unseen); r.status != 409 || r.code() != "payment_already_used" {
+		if r := <-m.begin(unseen); r.status != 409 || r.code() != "payment_already_used" {
 			t.Errorf("an authorization that is owed for is answered %d %s", r.status, r.raw)
 		}
 		got := m.states()
