@@ -144,7 +144,7 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 	}
 	err = t.gateError(err)
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
-		return outOfStock(err)
+		return stockRefusal(err)
 	}
 	return err
 }

@@ -254,10 +254,12 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			}
 			sent = now
 		}
+		t.waits(p.ID, true) // looking is waiting: at a block all of them look at once
 		f, err := r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now())
 		if err != nil {
 			t.cfg.Log.Warn("chain not readable", "purchase", p.ID, "network", p.Payment.Network, "err", err)
 		} else {
+			t.waits(p.ID, f.State == rail.Seen || f.State == rail.Waiting && f.Advice == rail.Wait)
 			if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
 				return err
 			}
@@ -293,7 +295,6 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			}
 		}
 		pause := time.NewTimer(time.Second)
-		t.waits(p.ID, true)
 		select {
 		case <-changed:
 		case <-pause.C:
@@ -302,7 +303,6 @@ func (t *Till) settle(ctx context.Context, p *Purchase) error {
 			return t.unknown(p)
 		}
 		pause.Stop()
-		t.waits(p.ID, false)
 	}
 }
 

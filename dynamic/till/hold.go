@@ -50,8 +50,8 @@ func holdError(what string, until, now time.Time) *problem.Error {
 		Extra:  map[string]any{"held_until": at}}
 }
 
-// outOfStock says on a refusal of stock what became of the payment that came with it.
-func outOfStock(err error) error {
+// stockRefusal says on a refusal of stock what became of the payment that came with it.
+func stockRefusal(err error) error {
 	if e, ok := errors.AsType[*problem.Error](err); ok && e.Extra["held_until"] != nil {
 		return withPayment(err, notBilled("after", "Nothing was charged. Come back after held_until; let this authorization expire."))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ const secret = "/api/buy/a_secret"
 func (m *model) hogs(n int) {
 	m.t.Helper()
 	for i := range n {
-		m.send(m.offered(secret, fmt.Sprintf("hog-%d", i), fmt.Sprintf("of hog %d", i), 0))
+		m.begin(m.offered(secret, fmt.Sprintf("hog-%d", i), fmt.Sprintf("of hog %d", i), 0))
 		synctest.Wait()
 	}
 	if got := m.states(); got[till.Settling] != n {
@@ -44,7 +45,7 @@ func TestOneWalletHoldsOneUnit(t *testing.T) {
 		defer func() { m.stop() }()
 		var hog []<-chan reply
 		for i := range 45 {
-			hog = append(hog, m.send(m.offered(secret, "hog", fmt.Sprint("hog's ", i), 0)))
+			hog = append(hog, m.begin(m.offered(secret, "hog", fmt.Sprint("hog's ", i), 0)))
 		}
 		time.Sleep(10 * time.Second)
 		if got := m.states(); got[till.Settling]+got[till.Unknown] != 1 {
@@ -69,7 +70,7 @@ func TestOneWalletHoldsOneUnit(t *testing.T) {
 		m.chain.poor["hog"] = true
 		m.chain.mu.Unlock()
 		for i := range 9 {
-			c := m.send(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
+			c := m.begin(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
 			synctest.Wait()
 			m.seal()
 			if r := <-c; r.status != 200 {
@@ -103,7 +104,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		}
 		r, _ := m.do(secret, nil)
 		held("asking", r)
-		paid := <-m.send(late)
+		paid := <-m.begin(late)
 		held("paying", paid)
 		if paid.str("billed") != "no" || paid.str("retry") != "after" {
 			t.Errorf("a payment while all is held is answered %s", paid.raw)
@@ -114,7 +115,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		if got := m.states(); got[till.NotSettled] != stock {
 			t.Errorf("after the first revert of each: %v, want %d not settled", got, stock)
 		}
-		c := m.send(late)
+		c := m.begin(late)
 		synctest.Wait()
 		m.seal()
 		if r := <-c; r.status != 200 {
@@ -124,7 +125,7 @@ func TestHeldIsNotSold(t *testing.T) {
 		m.ruin(stock, false)
 		m.land("hog-0")
 		for i := range stock - 2 {
-			c := m.send(m.offered(secret, fmt.Sprintf("more-%d", i), fmt.Sprint("more ", i), 0))
+			c := m.begin(m.offered(secret, fmt.Sprintf("more-%d", i), fmt.Sprint("more ", i), 0))
 			synctest.Wait()
 			m.seal()
 			if r := <-c; r.status != 200 {
@@ -165,7 +166,7 @@ func TestHeldWord(t *testing.T) {
 		m := bubble(t, nil, nil)
 		defer func() { m.stop() }()
 		const path = "/api/buy/retired_word?detail=synergy"
-		m.send(m.offered(path, "hog", "of the hog", 0))
+		m.begin(m.offered(path, "hog", "of the hog", 0))
 		synctest.Wait()
 		r, _ := m.do(path, nil)
 		if r.status != 409 || r.code() != "sold_out" || r.str("held_until") == "" || strings.Contains(string(r.raw), "on the register") {
@@ -218,13 +219,40 @@ func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	set := s.sign(ch, 0, s.net.Buyers[0], nil)
 	set.wire["accepted"] = func() map[string]any {
 		a := map[string]any{}
-		for k, v := range set.wire["accepted"].(map[string]any) {
-			a[k] = v
-		}
+		maps.Copy(a, set.wire["accepted"].(map[string]any))
 		a["maxTimeoutSeconds"] = 300
 		return a
 	}()
 	s.want("a payment that accepts other terms", s.present(secret, set), 402, "payment_invalid")
 	bought, _ := s.buy(secret, s.net.Buyers[0], nil)
 	s.want("a payment within the two minutes", bought, 200, "")
+}
+
+// On a chain: the first settlement that reverts because the wallet was emptied meanwhile gives the unit back at once.
+func TestHoldEndsAtTheFirstRevert(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1})})
+	hog := s.net.Buyers[0]
+	wait := s.pending(secret, s.sign(s.challenge(secret), 0, hog, nil))
+	r := s.do("GET", secret, nil)
+	s.want("the last secret while it is held", r, 409, "sold_out")
+	if r.str("held_until") == "" {
+		t.Errorf("what is held is told as %s", r.raw)
+	}
+	all := s.net.SignTransfer(hog, s.net.Buyers[1].Address, s.net.Balance(hog.Address))
+	s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0, all.Call()))
+	s.net.MustSeal()
+	if n, _ := s.reverted(); n != 1 {
+		t.Fatalf("%d settlements reverted, want one", n)
+	}
+	until(t, "the secret to come back", func() bool { return s.do("GET", secret, nil).status == 402 })
+	if r := wait()[0]; r.status != 402 || r.str("billed") != "no" {
+		t.Errorf("the one who emptied the wallet is answered %d %s", r.status, r.raw)
+	}
+	s.net.SetAutomine(true)
+	sold, _ := s.buy(secret, s.net.Buyers[2], nil)
+	s.want("another buyer of the last secret", sold, 200, "")
+	if n, _ := s.reverted(); n != 1 {
+		t.Errorf("%d settlements reverted, want one", n)
+	}
 }

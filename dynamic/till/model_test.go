@@ -42,6 +42,8 @@ type model struct {
 	starts int
 	wrap   func(rail.Rail) rail.Rail // between till and chain; nil for nothing
 	till   *till.Till                // of the process that runs
+	payers int
+	most   int // open payments at once
 }
 
 // modelSale is one signed payment and every answer to it.
@@ -151,7 +153,7 @@ func (m *model) client(i int) {
 	}
 	key := s.key
 	ch := decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED"))
-	s = m.signed(s.path, fmt.Sprintf("payer-%d", i%8), fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
+	s = m.signed(s.path, fmt.Sprintf("payer-%d", i%m.payers), fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
 	s.key = key
 	m.mu.Lock()
 	m.sales = append(m.sales, s)
@@ -207,6 +209,33 @@ func (m *model) present(s *modelSale) bool {
 	}
 	s.answers = append(s.answers, r)
 	return r.status == 200
+}
+
+// bounded holds the open payments against their bound: eight of a payer, at every moment.
+func (m *model) bounded() (open int) {
+	n := map[string]int{}
+	m.db.View(context.Background(), func(tx ledger.Tx) error {
+		clear(n)
+		for e, err := range tx.Scan(ledger.Prefix(ledger.BudgetKey("open_payments"))) {
+			if err != nil {
+				clear(n) // the ledger fails now and then
+				return err
+			}
+			parts, err := ledger.Parts(e.Key)
+			if err != nil {
+				m.t.Error(err)
+				return err
+			}
+			n[parts[2]]++
+		}
+		return nil
+	})
+	for payer, k := range n {
+		if open += k; k > 8 {
+			m.t.Errorf("%s has %d open payments", payer, k)
+		}
+	}
+	return open
 }
 
 // weather does something to the chain.
@@ -268,6 +297,7 @@ func (m *model) run() {
 		time.Sleep(time.Duration(m.intN(4000)) * time.Millisecond)
 		clients.Go(func() { m.client(i) })
 		m.weather()
+		m.most = max(m.most, m.bounded())
 		if m.chance(4) { // the process ends and another begins
 			m.stop()
 			m.start(site)
@@ -292,6 +322,9 @@ func (m *model) run() {
 		m.chain.mu.Lock()
 		m.chain.seal(false)
 		m.chain.mu.Unlock()
+	}
+	if n := m.bounded(); n != 0 {
+		m.t.Errorf("%d payments are open after the storm", n)
 	}
 	m.judge()
 	m.stop()
@@ -401,7 +434,7 @@ func (m *model) judge() {
 	for _, p := range all {
 		states[p.State]++
 	}
-	m.t.Logf("%d starts, %d payments, %v, %d paid for nothing", m.starts, len(m.sales), states, strays)
+	m.t.Logf("%d starts, %d payments, %d open at most, %v, %d paid for nothing", m.starts, len(m.sales), m.most, states, strays)
 }
 
 func TestModel(t *testing.T) {
@@ -409,7 +442,10 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, seed))}
+				m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, seed)), payers: 8}
+				if seed%4 == 3 {
+					m.payers = 2 // who have more open at once
+				}
 				m.run()
 			})
 		})

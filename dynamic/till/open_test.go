@@ -177,8 +177,8 @@ func (m *model) offered(path, payer, nonce string, valid time.Duration) *modelSa
 	return m.signed(path, payer, nonce, ch, valid)
 }
 
-// send sends a payment without waiting for its answer.
-func (m *model) send(s *modelSale) <-chan reply {
+// begin presents a payment without waiting for its answer.
+func (m *model) begin(s *modelSale) <-chan reply {
 	out := make(chan reply, 1)
 	go func() {
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
@@ -191,7 +191,7 @@ func (m *model) send(s *modelSale) <-chan reply {
 func (m *model) opened(n int, payer func(int) string) []<-chan reply {
 	var out []<-chan reply
 	for i := range n {
-		out = append(out, m.send(m.offered("/api/buy/hello", payer(i), fmt.Sprintf("%s-%d-%d", payer(i), i, time.Now().UnixNano()), 0)))
+		out = append(out, m.begin(m.offered("/api/buy/hello", payer(i), fmt.Sprintf("%s-%d-%d", payer(i), i, time.Now().UnixNano()), 0)))
 		synctest.Wait()
 	}
 	return out
@@ -225,7 +225,7 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 		refused := func(when string) {
 			t.Helper()
 			began := time.Now()
-			r := <-m.send(ninth)
+			r := <-m.begin(ninth)
 			if r.status != 429 || r.code() != "rate_limited" || r.str("billed") != "no" || r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" {
 				t.Errorf("%s the ninth is answered %d %s", when, r.status, r.raw)
 			}
@@ -237,8 +237,8 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 		m.stop() // the process ends with eight under way; what it knew is gone
 		m.start(site)
 		refused("after a crash")
-		other := m.send(m.offered("/api/buy/hello", "another", "of another", 0))
-		late := m.send(ninth)
+		other := m.begin(m.offered("/api/buy/hello", "another", "of another", 0))
+		late := m.begin(ninth)
 		time.Sleep(time.Second)
 		if got := m.states(); got[till.Unknown]+got[till.Settling] != 9 {
 			t.Errorf("%v, want eight of one wallet and one of another on their way", got)
@@ -272,7 +272,7 @@ func TestBalanceCoversWhatIsOpen(t *testing.T) {
 		m.chain.money = map[string]int64{"small": 3 * price}
 		three := m.opened(3, always("small"))
 		fourth := m.offered("/api/buy/hello", "small", "the fourth", 0)
-		r := <-m.send(fourth)
+		r := <-m.begin(fourth)
 		if r.status != 402 || r.str("reason") != "insufficient_funds" || r.str("billed") != "no" {
 			t.Fatalf("a fourth payment of a wallet with money for three is answered %d %s", r.status, r.raw)
 		}
@@ -293,7 +293,7 @@ func TestBalanceCoversWhatIsOpen(t *testing.T) {
 		m.chain.seal(false)
 		m.chain.changed = changed
 		m.chain.mu.Unlock()
-		second := m.send(m.offered("/api/buy/hello", "small", "the fifth", 0))
+		second := m.begin(m.offered("/api/buy/hello", "small", "the fifth", 0))
 		synctest.Wait()
 		m.seal()
 		for _, c := range append(first, second) {
@@ -310,19 +310,19 @@ func TestContractsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := bubble(t, nil, func(r rail.Rail) rail.Rail { return coded{r} })
 		defer func() { m.stop() }()
-		known := m.send(m.offered("/api/buy/hello", "contract-known", "the first", 0))
+		known := m.begin(m.offered("/api/buy/hello", "contract-known", "the first", 0))
 		synctest.Wait()
 		m.seal()
 		if r := <-known; r.status != 200 {
 			t.Fatalf("a contract's first payment is answered %d %s", r.status, r.raw)
 		}
 		held := m.opened(24, func(i int) string { return fmt.Sprintf("contract-%d", i) })
-		r := <-m.send(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
+		r := <-m.begin(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
 		if r.status != 429 || r.str("retry") != "same_payment" || r.str("billed") != "no" {
 			t.Errorf("the 25th contract is answered %d %s", r.status, r.raw)
 		}
 		held = append(held, m.opened(8, always("contract-known"))...)
-		r = <-m.send(m.offered("/api/buy/hello", "contract-known", "the ninth", 0))
+		r = <-m.begin(m.offered("/api/buy/hello", "contract-known", "the ninth", 0))
 		if r.status != 429 {
 			t.Errorf("the 33rd payment of a contract is answered %d %s", r.status, r.raw)
 		}

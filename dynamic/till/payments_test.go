@@ -334,7 +334,7 @@ func auditCredits(t testing.TB, net *chaintest.Net, all []till.Purchase) {
 	transfers := make(map[string]string)
 	for _, p := range all {
 		switch p.State {
-		case till.Settled, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain:
+		case till.Settled, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain, till.Uncredited:
 			credited[p.Payment.Network] += p.Amount
 			key := fmt.Sprintf("%s/%s/%d", p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 			if other := transfers[key]; other != "" {

@@ -32,7 +32,7 @@ func emptyWallet(err error) bool {
 // checks here.
 func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
 	if stockGate(otherwise) {
-		otherwise = outOfStock(otherwise)
+		otherwise = stockRefusal(otherwise)
 	}
 	if o.key == "" {
 		return otherwise

@@ -82,7 +82,7 @@ func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
 	var dead []*order
 	for _, step := range []string{"claimed", "settling", "sent", "settled"} {
 		k := v.start(childConfig{Step: step, Nth: 1})
-		o, ok := v.order(k, "/api/buy/jar_of_tuesday")
+		o, ok := v.order(k, "/api/buy/small_blessing")
 		if !ok {
 			t.Fatalf("no terms: %s", k.log)
 		}

@@ -81,6 +81,8 @@ type Config struct {
 	Patience time.Duration
 	// OpenWait is how long a payment waits for its payer's others to end; 0 means 5 s (M15).
 	OpenWait time.Duration
+	// Sweep is the time between two readings of what arrived (M13); 0 means 30 s.
+	Sweep time.Duration
 	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits for the chain is not
 	// counted (M16).
 	MaxInFlight int
@@ -155,7 +157,7 @@ func New(cfg Config) (*Till, error) {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}} {
+	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}

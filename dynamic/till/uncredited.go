@@ -27,8 +27,6 @@ import (
 //	budget/uncredited/small/<network>/<day>           what was too little, together
 
 const (
-	// sweepPause is the time between two readings of a network.
-	sweepPause = 30 * time.Second
 	// sweepBlocks is how many blocks one reading takes; what is further behind is read in the next rounds.
 	sweepBlocks = 10_000
 	// sweepBatch is how many transfers are judged in one transaction.
@@ -100,7 +98,7 @@ func (t *Till) sweep(ctx context.Context, l ledger.Lease) {
 			}
 			if !more {
 				t.mu.Lock()
-				t.sweepAt[n] = time.Now().Add(sweepPause)
+				t.sweepAt[n] = time.Now().Add(t.cfg.Sweep)
 				t.mu.Unlock()
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		m.pass(time.Minute)
 		older := m.backup()
 		sale := m.offered("/api/buy/hello", "unlucky", "what was sent", 10*time.Minute)
-		m.send(sale)
+		m.begin(sale)
 		synctest.Wait()
 		if got := m.states(); got[till.Settling] != 1 {
 			t.Fatalf("%v, want one that was sent", got)
@@ -109,11 +110,11 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 		if o := m.owed(); len(o) != 1 || o[0].Payer != "unlucky" || o[0].State != till.FromChain {
 			t.Errorf("owed: %+v", o)
 		}
-		r := <-m.send(sale)
+		r := <-m.begin(sale)
 		if r.status != 409 || r.code() != "payment_already_used" {
 			t.Errorf("the repeat is answered %d %s", r.status, r.raw)
 		}
-		ok := m.send(m.offered("/api/buy/hello", "next", "of the next", 0))
+		ok := m.begin(m.offered("/api/buy/hello", "next", "of the next", 0))
 		synctest.Wait()
 		m.seal()
 		if r := <-ok; r.status != 200 {
@@ -140,9 +141,7 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 			out := make(chan reply, 1)
 			go func() {
 				h := map[string]string{"PAYMENT-SIGNATURE": s.header}
-				for k, v := range key {
-					h[k] = v
-				}
+				maps.Copy(h, key)
 				r, _ := m.do(path, h)
 				out <- r
 			}()
@@ -164,7 +163,7 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 			p.Sig = p.signature()
 			return p
 		}
-		under := m.send(m.offered(path, "ordinary", "on its way", 0))
+		under := m.begin(m.offered(path, "ordinary", "on its way", 0))
 		synctest.Wait()
 		m.chain.mu.Lock()
 		m.chain.pool = append(m.chain.pool, &fakeTx{Pays: []fakePayload{again.payload, unseen.payload, crumb("a"), crumb("b")}, Salt: "strangers"})
@@ -192,7 +191,7 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 		if !slices.Equal(said, want) {
 			t.Errorf("owed: %q, want %q", said, want)
 		}
-		if r := <-m.send(unseen); r.status != 409 || r.code() != "payment_already_used" {
+		if r := <-m.begin(unseen); r.status != 409 || r.code() != "payment_already_used" {
 			t.Errorf("an authorization that is owed for is answered %d %s", r.status, r.raw)
 		}
 		got := m.states()
@@ -258,4 +257,36 @@ func TestReopenByNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// On a chain: a payment that was signed for the store, and that its payer sent without showing it, is found and owed.
+func TestUncreditedOnAChain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{config: func(c *till.Config) { c.Sweep = time.Millisecond }})
+	const path = "/api/buy/hello"
+	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
+	s.buy(path, s.net.Buyers[1], nil)
+	until(t, "the first reading", func() bool {
+		err := s.db.View(t.Context(), func(tx ledger.Tx) error { _, err := tx.Get(ledger.MetaKey("swept:eip155:8453")); return err })
+		return err == nil
+	})
+	s.land(p)
+	for range 5 { // until it is final
+		s.net.MustSeal()
+	}
+	until(t, "the debt", func() bool {
+		o, err := till.ListOwed(t.Context(), s.db)
+		return err == nil && len(o) == 1 && o[0].Payer == s.net.Buyers[0].Address.Hex() && o[0].USDC == "0.5"
+	})
+	c := s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), "")
+	s.want("claims of the payer", c, 200, "")
+	list := c.body["purchases"].([]any)
+	if len(list) != 1 {
+		t.Fatalf("claims list %v", list)
+	}
+	if m := list[0].(map[string]any); m["state"] != "uncredited" || m["billed"] != "yes" || m["owed_usdc"] != "0.5" {
+		t.Errorf("claims list %v", m)
+	}
+	s.want("the payment, shown at last", s.present(path, p), 409, "payment_already_used")
+	s.audit()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -80,9 +81,7 @@ func (r *Rail) readPurse(ctx context.Context, who common.Address, known purse, n
 		return purse{}, err
 	}
 	next := purse{block: known.block, spent: map[string]bool{}}
-	for n, spent := range known.spent {
-		next.spent[n] = spent
-	}
+	maps.Copy(next.spent, known.spent)
 	for i, k := range calls {
 		out := balance
 		if i > 0 {
