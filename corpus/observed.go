@@ -133,7 +133,7 @@ func (r *Refresh) check(at string) error {
 		return errors.New("a refresh that saw nothing")
 	}
 	// A refresh holds to what a row holds to.
-	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceDeclared,
+	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceWellKnown,
 		Verdict: r.Verdict, ReachedLevel: r.ReachedLevel, Failed: r.Failed, Battery: r.Battery, Fault: r.Fault, ObservedAt: at, EvidenceDigest: r.EvidenceDigest}.Check()
 }
 

@@ -48,7 +48,8 @@ type Draft struct {
 	// origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
 	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where it is
-	// not to be kept. It is called in the order of the rows; nil keeps nothing.
+	// not to be kept. It is called in the order of the rows; nil keeps nothing. The row of a judgement that cannot be kept
+	// is sealed without its verdict.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -240,6 +241,15 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 		if len(part) == 0 {
 			return nil
 		}
+		lost := keep.lost()
+		for i := range part {
+			if lost[part[i].Host] {
+				part[i].unjudged()
+			}
+			if part[i].Verdict != VerdictNotProbed {
+				round.Coverage.Probed++
+			}
+		}
 		signed, err := w.signRows(part)
 		if err != nil {
 			return err
@@ -282,8 +292,9 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 		if row.PreviousLeaf, err = seen.leaf(row.Host); err != nil {
 			return err
 		}
-		if row.Verdict != VerdictNotProbed {
-			round.Coverage.Probed++
+		// What a walk left in the way of the whole week costs its own verdict alone.
+		if placed := row; placed.complete(w.Identity) != nil {
+			row.unjudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
 			raw, err := d.Evidence(row.Host, row.EvidenceDigest)

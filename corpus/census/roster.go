@@ -23,7 +23,7 @@ const (
 	ReasonInterrupted = "interrupted" // begun, and the process died: not repeated in that week
 	ReasonBeyondCap   = "beyond_cap"  // the week's cap was reached before its turn
 	ReasonWeekOver    = "week_over"   // the week ended before its turn
-	ReasonNotJudged   = "not_judged"  // its recording could not be judged, which is our fault
+	ReasonNotJudged   = corpus.ReasonNotJudged
 )
 
 // Reasons of hosts without a place on the roster, where a source gave none.
@@ -57,7 +57,7 @@ type place struct {
 }
 
 // weights order the kinds of sources for the choice of a door: what a host says of itself comes first.
-var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
+var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceList: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
 
 // readSources reads every source, revisits first: a host that has several doors in a catalogue keeps the one that was
 // walked before.
@@ -110,8 +110,11 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 			door = canonical
 		}
 		host = hostOf(door)
-		if err != nil {
+		switch {
+		case err != nil:
 			door, reason = "", err.Error()
+		case corpus.TextBytes(door) > corpus.MaxDoorURL:
+			door, reason = "", fmt.Sprintf("its URL is longer than %d bytes", corpus.MaxDoorURL)
 		}
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
@@ -132,7 +135,8 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 	if s.Kind == corpus.SourceRevisit && door != "" {
 		p.before = door
 	}
-	if s.Kind == corpus.SourceDiscovery && p.catalog == "" {
+	lists := s.Kind == corpus.SourceDiscovery || s.Kind == corpus.SourceList
+	if lists && p.catalog == "" {
 		p.catalog = s.Name
 	}
 	if door == "" {
@@ -142,7 +146,7 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		return host
 	}
 	weight := weights[s.Kind]<<16 + i
-	again := weight == p.weight && s.Kind == corpus.SourceDiscovery && door == p.before && p.url != p.before
+	again := weight == p.weight && lists && door == p.before && p.url != p.before
 	if p.url == "" || weight < p.weight || again {
 		p.weight, p.url, p.kind, p.method, p.by = weight, door, s.Kind, n.Method, n.By
 	}
@@ -158,7 +162,11 @@ func isName(host string) bool {
 
 // entry is the host's place on the roster.
 func (p *place) entry() Entry {
-	e := Entry{Host: p.host, URL: p.url, Source: p.kind, Catalog: p.catalog, Listed: p.catalog != ""}
+	source := p.kind
+	if source == corpus.SourceDeclared {
+		source = corpus.SourceWellKnown
+	}
+	e := Entry{Host: p.host, URL: p.url, Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
 	if strings.EqualFold(p.method, http.MethodPost) {
 		e.Declared = probe.Declaration{Method: http.MethodPost, By: cmp.Or(p.by, "catalog")}
 	}

@@ -260,7 +260,7 @@ func TestRosterMerges(t *testing.T) {
 		lines[k.Host] = fmt.Sprintf("%s %s %s %v %s %d", e.URL, e.Source, e.Catalog, e.Listed, e.Declared.Method, len(k.Named))
 	}
 	want := map[string]string{
-		"a.example":     "https://a.example/first declared bazaar true  3",
+		"a.example":     "https://a.example/first well-known bazaar true  3",
 		"b.example":     "https://b.example/old discovery bazaar true  2",
 		"c.example":     "https://c.example/second discovery second true  2",
 		"d.example":     "https://d.example/1 discovery bazaar true  1",

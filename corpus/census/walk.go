@@ -56,9 +56,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 	}
 	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
-		if raw, err := judgement.Encode(); err == nil && len(raw) <= probe.MaxJudgement {
-			v.result.Evidence = raw
+		raw, err := judgement.Encode()
+		if err != nil {
+			return visited{}, fmt.Errorf("keeping what was judged of %s: %w", e.Host, err) // RowFrom encoded it
 		}
+		v.result.Evidence = raw
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
 	if report.Verdict == probe.Unreachable {

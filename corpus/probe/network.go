@@ -156,6 +156,20 @@ var networksByID = func() map[string]Network {
 	return m
 }()
 
+// shortNames are the names of networks in x402 version 1.
+var shortNames = func() map[string]bool {
+	m := map[string]bool{}
+	for _, n := range Networks() {
+		if n.V1 != "" {
+			m[n.V1] = true
+		}
+	}
+	return m
+}()
+
+// IsShortName reports whether a text is the name of a known network in x402 version 1.
+func IsShortName(network string) bool { return shortNames[network] }
+
 var assetsByKey = func() map[string]Asset {
 	m := map[string]Asset{}
 	for _, a := range DefaultAssets() {

@@ -261,7 +261,7 @@ func TestRecordSaysHowADoorIsAsked(t *testing.T) {
 		Ring: attest.SpecimenRing()}
 	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
 	row := func(host, verdict, used, by string) corpus.Row {
-		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceDeclared, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
+		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceWellKnown, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
 			Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
 			ProbeMethod: &corpus.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
 	}

@@ -37,7 +37,7 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 	w.verify()
 	rows := w.rows(1)
 	for _, name := range []string{"ready-bare", "post-by-discovery"} {
-		if r := rows[hostOf(name)]; r.Source != corpus.SourceDeclared || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+		if r := rows[hostOf(name)]; r.Source != corpus.SourceWellKnown || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
@@ -80,7 +80,7 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	w.verify()
-	for name, source := range map[string]string{"ready-bare": corpus.SourceDeclared, "ready-dual": corpus.SourceDeclared} {
+	for name, source := range map[string]string{"ready-bare": corpus.SourceWellKnown, "ready-dual": corpus.SourceWellKnown} {
 		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}

@@ -1,0 +1,98 @@
+package corpus_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/corpustest"
+)
+
+// hostileRounds walks so many hostile doors, seals them as rounds of a record and verifies it: every door has a row, and
+// what is kept of it gives that row again.
+func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *corpus.Writer {
+	t.Helper()
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	verdicts, cut, unjudged := map[string]int{}, 0, 0
+	for round := range rounds {
+		at := corpustest.Monday.AddDate(0, 0, 7*round+6)
+		h := corpustest.NewHostile(seed+uint64(round), at.Add(-time.Hour))
+		kept := map[string][]byte{}
+		sealed, err := w.Seal(t.Context(), corpus.Draft{
+			Sequence: int64(round + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
+			Roster:  corpus.Roster{Listed: int64(doors), Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(doors), Complete: true}}},
+			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+			Rows: func(yield func(corpus.Row, error) bool) {
+				for i := range doors {
+					walked, err := h.Walk(fmt.Sprintf("door-%06d.example", i))
+					clear(kept)
+					kept[walked.Row.Host] = walked.Evidence
+					if !yield(walked.Row, err) {
+						return
+					}
+				}
+			},
+			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil },
+		})
+		if err != nil {
+			t.Fatalf("seed %d, round %d: %v", seed, round+1, err)
+		}
+		if sealed.Rows != int64(doors) {
+			t.Errorf("%d rows of %d doors", sealed.Rows, doors)
+		}
+	}
+	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, round := range r.Rounds() {
+		for row, err := range r.Rows(round.Sequence) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(row.Raw); n > corpus.MaxRow {
+				t.Errorf("%s: %d bytes", row.Host, n)
+			}
+			if strings.ContainsFunc(string(row.Raw), func(c rune) bool { return !unicode.IsPrint(c) }) || strings.Contains(string(row.Raw), `\u`) {
+				t.Errorf("%s: %.400q", row.Host, row.Raw)
+			}
+			verdicts[row.Verdict]++
+			if row.Offer != nil && row.Offer.PayToLeftOut+row.Offer.NetworksLeftOut > 0 {
+				cut++
+			}
+			if row.Reason == corpus.ReasonNotJudged {
+				unjudged++
+			}
+		}
+	}
+	t.Logf("%v, %d cut, %d not judged", verdicts, cut, unjudged)
+	if verdicts[corpus.VerdictNotReady] == 0 || verdicts[corpus.VerdictUnreachable] == 0 || cut == 0 || unjudged == 0 {
+		t.Error("the doors are not as many kinds of hostile as they should be")
+	}
+	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, corpus.RecordOptions{})
+	if err != nil || len(report.Problems) > 0 {
+		t.Fatalf("%v %.2000v", err, report.Problems)
+	}
+	if v := report.Verdicts; v.NotKept != 0 || v.Unjudged != 0 {
+		t.Errorf("%+v", v)
+	}
+	return w
+}
+
+// TestHostileExchanges is the short form of TestSoakHostileExchanges.
+func TestHostileExchanges(t *testing.T) { hostileRounds(t, 1, 1000, 2) }
+
+// TestSoakHostileExchanges walks 100,000 hostile doors: each becomes a row that seals, in rounds that verify.
+func TestSoakHostileExchanges(t *testing.T) {
+	if os.Getenv("STORE_SOAK") == "" {
+		t.Skip("a soak test: set STORE_SOAK")
+	}
+	for i := range 10 {
+		hostileRounds(t, uint64(100*i+2), 5000, 2)
+	}
+}
