@@ -83,7 +83,7 @@ func (h *Hostile) path() string {
 // text is some text as a door may write it, not always as JSON can.
 func (h *Hostile) text() string {
 	unit := pick(h, "x", "\x00", "\x01", "\x1b[31m", "\u202e", "\u2066", `"`, `\`, "\n", "<script>", "é", "\xff", "\U0001f480", "eip155:", "[pay-to 0123456789abcdef]", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "%s", "]|(x)")
-	return strings.Repeat(unit, pick(h, 0, 1, 2, 3, 7, 33, 64, 300, 2000))
+	return strings.Repeat(unit, pick(h, 0, 1, 1, 2, 2, 2, 3, 3, 7, 7, 33, 64, 300, 2000))
 }
 
 func (h *Hostile) network() string {
@@ -148,7 +148,7 @@ func (h *Hostile) member(name, value string) string {
 func (h *Hostile) challenge(most int) string {
 	var accepts []string
 	size := 0
-	for range pick(h, 0, 1, 2, 33, 64, 65, 300, 5000) {
+	for range pick(h, 0, 1, 1, 2, 2, 4, 33, 65, 5000) {
 		entry := "{" + strings.Join([]string{
 			h.member("scheme", quote(pick(h, "exact", "upto", h.text()))), h.member("network", quote(h.network())),
 			h.member("amount", quote(pick(h, "1", "10000", strings.Repeat("9", 78), strings.Repeat("9", 400), "0.5", h.text()))),
@@ -181,7 +181,7 @@ func (h *Hostile) answer(req exchange.Request) exchange.Exchange {
 		return x
 	}
 	header := http.Header{}
-	challenge := h.challenge(pick(h, 2_000, 2_000, 2_000, 2_000, 2_000, 42_000))
+	challenge := h.challenge(pick(h, 2_000, 2_000, 2_000, 14_000, 42_000))
 	if h.rng.IntN(8) > 0 {
 		header["Payment-Required"] = []string{base64.StdEncoding.EncodeToString([]byte(challenge))}
 	}
