@@ -87,7 +87,7 @@ func smallRecord(t testing.TB) *Writer {
 
 func observe(t testing.TB, w *Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: word}); err != nil {
+	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: &Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -145,7 +145,7 @@ func TestSealedRecordReadsBack(t *testing.T) {
 		t.Errorf("coverage (-want +got):\n%s", diff)
 	}
 	all, err := r.Observations()
-	if err != nil || len(all) != 2 || all[1].Word != "second" {
+	if err != nil || len(all) != 2 || all[1].Word.Text != "second" {
 		t.Errorf("observations %v, %v", all, err)
 	}
 }

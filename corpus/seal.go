@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -32,6 +33,8 @@ type Writer struct {
 	// of their predecessors.
 	Identity, LogKey *attest.Key
 	Ring             attest.Ring
+	// Random gives the salts of texts that come without one; nil is crypto/rand.
+	Random io.Reader
 }
 
 // Draft is a round before it is sealed.
@@ -135,12 +138,27 @@ func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
 			if err == nil && n != logged+int64(i)+1 {
 				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
 			}
+			if err == nil {
+				err = withdraw(dir, raw)
+			}
 			if !yield(raw, err) || err != nil {
 				return
 			}
 		}
 	})
 	return err
+}
+
+// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
+func withdraw(dir *folder, raw []byte) error {
+	var o Observation
+	if err := attest.ParseCanonical(raw, &o); err != nil || o.Withdrawn == nil {
+		return err
+	}
+	if err := dir.root.Remove(wordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
+	}
+	return nil
 }
 
 func readObservation(fsys fs.FS, n int64, ring attest.Ring) ([]byte, error) {
@@ -353,6 +371,12 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		held -= round.Rows + 2
 	}
 	out := make([]Observation, 0, len(fresh))
+	var withdrawn []string
+	for _, o := range fresh {
+		if o.Withdrawn != nil {
+			withdrawn = append(withdrawn, o.Withdrawn.SHA256)
+		}
+	}
 	for _, o := range fresh {
 		held++
 		if o.Number != 0 && o.Number != held {
@@ -360,14 +384,25 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 			return out, errors.Join(err, w.catchUp(ctx, dir, r))
 		}
 		o.Number = held
+		if o, err = o.Salted(w.Random); err != nil {
+			return nil, err
+		}
 		raw, err := SignObservation(o, w.Identity)
 		if err != nil {
+			return nil, err
+		}
+		// What cannot be read again must not be written.
+		signed, err := VerifyObservation(raw, w.Ring)
+		if err != nil {
+			return nil, err
+		}
+		if err := putWords(dir, o, withdrawn); err != nil {
 			return nil, err
 		}
 		if err := dir.once("observations/"+o.File(), raw); err != nil {
 			return nil, err
 		}
-		if o, err = VerifyObservation(raw, w.Ring); err != nil {
+		if o, err = signed.withTexts(r.fsys); err != nil {
 			return nil, err
 		}
 		out = append(out, o)

@@ -268,7 +268,10 @@ func (h *Host) note(o corpus.Observation) {
 		if o.Note.PayTo != nil {
 			by = o.Note.PayTo.Digest
 		}
-		h.Note = &NoteHeld{Observation: o.Number, Statement: o.Note.Statement, Lane: o.Note.Lane, By: by, At: o.Note.SignedAt}
+		if h.Note = nil; o.Note.Statement.Text == "" {
+			return // withdrawn: no note stands
+		}
+		h.Note = &NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: by, At: o.Note.SignedAt}
 	}
 }
 

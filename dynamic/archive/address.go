@@ -85,7 +85,7 @@ func NoteOf(o corpus.Observation) *StandingNote {
 	if o.Note.Lane == "wallet" {
 		by = "address"
 	}
-	return &StandingNote{Statement: o.Note.Statement, By: by, At: o.Note.SignedAt, Observation: o.Number}
+	return &StandingNote{Statement: o.Note.Statement.Text, By: by, At: o.Note.SignedAt, Observation: o.Number}
 }
 
 // NoReading is what a record without rounds says of an address.

@@ -144,7 +144,7 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 	// Some before the first round, some between two, some behind the last.
 	observe := func(word string) {
 		t.Helper()
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word}); err != nil {
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -294,7 +294,7 @@ func TestAddressReading(t *testing.T) {
 	p := corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
 	for _, statement := range []string{"first", "second"} {
 		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{
-			Host: "established.example", Lane: "wallet", Statement: statement, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
+			Host: "established.example", Lane: "wallet", Statement: corpus.Said{Text: statement}, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -381,7 +381,7 @@ func TestNewObservationsAreReadAlone(t *testing.T) {
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "new"}, w.Identity)
+	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "new"}}, w.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}

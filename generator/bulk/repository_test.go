@@ -49,7 +49,7 @@ func observe(t testing.TB, w *corpus.Writer, at string, words ...string) {
 	t.Helper()
 	var fresh []corpus.Observation
 	for _, word := range words {
-		fresh = append(fresh, corpus.Observation{At: at, Kind: corpus.ObservationRetiredWord, Word: word})
+		fresh = append(fresh, corpus.Observation{At: at, Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}})
 	}
 	if _, err := w.Observe(t.Context(), fresh...); err != nil {
 		t.Fatal(err)
