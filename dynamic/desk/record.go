@@ -134,7 +134,7 @@ type NoRounds struct{}
 
 // Host says never met.
 func (NoRounds) Host(context.Context, string) (Held, error) {
-	return Held{NeverMet: true, GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
+	return Held{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
 		WhatThisCannotSee: []string{"There is no round in the chain yet, so the record has met nobody. That is a fact about the store, not about the door."}}, nil
 }
 

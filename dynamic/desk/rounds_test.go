@@ -19,6 +19,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
@@ -82,11 +83,11 @@ func TestWhatIsHeldOfAHost(t *testing.T) {
 		t.Errorf("note %+v", note)
 	}
 	h = held("never-seen.example")
-	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress != nil || h.Tier.Name != "indeterminate" {
+	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot != derive.NotCapturedUnseen || h.PaymentAddress.Week == "" || h.Tier.Name != "indeterminate" {
 		t.Errorf("never seen: %+v", h)
 	}
 	h = held("nobody.example")
-	if !h.NeverMet || h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil || len(h.WhatThisCannotSee) == 0 {
+	if !h.NeverMet || h.PaymentAddress == nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot == "" || h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil || len(h.WhatThisCannotSee) == 0 {
 		t.Errorf("nobody: %+v", h)
 	}
 }

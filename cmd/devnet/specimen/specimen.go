@@ -104,7 +104,7 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 
 // Folders are the places of a record below its folder.
 func Folders() []string {
-	return []string{"rounds", "observations", "proofs", "log", "keys", "evidence", "manifest", "manifest.json"}
+	return []string{"rounds", "observations", "proofs", "log", "keys", "evidence", "words", "manifest", "manifest.json"}
 }
 
 // Remove takes away a record of the specimen, and no other's.
