@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"agentstore/corpus"
 	"agentstore/corpus/fetch"
@@ -75,13 +76,19 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 		s := sources[i]
 		at := c.Now().UTC().Truncate(time.Second)
 		hosts := map[string]bool{}
-		err := s.Read(ctx, on, func(n Named) {
+		reading, cancel := context.WithTimeout(ctx, c.SourceTime)
+		err := s.Read(reading, on, func(n Named) {
 			if host := r.name(s, i, at, n); host != "" {
 				hosts[host] = true
 			}
 		})
+		late := reading.Err() != nil
+		cancel()
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if err != nil && late {
+			err = fmt.Errorf("it was not read to its end in %s: %w", c.SourceTime, err)
 		}
 		r.report[i] = corpus.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
 		if err != nil {
@@ -94,7 +101,13 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 
 // sourceProblem is an error as a round may say it.
 func sourceProblem(err error) string {
-	text := strings.ToValidUTF8(err.Error(), "?")
+	// What a source answered may stand in it: it is written so that it can turn no line round.
+	text := strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, strings.ToValidUTF8(err.Error(), "?"))
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "")
 	}
@@ -166,21 +179,20 @@ func (p *place) entry() Entry {
 	if source == corpus.SourceDeclared {
 		source = corpus.SourceWellKnown
 	}
-	e := Entry{Host: p.host, URL: p.url, Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
+	e := Entry{Host: p.host, URL: p.url, SelfDeclared: p.selfDeclared(), Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
 	if strings.EqualFold(p.method, http.MethodPost) {
 		e.Declared = probe.Declaration{Method: http.MethodPost, By: cmp.Or(p.by, "catalog")}
 	}
 	return e
 }
 
-// known yields the roster in the order in which it is walked: those that declared themselves, then the others in an
-// order that the week deals anew, so that a cap does not strike the same hosts each week. At most so many are walked, all
-// if that is negative; capped says whether it struck.
-func (r *roster) known(week, battery string, most int) (_ iter.Seq[Known], due int64, capped bool) {
+// known yields the roster in an order that the week deals anew, so that a cap does not strike the same hosts each week. At
+// most so many are walked, all if that is negative; capped says whether it struck. Those that only declared themselves
+// have a place within their quota, and no row beyond it.
+func (r *roster) known(week, battery string, most int, q *quota) (_ iter.Seq[Known], due int64, capped bool) {
 	type turn struct {
-		declared bool
-		lot      [32]byte
-		p        *place
+		lot [32]byte
+		p   *place
 	}
 	var turns []turn
 	var rest []*place
@@ -189,16 +201,16 @@ func (r *roster) known(week, battery string, most int) (_ iter.Seq[Known], due i
 			rest = append(rest, p)
 			continue
 		}
-		turns = append(turns, turn{p.kind == corpus.SourceDeclared, sha256.Sum256([]byte(week + "|" + host)), p})
+		turns = append(turns, turn{sha256.Sum256([]byte(week + "|" + host)), p})
 	}
-	slices.SortFunc(turns, func(a, b turn) int {
-		if a.declared != b.declared {
-			if a.declared {
-				return -1
-			}
-			return 1
+	slices.SortFunc(turns, func(a, b turn) int { return bytes.Compare(a.lot[:], b.lot[:]) })
+	turns = slices.DeleteFunc(turns, func(t turn) bool {
+		over := t.p.selfDeclared() && !q.let(t.p.host)
+		if over {
+			t.p.reason = ReasonOverQuota
+			rest = append(rest, t.p)
 		}
-		return bytes.Compare(a.lot[:], b.lot[:])
+		return over
 	})
 	slices.SortFunc(rest, func(a, b *place) int { return cmp.Compare(a.host, b.host) })
 	capped = most >= 0 && len(turns) > most

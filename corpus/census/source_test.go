@@ -246,7 +246,7 @@ func TestRosterMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := map[string]string{}
-	known, due, capped := got.known("2026-W47", battery, -1)
+	known, due, capped := got.known("2026-W47", battery, -1, newQuota(0, false, 0))
 	first := ""
 	for k := range known {
 		if first == "" {
@@ -276,13 +276,13 @@ func TestRosterMerges(t *testing.T) {
 			lines[host] = "- " + lines[host][strings.LastIndex(lines[host], "it is"):]
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || due != 5 || capped || first != "a.example" {
+	if diff := cmp.Diff(want, lines); diff != "" || due != 5 || capped || first != "d.example" {
 		t.Errorf("due %d, capped %v, first %s: - want + got\n%s", due, capped, first, diff)
 	}
 	if s := got.report[5]; s.Complete || s.Problem != "? broken" || got.report[0].Hosts != 6 {
 		t.Errorf("sources %+v", got.report)
 	}
-	_, _, capped = got.known("2026-W47", battery, 4)
+	_, _, capped = got.known("2026-W47", battery, 4, newQuota(0, false, 0))
 	if !capped {
 		t.Error("four of five, and not capped")
 	}
