@@ -128,8 +128,9 @@ type Drift struct {
 	To    string `json:"to"`
 }
 
-// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits and rows through our own
-// fault are left out on both sides; a host that was not probed is there, and has no verdict to compare.
+// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits, and of doors that were walked
+// and not reached through our own fault, are left out on both sides; a host that was not probed is there, and has no
+// verdict to compare.
 type Diff struct {
 	From        Cited        `json:"from"`
 	To          Cited        `json:"to"`

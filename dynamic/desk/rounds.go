@@ -177,12 +177,12 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 }
 
 // Address reads where an address was advertised.
-func (r Rounds) Address(_ context.Context, digests []corpus.PayTo) (archive.AddressReading, error) {
+func (r Rounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
 	s := r.Archive.Now()
 	if s == nil {
-		return archive.NoReading(digests), nil
+		return archive.NoReading(address), nil
 	}
-	return s.Address(r.BaseURL, digests)
+	return s.Address(r.BaseURL, address)
 }
 
 // Reading is the newest signed observation of a host, from a round or a paid refresh.

@@ -241,7 +241,7 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 	if got, err := r.Host(t.Context(), "x.example"); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := r.Address(t.Context(), nil); err != nil || !got.NeverSeen {
+	if got, err := r.Address(t.Context(), "0x0000000000000000000000000000000000000009"); err != nil || !got.NeverSeen {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := r.Reading(t.Context(), "x.example"); got != nil || err != nil {
