@@ -66,6 +66,8 @@ type Config struct {
 	Shard   int           // hosts in one shard; 0 is DefaultShard
 	Batch   int           // hosts for each walk to the control door; 0 is DefaultBatch
 	Lease   time.Duration // how long a process that died keeps what it took; 0 is DefaultLease
+	// Domain says whose lane a host is walked in; nil is its registrable domain by the Public Suffix List.
+	Domain func(host string) string
 	// Own says which further hosts are never put on a roster, beside those that Client refuses.
 	Own func(host string) bool
 

@@ -40,6 +40,9 @@ func newRun(cfg Config) (*run, error) {
 	if r.SourceTime == 0 {
 		r.SourceTime = DefaultSourceTime
 	}
+	if r.Domain == nil {
+		r.Domain = func(host string) string { domain, _ := registrable(host); return domain }
+	}
 	if r.Lists == nil {
 		r.Lists = r.Client
 	}

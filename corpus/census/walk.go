@@ -19,6 +19,7 @@ type visited struct {
 	result Result
 	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
 	sheltered *corpus.Row
+	busy      bool // its address is: nothing was sent, and it is walked later
 }
 
 // visit walks one door.
@@ -29,7 +30,10 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	report, recording, err := walk.Run(ctx, r.Client, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	report, recording, err := walk.Run(ctx, &patient{Client: r.Client}, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	if _, busy := errors.AsType[*fetch.Busy](err); busy {
+		return visited{busy: true}, nil
+	}
 	if refusal, ok := errors.AsType[*fetch.Refusal](err); ok {
 		return because(refusal.Code), nil
 	}
