@@ -1,7 +1,6 @@
 package corpus_test
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -22,23 +21,7 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *corpus.Writer 
 	for round := range rounds {
 		at := corpustest.Monday.AddDate(0, 0, 7*round+6)
 		h := corpustest.NewHostile(seed+uint64(round), at.Add(-time.Hour))
-		kept := map[string][]byte{}
-		sealed, err := w.Seal(t.Context(), corpus.Draft{
-			Sequence: int64(round + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-			Roster:  corpus.Roster{Listed: int64(doors), Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(doors), Complete: true}}},
-			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
-			Rows: func(yield func(corpus.Row, error) bool) {
-				for i := range doors {
-					walked, err := h.Walk(fmt.Sprintf("door-%06d.example", i))
-					clear(kept)
-					kept[walked.Row.Host] = walked.Evidence
-					if !yield(walked.Row, err) {
-						return
-					}
-				}
-			},
-			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil },
-		})
+		sealed, err := w.Seal(t.Context(), h.Draft(int64(round+1), doors))
 		if err != nil {
 			t.Fatalf("seed %d, round %d: %v", seed, round+1, err)
 		}

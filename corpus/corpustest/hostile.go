@@ -204,3 +204,29 @@ func (h *Hostile) answer(req exchange.Request) exchange.Exchange {
 	}
 	return x
 }
+
+// Draft is a round of so many hostile doors, with what is kept of their walks.
+func (h *Hostile) Draft(sequence int64, doors int) corpus.Draft {
+	host, evidence := "", []byte(nil)
+	at := h.at.Add(time.Hour)
+	return corpus.Draft{
+		Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
+		Roster:  corpus.Roster{Listed: int64(doors), Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(doors), Complete: true}}},
+		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+		Rows: func(yield func(corpus.Row, error) bool) {
+			for i := range doors {
+				walked, err := h.Walk(fmt.Sprintf("door-%06d.example", i))
+				host, evidence = walked.Row.Host, walked.Evidence
+				if !yield(walked.Row, err) {
+					return
+				}
+			}
+		},
+		Evidence: func(of, _ string) ([]byte, error) {
+			if of != host {
+				return nil, fmt.Errorf("the evidence of %s is asked for after that of %s", of, host)
+			}
+			return evidence, nil
+		},
+	}
+}
