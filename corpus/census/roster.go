@@ -100,14 +100,16 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 }
 
 // sourceProblem is an error as a round may say it.
-func sourceProblem(err error) string {
-	// What a source answered may stand in it: it is written so that it can turn no line round.
+func sourceProblem(err error) string { return plainText(err.Error()) }
+
+// plainText is a text in which what a stranger answered may stand, as a round may say it: printable, at most 300 bytes.
+func plainText(raw string) string {
 	text := strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return '?'
 		}
 		return c
-	}, strings.ToValidUTF8(err.Error(), "?"))
+	}, strings.ToValidUTF8(raw, "?"))
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentstore/corpus"
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
@@ -45,7 +46,12 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		return because(ReasonNotJudged), nil
 	}
 	if r.Raw != nil {
-		if err := r.Raw.Put(r.Week, e, report, recording); err != nil {
+		err := r.Raw.Put(r.Week, e, report, recording)
+		if errors.Is(err, exchange.ErrTooLarge) {
+			r.Log.Error("door not judged", "url", e.URL, "err", err)
+			return because(ReasonNotJudged), nil
+		}
+		if err != nil {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
