@@ -76,9 +76,9 @@ type member struct {
 	zipped       []byte // nil where it is not kept
 }
 
-func newPacker() (*packer, error) {
+func newPacker(most int) (*packer, error) {
 	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	return &packer{most: MaxPack, zip: zip}, err
+	return &packer{most: cmp.Or(most, MaxPack), zip: zip}, err
 }
 
 // add takes one judgement. Where all do not fit, the largest gives way: it may be another.

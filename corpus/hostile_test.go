@@ -129,3 +129,52 @@ func TestNamesFitARow(t *testing.T) {
 		}
 	}
 }
+
+// TestLargestEvidenceGivesWay fills a pack with what one door answered: the small judgements beside it are kept, and its
+// own row holds no verdict, since nobody could judge it again.
+func TestLargestEvidenceGivesWay(t *testing.T) {
+	var entries []map[string]any
+	for i := range 300 {
+		entries = append(entries, map[string]any{"scheme": "exact", "network": "eip155:8453", "payTo": fmt.Sprintf("0x%040x", uint64(i)*0x9e3779b97f4a7c15)})
+	}
+	kept := map[string][]byte{}
+	var rows []Row
+	for i := range 9 {
+		host := fmt.Sprintf("h%d.example", i)
+		url := "https://" + host + "/paid"
+		answer := probe.Practices()[0].Answer(url)
+		if i == 4 {
+			answer = asking(t, entries...)
+		}
+		report, judgement := look(t, url, answer, exchange.Error{}, lookedAt)
+		row := RowFrom(report, judgement)
+		row.Host, row.Source = host, SourceDiscovery
+		rows = append(rows, row)
+		raw, err := judgement.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[host] = raw
+	}
+	w := testWriter(t)
+	w.pack = 12_000
+	d := draft(1)
+	d.Rows, d.Evidence = each(rows...), func(host, _ string) ([]byte, error) { return kept[host], nil }
+	seal(t, w, d)
+	report := check(t, w)
+	if v := report.Verdicts; len(report.Problems) > 0 || v.Again != 8 || v.Without != 1 || v.NotKept != 0 {
+		t.Errorf("%+v %v", report.Verdicts, report.Problems)
+	}
+	r := open(t, w)
+	for row, err := range r.Rows(1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unjudged := row.Reason == ReasonNotJudged && row.Verdict == VerdictNotProbed && row.EvidenceDigest == ""; unjudged != (row.Host == "h4.example") {
+			t.Errorf("%+v", row.Row)
+		}
+	}
+	if c := r.Rounds()[0].Coverage; c.Probed != 8 || c.NotProbed != 1 {
+		t.Errorf("coverage %+v", c)
+	}
+}

@@ -35,6 +35,8 @@ type Writer struct {
 	Ring             attest.Ring
 	// Random gives the salts of texts that come without one; nil is crypto/rand.
 	Random io.Reader
+
+	pack int // bytes of a pack of evidence; 0 is MaxPack
 }
 
 // Draft is a round before it is sealed.
@@ -250,7 +252,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 	defer seen.stop()
 	put := func(t tlog.Tile, data []byte) error { return dir.put(hostsPath(round.Sequence, tilePath(t)), data) }
 	index := &tower{write: put}
-	keep, err := newPacker()
+	keep, err := newPacker(w.pack)
 	if err != nil {
 		return err
 	}
