@@ -35,7 +35,7 @@ var arrows = []arrow{
 
 	{from: "content"},
 	{from: "content/api"},
-	{from: "corpus", may: []string{"corpus/attest", "corpus/extsort", "corpus/exchange", "corpus/ots", "corpus/probe", "corpus/visible"}},
+	{from: "corpus", may: []string{"corpus/attest", "corpus/extsort", "corpus/exchange", "corpus/networks", "corpus/ots", "corpus/probe", "corpus/visible"}},
 	{from: "corpus/attest", may: []string{"corpus/extsort"}},
 	{from: "corpus/attest/wallet"},
 	{from: "corpus/census", may: []string{"corpus", "corpus/attest", "corpus/doors", "corpus/exchange", "corpus/fetch", "corpus/networks", "corpus/probe", "corpus/walk"}},
@@ -66,7 +66,7 @@ var arrows = []arrow{
 	{from: "generator/gitpack"},
 
 	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates"}},
-	{from: "dynamic/archive", may: []string{"corpus", "corpus/attest", "corpus/derive", "corpus/exchange"}},
+	{from: "dynamic/archive", may: []string{"corpus", "corpus/attest", "corpus/derive", "corpus/exchange", "corpus/networks"}},
 	{from: "dynamic/budget", may: []string{"content/api", "dynamic/ledger", "dynamic/problem"}},
 	{from: "dynamic/buyer", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/ledger", "dynamic/rail", "dynamic/rail/x402"}},
 	{from: "dynamic/challenge", may: []string{"dynamic/ledger"}},

@@ -27,7 +27,7 @@ func anchored(t *testing.T) *Writer {
 	}
 	w.Ring, w.Identity = ring, next
 	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-01T10:00:00Z", Kind: ObservationKeyEvent, Handover: &ring.Handovers[len(ring.Handovers)-1]},
-		Observation{At: "2026-11-02T00:00:00Z", Kind: ObservationRetiredWord, Word: "synergy"}, issued("2026-11-08T00:00:00Z", 7)); err != nil {
+		Observation{At: "2026-11-02T00:00:00Z", Kind: ObservationRetiredWord, Word: &Said{Text: "synergy"}}, issued("2026-11-08T00:00:00Z", 7)); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -33,6 +33,8 @@ type RecordReport struct {
 	// Cosigned is there if witnesses were named: what each of them signed.
 	Cosigned []CosignedReport `json:"cosigned,omitempty"`
 	Verdicts Rejudged         `json:"verdicts"`
+	// Words counts the public texts of strangers, which observations hold by digest.
+	Words WordsReport `json:"words"`
 	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
 	Problems []CloneProblem `json:"problems"`
 
@@ -56,7 +58,7 @@ type CosignedReport struct {
 }
 
 // recordDirs are the directories that belong to a record.
-var recordDirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds"}
+var recordDirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds", "words"}
 
 // RecordOptions says how a record is checked. The zero value is what a stranger wants.
 type RecordOptions struct {
@@ -116,6 +118,11 @@ func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOpt
 	}
 	if len(c.out.Problems) == 0 {
 		if err := c.previousLeaves(ctx); err != nil {
+			return c.out, err
+		}
+	}
+	if len(c.out.Problems) == 0 {
+		if err := c.words(); err != nil {
 			return c.out, err
 		}
 	}

@@ -315,7 +315,7 @@ func TestHandoverOfKeys(t *testing.T) {
 	if _, err := late.Seal(t.Context(), draft(3, walked("a.example", VerdictReady))); err == nil {
 		t.Error("a retired key seals")
 	}
-	word := Observation{Number: 1, At: "2026-09-15T23:59:59Z", Kind: ObservationRetiredWord, Word: "synergy"}
+	word := Observation{Number: 1, At: "2026-09-15T23:59:59Z", Kind: ObservationRetiredWord, Word: said("synergy")}
 	for at, want := range map[string]bool{word.At: true, "2026-09-16T00:00:00Z": false} {
 		word.At = at
 		raw, err := SignObservation(word, id)

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/probe"
@@ -24,7 +26,8 @@ import (
 // EvidenceIndexFormat names the format of an EvidenceIndex.
 const EvidenceIndexFormat = "store-evidence-index/v1"
 
-// MaxPack is the most bytes of a pack. Judgements that do not fit are not kept.
+// MaxPack is the most bytes of a pack. Where the judgements of a part are more, the largest are not kept, so that one of
+// MaxPack/MaxPartRows bytes always is; and the row of one that is not kept holds no verdict (ReasonNotJudged).
 const MaxPack = 64 << 20
 
 // maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
@@ -61,51 +64,78 @@ const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
 // packer collects the judgements of one part.
 type packer struct {
-	members bytes.Buffer
+	most    int // bytes of a pack
 	zip     *gzip.Writer
-	index   EvidenceIndex
+	members []member // in the order of the rows
+	bytes   int      // of all that are kept
 }
 
-func newPacker() (*packer, error) {
+// member is one judgement in a pack, or one that was not kept.
+type member struct {
+	host, digest string
+	zipped       []byte // nil where it is not kept
+}
+
+func newPacker(most int) (*packer, error) {
 	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	return &packer{zip: zip}, err
+	return &packer{most: cmp.Or(most, MaxPack), zip: zip}, err
 }
 
-// add keeps one judgement, unless it is too large or does not fit any more.
+// add takes one judgement. Where all do not fit, the largest gives way: it may be another.
 func (p *packer) add(host, digest string, raw []byte) error {
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != digest {
 		return fmt.Errorf("keeping evidence of %s: it is not what the row names", host)
 	}
-	if len(raw) > probe.MaxJudgement {
-		return nil
+	m := member{host: host, digest: digest}
+	if len(raw) <= probe.MaxJudgement {
+		var b bytes.Buffer
+		p.zip.Reset(&b)
+		_, err := p.zip.Write(raw)
+		if err := errors.Join(err, p.zip.Close()); err != nil {
+			return fmt.Errorf("keeping evidence of %s: %w", host, err)
+		}
+		m.zipped = b.Bytes()
 	}
-	at := p.members.Len()
-	p.zip.Reset(&p.members)
-	_, err := p.zip.Write(raw)
-	if err := errors.Join(err, p.zip.Close()); err != nil {
-		return fmt.Errorf("keeping evidence of %s: %w", host, err)
+	p.members = append(p.members, m)
+	for p.bytes += len(m.zipped); p.bytes > p.most; {
+		largest := slices.MaxFunc(p.members, func(a, b member) int { return cmp.Compare(len(a.zipped), len(b.zipped)) })
+		i := slices.IndexFunc(p.members, func(m member) bool { return m.host == largest.host })
+		p.bytes -= len(p.members[i].zipped)
+		p.members[i].zipped = nil
 	}
-	if p.members.Len() > MaxPack {
-		p.members.Truncate(at)
-		return nil
-	}
-	p.index.Entries = append(p.index.Entries, EvidenceEntry{Host: host, SHA256: digest, Offset: int64(at), Bytes: int64(p.members.Len() - at)})
 	return nil
+}
+
+// lost yields the hosts whose judgements are not kept.
+func (p *packer) lost() map[string]bool {
+	out := map[string]bool{}
+	for _, m := range p.members {
+		if m.zipped == nil {
+			out[m.host] = true
+		}
+	}
+	return out
 }
 
 // put writes what was collected of a part, nothing for nothing, and begins anew.
 func (p *packer) put(dir *folder, sequence int64, part int) error {
-	if len(p.index.Entries) == 0 {
+	index := EvidenceIndex{Format: EvidenceIndexFormat}
+	var pack []byte
+	for _, m := range p.members {
+		if m.zipped != nil {
+			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest, Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
+			pack = append(pack, m.zipped...)
+		}
+	}
+	p.members, p.bytes = p.members[:0], 0
+	if len(index.Entries) == 0 {
 		return nil
 	}
-	p.index.Format = EvidenceIndexFormat
-	index, err := attest.Canonical(p.index)
-	if err == nil {
-		err = errors.Join(dir.put(EvidencePack(sequence, part), p.members.Bytes()), dir.put(EvidenceIndexPath(sequence, part), append(index, '\n')))
+	raw, err := attest.Canonical(index)
+	if err != nil {
+		return err
 	}
-	p.members.Reset()
-	p.index.Entries = p.index.Entries[:0]
-	return err
+	return errors.Join(dir.put(EvidencePack(sequence, part), pack), dir.put(EvidenceIndexPath(sequence, part), append(raw, '\n')))
 }
 
 // ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a gap.

@@ -156,7 +156,7 @@ func TestSealRefusesForeignEvidence(t *testing.T) {
 	row.EvidenceDigest = digest(string(large))
 	d.Rows, d.Evidence = each(row), func(string, string) ([]byte, error) { return large, nil }
 	seal(t, w, d)
-	if v := check(t, w); len(v.Problems) > 0 || v.Verdicts.NotKept != 1 {
+	if v := check(t, w); len(v.Problems) > 0 || v.Verdicts.Without != 1 {
 		t.Errorf("what is too large: %+v %v", v.Verdicts, v.Problems)
 	}
 }

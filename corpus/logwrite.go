@@ -77,7 +77,7 @@ func appendLog(ctx context.Context, dir *folder, log *Log, origin string, k *att
 	if err := publish(dir, next); err != nil {
 		return nil, err
 	}
-	if err := prune(dir, head.Size, t.size); err != nil {
+	if err := prune(dir, head.Size); err != nil {
 		return nil, err
 	}
 	return &Log{fsys: log.fsys, head: next}, nil
@@ -135,49 +135,33 @@ func syncLog(dir *folder, from, to int64) error {
 	return nil
 }
 
-// prune removes the partial tiles and bundles of the checkpoint before the one that was replaced, so that whoever reads
-// while the head moves still finds his.
-func prune(dir *folder, before, now int64) error {
+// prune removes the partial tiles and bundles of those that were full at the checkpoint that was replaced: any older head
+// is read by the full ones (C2SP tlog-tiles, Partial Tiles). Those that became full with the new head stay until the next
+// one, so that whoever reads while the head moves still finds his.
+func prune(dir *folder, before int64) error {
+	var prior int64
 	entries, err := fs.ReadDir(dir.root.FS(), inLog("checkpoints"))
 	if err != nil {
 		return fmt.Errorf("pruning log: %w", err)
 	}
-	var prior int64
 	for _, e := range entries {
 		if n, err := strconv.ParseInt(e.Name(), 10, 64); err == nil && n < before {
 			prior = max(prior, n)
 		}
 	}
-	keep := make(map[string]bool)
-	for _, size := range []int64{before, now} {
-		for _, name := range partialFiles(size) {
-			keep[name] = true
+	for level := 0; before>>(tileHeight*level) > 0; level++ {
+		full := before >> (tileHeight * (level + 1))
+		for n := prior >> (tileHeight * (level + 1)); n < full; n++ {
+			names := []string{tilePath(tlog.Tile{H: tileHeight, L: level, N: n, W: 1})}
+			if level == 0 {
+				names = append(names, bundlePath(n, 1))
+			}
+			for _, name := range names {
+				if err := dir.root.RemoveAll(path.Dir(inLog(name))); err != nil {
+					return fmt.Errorf("pruning log: %w", err)
+				}
+			}
 		}
-	}
-	for _, name := range partialFiles(prior) {
-		if keep[name] {
-			continue
-		}
-		if err := dir.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("pruning log: %w", err)
-		}
-		_ = dir.root.Remove(path.Dir(name)) // which works if nothing else is in it
 	}
 	return nil
-}
-
-// partialFiles are the tiles and the bundle that are not full in a log of a size.
-func partialFiles(size int64) (names []string) {
-	for level := 0; size>>(tileHeight*level) > 0; level++ {
-		n := size >> (tileHeight * level)
-		w := int(n % tileWidth)
-		if w == 0 {
-			continue
-		}
-		names = append(names, inLog(tilePath(tlog.Tile{H: tileHeight, L: level, N: n / tileWidth, W: w})))
-		if level == 0 {
-			names = append(names, inLog(bundlePath(n/tileWidth, w)))
-		}
-	}
-	return names
 }

@@ -23,21 +23,23 @@ const (
 	ObservationPublishedTip    = "published_tip"    // Tip
 	ObservationArtifactsIssued = "artifacts_issued" // Issued: how many artifacts there are
 	ObservationKeyEvent        = "key_event"        // Handover of a key
+	ObservationWithdrawn       = "withdrawn"        // Withdrawn: bytes that are missing on purpose
 )
 
-// maxObservation bounds one signed observation in bytes.
-const maxObservation = 64 << 10
+// MaxObservation bounds one signed observation in bytes.
+const MaxObservation = 16 << 10
 
 // Observation is something that was born between rounds, one file of the
 // folder observations, written once. Numbers begin at 1 and have no gaps. The
-// signature covers the canonical bytes of all other fields in this order.
+// signature covers the canonical bytes of all other fields in this order. What
+// strangers wrote stands there as salted digests alone (Said).
 type Observation struct {
 	Format  string `json:"format"` // ObservationFormat
 	Number  int64  `json:"number"`
 	At      string `json:"at"`   // RFC 3339 in UTC, whole seconds
 	Kind    string `json:"kind"` // Observation…
-	Word    string `json:"word,omitzero"`
-	Epitaph string `json:"epitaph,omitzero"`
+	Word    *Said  `json:"word,omitzero"`
+	Epitaph string `json:"epitaph,omitzero"` // our own words
 
 	Refresh     *Refresh         `json:"refresh,omitzero"`
 	Walk        *PaidWalk        `json:"walk,omitzero"`
@@ -46,6 +48,7 @@ type Observation struct {
 	Tip         *Tip             `json:"tip,omitzero"`
 	Issued      *Issued          `json:"issued,omitzero"`
 	Handover    *attest.Handover `json:"handover,omitzero"`
+	Withdrawn   *Withdrawn       `json:"withdrawn,omitzero"`
 
 	KID       string     `json:"kid"`
 	Signature attest.Hex `json:"signature,omitzero"`
@@ -81,19 +84,24 @@ func SignObservation(o Observation, k *attest.Key) ([]byte, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	o = o.Bare()
 	payload, err := o.payload()
 	if err != nil {
 		return nil, fmt.Errorf("signing observation %d: %w", o.Number, err)
 	}
 	o.Signature = k.Sign(payload)
-	return attest.Canonical(o)
+	raw, err := attest.Canonical(o)
+	if err == nil && len(raw) > MaxObservation {
+		err = fmt.Errorf("signing observation %d: %d bytes, more than %d", o.Number, len(raw), MaxObservation)
+	}
+	return raw, err
 }
 
 // VerifyObservation reads a file that SignObservation made and demands that an
 // identity key of the ring, which was in force then, signed it.
 func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
-	if len(raw) > maxObservation {
-		return Observation{}, fmt.Errorf("reading observation: larger than %d bytes", maxObservation)
+	if len(raw) > MaxObservation {
+		return Observation{}, fmt.Errorf("reading observation: larger than %d bytes", MaxObservation)
 	}
 	var o Observation
 	if err := attest.ParseCanonical(raw, &o); err != nil {
@@ -101,6 +109,11 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	}
 	if err := o.Check(); err != nil {
 		return Observation{}, err
+	}
+	for _, s := range o.said() {
+		if s.Salt != nil || s.Text != "" {
+			return Observation{}, fmt.Errorf("reading observation %d: a text stands in it, where its salted digest alone belongs", o.Number)
+		}
 	}
 	by, ok := ring.ByKID(o.KID)
 	if !ok || by.Purpose != attest.PurposeIdentity {
@@ -119,11 +132,13 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	return o, nil
 }
 
-// ReadObservations reads and verifies the whole folder, in order. A folder that
-// does not exist holds none; a gap, a stranger's file or a bad signature is an
-// error, because the record is only ever appended to.
+// ReadObservations reads and verifies all observations of a record's folder, in
+// order, with what is public of their texts. A record without the folder
+// observations holds none; a gap, a stranger's file or a bad signature is an
+// error, because the record is only ever appended to. A text that is not there is
+// none: whether it was withdrawn is for VerifyRecord to say.
 func ReadObservations(fsys fs.FS, ring attest.Ring) ([]Observation, error) {
-	entries, err := fs.ReadDir(fsys, ".")
+	entries, err := fs.ReadDir(fsys, "observations")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -135,7 +150,7 @@ func ReadObservations(fsys fs.FS, ring attest.Ring) ([]Observation, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue // left by version control and editors
 		}
-		raw, err := fs.ReadFile(fsys, e.Name())
+		raw, err := fs.ReadFile(fsys, "observations/"+e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("reading observation: %w", err)
 		}
@@ -145,6 +160,9 @@ func ReadObservations(fsys fs.FS, ring attest.Ring) ([]Observation, error) {
 		}
 		if want := int64(len(all) + 1); o.Number != want || e.Name() != o.File() {
 			return nil, fmt.Errorf("%s: holds observation %d where %d belongs", e.Name(), o.Number, want)
+		}
+		if o, err = o.withTexts(fsys); err != nil {
+			return nil, err
 		}
 		all = append(all, o)
 	}

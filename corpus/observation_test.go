@@ -13,7 +13,25 @@ import (
 )
 
 func observation(number int64, word string) corpus.Observation {
-	return corpus.Observation{Number: number, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word, Epitaph: "It rests."}
+	said, err := corpus.Say(strings.NewReader(strings.Repeat("s", 31)+word[:1]), word)
+	if err != nil {
+		panic(err) // a test's own text
+	}
+	return corpus.Observation{Number: number, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &said, Epitaph: "It rests."}
+}
+
+// wordFile is the file of an observation's word.
+func wordFile(t *testing.T, o corpus.Observation) *fstest.MapFile {
+	t.Helper()
+	raw, err := attest.Canonical(struct {
+		Format string     `json:"format"`
+		Salt   attest.Hex `json:"salt"`
+		Text   string     `json:"text"`
+	}{corpus.WordsFormat, o.Word.Salt, o.Word.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: append(raw, '\n')}
 }
 
 func signed(t *testing.T, o corpus.Observation) []byte {
@@ -27,9 +45,13 @@ func signed(t *testing.T, o corpus.Observation) []byte {
 
 func TestObservationsAreReadInOrder(t *testing.T) {
 	folder := fstest.MapFS{
-		"000000001.json": {Data: signed(t, observation(1, "synergy"))},
-		"000000002.json": {Data: signed(t, observation(2, "leverage"))},
-		".gitkeep":       {},
+		"observations/000000001.json": {Data: signed(t, observation(1, "synergy"))},
+		"observations/000000002.json": {Data: signed(t, observation(2, "leverage"))},
+		"observations/000000003.json": {Data: signed(t, observation(3, "pivot"))},
+		"observations/.gitkeep":       {},
+	}
+	for _, o := range []corpus.Observation{observation(1, "synergy"), observation(2, "leverage")} {
+		folder["words/"+o.Word.SHA256+".json"] = wordFile(t, o)
 	}
 	all, err := corpus.ReadObservations(folder, attest.SpecimenRing())
 	if err != nil {
@@ -37,9 +59,9 @@ func TestObservationsAreReadInOrder(t *testing.T) {
 	}
 	var words []string
 	for _, o := range all {
-		words = append(words, o.Word)
+		words = append(words, o.Word.Text)
 	}
-	if d := cmp.Diff([]string{"synergy", "leverage"}, words); d != "" {
+	if d := cmp.Diff([]string{"synergy", "leverage", ""}, words); d != "" {
 		t.Error(d)
 	}
 }
@@ -47,10 +69,10 @@ func TestObservationsAreReadInOrder(t *testing.T) {
 func TestObservationFolderIsStrict(t *testing.T) {
 	good := signed(t, observation(1, "synergy"))
 	tests := map[string]fstest.MapFS{
-		"a gap":           {"000000001.json": {Data: good}, "000000003.json": {Data: signed(t, observation(3, "pivot"))}},
-		"another name":    {"1.json": {Data: good}},
-		"a strange file":  {"000000001.json": {Data: good}, "notes.txt": {Data: []byte("hello")}},
-		"the first twice": {"000000001.json": {Data: good}, "000000002.json": {Data: good}},
+		"a gap":           {"observations/000000001.json": {Data: good}, "observations/000000003.json": {Data: signed(t, observation(3, "pivot"))}},
+		"another name":    {"observations/1.json": {Data: good}},
+		"a strange file":  {"observations/000000001.json": {Data: good}, "observations/notes.txt": {Data: []byte("hello")}},
+		"the first twice": {"observations/000000001.json": {Data: good}, "observations/000000002.json": {Data: good}},
 	}
 	for name, folder := range tests {
 		if _, err := corpus.ReadObservations(folder, attest.SpecimenRing()); err == nil {

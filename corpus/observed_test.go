@@ -1,10 +1,20 @@
 package corpus
 
 import (
+	"strings"
 	"testing"
 
 	"agentstore/corpus/attest"
 )
+
+// said is a text under a salt that is always the same.
+func said(text string) *Said {
+	s, err := Say(strings.NewReader(strings.Repeat("s", saltBytes)), text)
+	if err != nil {
+		panic(err) // a test's own text
+	}
+	return &s
+}
 
 func TestKindsOfObservations(t *testing.T) {
 	k := fixedKey(t, 1)
@@ -17,7 +27,7 @@ func TestKindsOfObservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := map[string]func() Observation{
-		ObservationRetiredWord: func() Observation { return Observation{Word: "w"} },
+		ObservationRetiredWord: func() Observation { return Observation{Word: said("w")} },
 		ObservationPaidRefresh: func() Observation {
 			return Observation{Refresh: &Refresh{Host: "a.example", URL: "https://a.example/", Verdict: VerdictNotReady, ReachedLevel: "L1", Failed: []string{"accepts"}, Battery: "v2", Fault: FaultDoor, EvidenceDigest: digest("e")}}
 		},
@@ -28,9 +38,9 @@ func TestKindsOfObservations(t *testing.T) {
 			return Observation{Declaration: &Declaration{Host: "a.example", Shape: "resources", Doors: []string{"https://a.example/"}}}
 		},
 		ObservationStandingNote: func() Observation {
-			return Observation{Note: &StandingNote{Host: "a.example", Lane: "host", Statement: "moved", SignedAt: "2026-11-20T00:00:00Z"}}
+			return Observation{Note: &StandingNote{Host: "a.example", Lane: "host", Statement: *said("moved"), SignedAt: "2026-11-20T00:00:00Z"}}
 		},
-		ObservationPublishedTip: func() Observation { return Observation{Tip: &Tip{ID: "1", Title: "t", Text: "x"}} },
+		ObservationPublishedTip: func() Observation { return Observation{Tip: &Tip{ID: "1", Title: *said("t"), Text: *said("x")}} },
 		ObservationArtifactsIssued: func() Observation {
 			return Observation{Issued: &Issued{Total: 3, Classes: []IssuedClass{{"a", 1}, {"b", 2}}}}
 		},
@@ -57,7 +67,7 @@ func TestKindsOfObservations(t *testing.T) {
 				t.Errorf("%s with the members of %s is signed", kind, other)
 			}
 			both := wrong
-			both.Kind, both.Word = other, "w"
+			both.Kind, both.Word = other, said("w")
 			if other != ObservationRetiredWord {
 				if _, err := SignObservation(both, k); err == nil {
 					t.Errorf("%s with a word is signed", other)
@@ -67,9 +77,9 @@ func TestKindsOfObservations(t *testing.T) {
 	}
 	for name, bad := range map[string]Observation{
 		"refresh of nothing": {Kind: ObservationPaidRefresh, Refresh: &Refresh{Host: "a.example", Verdict: VerdictNotProbed}},
-		"amount":             {Kind: ObservationPaidWalk, Walk: &PaidWalk{Host: "a.example", URL: "u", Network: "n", Transaction: "t", USDC: "-1"}},
+		"amount":             {Kind: ObservationPaidWalk, Walk: &PaidWalk{Host: "a.example", URL: "u", Network: "eip155:1", Transaction: "t", USDC: "-1"}},
 		"many doors":         {Kind: ObservationDeclaration, Declaration: &Declaration{Host: "a.example", Shape: "s", Doors: make([]string, 21)}},
-		"lane":               {Kind: ObservationStandingNote, Note: &StandingNote{Host: "a.example", Lane: "wallet", Statement: "s", SignedAt: "2026-11-20T00:00:00Z"}},
+		"lane":               {Kind: ObservationStandingNote, Note: &StandingNote{Host: "a.example", Lane: "wallet", Statement: *said("s"), SignedAt: "2026-11-20T00:00:00Z"}},
 		"sum":                {Kind: ObservationArtifactsIssued, Issued: &Issued{Total: 2, Classes: []IssuedClass{{"a", 1}}}},
 		"order":              {Kind: ObservationArtifactsIssued, Issued: &Issued{Total: 2, Classes: []IssuedClass{{"b", 1}, {"a", 1}}}},
 	} {

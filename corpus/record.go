@@ -25,6 +25,7 @@ import (
 //	rounds/3/hosts/tile/…           the tiles of the round's host index
 //	evidence/000000003/000001.…     what rows were judged by, see EvidenceIndex
 //	observations/000000017.json     what was born between rounds
+//	words/<sha256>.json             what strangers wrote, by its salted digest: the one thing that may be withdrawn (Said)
 //	proofs/3/<calendar>-<n>.ots     proofs of time of the round's digest, and <height>.header beside
 //	log/checkpoint, log/tile/…      the log in the form of C2SP tlog-tiles
 //	log/checkpoints/<size>          every checkpoint that was ever signed
@@ -130,13 +131,9 @@ func (r *Record) Header(sequence int64) ([]byte, error) {
 // Ring returns the keys the record was opened with.
 func (r *Record) Ring() attest.Ring { return r.ring }
 
-// Observations reads and verifies the feed.
+// Observations reads and verifies the feed, with what is public of its texts.
 func (r *Record) Observations() ([]Observation, error) {
-	sub, err := fs.Sub(r.fsys, "observations")
-	if err != nil {
-		return nil, err
-	}
-	return ReadObservations(sub, r.ring)
+	return ReadObservations(r.fsys, r.ring)
 }
 
 // Part returns the exact bytes of the rows of a round's i-th part, counted from 0, checked against the header. They

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,7 +89,7 @@ func smallRecord(t testing.TB) *Writer {
 
 func observe(t testing.TB, w *Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: word}); err != nil {
+	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: &Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -145,7 +147,7 @@ func TestSealedRecordReadsBack(t *testing.T) {
 		t.Errorf("coverage (-want +got):\n%s", diff)
 	}
 	all, err := r.Observations()
-	if err != nil || len(all) != 2 || all[1].Word != "second" {
+	if err != nil || len(all) != 2 || all[1].Word.Text != "second" {
 		t.Errorf("observations %v, %v", all, err)
 	}
 }
@@ -421,4 +423,61 @@ func check(t testing.TB, w *Writer) RecordReport {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// TestPartialTilesStayUntilTheFullOneExists: whoever holds any checkpoint that was signed reads its tree, by its own
+// partial tiles or by the full ones that took their places.
+func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
+	w := testWriter(t)
+	seal(t, w, judged(t, 1, hosts(230)...))
+	fsys := os.DirFS(w.Dir)
+	there := func(name string) bool {
+		_, err := fs.Stat(fsys, name)
+		return err == nil
+	}
+	var sizes []int64
+	for i := range 40 {
+		observe(t, w, fmt.Sprintf("word%d", i))
+		sizes = append(sizes, open(t, w).Log.head.Size)
+		now := sizes[len(sizes)-1]
+		for _, size := range sizes {
+			for _, name := range partialFiles(size) {
+				full := strings.TrimSuffix(path.Dir(name), ".p")
+				if !there(name) && !there(full) {
+					t.Fatalf("at size %d, %s of size %d is gone, and there is no %s", now, name, size, full)
+				}
+			}
+		}
+	}
+	// What a full tile has made needless goes.
+	left := 0
+	for _, size := range sizes {
+		for _, name := range partialFiles(size) {
+			if there(name) && there(strings.TrimSuffix(path.Dir(name), ".p")) {
+				left++
+			}
+		}
+	}
+	if last := sizes[len(sizes)-1]; last < tileWidth+10 || left > 0 {
+		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
+	}
+	if report := check(t, w); len(report.Problems) > 0 {
+		t.Error(report.Problems)
+	}
+}
+
+// partialFiles are the tiles and the bundle that are not full in a log of a size.
+func partialFiles(size int64) (names []string) {
+	for level := 0; size>>(tileHeight*level) > 0; level++ {
+		n := size >> (tileHeight * level)
+		w := int(n % tileWidth)
+		if w == 0 {
+			continue
+		}
+		names = append(names, inLog(tilePath(tlog.Tile{H: tileHeight, L: level, N: n / tileWidth, W: w})))
+		if level == 0 {
+			names = append(names, inLog(bundlePath(n/tileWidth, w)))
+		}
+	}
+	return names
 }

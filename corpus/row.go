@@ -2,22 +2,49 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
 )
 
 // RowFormat names the format of a Row.
 const RowFormat = "store-row/v1"
 
-// MaxRow is the most bytes a signed row may have; it is what fits into one
-// entry of a C2SP tlog-tiles bundle.
-const MaxRow = 65535
+// MaxRow is the most bytes a signed row may have. Every member has a bound of
+// its own, and a row in which all of them are at it is no longer than this.
+const MaxRow = 16 << 10
+
+// The bounds of a row's members: of lists in entries, of texts in bytes as JSON
+// writes them.
+const (
+	maxHost       = 253 // RFC 1035, section 2.3.4
+	maxOrigin     = 320 // a host and a path
+	maxWord       = 64  // a name of ours: a catalogue, a reason, a battery, a scheme
+	maxCheck      = 48  // the name of a check or an advisory
+	maxNetwork    = 41  // a name in CAIP-2
+	maxFailed     = 24
+	maxAdvisories = 40
+	maxProtocols  = 8
+	maxAttempted  = 4
+	maxDifference = 320
+	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than MaxDoorURL: publishing may
+	// lengthen it by a quarter, where a mark of 25 bytes stands for an address of 20.
+	MaxRowURL  = 2560
+	MaxDoorURL = 2048
+	// MaxNetworks and MaxPayTo are how many networks and addresses an offer lists; the others are counted.
+	MaxNetworks = 32
+	MaxPayTo    = 32
+	maxSchemes  = 8
+	maxAmount   = 80 // digits of 256 bits and a point
+)
 
 // The verdicts of a row.
 const (
@@ -30,9 +57,11 @@ const (
 // The ways by which a host comes onto the roster.
 const (
 	SourceDiscovery = "discovery"
-	SourceDeclared  = "declared"
-	SourceWellKnown = "well-known"
+	SourceWellKnown = "well-known" // its own file, also where it declared itself
+	SourceList      = "list"       // the keeper's
 	SourceRevisit   = "revisit"
+	// SourceDeclared is the kind of a source of a roster; rows that come by it say SourceWellKnown.
+	SourceDeclared = "declared"
 )
 
 // Whose fault a failed walk was.
@@ -87,20 +116,25 @@ type ProbeMethod struct {
 	DeclaredBy string   `json:"declared_by,omitzero"` // where the door itself named the method
 }
 
-// RowOffer is what the door asks for, without addresses.
+// RowOffer is what the door asks for, without addresses. What a door wrote is
+// repeated only where it is a well-formed or known name; the rest is "other".
+// Lists hold the first of the offer and count those that they leave out; amounts
+// are of all its entries.
 type RowOffer struct {
-	Networks          []string `json:"networks"` // CAIP-2
-	Schemes           []string `json:"schemes"`
-	MinUSDC           string   `json:"min_usdc,omitzero"` // decimal
-	MaxUSDC           string   `json:"max_usdc,omitzero"` // decimal
-	PayTo             []PayTo  `json:"pay_to"`
+	Networks          []string `json:"networks"`                   // CAIP-2 or a known short name, sorted; at most MaxNetworks
+	NetworksLeftOut   int64    `json:"networks_left_out,omitzero"` // further ones
+	Schemes           []string `json:"schemes"`                    // known names, sorted
+	MinUSDC           string   `json:"min_usdc,omitzero"`          // decimal
+	MaxUSDC           string   `json:"max_usdc,omitzero"`          // decimal
+	PayTo             []PayTo  `json:"pay_to"`                     // at most MaxPayTo
+	PayToLeftOut      int64    `json:"pay_to_left_out,omitzero"`   // further addresses
 	NotCapturedReason string   `json:"not_captured_reason,omitzero"`
 }
 
 // PayTo is an advertised address as the record shows it: by digest only (see
 // exchange.PayToDigest).
 type PayTo struct {
-	Network string `json:"network"`
+	Network string `json:"network"` // exchange.NetworkName: CAIP-2, or "other"
 	Digest  string `json:"digest"`
 }
 
@@ -114,8 +148,7 @@ func (r Row) payload() ([]byte, error) {
 // SignRow sets format, kid and signature and returns the row's exact bytes,
 // which are its log leaf and its line in a part.
 func SignRow(r Row, k *attest.Key) ([]byte, error) {
-	r.Format, r.KID = RowFormat, k.KID()
-	if err := r.Check(); err != nil {
+	if err := r.complete(k); err != nil {
 		return nil, err
 	}
 	payload, err := r.payload()
@@ -131,6 +164,12 @@ func SignRow(r Row, k *attest.Key) ([]byte, error) {
 		return nil, fmt.Errorf("signing row of %s: %d bytes, more than %d", r.Host, len(b), MaxRow)
 	}
 	return b, nil
+}
+
+// complete sets what SignRow sets but the signature, and demands the shape of a row.
+func (r *Row) complete(k *attest.Key) error {
+	r.Format, r.KID = RowFormat, k.KID()
+	return r.Check()
 }
 
 // ParseRow reads the exact bytes of a row. It checks the shape, not the
@@ -183,14 +222,17 @@ func (r Row) Check() error {
 		return fail("week %q", r.Week)
 	case !isHost(r.Host):
 		return fail("not a host name")
-	case !slices.Contains([]string{SourceDiscovery, SourceDeclared, SourceWellKnown, SourceRevisit}, r.Source):
+	case !slices.Contains([]string{SourceDiscovery, SourceWellKnown, SourceList, SourceRevisit}, r.Source):
 		return fail("source %q", r.Source)
 	case !slices.Contains([]string{FaultNone, FaultDoor, FaultPath, FaultInstrument}, r.Fault):
 		return fail("fault %q", r.Fault)
 	case r.PreviousLeaf != nil && *r.PreviousLeaf < 0:
 		return fail("previous leaf %d", *r.PreviousLeaf)
 	}
-	var err error
+	err := r.checkBounds()
+	if err != nil {
+		return fail("%v", err)
+	}
 	switch r.Verdict {
 	case VerdictNotProbed:
 		if r.Reason == "" {
@@ -230,16 +272,86 @@ func (r Row) checkObserved() error {
 		}
 	}
 	for _, p := range r.Offer.PayTo {
-		if p.Network == "" || !isDigest(p.Digest) {
+		if exchange.NetworkName(p.Network) != p.Network && p.Network != exchange.OtherNetwork || !isDigest(p.Digest) {
 			return fmt.Errorf("address digest %q on %q", p.Digest, p.Network)
 		}
 	}
 	return nil
 }
 
-// isHost accepts names in lower case without anything that would need care in a URL, a path or JSON.
+// checkBounds demands of every member that it is within its bound, so that a row of this shape can always be signed.
+func (r Row) checkBounds() error {
+	text := func(name, s string, most int) error {
+		if n := TextBytes(s); n > most {
+			return fmt.Errorf("%s of %d bytes, more than %d", name, n, most)
+		}
+		if !utf8.ValidString(s) {
+			return fmt.Errorf("%s is not UTF-8", name)
+		}
+		return nil
+	}
+	names := func(name string, list []string, most, each int) error {
+		if len(list) > most {
+			return fmt.Errorf("%d %s, more than %d", len(list), name, most)
+		}
+		for _, s := range list {
+			if err := text(name, s, each); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := cmp.Or(text("origin", r.Origin, maxOrigin), text("url", r.URL, MaxRowURL), text("catalog", r.Catalog, maxWord),
+		text("reason", r.Reason, maxWord), text("battery", r.Battery, maxWord), text("kid", r.KID, maxWord),
+		names("failed", r.Failed, maxFailed, maxCheck), names("advisories", r.Advisories, maxAdvisories, maxCheck), names("protocols", r.Protocols, maxProtocols, maxWord))
+	if u := r.AlsoUnder; u != nil {
+		err = cmp.Or(err, text("version", u.Version, maxWord), text("verdict", u.Verdict, maxWord), text("difference", u.Difference, maxDifference))
+	}
+	if m := r.ProbeMethod; m != nil {
+		err = cmp.Or(err, text("method", m.Used, maxWord), text("declared_by", m.DeclaredBy, maxWord), names("attempted", m.Attempted, maxAttempted, maxWord))
+	}
+	o := r.Offer
+	if o == nil {
+		return err
+	}
+	err = cmp.Or(err, names("networks", o.Networks, MaxNetworks, maxNetwork), names("schemes", o.Schemes, maxSchemes, maxWord), text("min_usdc", o.MinUSDC, maxAmount),
+		text("max_usdc", o.MaxUSDC, maxAmount), text("not_captured_reason", o.NotCapturedReason, maxWord))
+	switch {
+	case err != nil:
+		return err
+	case len(o.PayTo) > MaxPayTo:
+		return fmt.Errorf("%d addresses, more than %d", len(o.PayTo), MaxPayTo)
+	case o.NetworksLeftOut < 0 || o.PayToLeftOut < 0:
+		return errors.New("fewer than none left out")
+	case o.NetworksLeftOut > 0 && len(o.Networks) < MaxNetworks || o.PayToLeftOut > 0 && len(o.PayTo) < MaxPayTo:
+		return errors.New("something is left out that fits")
+	}
+	return nil
+}
+
+// TextBytes is the length of a text between its quotation marks, as canonical JSON writes it.
+func TextBytes(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\' || c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		}
+	}
+	return n
+}
+
+// isHost accepts names in lower case of visible ASCII, as every name of a host is written, without anything that would
+// need care in a URL, a path or JSON.
 func isHost(s string) bool {
-	return s != "" && strings.ToLower(s) == s && !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(`/"\`, c) })
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c >= 'A' && c <= 'Z' || c == '/' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxHost
 }
 
 // isSecond accepts an RFC 3339 time in UTC in whole seconds.

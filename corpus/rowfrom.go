@@ -1,11 +1,17 @@
 package corpus
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
 )
 
@@ -14,6 +20,7 @@ const (
 	ReasonMethodUnresolved = "method_unresolved" // it refused GET and named no method that may be used
 	ReasonControlFailed    = "control_failed"    // it did not answer, and neither did the control door of the same batch
 	ReasonNotRecorded      = "not_recorded"      // what was recorded of it has no time
+	ReasonNotJudged        = "not_judged"        // what it answered could not be judged, or not be kept, which is our fault
 )
 
 // Why an offer shows no address.
@@ -23,16 +30,18 @@ const (
 	NotCapturedNoAddress  = "no_address"          // ways to pay, and none with an address
 )
 
-// maxOfferWord bounds what is repeated of a door's own words in an offer.
-const maxOfferWord = 64
-
 // RowFrom makes of a report, and of the judgement it was reached from, everything that a row says of what was observed.
 // Host, Listed, Source and Catalog, and where the row stands, are for the caller. The URL is the one that may be
-// published. A row that is read again from its kept judgement gives the same.
+// published. A row that is read again from its kept judgement gives the same. Whatever a door answers, the row is within
+// its bounds; what cannot be kept as evidence gives no verdict (ReasonNotJudged).
 func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	row := Row{
 		URL: judgement.URL, Battery: report.Version, Verdict: string(report.Verdict), Fault: string(report.Fault),
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{},
+	}
+	if TextBytes(row.URL) > MaxRowURL {
+		row.unjudged()
+		return row
 	}
 	switch report.Verdict {
 	case probe.MethodUnresolved:
@@ -48,7 +57,13 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 		row.Verdict, row.Reason, row.Fault = VerdictNotProbed, ReasonNotRecorded, FaultInstrument
 		return row
 	}
-	row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = report.ReachedLevel, report.Evidence.ObservedAt, judgement.Digest()
+	raw, err := judgement.Encode()
+	if err != nil || len(raw) > probe.MaxJudgement {
+		row.unjudged()
+		return row
+	}
+	sum := sha256.Sum256(raw)
+	row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = report.ReachedLevel, report.Evidence.ObservedAt, hex.EncodeToString(sum[:])
 	for _, c := range report.Checks {
 		if !c.OK {
 			row.Failed = append(row.Failed, c.Name)
@@ -64,7 +79,11 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	row.AlsoUnder = &AlsoUnder{Version: report.AlsoUnder.Version, Verdict: string(report.AlsoUnder.Verdict), Difference: report.AlsoUnder.Difference}
 	row.ProbeMethod = &ProbeMethod{Used: report.ProbeMethod.Used, Attempted: slices.Clone(report.ProbeMethod.Attempted), DeclaredBy: report.ProbeMethod.DeclaredBy}
 	if c := report.Evidence.Challenge; c != nil {
-		row.Offer = offerFrom(report.Terms)
+		terms := slices.Values(report.Terms)
+		if len(report.Terms) == probe.MaxEntries {
+			terms = judgement.Terms() // there may be more
+		}
+		row.Offer = offerFrom(terms)
 		if len(report.Terms) == 0 && c.From != exchange.FromHeader {
 			row.Offer.NotCapturedReason = NotCapturedElsewhere
 		}
@@ -72,18 +91,62 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	return row
 }
 
-// offerFrom sums up the ways of paying. Prices are those in USDC on networks where it has a worth.
-func offerFrom(terms []probe.Requirement) *RowOffer {
-	o := &RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []PayTo{}}
-	add := func(list []string, word string) []string {
-		if word == "" || len(word) > maxOfferWord || slices.Contains(list, word) {
-			return list
-		}
-		return append(list, word)
+// unjudged makes a row one that was not probed, because what was seen cannot be judged or not be kept.
+func (r *Row) unjudged() {
+	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Battery: r.Battery, Verdict: VerdictNotProbed,
+		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{},
+		Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
+	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) {
+		// No roster has such a door. Its host's own page is no door, and says whose row it is.
+		r.URL = frontPage(r.URL)
 	}
-	var least, most string // atomic units without leading zeros
-	for _, r := range terms {
-		o.Networks, o.Schemes = add(o.Networks, r.Network), add(o.Schemes, r.Scheme)
+}
+
+// frontPage is the first page of a URL's host, "" for what is no URL or has none that fits.
+func frontPage(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || len(u.Host) > maxHost {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String()
+}
+
+// OtherWord stands in an offer for what a door wrote and nobody knows.
+const OtherWord = exchange.OtherNetwork
+
+// networkWord is a network as an offer lists it: also the short names of x402 version 1 are known.
+func networkWord(network string) string {
+	if networks.IsV1Name(network) {
+		return network
+	}
+	return exchange.NetworkName(network)
+}
+
+// schemeWord is a scheme as an offer lists it.
+func schemeWord(scheme string) string {
+	if slices.Contains(probe.Schemes(), scheme) {
+		return scheme
+	}
+	return OtherWord
+}
+
+// offerFrom sums up the ways of paying. Prices are those in USDC on networks where it has a worth.
+func offerFrom(terms iter.Seq[probe.Requirement]) *RowOffer {
+	o := &RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []PayTo{}}
+	networks, addresses := map[string]bool{}, map[PayTo]bool{}
+	any, least, most := false, "", "" // atomic units without leading zeros
+	for r := range terms {
+		any = true
+		if n := networkWord(r.Network); r.Network != "" && !networks[n] {
+			if networks[n] = true; len(o.Networks) < MaxNetworks {
+				o.Networks = append(o.Networks, n)
+			} else {
+				o.NetworksLeftOut++
+			}
+		}
+		if s := schemeWord(r.Scheme); r.Scheme != "" && !slices.Contains(o.Schemes, s) {
+			o.Schemes = append(o.Schemes, s)
+		}
 		if atomic, ok := r.USDC(); ok {
 			if least == "" || lessDecimal(atomic, least) {
 				least = atomic
@@ -94,9 +157,14 @@ func offerFrom(terms []probe.Requirement) *RowOffer {
 		}
 		switch r.PayToForm {
 		case exchange.FormEVM, exchange.FormEVMBadChecksum, exchange.FormSolana, exchange.FormName:
-			p := PayTo{Network: r.Network, Digest: r.PayToDigest}
-			if p.Network != "" && len(p.Network) <= maxOfferWord && isDigest(p.Digest) && !slices.Contains(o.PayTo, p) {
+			p := PayTo{Network: exchange.NetworkName(r.Network), Digest: r.PayToDigest}
+			if r.Network == "" || !isDigest(p.Digest) || addresses[p] {
+				continue
+			}
+			if addresses[p] = true; len(o.PayTo) < MaxPayTo {
 				o.PayTo = append(o.PayTo, p)
+			} else {
+				o.PayToLeftOut++
 			}
 		}
 	}
@@ -104,7 +172,7 @@ func offerFrom(terms []probe.Requirement) *RowOffer {
 	slices.Sort(o.Schemes)
 	o.MinUSDC, o.MaxUSDC = usdc(least), usdc(most)
 	switch {
-	case len(terms) == 0:
+	case !any:
 		o.NotCapturedReason = NotCapturedUnreadable
 	case len(o.PayTo) == 0:
 		o.NotCapturedReason = NotCapturedNoAddress

@@ -120,7 +120,7 @@ func TestRowFromOffer(t *testing.T) {
 		{"no address", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
 			RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "0.01", PayTo: []PayTo{}, NotCapturedReason: NotCapturedNoAddress}},
 	} {
-		if diff := cmp.Diff(c.want, *offerFrom(c.terms)); diff != "" {
+		if diff := cmp.Diff(c.want, *offerFrom(slices.Values(c.terms))); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
 	}

@@ -68,8 +68,9 @@ func (c *scanner) seen(r *Row) {
 		c.skip(`}`)
 	}
 	if c.at(`,"offer":{`) {
-		r.Offer = put(&c.room.offers, RowOffer{Networks: c.list(`,"offer":{"networks":`), Schemes: c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`)})
-		r.Offer.PayTo = c.payTo()
+		r.Offer = put(&c.room.offers, RowOffer{Networks: c.list(`,"offer":{"networks":`), NetworksLeftOut: c.count(`,"networks_left_out":`),
+			Schemes: c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`)})
+		r.Offer.PayTo, r.Offer.PayToLeftOut = c.payTo(), c.count(`,"pay_to_left_out":`)
 		r.Offer.NotCapturedReason = c.maybe(`,"not_captured_reason":`)
 		c.skip(`}`)
 	}
@@ -220,6 +221,16 @@ func (c *scanner) number(member string) int64 {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	c.bad = c.bad || err != nil || n > attest.MaxInteger || len(digits) > 1 && digits[0] == '0'
 	c.rest = c.rest[end:]
+	return n
+}
+
+// count reads a number that is left out where it is 0.
+func (c *scanner) count(member string) int64 {
+	if !c.at(member) {
+		return 0
+	}
+	n := c.number(member)
+	c.bad = c.bad || n == 0
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -32,6 +33,10 @@ type Writer struct {
 	// of their predecessors.
 	Identity, LogKey *attest.Key
 	Ring             attest.Ring
+	// Random gives the salts of texts that come without one; nil is crypto/rand.
+	Random io.Reader
+
+	pack int // bytes of a pack of evidence; 0 is MaxPack
 }
 
 // Draft is a round before it is sealed.
@@ -48,7 +53,8 @@ type Draft struct {
 	// origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
 	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where it is
-	// not to be kept. It is called in the order of the rows; nil keeps nothing.
+	// not to be kept. It is called in the order of the rows; nil keeps nothing. The row of a judgement that cannot be kept
+	// is sealed without its verdict.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -134,12 +140,27 @@ func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
 			if err == nil && n != logged+int64(i)+1 {
 				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
 			}
+			if err == nil {
+				err = withdraw(dir, raw)
+			}
 			if !yield(raw, err) || err != nil {
 				return
 			}
 		}
 	})
 	return err
+}
+
+// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
+func withdraw(dir *folder, raw []byte) error {
+	var o Observation
+	if err := attest.ParseCanonical(raw, &o); err != nil || o.Withdrawn == nil {
+		return err
+	}
+	if err := dir.root.Remove(wordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
+	}
+	return nil
 }
 
 func readObservation(fsys fs.FS, n int64, ring attest.Ring) ([]byte, error) {
@@ -231,7 +252,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 	defer seen.stop()
 	put := func(t tlog.Tile, data []byte) error { return dir.put(hostsPath(round.Sequence, tilePath(t)), data) }
 	index := &tower{write: put}
-	keep, err := newPacker()
+	keep, err := newPacker(w.pack)
 	if err != nil {
 		return err
 	}
@@ -239,6 +260,15 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 	flush := func() error {
 		if len(part) == 0 {
 			return nil
+		}
+		lost := keep.lost()
+		for i := range part {
+			if lost[part[i].Host] {
+				part[i].unjudged()
+			}
+			if part[i].Verdict != VerdictNotProbed {
+				round.Coverage.Probed++
+			}
 		}
 		signed, err := w.signRows(part)
 		if err != nil {
@@ -282,8 +312,9 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 		if row.PreviousLeaf, err = seen.leaf(row.Host); err != nil {
 			return err
 		}
-		if row.Verdict != VerdictNotProbed {
-			round.Coverage.Probed++
+		// What a walk left in the way of the whole week costs its own verdict alone.
+		if placed := row; placed.complete(w.Identity) != nil {
+			row.unjudged()
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
 			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
@@ -342,6 +373,12 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		held -= round.Rows + 2
 	}
 	out := make([]Observation, 0, len(fresh))
+	var withdrawn []string
+	for _, o := range fresh {
+		if o.Withdrawn != nil {
+			withdrawn = append(withdrawn, o.Withdrawn.SHA256)
+		}
+	}
 	for _, o := range fresh {
 		held++
 		if o.Number != 0 && o.Number != held {
@@ -349,14 +386,25 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 			return out, errors.Join(err, w.catchUp(ctx, dir, r))
 		}
 		o.Number = held
+		if o, err = o.Salted(w.Random); err != nil {
+			return nil, err
+		}
 		raw, err := SignObservation(o, w.Identity)
 		if err != nil {
+			return nil, err
+		}
+		// What cannot be read again must not be written.
+		signed, err := VerifyObservation(raw, w.Ring)
+		if err != nil {
+			return nil, err
+		}
+		if err := putWords(dir, o, withdrawn); err != nil {
 			return nil, err
 		}
 		if err := dir.once("observations/"+o.File(), raw); err != nil {
 			return nil, err
 		}
-		if o, err = VerifyObservation(raw, w.Ring); err != nil {
+		if o, err = signed.withTexts(r.fsys); err != nil {
 			return nil, err
 		}
 		out = append(out, o)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 
@@ -139,9 +140,12 @@ func foldHashes(hs []tlog.Hash) tlog.Hash {
 	return row[0]
 }
 
+// maxEntry is the most bytes that one entry of a C2SP tlog-tiles bundle has.
+const maxEntry = math.MaxUint16
+
 // bundleEntry appends one entry in the form of a bundle: its length in two bytes, then its bytes.
 func bundleEntry(bundle, entry []byte) ([]byte, error) {
-	if len(entry) == 0 || len(entry) > MaxRow {
+	if len(entry) == 0 || len(entry) > maxEntry {
 		return nil, fmt.Errorf("bundling entry: %d bytes", len(entry))
 	}
 	return append(binary.BigEndian.AppendUint16(bundle, uint16(len(entry))), entry...), nil

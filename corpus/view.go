@@ -17,7 +17,7 @@ import (
 )
 
 // ViewFormat names the format of a View on disk.
-const ViewFormat = "store-view/v1"
+const ViewFormat = "store-view/v2"
 
 // A folder of views holds
 //
@@ -44,7 +44,15 @@ type ViewHead struct {
 	Rows      int64         `json:"rows"`
 	Hosts     int64         `json:"hosts"`
 	Addresses int64         `json:"addresses"` // pairs of network and digest
+	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxViewNetworks; NetworksAll
+	// counts all. RowsCut counts the rows that leave addresses out.
+	Networks    []string `json:"networks"`
+	NetworksAll int64    `json:"networks_all"`
+	RowsCut     int64    `json:"rows_cut"`
 }
+
+// MaxViewNetworks is the most networks that a view lists: as many as one look-up asks. A door may name any.
+const MaxViewNetworks = 2048
 
 // Sequence is the newest round's, 0 for none.
 func (h ViewHead) Sequence() int64 { return int64(len(h.Weeks)) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -175,7 +176,25 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 				t.Errorf("%s: an address that was never seen: %v, %v", name, got, err)
 			}
 		}
-		want := ViewHead{Format: ViewFormat, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}}
+		want := ViewHead{Format: ViewFormat, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}, Networks: []string{}}
+		named := map[string]map[string]bool{} // hosts by network
+		for p, at := range doors {
+			if named[p.Network] == nil {
+				named[p.Network] = map[string]bool{}
+			}
+			for _, d := range at {
+				named[p.Network][d.Host] = true
+			}
+		}
+		want.Networks = slices.SortedFunc(maps.Keys(named), func(a, b string) int {
+			if n := len(named[b]) - len(named[a]); n != 0 {
+				return n
+			}
+			return strings.Compare(a, b)
+		})
+		if want.NetworksAll = int64(len(named)); len(named) == 0 {
+			want.Networks = []string{}
+		}
 		for _, round := range r.Rounds() {
 			want.Origin, want.Size = round.Origin, round.LeavesEnd()
 			want.Weeks = append(want.Weeks, round.Week)

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -109,9 +110,9 @@ func writeView(ctx context.Context, r *Record, into *os.Root, head ViewHead, siz
 	doors := &treeWriter{root: into, name: "doors", most: sizes.file}
 	sums := &treeWriter{root: into, name: "sums", most: sizes.file}
 	names := &treeWriter{root: into, name: "names", most: sizes.file}
-	sorted, hashed := extsort.New(sizes.sort), extsort.New(sizes.sort/8)
+	sorted, hashed, nets := extsort.New(sizes.sort), extsort.New(sizes.sort/8), extsort.New(sizes.sort/8)
 	defer func() {
-		err = errors.Join(err, hosts.close(), doors.close(), sums.close(), names.close(), sorted.Close(), hashed.Close())
+		err = errors.Join(err, hosts.close(), doors.close(), sums.close(), names.close(), sorted.Close(), hashed.Close(), nets.Close())
 	}()
 	var value []byte
 	for h, err := range r.Histories() {
@@ -129,6 +130,9 @@ func writeView(ctx context.Context, r *Record, into *os.Root, head ViewHead, siz
 		if err := addDoors(sorted, h); err != nil {
 			return nil, err
 		}
+		if err := addNetworks(nets, h, &head); err != nil {
+			return nil, err
+		}
 		if sum := sha256.Sum256([]byte(h.Host)); !isPlain(h.Host) {
 			if err := hashed.Add([]byte(hex.EncodeToString(sum[:])), []byte(h.Host)); err != nil {
 				return nil, err
@@ -144,6 +148,9 @@ func writeView(ctx context.Context, r *Record, into *os.Root, head ViewHead, siz
 		}
 	}
 	if err := writeDoors(ctx, doors, sums, sorted.Sorted()); err != nil {
+		return nil, err
+	}
+	if err := head.rankNetworks(nets.Sorted()); err != nil {
 		return nil, err
 	}
 	head.Hosts, head.Addresses = hosts.entries, sums.entries
@@ -178,6 +185,69 @@ func addDoors(into *extsort.Sorter, h History) error {
 		if err := into.Add([]byte(key), sequences); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addNetworks adds each network that a host ever named beside an address, and counts rows that leave addresses out.
+func addNetworks(into *extsort.Sorter, h History, head *ViewHead) error {
+	seen := map[string]bool{}
+	for _, row := range h.Rows {
+		if row.Offer == nil {
+			continue
+		}
+		if row.Offer.PayToLeftOut > 0 {
+			head.RowsCut++
+		}
+		for _, p := range row.Offer.PayTo {
+			if seen[p.Network] {
+				continue
+			}
+			seen[p.Network] = true
+			if err := into.Add([]byte(p.Network), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rankNetworks takes from sorted names, one for each host that named it, those of most hosts.
+func (h *ViewHead) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
+	type ranked struct {
+		name  string
+		hosts int64
+	}
+	var all []ranked
+	first := func(a, b ranked) int { return cmp.Or(cmp.Compare(b.hosts, a.hosts), strings.Compare(a.name, b.name)) }
+	keep := func() {
+		slices.SortFunc(all, first)
+		all = all[:min(len(all), MaxViewNetworks)]
+	}
+	var last ranked
+	for e, err := range sorted {
+		if err != nil {
+			return err
+		}
+		if name := string(e.Key); name != last.name {
+			if last.hosts > 0 {
+				all = append(all, last)
+			}
+			if len(all) == 2*MaxViewNetworks {
+				keep()
+			}
+			last = ranked{name: name}
+			h.NetworksAll++
+		}
+		last.hosts++
+	}
+	if last.hosts > 0 {
+		all = append(all, last)
+	}
+	keep()
+	h.Networks = make([]string, len(all))
+	for i, n := range all {
+		h.Networks[i] = n.name
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http/httptest"
@@ -45,9 +46,14 @@ func TestStockGitClonesFromTheServer(t *testing.T) {
 	if want := strings.Fields(files["corpus.git/info/refs"])[0]; git("-C", clone, "rev-parse", "HEAD") != want {
 		t.Errorf("the clone is not at %s", want)
 	}
-	for _, dir := range []string{"rounds", "observations", "proofs", "log", "keys", "evidence"} {
+	for _, dir := range []string{"rounds", "observations", "proofs", "log", "keys"} {
 		if _, err := os.Stat(filepath.Join(clone, dir)); err != nil {
 			t.Error(err)
+		}
+	}
+	for _, dir := range []string{"evidence", "words"} {
+		if _, err := os.Stat(filepath.Join(clone, dir)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s, which may be withdrawn, is in a history: %v", dir, err)
 		}
 	}
 }

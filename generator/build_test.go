@@ -209,7 +209,7 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 		return "copy of " + name
 	default:
 		n := int64(len(observations) + 1)
-		o := corpus.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", n), Epitaph: "It rests."}
+		o := corpus.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}, Epitaph: "It rests."}
 		raw, err := corpus.SignObservation(o, attest.SpecimenKey())
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,9 @@ func hostUnits(s *source) iter.Seq2[unit, error] {
 				for _, o := range h.feed {
 					d.number(o.Number)
 					d.text(o.Signature.String())
+					if o.Note != nil {
+						d.text(o.Note.Statement.Text) // until it is withdrawn
+					}
 				}
 			}
 			if !yield(u, err) || err != nil {

@@ -150,6 +150,7 @@ func shopRows() []output {
 		{name: "git_packs", stream: madeApart},
 		{name: "git_heads", stream: madeApart},
 		{name: "evidence_packs", stream: recordFiles("evidence", true, suffixed(".jsonl.gz")), copy: copied, bare: true},
+		{name: "words", stream: recordFiles("words", true, suffixed(".json")), copy: copied, bare: true},
 		{name: "evidence_indexes", stream: recordFiles("evidence", true, suffixed(".index.json")), copy: copied, bare: true},
 	}
 }

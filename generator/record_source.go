@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"time"
@@ -38,11 +39,7 @@ func readWords(fsys fs.FS, ring attest.Ring) ([]templates.RetiredWord, error) {
 	if fsys == nil {
 		return nil, nil
 	}
-	sub, err := fs.Sub(fsys, "observations")
-	if err != nil {
-		return nil, fmt.Errorf("reading observations: %w", err)
-	}
-	all, err := corpus.ReadObservations(sub, ring)
+	all, err := corpus.ReadObservations(fsys, ring)
 	return retiredWords(all), err
 }
 
@@ -51,7 +48,7 @@ func retiredWords(feed []corpus.Observation) []templates.RetiredWord {
 	for _, o := range feed {
 		if o.Kind == corpus.ObservationRetiredWord {
 			words = append(words, templates.RetiredWord{
-				Number: o.Number, Word: o.Word, Epitaph: o.Epitaph, Date: o.At[:len(time.DateOnly)],
+				Number: o.Number, Word: cmp.Or(o.Word.Text, "[withdrawn]"), Epitaph: o.Epitaph, Date: o.At[:len(time.DateOnly)],
 			})
 		}
 	}

@@ -35,13 +35,13 @@ func happens(t *testing.T, rng *rand.Rand, w *corpus.Writer, step int) string {
 	host := []string{"standing.example", "gone.example", "moved.example", "elsewhere.example"}[rng.IntN(4)]
 	digest := strings.Repeat("cd", 32)
 	o := []corpus.Observation{
-		{Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", step), Epitaph: "It rests."},
+		{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", step)}, Epitaph: "It rests."},
 		{Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: host, URL: "https://" + host + "/paid", Verdict: corpus.VerdictReady,
 			ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: corpus.FaultNone, EvidenceDigest: digest}},
 		{Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
 		{Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: host, Shape: "x402-v1", Doors: []string{"https://" + host + "/paid"}}},
-		{Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: host, Lane: "host", Statement: fmt.Sprintf("Note %d.", step), SignedAt: at}},
-		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: fmt.Sprintf("tip-%d", step), Title: "A tip", Text: "Read the terms."}},
+		{Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: host, Lane: "host", Statement: corpus.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
+		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: fmt.Sprintf("tip-%d", step), Title: corpus.Said{Text: "A tip"}, Text: corpus.Said{Text: "Read the terms."}}},
 		{Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: int64(step), Classes: []corpus.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
 	}[rng.IntN(7)]
 	o.At = at
@@ -104,7 +104,7 @@ func contentRows() map[string]bool {
 		delete(rows, r.name)
 	}
 	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles", "log_checkpoints", "log_cosignatures",
-		"evidence_packs", "evidence_indexes"} {
+		"evidence_packs", "evidence_indexes", "words"} {
 		delete(rows, name)
 	}
 	return rows

@@ -176,7 +176,7 @@ func (v *HostView) standing() {
 
 func (v *HostView) address() {
 	p := v.Host.Payment
-	if p == nil {
+	if p == nil || p.WhyNot == derive.NotCapturedUnseen {
 		return
 	}
 	v.Address = []Fact{{Name: "Week", Value: p.Week + ", sequence " + decimal(p.Sequence), Mono: true}}
@@ -187,6 +187,9 @@ func (v *HostView) address() {
 	for _, a := range p.Addresses {
 		v.Address = append(v.Address, Fact{Name: "Digest", Value: a.Digest, Mono: true}, Fact{Name: "On", Value: a.Network, Mono: true},
 			Fact{Name: "Also receives at", Value: doors(a.Others)})
+	}
+	if p.LeftOut > 0 {
+		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(p.LeftOut) + ", which the row does not list"})
 	}
 }
 

@@ -238,6 +238,7 @@ func (w *jsonWriter) offer(o *corpus.RowOffer) {
 	w.b = append(w.b, inWeek+`offer": {`...)
 	w.depth++
 	w.textsBehind(inOffer[1:]+`networks": `, o.Networks)
+	w.someNumberBehind(inOffer+`networks_left_out": `, o.NetworksLeftOut)
 	w.textsBehind(inOffer+`schemes": `, o.Schemes)
 	w.someTextBehind(inOffer+`min_usdc": `, o.MinUSDC)
 	w.someTextBehind(inOffer+`max_usdc": `, o.MaxUSDC)
@@ -250,6 +251,7 @@ func (w *jsonWriter) offer(o *corpus.RowOffer) {
 		w.close('}')
 	}
 	w.close(']')
+	w.someNumberBehind(inOffer+`pay_to_left_out": `, o.PayToLeftOut)
 	w.someTextBehind(inOffer+`not_captured_reason": `, o.NotCapturedReason)
 	w.close('}')
 }
@@ -263,6 +265,12 @@ func (w *jsonWriter) textBehind(name, s string) {
 func (w *jsonWriter) someTextBehind(name, s string) {
 	if s != "" {
 		w.textBehind(name, s)
+	}
+}
+
+func (w *jsonWriter) someNumberBehind(name string, n int64) {
+	if n != 0 {
+		w.b = strconv.AppendInt(append(w.b, name...), n, 10)
 	}
 }
 
@@ -299,6 +307,7 @@ func (w *jsonWriter) payment(name string, p *derive.Payment) {
 		w.close('}')
 	}
 	w.close(']')
+	w.someNumber("addresses_left_out", p.LeftOut)
 	w.text("shared_wallet_caveat", p.Caveat)
 	w.close('}')
 }

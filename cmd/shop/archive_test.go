@@ -123,7 +123,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "synergy"}); err != nil {
+	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := BuildView(t.Context(), c); err != nil {

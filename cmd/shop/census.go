@@ -214,7 +214,7 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		}
 		return fetch.New(f)
 	}
-	if cfg.Client, err = client(func(*fetch.Config) {}); err != nil {
+	if cfg.Client, err = client(func(f *fetch.Config) { f.OnePerAddress = true }); err != nil {
 		return cfg, nil, err
 	}
 	// A page of a catalogue is longer than a door's answer and takes its time.

@@ -122,13 +122,25 @@ func observationsAfter(ctx context.Context, c *Config, n int64) (_ []corpus.Obse
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return readFeed(ctx, db, ring, n)
+	return readFeed(ctx, c, db, ring, n)
 }
 
 // readFeed puts on the feed what nobody else does, the events of the ring and the count of artifacts, and reads a page.
-func readFeed(ctx context.Context, db ledger.DB, ring attest.Ring, after int64) (out []corpus.Observation, err error) {
+func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, after int64) (out []corpus.Observation, err error) {
+	fresh := false
+	err = db.View(ctx, func(tx ledger.Tx) (err error) {
+		fresh, err = feed.Fresh(tx)
+		return err
+	})
+	var held []corpus.Observation
+	if err == nil && fresh && after > 0 {
+		held, err = observed(c, ring)
+	}
+	if err != nil {
+		return nil, err
+	}
 	err = db.Update(ctx, func(tx ledger.Tx) error {
-		err := feed.Follow(tx, after)
+		err := feed.Follow(tx, after, held)
 		if err == nil {
 			err = feed.KeyEvents(tx, ring)
 		}
@@ -157,7 +169,7 @@ func (s *Shop) serveObservations(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "after must be a number", http.StatusBadRequest)
 		return
 	}
-	out, err := readFeed(r.Context(), s.DB, s.Ring, after)
+	out, err := readFeed(r.Context(), &s.Config, s.DB, s.Ring, after)
 	if err != nil {
 		http.Error(w, "the ledger could not be read", http.StatusInternalServerError)
 		s.Log.Error("observations not read", "err", err)

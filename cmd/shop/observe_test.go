@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/feed"
@@ -43,7 +45,7 @@ func retire(ctx context.Context, db ledger.DB, n int) error {
 			if err != nil {
 				return err
 			}
-			return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: "word" + strconv.FormatInt(last+1, 10), Epitaph: "Rest."})
+			return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "word" + strconv.FormatInt(last+1, 10)}, Epitaph: "Rest."})
 		})
 		if err != nil {
 			return err
@@ -85,7 +87,7 @@ func agrees(t *testing.T, c *Config) int {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := corpus.ReadObservations(os.DirFS(ObservationsDir(c)), attest.SpecimenRing())
+	got, err := corpus.ReadObservations(os.DirFS(c.Record), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func agrees(t *testing.T, c *Config) int {
 		t.Fatalf("the record has %d observations, the feed %d", len(got), len(want))
 	}
 	for i, o := range got {
-		if o.Number != want[i].Number || o.Word != want[i].Word || o.At != want[i].At {
+		if o.Number != want[i].Number || !cmp.Equal(o.Word, want[i].Word) || o.At != want[i].At {
 			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
 		}
 	}

@@ -249,7 +249,7 @@ func observed(c *Config, ring attest.Ring) ([]corpus.Observation, error) {
 	if c.Record == "" {
 		return nil, nil
 	}
-	have, err := corpus.ReadObservations(os.DirFS(ObservationsDir(c)), ring)
+	have, err := corpus.ReadObservations(os.DirFS(c.Record), ring)
 	if err != nil {
 		return nil, fmt.Errorf("reading the record: %w", err)
 	}

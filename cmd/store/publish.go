@@ -42,7 +42,7 @@ func runPublish(ctx context.Context, c *call) error {
 	}
 	folders := map[string]string{"public": tree}
 	if cfg.Record != "" {
-		for _, part := range []string{"evidence", "keys", "log", "manifest", "manifest.cosignatures.json", "manifest.json", "observations", "proofs", "rounds"} {
+		for _, part := range []string{"evidence", "keys", "log", "manifest", "manifest.cosignatures.json", "manifest.json", "observations", "proofs", "rounds", "words"} {
 			at := filepath.Join(cfg.Record, part)
 			if _, err := os.Stat(at); err == nil {
 				folders["corpus/"+part] = at

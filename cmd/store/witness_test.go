@@ -50,7 +50,7 @@ key = %q
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "synergy"}); err != nil {
+	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	status, body := 0, ""

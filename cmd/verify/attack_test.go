@@ -41,7 +41,7 @@ func lived(t testing.TB, salt int) *corpus.Writer {
 	w := storeOf(t)
 	for n := range int64(4) {
 		walkAll(t, w, n+1, 18+int(n), salt)
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", n)}); err != nil {
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func observed(t testing.TB) *corpus.Writer {
 	w := storeOf(t)
 	var words []corpus.Observation
 	for n := range 260 {
-		words = append(words, corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: fmt.Sprintf("word%d", n)})
+		words = append(words, corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}})
 	}
 	if _, err := w.Observe(t.Context(), words...); err != nil {
 		t.Fatal(err)

@@ -223,11 +223,16 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "evidence_packs", Summary: "The redacted judgement inputs of a round, part by part: one gzip member each.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Serve: File, Cache: Checked, // may be withdrawn
+		Hidden: true,
 	},
 	{
 		Name: "evidence_indexes", Summary: "Where in its pack each judgement input is, for requests with Range.",
-		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Checked, Hidden: true,
+	},
+	{
+		Name: "words", Summary: "A text that a stranger wrote, with the salt under which an observation has its digest.",
+		Files: []Representation{{MediaType: JSON, Path: "corpus/words/{sha256}.json"}}, Serve: File, Cache: Checked, Hidden: true, // may be withdrawn
 	},
 	{
 		Name: "bulk", Path: "/corpus/bulk/digests.json", Summary: "The bulk files of the record, with their digests.",

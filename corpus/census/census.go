@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode"
 
 	"agentstore/corpus"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
 )
+
+// maxSourceName bounds the name of a source, which is the catalogue of rows.
+const maxSourceName = 64
 
 // The defaults of Config.
 const (
@@ -19,6 +24,8 @@ const (
 	DefaultBatch    = 128
 	DefaultLease    = time.Minute
 	DefaultRevisits = 8
+	// DefaultSourceTime is longer than a large catalogue takes, with the pauses that it asks for.
+	DefaultSourceTime = 30 * time.Minute
 )
 
 // Recordings keeps raw recordings in a private place. It may be called by many goroutines at once.
@@ -50,11 +57,17 @@ type Config struct {
 	Writer *corpus.Writer
 	Raw    Recordings // nil keeps no raw recordings
 
+	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in that time is not waited
+	// for, and the round says that it was not read to its end.
+	SourceTime time.Duration
+
 	Cap     int           // hosts that are walked in a week; 0 is no cap
 	Workers int           // doors walked at once; 0 is DefaultWorkers
 	Shard   int           // hosts in one shard; 0 is DefaultShard
 	Batch   int           // hosts for each walk to the control door; 0 is DefaultBatch
 	Lease   time.Duration // how long a process that died keeps what it took; 0 is DefaultLease
+	// Domain says whose lane a host is walked in; nil is its registrable domain by the Public Suffix List.
+	Domain func(host string) string
 	// Own says which further hosts are never put on a roster, beside those that Client refuses.
 	Own func(host string) bool
 
@@ -109,13 +122,16 @@ func (c *Config) check() error {
 		return errors.New("the store, the client or the owner's name is missing")
 	case c.Control.URL != "" && c.Control.Client == nil:
 		return errors.New("the control door has no client")
-	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0:
+	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0:
 		return errors.New("a bound is negative")
 	}
 	names := map[string]bool{}
 	for _, s := range c.Sources {
 		if s.Name == "" || names[s.Name] || s.Read == nil {
 			return fmt.Errorf("source %q has no reader, no name, or that of another", s.Name)
+		}
+		if len(s.Name) > maxSourceName || strings.ContainsFunc(s.Name, func(c rune) bool { return !unicode.IsPrint(c) || c == '"' || c == '\\' }) {
+			return fmt.Errorf("source %q is to be named in print, by at most %d bytes, without quotes: its name stands in rows", s.Name, maxSourceName)
 		}
 		names[s.Name] = true
 	}

@@ -16,6 +16,14 @@
 // key and leave it open, so that hosts which declare themselves in the week are still added and walked (Hourly, which
 // begins a round like any walker).
 //
+// # Who is walked, and when
+//
+// Nobody captures a roster. A source has a deadline (Config.SourceTime). Hosts that only declared themselves have quotas:
+// DeclaredPerDomain a registrable domain by the Public Suffix List with its private section, a fortieth of the cap a
+// domain of ICANN's section, a quarter of the cap together, and a tenth beside the cap for those who declare themselves in
+// the week; the others are over_quota until the next week. One door of a registrable domain and one of an address are
+// walked at a time.
+//
 // # What it takes
 //
 // Measured by

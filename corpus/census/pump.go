@@ -20,10 +20,13 @@ type pump struct {
 	*run
 	walking context.Context // of all walks; it outlives the run's, so that walks under way are finished
 	shards  []*held
-	todo    []turn   // not begun and not written down, the next first
-	ready   []turn   // written down, and not begun
-	ahead   int      // how many should be ready
-	batch   *company // the one that hosts now join
+	todo    []turn           // not begun and not written down, the next first
+	lanes   map[string]*lane // by domain: hosts of it that are walked, about to be, or waiting
+	queued  int              // waiting in lanes
+	parked  []parked         // whose addresses were busy
+	ready   []turn           // written down, and not begun
+	ahead   int              // how many should be ready
+	batch   *company         // the one that hosts now join
 	events  chan event
 	writing bool       // a transaction is under way
 	wrote   chan note  // when it is through
@@ -78,7 +81,7 @@ type event struct {
 // walk walks what is to be walked until every host of the week is finished, by this process or another.
 func (r *run) walk(ctx context.Context) error {
 	walking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &pump{run: r, walking: walking, events: make(chan event, r.Workers), wrote: make(chan note, 1), took: make(chan taken, 1)}
+	p := &pump{run: r, walking: walking, events: make(chan event, r.Workers), wrote: make(chan note, 1), took: make(chan taken, 1), lanes: map[string]*lane{}}
 	err := p.loop(ctx)
 	stop()
 	for ; p.under > 0; p.under-- {
@@ -116,7 +119,7 @@ func (p *pump) loop(ctx context.Context) error {
 		p.write(ctx)
 		p.tell(ctx)
 		switch {
-		case p.under > 0 || p.writing || p.taking || p.unwritten() || p.wanted() > 0:
+		case p.under > 0 || p.writing || p.taking || p.unwritten() || p.wanted() > 0 || len(p.parked) > 0 && !p.ended:
 			if err := p.wait(ctx); err != nil {
 				return err
 			}
@@ -139,7 +142,7 @@ func (p *pump) busy() int { return p.under + len(p.ready) + p.claimed }
 
 // unwritten reports whether something is to be written.
 func (p *pump) unwritten() bool {
-	return p.ended && len(p.ready) > 0 || slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
+	return p.ended && len(p.ready) > 0 || slices.ContainsFunc(p.parked, func(k parked) bool { return k.pending && !k.shard.lost }) || slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
 }
 
 // short reports whether hosts will be missing soon.
@@ -215,6 +218,11 @@ func (p *pump) wait(ctx context.Context) error {
 	if !p.taking && p.short() && p.again.Before(next) {
 		next = p.again
 	}
+	for _, k := range p.parked {
+		if k.until.Before(next) && !k.pending && !p.writing && !p.ended {
+			next = k.until
+		}
+	}
 	if soon := p.began.Add(writeEvery); !p.writing && soon.Before(next) && (p.unwritten() || p.wanted() > 0) {
 		next = soon
 	}
@@ -261,8 +269,14 @@ func (p *pump) take(e event) error {
 	}
 	p.walked++
 	e.company.under--
+	p.leave(e.turn)
 	if e.err != nil {
 		return e.err
+	}
+	if e.busy {
+		p.park(e.turn)
+		p.settle(e.company)
+		return nil
 	}
 	e.company.waiting = append(e.company.waiting, e)
 	p.settle(e.company)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"agentstore/corpus"
 	"agentstore/corpus/fetch"
@@ -23,7 +24,7 @@ const (
 	ReasonInterrupted = "interrupted" // begun, and the process died: not repeated in that week
 	ReasonBeyondCap   = "beyond_cap"  // the week's cap was reached before its turn
 	ReasonWeekOver    = "week_over"   // the week ended before its turn
-	ReasonNotJudged   = "not_judged"  // its recording could not be judged, which is our fault
+	ReasonNotJudged   = corpus.ReasonNotJudged
 )
 
 // Reasons of hosts without a place on the roster, where a source gave none.
@@ -57,7 +58,7 @@ type place struct {
 }
 
 // weights order the kinds of sources for the choice of a door: what a host says of itself comes first.
-var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
+var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceList: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
 
 // readSources reads every source, revisits first: a host that has several doors in a catalogue keeps the one that was
 // walked before.
@@ -75,13 +76,19 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 		s := sources[i]
 		at := c.Now().UTC().Truncate(time.Second)
 		hosts := map[string]bool{}
-		err := s.Read(ctx, on, func(n Named) {
+		reading, cancel := context.WithTimeout(ctx, c.SourceTime)
+		err := s.Read(reading, on, func(n Named) {
 			if host := r.name(s, i, at, n); host != "" {
 				hosts[host] = true
 			}
 		})
+		late := reading.Err() != nil
+		cancel()
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if err != nil && late {
+			err = fmt.Errorf("it was not read to its end in %s: %w", c.SourceTime, err)
 		}
 		r.report[i] = corpus.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
 		if err != nil {
@@ -93,8 +100,16 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 }
 
 // sourceProblem is an error as a round may say it.
-func sourceProblem(err error) string {
-	text := strings.ToValidUTF8(err.Error(), "?")
+func sourceProblem(err error) string { return plainText(err.Error()) }
+
+// plainText is a text in which what a stranger answered may stand, as a round may say it: printable, at most 300 bytes.
+func plainText(raw string) string {
+	text := strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, strings.ToValidUTF8(raw, "?"))
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "")
 	}
@@ -110,8 +125,11 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 			door = canonical
 		}
 		host = hostOf(door)
-		if err != nil {
+		switch {
+		case err != nil:
 			door, reason = "", err.Error()
+		case corpus.TextBytes(door) > corpus.MaxDoorURL:
+			door, reason = "", fmt.Sprintf("its URL is longer than %d bytes", corpus.MaxDoorURL)
 		}
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
@@ -132,7 +150,8 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 	if s.Kind == corpus.SourceRevisit && door != "" {
 		p.before = door
 	}
-	if s.Kind == corpus.SourceDiscovery && p.catalog == "" {
+	lists := s.Kind == corpus.SourceDiscovery || s.Kind == corpus.SourceList
+	if lists && p.catalog == "" {
 		p.catalog = s.Name
 	}
 	if door == "" {
@@ -142,7 +161,7 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		return host
 	}
 	weight := weights[s.Kind]<<16 + i
-	again := weight == p.weight && s.Kind == corpus.SourceDiscovery && door == p.before && p.url != p.before
+	again := weight == p.weight && lists && door == p.before && p.url != p.before
 	if p.url == "" || weight < p.weight || again {
 		p.weight, p.url, p.kind, p.method, p.by = weight, door, s.Kind, n.Method, n.By
 	}
@@ -158,21 +177,24 @@ func isName(host string) bool {
 
 // entry is the host's place on the roster.
 func (p *place) entry() Entry {
-	e := Entry{Host: p.host, URL: p.url, Source: p.kind, Catalog: p.catalog, Listed: p.catalog != ""}
+	source := p.kind
+	if source == corpus.SourceDeclared {
+		source = corpus.SourceWellKnown
+	}
+	e := Entry{Host: p.host, URL: p.url, SelfDeclared: p.selfDeclared(), Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
 	if strings.EqualFold(p.method, http.MethodPost) {
 		e.Declared = probe.Declaration{Method: http.MethodPost, By: cmp.Or(p.by, "catalog")}
 	}
 	return e
 }
 
-// known yields the roster in the order in which it is walked: those that declared themselves, then the others in an
-// order that the week deals anew, so that a cap does not strike the same hosts each week. At most so many are walked, all
-// if that is negative; capped says whether it struck.
-func (r *roster) known(week, battery string, most int) (_ iter.Seq[Known], due int64, capped bool) {
+// known yields the roster in an order that the week deals anew, so that a cap does not strike the same hosts each week. At
+// most so many are walked, all if that is negative; capped says whether it struck. Those that only declared themselves
+// have a place within their quota, and no row beyond it.
+func (r *roster) known(week, battery string, most int, q *quota) (_ iter.Seq[Known], due int64, capped bool) {
 	type turn struct {
-		declared bool
-		lot      [32]byte
-		p        *place
+		lot [32]byte
+		p   *place
 	}
 	var turns []turn
 	var rest []*place
@@ -181,16 +203,16 @@ func (r *roster) known(week, battery string, most int) (_ iter.Seq[Known], due i
 			rest = append(rest, p)
 			continue
 		}
-		turns = append(turns, turn{p.kind == corpus.SourceDeclared, sha256.Sum256([]byte(week + "|" + host)), p})
+		turns = append(turns, turn{sha256.Sum256([]byte(week + "|" + host)), p})
 	}
-	slices.SortFunc(turns, func(a, b turn) int {
-		if a.declared != b.declared {
-			if a.declared {
-				return -1
-			}
-			return 1
+	slices.SortFunc(turns, func(a, b turn) int { return bytes.Compare(a.lot[:], b.lot[:]) })
+	turns = slices.DeleteFunc(turns, func(t turn) bool {
+		over := t.p.selfDeclared() && !q.let(t.p.host)
+		if over {
+			t.p.reason = ReasonOverQuota
+			rest = append(rest, t.p)
 		}
-		return bytes.Compare(a.lot[:], b.lot[:])
+		return over
 	})
 	slices.SortFunc(rest, func(a, b *place) int { return cmp.Compare(a.host, b.host) })
 	capped = most >= 0 && len(turns) > most

@@ -37,6 +37,12 @@ func newRun(cfg Config) (*run, error) {
 	if r.Lease == 0 {
 		r.Lease = DefaultLease
 	}
+	if r.SourceTime == 0 {
+		r.SourceTime = DefaultSourceTime
+	}
+	if r.Domain == nil {
+		r.Domain = func(host string) string { domain, _ := registrable(host); return domain }
+	}
 	if r.Lists == nil {
 		r.Lists = r.Client
 	}
@@ -255,7 +261,7 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 	if r.Cap > 0 {
 		most = r.Cap
 	}
-	known, due, capped := roster.known(r.Week, battery, most)
+	known, due, capped := roster.known(r.Week, battery, most, newQuota(r.Cap, false, 0))
 	r.Log.Info("roster read", "week", r.Week, "listed", len(roster.places), "due", due, "capped", capped)
 	return r.Store.List(ctx, lease, Week{Week: r.Week, OpenedAt: r.Now().UTC().Truncate(time.Second), Listed: int64(len(roster.places)),
 		Capped: capped, Sources: roster.report, Private: r.private()}, known, r.Shard, r.Lease)
@@ -287,21 +293,19 @@ func (r *run) append(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		most := -1
-		if r.Cap > 0 {
-			most = int(max(0, int64(r.Cap)-w.Due))
-			if err := r.onlyFresh(ctx, roster); err != nil {
-				return err
-			}
+		// They have a quota of their own beside the cap, so that a roster which is full from its beginning shuts nobody out.
+		q := newQuota(r.Cap, true, int(w.Late))
+		if err := r.onlyFresh(ctx, roster, q); err != nil {
+			return err
 		}
-		known, _, capped := roster.known(r.Week, battery, most)
+		known, _, capped := roster.known(r.Week, battery, -1, q)
 		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Capped: capped, Sources: roster.report}, slices.Collect(known), r.Shard)
 		return err
 	})
 }
 
-// onlyFresh takes those off a roster that have their place in the week, so that a cap counts none of them twice.
-func (r *run) onlyFresh(ctx context.Context, roster *roster) error {
+// onlyFresh takes those off a roster that have their place in the week, and counts them into the quotas of their domains.
+func (r *run) onlyFresh(ctx context.Context, roster *roster, q *quota) error {
 	for host := range roster.places {
 		why, err := r.Store.Why(ctx, r.Week, host)
 		if err != nil {
@@ -310,6 +314,9 @@ func (r *run) onlyFresh(ctx context.Context, roster *roster) error {
 		switch why.ThisWeek.State {
 		case StateDue, StateWalking, StateWalked, StateNotWalked:
 			delete(roster.places, host)
+			if selfDeclared(why.Sources) {
+				q.count(host)
+			}
 		}
 	}
 	return nil

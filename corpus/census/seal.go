@@ -109,6 +109,11 @@ func (r *run) inflows(ctx context.Context, rounds []corpus.Round, taken time.Tim
 			out.Networks, reason = []corpus.NetworkInflow{}, "the counting failed"
 		}
 	}
+	for i := range out.Networks {
+		if n := &out.Networks[i]; n.Reason != "" {
+			n.Reason = plainText(n.Reason) // what an endpoint answered may stand in it
+		}
+	}
 	for _, network := range slices.Sorted(maps.Keys(addresses)) {
 		if !slices.ContainsFunc(out.Networks, func(n corpus.NetworkInflow) bool { return n.Network == network }) {
 			out.Networks = append(out.Networks, corpus.NetworkInflow{Network: network, USDC: "0", Reason: reason})

@@ -246,7 +246,7 @@ func TestRosterMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := map[string]string{}
-	known, due, capped := got.known("2026-W47", battery, -1)
+	known, due, capped := got.known("2026-W47", battery, -1, newQuota(0, false, 0))
 	first := ""
 	for k := range known {
 		if first == "" {
@@ -260,7 +260,7 @@ func TestRosterMerges(t *testing.T) {
 		lines[k.Host] = fmt.Sprintf("%s %s %s %v %s %d", e.URL, e.Source, e.Catalog, e.Listed, e.Declared.Method, len(k.Named))
 	}
 	want := map[string]string{
-		"a.example":     "https://a.example/first declared bazaar true  3",
+		"a.example":     "https://a.example/first well-known bazaar true  3",
 		"b.example":     "https://b.example/old discovery bazaar true  2",
 		"c.example":     "https://c.example/second discovery second true  2",
 		"d.example":     "https://d.example/1 discovery bazaar true  1",
@@ -276,13 +276,13 @@ func TestRosterMerges(t *testing.T) {
 			lines[host] = "- " + lines[host][strings.LastIndex(lines[host], "it is"):]
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || due != 5 || capped || first != "a.example" {
+	if diff := cmp.Diff(want, lines); diff != "" || due != 5 || capped || first != "d.example" {
 		t.Errorf("due %d, capped %v, first %s: - want + got\n%s", due, capped, first, diff)
 	}
 	if s := got.report[5]; s.Complete || s.Problem != "? broken" || got.report[0].Hosts != 6 {
 		t.Errorf("sources %+v", got.report)
 	}
-	_, _, capped = got.known("2026-W47", battery, 4)
+	_, _, capped = got.known("2026-W47", battery, 4, newQuota(0, false, 0))
 	if !capped {
 		t.Error("four of five, and not capped")
 	}

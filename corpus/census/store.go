@@ -53,6 +53,7 @@ type Week struct {
 	Capped   bool
 	Sources  []corpus.RosterSource
 	Due      int64 // hosts on the roster, those beyond the cap included
+	Late     int64 // of them those that declared themselves after it was read
 	Done     int64 // of them those that are finished
 	Control  corpus.Control
 	Sequence int64 // of the round, once it is sealed
@@ -67,6 +68,8 @@ type Entry struct {
 	Catalog  string            // the discovery source that listed it, "" for none
 	Listed   bool              // a discovery source lists it
 	Declared probe.Declaration // the method, where a source says it
+	// SelfDeclared is a host that would not be on the roster had it not declared itself.
+	SelfDeclared bool
 }
 
 // Naming is one source's word about a host.
@@ -137,8 +140,8 @@ type Rosters interface {
 	// List left, and opens the week. The lease is of JobRoster and is renewed for ttl as long as it goes on. Weeks that
 	// were begun more than KeepWeeks before and were not even closed since are dropped.
 	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], shard int, ttl time.Duration) error
-	// Append adds those hosts that have no place on the roster yet and returns how many there were. w's Sources
-	// are counted into those of the week. ErrNotOpen if the week takes none.
+	// Append adds those hosts that have no place on the roster yet and returns how many there were; of those without an
+	// entry it keeps the reason. w's Sources are counted into those of the week. ErrNotOpen if the week takes none.
 	Append(ctx context.Context, l Lease, w Week, roster []Known, shard int) (int, error)
 	// Why answers for one host in a week; Known is false for one that no source ever named.
 	Why(ctx context.Context, week, host string) (Why, error)
@@ -190,6 +193,7 @@ const (
 	StateWalked      = "walked"        // a row with a verdict
 	StateNotWalked   = "not_walked"    // a row that says why not
 	StateNotOnRoster = "not_on_roster" // known by name, and this week's roster has no place for it
+	StateOverQuota   = "over_quota"    // it declared itself, and the week's quota for such hosts is used up
 	StateDeclared    = "declared"      // it declared itself since the roster was read, and comes onto it within the hour
 	StateNoRosterYet = "no_roster_yet" // the week's sources were not read yet
 	StateNeverNamed  = "never_named"   // no source ever named it

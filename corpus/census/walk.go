@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentstore/corpus"
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
@@ -19,6 +20,7 @@ type visited struct {
 	result Result
 	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
 	sheltered *corpus.Row
+	busy      bool // its address is: nothing was sent, and it is walked later
 }
 
 // visit walks one door.
@@ -29,7 +31,10 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	report, recording, err := walk.Run(ctx, r.Client, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	report, recording, err := walk.Run(ctx, &patient{Client: r.Client}, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	if _, busy := errors.AsType[*fetch.Busy](err); busy {
+		return visited{busy: true}, nil
+	}
 	if refusal, ok := errors.AsType[*fetch.Refusal](err); ok {
 		return because(refusal.Code), nil
 	}
@@ -41,7 +46,12 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		return because(ReasonNotJudged), nil
 	}
 	if r.Raw != nil {
-		if err := r.Raw.Put(r.Week, e, report, recording); err != nil {
+		err := r.Raw.Put(r.Week, e, report, recording)
+		if errors.Is(err, exchange.ErrTooLarge) {
+			r.Log.Error("door not judged", "url", e.URL, "err", err)
+			return because(ReasonNotJudged), nil
+		}
+		if err != nil {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
@@ -56,9 +66,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 	}
 	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
-		if raw, err := judgement.Encode(); err == nil && len(raw) <= probe.MaxJudgement {
-			v.result.Evidence = raw
+		raw, err := judgement.Encode()
+		if err != nil {
+			return visited{}, fmt.Errorf("keeping what was judged of %s: %w", e.Host, err) // RowFrom encoded it
 		}
+		v.result.Evidence = raw
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
 	if report.Verdict == probe.Unreachable {

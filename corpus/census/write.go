@@ -43,8 +43,9 @@ func (p *pump) write(ctx context.Context) {
 	if p.writing || p.under > 0 && now.Before(p.began.Add(writeEvery)) {
 		return
 	}
-	if !p.ended && len(p.todo) > 0 && p.over() {
-		for _, t := range p.todo {
+	p.unpark(now)
+	if !p.ended && len(p.todo)+p.queued+len(p.parked) > 0 && p.over() {
+		for _, t := range append(p.todo, p.unqueue(func(turn) bool { return true })...) {
 			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, battery, ReasonWeekOver)})
 		}
 		p.todo = nil
@@ -58,13 +59,23 @@ func (p *pump) write(ctx context.Context) {
 	}
 	// As many hosts as became free since the last transaction was begun are wanted until the next one is through.
 	p.ahead = min(p.Workers-1, p.walked)
-	n := p.wanted()
-	for _, t := range p.todo[:n] {
+	n, want := 0, p.wanted()
+	for n < want && len(p.todo) > 0 {
+		t := p.todo[0]
+		if p.todo = p.todo[1:]; !p.enter(t) {
+			continue
+		}
+		n++
 		t.company = p.join()
 		w := of(t.shard)
 		w.Claims, w.claims = append(w.Claims, t.Entry), append(w.claims, t)
 	}
-	p.todo = p.todo[n:]
+	for i := range p.parked {
+		if k := &p.parked[i]; k.pending && !k.shard.lost {
+			k.pending = false
+			of(k.shard).Returned = append(of(k.shard).Returned, k.Entry)
+		}
+	}
 	if p.ended {
 		// Nobody was there yet: another may go.
 		for _, t := range p.ready {
@@ -73,8 +84,9 @@ func (p *pump) write(ctx context.Context) {
 		}
 		for _, t := range p.ready {
 			p.settle(t.company)
+			p.leave(t)
 		}
-		p.ready = nil
+		p.ready, p.todo = nil, nil
 	}
 	var all []*part
 	for _, h := range p.shards {
@@ -137,6 +149,7 @@ func (p *pump) drop(w *part) {
 	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
 	h.lost, h.results, h.control = true, nil, corpus.Control{}
 	p.todo = slices.DeleteFunc(p.todo, func(t turn) bool { return t.shard == h })
+	p.unqueue(func(t turn) bool { return t.shard == h })
 	gone := w.claims
 	p.ready = slices.DeleteFunc(p.ready, func(t turn) bool {
 		if t.shard == h {
@@ -149,5 +162,6 @@ func (p *pump) drop(w *part) {
 	}
 	for _, t := range gone {
 		p.settle(t.company)
+		p.leave(t)
 	}
 }

@@ -162,7 +162,7 @@ func observations(week int, at time.Time) []corpus.Observation {
 		}
 	case 7:
 		return []corpus.Observation{{At: when, Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "moved.example", Lane: "host",
-			Statement: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/).", SignedAt: when}}}
+			Statement: corpus.Said{Text: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/)."}, SignedAt: when}}}
 	case 8:
 		return []corpus.Observation{{At: when, Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "established.example", URL: "https://established.example/paid",
 			Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: corpus.FaultNone, EvidenceDigest: digest}}}

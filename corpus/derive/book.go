@@ -114,17 +114,12 @@ type DiffView struct {
 	Index       string   `json:"index"`
 }
 
-const diffExplained = "Hosts by name, in order. Rows of revisits and rows through the store's own fault are left out on both sides; battery_changed says that the instrument moved, and perhaps not the door."
+const diffExplained = "Hosts by name, in order. Rows of revisits, and of doors that were walked and not reached through the store's own fault, are left out on both sides. A host that was not probed, for whatever reason, counts among the hosts and has no verdict and no terms to compare; what a row leaves out is not compared either. battery_changed says that the instrument moved, and perhaps not the door."
 
 // Since is the difference from the i-th round to the newest; from the newest itself nothing changed.
 func (b *Book) Since(i int) DiffView {
-	v := DiffView{Format: "store-diff/v1", Explanation: diffExplained, KnownWeeks: b.Weeks(), License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
-	if i < len(b.Rounds)-1 {
-		v.Diff = b.Roll.Since(i)
-		return v
-	}
-	v.Diff = newDiff(b.Rounds[i], b.Rounds[i])
-	return v
+	return DiffView{Format: "store-diff/v1", Diff: b.Roll.Since(i), Explanation: diffExplained, KnownWeeks: b.Weeks(), License: LicenseOf(b.Rounds),
+		Index: b.BaseURL + "/corpus.json"}
 }
 
 // Weekly is what the i-th round changed of the one before it; the first has nothing to be compared with. It stays as it

@@ -70,8 +70,8 @@ func (b *Book) Brief() BriefView {
 		switch {
 		case o.Walk != nil:
 			v.Walks++
-		case o.Note != nil && len(v.Notes) < BriefLimit:
-			v.Notes = append(v.Notes, NoteHeld{Observation: o.Number, Statement: o.Note.Statement, Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
+		case o.Note != nil && o.Note.Statement.Text != "" && len(v.Notes) < BriefLimit:
+			v.Notes = append(v.Notes, NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
 		}
 	}
 	return v

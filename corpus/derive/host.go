@@ -107,7 +107,8 @@ type HostWeek struct {
 	RowSHA256  attest.Digest    `json:"row_sha256,omitzero"` // of the row's exact bytes
 }
 
-// Payment is the payment-address block, of the newest observation of the host. An address stands there by digest only.
+// Payment is the payment-address block, of the newest observation of the host, or of the newest round where none observed
+// it. An address stands there by digest only.
 type Payment struct {
 	Week      string `json:"week"`
 	Sequence  int64  `json:"sequence"`
@@ -116,6 +117,7 @@ type Payment struct {
 	WhyNot    string `json:"not_captured_reason,omitzero"`
 	Others    *int64 `json:"also_receives_at_other_doors,omitzero"` // in the same round, of the first address
 	Addresses []Paid `json:"addresses"`
+	LeftOut   int64  `json:"addresses_left_out,omitzero"` // further ones, which the row counts and does not list
 	Caveat    string `json:"shared_wallet_caveat"`
 }
 
@@ -268,11 +270,20 @@ func (h *Host) note(o corpus.Observation) {
 		if o.Note.PayTo != nil {
 			by = o.Note.PayTo.Digest
 		}
-		h.Note = &NoteHeld{Observation: o.Number, Statement: o.Note.Statement, Lane: o.Note.Lane, By: by, At: o.Note.SignedAt}
+		if h.Note = nil; o.Note.Statement.Text == "" {
+			return // withdrawn: no note stands
+		}
+		h.Note = &NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: by, At: o.Note.SignedAt}
 	}
 }
 
-// payment describes the addresses of the newest observation, nil if there is none.
+// Why no address is captured, where no offer says why.
+const (
+	NotCapturedUnseen  = "not_observed"  // no round observed the host
+	NotCapturedNoOffer = "no_offer_seen" // it was observed, and made no offer
+)
+
+// payment describes the addresses of the newest observation.
 func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
 	for _, e := range slices.Backward(h.Entries) {
 		if e.Probed != Probed {
@@ -281,14 +292,14 @@ func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
 		out := &Payment{Week: e.Week, Sequence: e.Sequence, Caveat: SharedWalletCaveat}
 		switch offer := e.Row.Offer; {
 		case offer == nil:
-			out.WhyNot = "no_offer_seen"
+			out.WhyNot = NotCapturedNoOffer
 		case len(offer.PayTo) == 0:
 			out.WhyNot = offer.NotCapturedReason
 			if out.WhyNot == "" {
 				out.WhyNot = "no_address_in_the_offer"
 			}
 		default:
-			out.Captured = true
+			out.Captured, out.LeftOut = true, offer.PayToLeftOut
 			for i, p := range offer.PayTo {
 				if !slices.Contains(offer.PayTo[:i], p) {
 					out.Addresses = append(out.Addresses, Paid{p, others(e.Sequence, p)})
@@ -298,7 +309,11 @@ func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
 		}
 		return out
 	}
-	return nil
+	out := &Payment{WhyNot: NotCapturedUnseen, Caveat: SharedWalletCaveat}
+	if n := len(h.Entries); n > 0 {
+		out.Week, out.Sequence = h.Entries[n-1].Week, h.Entries[n-1].Sequence
+	}
+	return out
 }
 
 // cite fills the citation with the newest row that observed the host, or its newest row if none did.

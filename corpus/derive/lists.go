@@ -265,8 +265,11 @@ func (b *Book) FeedPage(page int) FeedView {
 	if page == 0 {
 		from, to, next = b.FeedPages()*FeedPageLimit, len(b.Feed), b.FeedPages()
 	}
-	v := FeedView{Format: "store-feed/v1", Page: page, Observations: append([]corpus.Observation{}, b.Feed[from:to]...), Total: int64(to), PageLimit: FeedPageLimit,
-		Verification: "Each observation is signed over its compact JSON in the order of its members, without signature, and is a leaf of the log."}
+	v := FeedView{Format: "store-feed/v1", Page: page, Observations: make([]corpus.Observation, 0, to-from), Total: int64(to), PageLimit: FeedPageLimit,
+		Verification: "Each observation is signed over its compact JSON in the order of its members, without signature, and is a leaf of the log. What strangers wrote stands there as salted digests; while it is public, the text and its salt are at /corpus/words/<sha256>.json."}
+	for _, o := range b.Feed[from:to] {
+		v.Observations = append(v.Observations, o.Bare())
+	}
 	if next > 0 {
 		v.HasMore, v.Next = true, fmt.Sprintf("/corpus/feed/%d.json", next)
 	}

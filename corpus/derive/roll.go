@@ -21,7 +21,7 @@ type Roll struct {
 	naming   strings.Builder
 	names    string // one after the other
 	lines    []rollLine
-	since    []compared // from each round but the newest to the newest
+	since    []compared // from each round to the newest
 	weekly   []compared // from each round but the newest to the one after it
 }
 
@@ -65,8 +65,8 @@ func CallRoll(base string, rounds []corpus.Round, about func(host string) []corp
 		surveys[i] = newSurvey(base, &rounds[i], known)
 		surveys[i].newest = i == len(rounds)-1
 	}
-	if n := len(rounds) - 1; n > 0 {
-		r.since, r.weekly = make([]compared, n), make([]compared, n)
+	if n := len(rounds); n > 0 {
+		r.since, r.weekly = make([]compared, n), make([]compared, n-1)
 	}
 	rows := make([]*corpus.Row, len(rounds))
 	for h, err := range histories {
@@ -118,6 +118,8 @@ func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observati
 	r.lines = append(r.lines, line)
 	for i := range r.since {
 		r.since[i].add(host, rows[i], rows[len(rows)-1])
+	}
+	for i := range r.weekly {
 		r.weekly[i].add(host, rows[i], rows[i+1])
 	}
 	return nil
@@ -172,7 +174,7 @@ func (r *Roll) Standing(i int) Standing {
 	return s
 }
 
-// Since is the difference from the i-th round, counted from 0, to the newest, which is another.
+// Since is the difference from the i-th round, counted from 0, to the newest; from the newest itself nothing changed.
 func (r *Roll) Since(i int) Diff { return r.diff(r.since[i], r.rounds[i], r.rounds[len(r.rounds)-1]) }
 
 // Weekly is the difference from the i-th round, counted from 0, to the one after it.

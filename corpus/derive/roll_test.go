@@ -74,6 +74,14 @@ func TestRollIsTheHistories(t *testing.T) {
 			changes += len(want.Transitions) + len(want.Appeared) + len(want.Disappeared) + len(want.Drift)
 		}
 	}
+	last := len(rounds) - 1
+	want, err := derive.Compare(rounds[last], rounds[last], r.Rows(rounds[last].Sequence), r.Rows(rounds[last].Sequence))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, roll.Since(last), cmpopts.EquateEmpty()); diff != "" || want.HostsInBoth == 0 {
+		t.Errorf("the newest to itself (-compared +on the roll):\n%s", diff)
+	}
 	if changes < 50 {
 		t.Errorf("only %d changes were compared", changes)
 	}

@@ -128,8 +128,9 @@ type Drift struct {
 	To    string `json:"to"`
 }
 
-// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits and rows through our own
-// fault are left out on both sides; a host that was not probed is there, and has no verdict to compare.
+// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits, and of doors that were walked
+// and not reached through our own fault, are left out on both sides; a host that was not probed is there, and has no
+// verdict to compare.
 type Diff struct {
 	From        Cited        `json:"from"`
 	To          Cited        `json:"to"`
@@ -232,7 +233,7 @@ func Drifts(x, y *corpus.Row) (out []Drift) {
 	for _, f := range []struct{ name, from, to string }{
 		{"min_usdc", x.Offer.MinUSDC, y.Offer.MinUSDC},
 		{"max_usdc", x.Offer.MaxUSDC, y.Offer.MaxUSDC},
-		{"networks", strings.Join(distinct(x.Offer.Networks), ","), strings.Join(distinct(y.Offer.Networks), ",")},
+		{"networks", networks(x), networks(y)},
 		{"schemes", strings.Join(distinct(x.Offer.Schemes), ","), strings.Join(distinct(y.Offer.Schemes), ",")},
 		{"pay_to", payTo(x), payTo(y)},
 	} {
@@ -243,7 +244,19 @@ func Drifts(x, y *corpus.Row) (out []Drift) {
 	return out
 }
 
+// networks is "" where not all are there to be compared.
+func networks(r *corpus.Row) string {
+	if r.Offer.NetworksLeftOut > 0 {
+		return ""
+	}
+	return strings.Join(distinct(r.Offer.Networks), ",")
+}
+
+// payTo is "" where not all are there to be compared.
 func payTo(r *corpus.Row) string {
+	if r.Offer.PayToLeftOut > 0 {
+		return ""
+	}
 	var all []string
 	for _, p := range r.Offer.PayTo {
 		all = append(all, p.Network+" "+p.Digest)
@@ -253,6 +266,6 @@ func payTo(r *corpus.Row) string {
 
 // sameTerms reports whether two offers are spelled alike, as most are from week to week.
 func sameTerms(a, b *corpus.RowOffer) bool {
-	return a.MinUSDC == b.MinUSDC && a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
+	return a.NetworksLeftOut == b.NetworksLeftOut && a.PayToLeftOut == b.PayToLeftOut && a.MinUSDC == b.MinUSDC && a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
 		slices.Equal(a.Schemes, b.Schemes) && slices.Equal(a.PayTo, b.PayTo)
 }

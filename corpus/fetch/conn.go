@@ -25,11 +25,25 @@ const maxErrorText = 300
 // open dials a checked address, and speaks TLS where the scheme wants it. It returns the stage at which it stopped.
 func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.Conn, remote, stage string, err error) {
 	at = at[:min(len(at), maxTries)]
+	busy := false
 	for i, a := range at {
+		leave, free := c.ways.enter(a, c.cfg.OnePerAddress)
+		if !free {
+			busy = true
+			continue
+		}
 		remote = netip.AddrPortFrom(a, t.port).String()
-		if conn, err = c.dial(ctx, remote, len(at)-i); err == nil || errors.As(err, new(*Refusal)) || ctx.Err() != nil {
+		if conn, err = c.dial(ctx, remote, len(at)-i); err == nil {
+			conn = &held{Conn: conn, leave: leave}
 			break
 		}
+		leave()
+		if errors.As(err, new(*Refusal)) || ctx.Err() != nil {
+			break
+		}
+	}
+	if conn == nil && busy && !errors.As(err, new(*Refusal)) {
+		return nil, remote, exchange.StageConnect, &Busy{} // the one that is busy may be the one that answers
 	}
 	if err != nil {
 		return nil, remote, exchange.StageConnect, err

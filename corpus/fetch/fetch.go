@@ -15,7 +15,7 @@
 //	x, err := c.Do(ctx, exchange.Request{Method: "GET", URL: "https://door.example/paid"}, fetch.Rule{})
 //
 // An error of Do is a *Refusal: nothing was sent, and it says nothing about the host. What went wrong on the network
-// stands in the exchange.
+// stands in the exchange. Where the client lets one request at a time go to an address, it may also be a *Busy.
 package fetch
 
 import (
@@ -78,10 +78,12 @@ type Config struct {
 	Dialer   Dialer         // nil: a net.Dialer that checks the address once more before it connects
 	Roots    *x509.CertPool // nil: the system's
 
-	Timeout    time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
-	MaxBytes   int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
-	Spacing    time.Duration // between the end of a request to a host and the next one to it
-	Concurrent int           // requests under way at once, which bounds memory; 0 is DefaultConcurrent
+	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
+	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
+	Spacing  time.Duration // between the end of a request to a host and the next one to it
+	// OnePerAddress lets one request at a time go to an address, whatever the names: another is a *Busy.
+	OnePerAddress bool
+	Concurrent    int // requests under way at once, which bounds memory; 0 is DefaultConcurrent
 
 	Now    func() time.Time // the clock of recordings, signatures and certificates; nil is time.Now
 	Random io.Reader        // for nonces; nil is crypto/rand
@@ -110,7 +112,14 @@ type Client struct {
 	guard guard
 	lanes lanes
 	slots chan struct{}
+	ways  ways
 }
+
+// Busy is the error of Do where every address that a name has is being asked already (Config.OnePerAddress). Nothing was
+// sent: the same request can be made later.
+type Busy struct{}
+
+func (*Busy) Error() string { return "its address is being asked already" }
 
 // New checks cfg and returns a client.
 func New(cfg Config) (*Client, error) {

@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -79,4 +81,42 @@ func (l *lanes) tidy() {
 		}
 	}
 	l.sweep = max(256, 2*len(l.lanes))
+}
+
+// ways are the addresses to which a request is under way.
+type ways struct {
+	mu   sync.Mutex // guards busy
+	busy map[netip.Addr]bool
+}
+
+// enter takes an address, or reports that it is not free. Where it need not be alone it always is.
+func (w *ways) enter(a netip.Addr, alone bool) (leave func(), free bool) {
+	if !alone {
+		return func() {}, true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.busy[a] {
+		return nil, false
+	}
+	if w.busy == nil {
+		w.busy = map[netip.Addr]bool{}
+	}
+	w.busy[a] = true
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.busy, a)
+	}), true
+}
+
+// held is a connection that has its address until it is closed.
+type held struct {
+	net.Conn
+	leave func()
+}
+
+func (h *held) Close() error {
+	defer h.leave()
+	return h.Conn.Close()
 }

@@ -2,12 +2,18 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"agentstore/corpus/exchange"
 )
 
 func TestOneAtATimeAndSpaced(t *testing.T) {
@@ -82,4 +88,49 @@ func TestIdleHostsAreForgotten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOneRequestAtATimeToAnAddress asks two names of one address at once, and a third whose second address is free.
+func TestOneRequestAtATimeToAnAddress(t *testing.T) {
+	asked, answer := make(chan bool, 3), make(chan bool)
+	c, _ := door(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		if r.Host == "first.example.com" {
+			<-answer
+		}
+	}, func(_ *httptest.Server, cfg *Config) {
+		cfg.OnePerAddress = true
+		cfg.Resolver = &names{answer: func(host string, _ int) []netip.Addr {
+			all := map[string][]netip.Addr{"third.example.com": {netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("8.8.4.4")}}
+			if at, ok := all[host]; ok {
+				return at
+			}
+			return []netip.Addr{netip.MustParseAddr("8.8.8.8")}
+		}}
+	})
+	ask := func(host string) (exchange.Exchange, error) {
+		return c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://" + host + "/"}, Rule{})
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if x, err := ask("first.example.com"); err != nil || x.Response.Status != 200 {
+			t.Errorf("the first: %v, %+v", err, x.Error)
+		}
+	})
+	<-asked
+	x, err := ask("second.example.com")
+	if _, busy := errors.AsType[*Busy](err); !busy || x.RemoteAddr != "" || len(asked) != 0 {
+		t.Errorf("a second name of the address: %v, %+v", err, x.Error)
+	}
+	if x, err := ask("third.example.com"); err != nil || x.RemoteAddr != "8.8.4.4:443" {
+		t.Errorf("a name with another address beside it: %v, %+v", err, x)
+	}
+	close(answer)
+	wg.Wait()
+	if x, err := ask("second.example.com"); err != nil || x.Response.Status != 200 {
+		t.Errorf("when the address is free: %v, %+v", err, x.Error)
+	}
+	if len(c.ways.busy) != 0 {
+		t.Errorf("%v are held", c.ways.busy)
+	}
 }

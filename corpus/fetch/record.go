@@ -30,6 +30,10 @@ func (c *Client) exchange(ctx context.Context, t target, x *exchange.Exchange) e
 		return nil
 	}
 	conn, remote, stage, err := c.open(ctx, t, at)
+	if busy, ok := errors.AsType[*Busy](err); ok {
+		x.Error = exchange.Error{Stage: exchange.StageRefused, Text: busy.Error()}
+		return busy
+	}
 	x.RemoteAddr = remote
 	if err != nil {
 		x.Error = failure(ctx, stage, err)

@@ -68,6 +68,11 @@ func Find(id string) (Chain, bool) {
 	return chains[i], true
 }
 
+// IsV1Name reports whether a text is the name of a known chain in x402 version 1.
+func IsV1Name(name string) bool {
+	return name != "" && slices.ContainsFunc(chains, func(c Chain) bool { return c.V1 == name })
+}
+
 // Tokens returns the stock client's own table, in its order.
 func Tokens() []Token { return slices.Clone(tokens) }
 

@@ -38,6 +38,9 @@ func transferMethodSignable() Check {
 }
 
 // specSchemes are the schemes with a published specification.
+// Schemes are the schemes of x402 that have a specification.
+func Schemes() []string { return specSchemes() }
+
 func specSchemes() []string {
 	return []string{"exact", "upto", "batch-settlement", "auth-capture"}
 }

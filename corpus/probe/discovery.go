@@ -135,7 +135,7 @@ func methodOf(entry map[string]any) string {
 	}
 	list, _ := entry["accepts"].([]any)
 	for i, item := range list {
-		if i == maxEntries {
+		if i == MaxEntries {
 			break
 		}
 		way, _ := item.(map[string]any)

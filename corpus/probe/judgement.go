@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 
@@ -114,6 +115,22 @@ func (j Judgement) Judge() (Report, error) {
 		return Report{}, err
 	}
 	return j.preflight().Judge(j.Evidence), nil
+}
+
+// Terms yields every way of paying that was judged, however many: a Report has the first of them.
+func (j Judgement) Terms() iter.Seq[Requirement] {
+	return func(yield func(Requirement) bool) {
+		if j.check() != nil {
+			return
+		}
+		v, _, _ := j.preflight().views(j.Evidence)
+		list, _ := v.terms["accepts"].([]any)
+		for i, item := range list {
+			if !yield(requirement(i, item)) {
+				return
+			}
+		}
+	}
 }
 
 // Encode returns the one spelling of a judgement: a line of JSON that says what follows, then each exchange in its

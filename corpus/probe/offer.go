@@ -22,12 +22,12 @@ type offer struct {
 func readOffers(list []any) []offer {
 	var out []offer
 	for i, item := range list {
-		if i == maxEntries {
+		if i == MaxEntries {
 			break
 		}
 		o := offer{index: -1}
 		entry, ok := item.(map[string]any)
-		if n, isNumber := entry["acceptIndex"].(float64); isNumber && n >= 0 && n < maxEntries && n == math.Trunc(n) {
+		if n, isNumber := entry["acceptIndex"].(float64); isNumber && n >= 0 && n < MaxEntries && n == math.Trunc(n) {
 			o.index = int(n)
 		}
 		switch format := str(entry, "format"); {

@@ -133,16 +133,7 @@ func refusesMethod(status int) bool {
 // Judge reports on the published evidence of a look: the GET and, if there was one, the POST. It gives the report that
 // Step gave, because Step reads nothing else. evidence holds at least one exchange.
 func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
-	first := newView(evidence[0])
-	by := p.declaredBy(evidence[0])
-	first.Declared = by
-	// Where POST is declared, the answer to GET is not the door's, whatever it is.
-	first.Unresolved = by != "" || refusesMethod(first.Evidence.Status)
-	v, used := first, ""
-	if p.battery.Post && len(evidence) > 1 && by != "" && evidence[1].Status != 0 {
-		v, used = newView(evidence[1]), by
-		v.Unresolved = refusesMethod(v.Evidence.Status)
-	}
+	v, first, used := p.views(evidence)
 	mine := p.battery.judge(v)
 	theirs := p.other.judge(first)
 	rung := level(v)
@@ -178,6 +169,21 @@ func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 		}
 	}
 	return r
+}
+
+// views parses the answer to GET and that which is judged, which is another where used says who declared POST.
+func (p *Preflight) views(evidence []exchange.Redacted) (judged, first *View, used string) {
+	first = newView(evidence[0])
+	by := p.declaredBy(evidence[0])
+	first.Declared = by
+	// Where POST is declared, the answer to GET is not the door's, whatever it is.
+	first.Unresolved = by != "" || refusesMethod(first.Evidence.Status)
+	if p.battery.Post && len(evidence) > 1 && by != "" && evidence[1].Status != 0 {
+		judged = newView(evidence[1])
+		judged.Unresolved = refusesMethod(judged.Evidence.Status)
+		return judged, first, by
+	}
+	return first, first, ""
 }
 
 // shownURL is the asked URL as far as it may be published.

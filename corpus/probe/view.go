@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxEntries bounds how many entries of accepts, offers and challenges are read: a door with more is judged by these.
-const maxEntries = 64
+// MaxEntries bounds how many entries of accepts, offers and challenges are judged: a door with more is judged by these.
+const MaxEntries = 64
 
 // View is what checks and advisories read: one exchange in its redacted form, parsed. It is made from the redacted form
 // alone, so that a stranger who holds the published evidence reaches the same judgement.
@@ -59,7 +59,7 @@ func newView(r exchange.Redacted) *View {
 		case exchange.FromBody:
 			v.body = &r.Challenges[i]
 		case exchange.FromAuthenticate:
-			if len(v.mpp) < maxEntries {
+			if len(v.mpp) < MaxEntries {
 				v.mpp = append(v.mpp, newMPP(c))
 			}
 		}
@@ -88,22 +88,28 @@ func (v *View) requirements(challenge map[string]any) []Requirement {
 	list, _ := challenge["accepts"].([]any)
 	var out []Requirement
 	for i, item := range list {
-		if i == maxEntries {
+		if i == MaxEntries {
 			break
 		}
-		entry, _ := item.(map[string]any)
-		r := Requirement{Index: i, Scheme: str(entry, "scheme"), Network: str(entry, "network"), Amount: str(entry, "amount"),
-			Asset: str(entry, "asset"), PayToForm: exchange.FormNotAString, Extra: obj(entry, "extra"), fields: entry}
-		r.MaxTimeoutSeconds, _ = entry["maxTimeoutSeconds"].(float64)
-		if form, digest := payTo(entry); form != "" {
-			r.PayToForm, r.PayToDigest = form, digest
-			if len(digest) >= markLength {
-				v.forms[digest[:markLength]] = form
-			}
+		r := requirement(i, item)
+		if len(r.PayToDigest) >= markLength {
+			v.forms[r.PayToDigest[:markLength]] = r.PayToForm
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// requirement reads one entry of accepts.
+func requirement(i int, item any) Requirement {
+	entry, _ := item.(map[string]any)
+	r := Requirement{Index: i, Scheme: str(entry, "scheme"), Network: str(entry, "network"), Amount: str(entry, "amount"),
+		Asset: str(entry, "asset"), PayToForm: exchange.FormNotAString, Extra: obj(entry, "extra"), fields: entry}
+	r.MaxTimeoutSeconds, _ = entry["maxTimeoutSeconds"].(float64)
+	if form, digest := payTo(entry); form != "" {
+		r.PayToForm, r.PayToDigest = form, digest
+	}
+	return r
 }
 
 // payTo reads the form and digest that stand for an entry's address.

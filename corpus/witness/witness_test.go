@@ -107,7 +107,7 @@ func writer(t *testing.T) *corpus.Writer {
 func observe(t *testing.T, w *corpus.Writer, words ...string) *corpus.Log {
 	t.Helper()
 	for _, word := range words {
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word}); err != nil {
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}

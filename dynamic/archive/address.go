@@ -8,34 +8,53 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
 )
 
-// Digests are the forms in which the record may hold an address: 0x and 40 digits, or base58 of a Solana key. They cover
-// the networks on which a door may take USDC.
-func Digests(address string) []corpus.PayTo {
-	networks := []string{"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}
-	if strings.HasPrefix(address, "0x") {
-		networks = []string{"eip155:1", "eip155:10", "eip155:137", "eip155:8453", "eip155:42161", "eip155:42220", "eip155:43114"}
-	}
+// digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a Solana key: on every
+// network of its family that any row names beside an address, and on those that the stock client knows.
+func digests(address string, named []string) []corpus.PayTo {
 	var out []corpus.PayTo
-	for _, n := range networks {
-		out = append(out, corpus.PayTo{Network: n, Digest: exchange.PayToDigest(n, address)})
+	seen := map[string]bool{}
+	add := func(network string) {
+		// The other family's networks have no such address, and a name that is nobody's may have any.
+		if strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "solana:") || !strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "eip155:") || seen[network] {
+			return
+		}
+		seen[network] = true
+		out = append(out, corpus.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)})
+	}
+	for _, n := range networks.Chains() {
+		if !n.Testnet {
+			add(n.ID)
+		}
+	}
+	for _, n := range named {
+		add(n)
 	}
 	return out
 }
+
+// MaxDigests is the most networks of which a reading repeats the digest where nothing was found.
+const MaxDigests = 64
 
 // MaxDoors is the most doors that a reading of an address lists; it says how many there are.
 const MaxDoors = 100
 
 // AddressReading is where an address was advertised, and what the record says of the doors that did.
 type AddressReading struct {
-	NeverSeen     bool           `json:"never_seen"`
-	RoundsInChain int            `json:"rounds_in_chain"`
-	Digests       []corpus.PayTo `json:"digests"` // what was looked for
-	DoorsTotal    int64          `json:"doors_total"`
-	Doors         []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
-	StandingNote  *StandingNote  `json:"standing_note"`
-	Caveat        string         `json:"shared_wallet_caveat,omitzero"`
+	NeverSeen bool `json:"never_seen"` // on no network, and in no row that may have left it out
+	// PossiblyLeftOut says that it was not found, and could be among what some rows count and do not list, or on a network
+	// that was not asked.
+	PossiblyLeftOut bool           `json:"possibly_left_out,omitzero"`
+	RoundsInChain   int            `json:"rounds_in_chain"`
+	NetworksAsked   int            `json:"networks_asked"`
+	NetworksLeftOut int64          `json:"networks_left_out,omitzero"` // that rows name and were not asked
+	Digests         []corpus.PayTo `json:"digests"`                    // what was looked for: the first MaxDigests, and where it was found
+	DoorsTotal      int64          `json:"doors_total"`
+	Doors           []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
+	StandingNote    *StandingNote  `json:"standing_note"`
+	Caveat          string         `json:"shared_wallet_caveat,omitzero"`
 }
 
 // AddressDoor is one host at which an address was advertised.
@@ -57,9 +76,11 @@ type AddressWeek struct {
 	Sequence   int64  `json:"sequence"`
 	Verdict    string `json:"verdict"`
 	Advertised bool   `json:"advertised"` // the address, in this week
-	Snapshot   string `json:"snapshot_digest"`
-	RowSHA256  string `json:"row_sha256"`
-	EntryURL   string `json:"entry_url"`
+	// PossiblyLeftOut is of a row that does not list the address, and leaves addresses out.
+	PossiblyLeftOut bool   `json:"possibly_left_out,omitzero"`
+	Snapshot        string `json:"snapshot_digest"`
+	RowSHA256       string `json:"row_sha256"`
+	EntryURL        string `json:"entry_url"`
 }
 
 // TermDrift is a term that differs between two weeks in which the door was observed.
@@ -85,20 +106,23 @@ func NoteOf(o corpus.Observation) *StandingNote {
 	if o.Note.Lane == "wallet" {
 		by = "address"
 	}
-	return &StandingNote{Statement: o.Note.Statement, By: by, At: o.Note.SignedAt, Observation: o.Number}
+	return &StandingNote{Statement: o.Note.Statement.Text, By: by, At: o.Note.SignedAt, Observation: o.Number}
 }
 
 // NoReading is what a record without rounds says of an address.
-func NoReading(addresses []corpus.PayTo) AddressReading {
-	return AddressReading{NeverSeen: true, Digests: addresses, Doors: []AddressDoor{}}
+func NoReading(address string) AddressReading {
+	all := digests(address, nil)
+	return AddressReading{NeverSeen: true, NetworksAsked: len(all), Digests: all[:min(len(all), MaxDigests)], Doors: []AddressDoor{}}
 }
 
-// Address reads what the record holds about an address, given by its digest on each network where it may have been seen.
-// It makes no request. base is the site's address.
-func (s *State) Address(base string, addresses []corpus.PayTo) (AddressReading, error) {
-	out := NoReading(addresses)
-	out.RoundsInChain = len(s.Rounds)
-	for _, p := range addresses {
+// Address reads what the record holds about an address, on every network that any row names beside one. It makes no
+// request. base is the site's address.
+func (s *State) Address(base, address string) (AddressReading, error) {
+	head := s.View.Head()
+	all := digests(address, head.Networks)
+	out := AddressReading{RoundsInChain: len(s.Rounds), NetworksAsked: len(all), NetworksLeftOut: head.NetworksAll - int64(len(head.Networks)),
+		Digests: all[:min(len(all), MaxDigests):min(len(all), MaxDigests)], Doors: []AddressDoor{}}
+	for i, p := range all {
 		if o, ok := s.Note(p); ok && (out.StandingNote == nil || out.StandingNote.Observation < o.Number) {
 			out.StandingNote = NoteOf(o)
 		}
@@ -107,6 +131,9 @@ func (s *State) Address(base string, addresses []corpus.PayTo) (AddressReading, 
 			return out, err
 		}
 		out.DoorsTotal += sum.Hosts
+		if sum.Hosts > 0 && i >= MaxDigests {
+			out.Digests = append(out.Digests, p)
+		}
 		if sum.Hosts == 0 || len(out.Doors) == MaxDoors {
 			continue
 		}
@@ -123,9 +150,11 @@ func (s *State) Address(base string, addresses []corpus.PayTo) (AddressReading, 
 			}
 		}
 	}
-	if out.NeverSeen = out.DoorsTotal == 0; !out.NeverSeen {
+	if out.DoorsTotal > 0 {
 		out.Caveat = derive.SharedWalletCaveat
 	}
+	out.PossiblyLeftOut = out.DoorsTotal == 0 && (head.RowsCut > 0 || out.NetworksLeftOut > 0)
+	out.NeverSeen = out.DoorsTotal == 0 && !out.PossiblyLeftOut
 	return out, nil
 }
 
@@ -146,7 +175,8 @@ func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (Address
 		row := &h.Rows[i]
 		sum := sha256.Sum256(row.Raw)
 		out.Weeks = append(out.Weeks, AddressWeek{Week: row.Week, Sequence: row.Sequence, Verdict: row.Verdict, Advertised: in[row.Sequence],
-			Snapshot: s.Rounds[row.Sequence-1].Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), EntryURL: base + derive.RoundPath(row.Sequence)})
+			PossiblyLeftOut: !in[row.Sequence] && row.Offer != nil && row.Offer.PayToLeftOut > 0,
+			Snapshot:        s.Rounds[row.Sequence-1].Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), EntryURL: base + derive.RoundPath(row.Sequence)})
 		if !derive.Observed(&row.Row) {
 			continue
 		}

@@ -176,19 +176,15 @@ func (a *Archive) feed(record *corpus.Record) ([]corpus.Observation, error) {
 	feed := slices.Clip(held.Feed)
 	for {
 		want := corpus.Observation{Number: int64(len(feed) + 1)}
-		raw, err := os.ReadFile(filepath.Join(a.cfg.Record, "observations", want.File()))
+		o, err := corpus.ReadObservation(os.DirFS(a.cfg.Record), want.Number, a.cfg.Ring)
 		if errors.Is(err, fs.ErrNotExist) {
 			return feed, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		o, err := corpus.VerifyObservation(raw, a.cfg.Ring)
-		if err != nil {
-			return nil, err
-		}
-		if o.Number != want.Number {
-			return nil, fmt.Errorf("%s holds observation %d", want.File(), o.Number)
+		if o.Withdrawn != nil {
+			feed = corpus.Forget(feed, o.Withdrawn.SHA256)
 		}
 		feed = append(feed, o)
 	}

@@ -3,9 +3,12 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,7 +147,7 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 	// Some before the first round, some between two, some behind the last.
 	observe := func(word string) {
 		t.Helper()
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: word}); err != nil {
+		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,8 +260,7 @@ func TestAddressReading(t *testing.T) {
 	s := a.Now()
 	of := func(address string) AddressReading {
 		t.Helper()
-		got, err := s.Address(base, []corpus.PayTo{{Network: "eip155:1", Digest: exchange.PayToDigest("eip155:1", address)},
-			{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", address)}})
+		got, err := s.Address(base, address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +296,7 @@ func TestAddressReading(t *testing.T) {
 	p := corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
 	for _, statement := range []string{"first", "second"} {
 		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{
-			Host: "established.example", Lane: "wallet", Statement: statement, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
+			Host: "established.example", Lane: "wallet", Statement: corpus.Said{Text: statement}, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -307,14 +309,62 @@ func TestAddressReading(t *testing.T) {
 	}
 }
 
-// TestDigestsCoverWhereUSDCIs holds the list against addresses of either family.
-func TestDigestsCoverWhereUSDCIs(t *testing.T) {
-	if got := Digests("0x0000000000000000000000000000000000000001"); len(got) != 7 || got[3].Network != "eip155:8453" ||
-		got[3].Digest != exchange.PayToDigest("eip155:8453", "0x0000000000000000000000000000000000000001") {
-		t.Errorf("%v", got)
+// TestAddressIsAskedOnEveryNetworkThatRowsName seals rows on networks that no table knows, one of them no network at all,
+// and one row that leaves addresses out.
+func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
+	const held, elsewhere = "0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"
+	w := writer(t)
+	seal := func(sequence int64, offers map[string]*corpus.RowOffer) {
+		at := corpustest.Monday.AddDate(0, 0, 7*int(sequence)-1)
+		_, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: corpus.Roster{Sources: []corpus.RosterSource{}},
+			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+			Rows: func(yield func(corpus.Row, error) bool) {
+				for _, host := range slices.Sorted(maps.Keys(offers)) {
+					if !yield(corpus.Row{Host: host, URL: "https://" + host + "/", Source: corpus.SourceDiscovery, Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{},
+						Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Add(-time.Hour).Format(time.RFC3339),
+						EvidenceDigest: strings.Repeat("ab", 32), Offer: offers[host]}, nil) {
+						return
+					}
+				}
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := Digests("11111111111111111111111111111111"); len(got) != 1 || got[0].Network != "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" {
-		t.Errorf("%v", got)
+	offer := func(networks ...string) *corpus.RowOffer {
+		o := &corpus.RowOffer{Networks: []string{}, Schemes: []string{"exact"}, PayTo: []corpus.PayTo{}}
+		for _, n := range networks {
+			o.PayTo = append(o.PayTo, corpus.PayTo{Network: n, Digest: exchange.PayToDigest(n, held)})
+		}
+		return o
+	}
+	seal(1, map[string]*corpus.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"), "c.example": offer(exchange.OtherNetwork)})
+	a, dir := openArchive(t, w)
+	got, err := a.Now().Address(base, held)
+	if err != nil || got.NeverSeen || got.PossiblyLeftOut || got.DoorsTotal != 3 || got.NetworksAsked < 10 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = a.Now().Address(base, elsewhere); err != nil || !got.NeverSeen || got.PossiblyLeftOut {
+		t.Errorf("%+v, %v", got, err)
+	}
+	cut := offer()
+	for i := range corpus.MaxPayTo {
+		cut.PayTo = append(cut.PayTo, corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", fmt.Sprintf("0x%040x", 900+i))})
+	}
+	cut.PayToLeftOut = 1
+	seal(2, map[string]*corpus.RowOffer{"a.example": cut})
+	fresh, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	if err == nil {
+		err = corpus.BuildView(t.Context(), fresh, dir)
+	}
+	if err = errors.Join(err, a.Refresh()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = a.Now().Address(base, elsewhere); err != nil || got.NeverSeen || !got.PossiblyLeftOut {
+		t.Errorf("beside a row that leaves addresses out: %+v, %v", got, err)
+	}
+	if got, err = a.Now().Address(base, held); err != nil || got.DoorsTotal != 3 || got.Doors[0].Weeks[len(got.Doors[0].Weeks)-1].Advertised || !got.Doors[0].Weeks[1].PossiblyLeftOut {
+		t.Errorf("a door that may have left it out: %+v, %v", got, err)
 	}
 }
 
@@ -381,7 +431,11 @@ func TestNewObservationsAreReadAlone(t *testing.T) {
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: "new"}, w.Identity)
+	said, err := corpus.Say(nil, "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &said}, w.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}

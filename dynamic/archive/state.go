@@ -29,11 +29,11 @@ func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, f
 		if host := derive.SubjectOf(o); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
 		}
-		if o.Note != nil && o.Note.PayTo != nil {
+		if o.Note != nil && o.Note.PayTo != nil && o.Note.Statement.Text != "" {
 			s.notes[*o.Note.PayTo] = int32(i)
 		}
-		if o.Kind == corpus.ObservationRetiredWord {
-			s.words[o.Word] = int32(i)
+		if o.Word != nil && o.Word.Text != "" {
+			s.words[o.Word.Text] = int32(i)
 		}
 		if o.Refresh != nil {
 			s.evidence[o.Refresh.EvidenceDigest] = int32(i)

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -65,6 +66,7 @@ const (
 	walkAppended  = "appended"
 	walkOnRoster  = "already-on-roster"
 	walkNotNow    = "no-walk-this-week"
+	walkOverQuota = "over_quota"
 	walkNoOwnDoor = "no-door-on-own-host"
 )
 
@@ -72,6 +74,7 @@ const (
 type DeclaredWalk struct {
 	ThisWeek string `json:"this_week"`
 	Door     string `json:"door_the_census_will_knock_on,omitzero"`
+	From     string `json:"from,omitzero"` // RFC 3339: when places are dealt anew; with over_quota
 	Then     string `json:"then"`
 }
 
@@ -204,6 +207,15 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	case census.StateDue, census.StateWalking, census.StateWalked, census.StateNotWalked:
 		return DeclaredWalk{ThisWeek: walkOnRoster, Then: "The host is on this week's roster already, and a host is walked once a week. From the next roster on, the first declared door is the one that is walked."}, nil
 	}
+	if why.ThisWeek.State == census.StateOverQuota {
+		monday, err := census.Monday(week)
+		if err != nil {
+			return DeclaredWalk{}, err
+		}
+		next := monday.AddDate(0, 0, 7)
+		return DeclaredWalk{ThisWeek: walkOverQuota, From: next.Format(time.RFC3339), Then: fmt.Sprintf("This week's places for hosts that no list names are taken: there are at most %d for a registrable domain, and a part of the roster for all. The roster of %s is dealt anew, from %s.",
+			census.DeclaredPerDomain, corpus.ISOWeek(next), next.Format(time.RFC3339))}, nil
+	}
 	if out.Read.Kind == doors.Unreadable {
 		return DeclaredWalk{ThisWeek: walkNotNow, Then: "No door could be read, so none is walked because of this reading. See reason, and ask again after next_read_by_hand_after."}, nil
 	}
@@ -227,7 +239,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 		}
 		return walk, nil
 	case phase == census.PhaseOpen && d.cfg.Hourly:
-		walk.Then = "The next hourly firing of the census puts the host on this week's roster and walks this door, once. "
+		walk.Then = "The next hourly firing of the census puts the host on this week's roster, within the quota for hosts that declared themselves, and walks this door, once. "
 	case phase == census.PhaseOpen:
 		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + corpus.ISOWeek(next) + ". "
 	case d.cfg.Hourly:

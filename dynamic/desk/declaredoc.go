@@ -1,9 +1,11 @@
 package desk
 
 import (
+	"fmt"
 	"net/http"
 
 	"agentstore/content/api"
+	"agentstore/corpus/census"
 	"agentstore/corpus/doors"
 	"agentstore/dynamic/route"
 )
@@ -48,6 +50,7 @@ func (d *Desk) declareDoc(w http.ResponseWriter, _ *http.Request) error {
 		ThisWeek: map[string]string{
 			walkAppended:  "the census takes the host on and walks its first declared door",
 			walkOnRoster:  "the host is on this week's roster already and is walked once a week",
+			walkOverQuota: fmt.Sprintf("this week's places for hosts that declared themselves and that no list names are taken, at most %d of a registrable domain; from says when they are dealt anew", census.DeclaredPerDomain),
 			walkNotNow:    "nothing is walked in this week because of this reading",
 			walkNoOwnDoor: "no door on the host itself was declared; other hosts' doors are counted and never walked",
 		},

@@ -148,7 +148,7 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 		return &problem.Error{Code: "claim_signature_invalid", Detail: "The signature does not prove this address. The challenge is not spent: sign its text exactly as it stands and send that.",
 			Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown}
 	}
-	reading, err := d.cfg.Record.Address(r.Context(), archive.Digests(o.shown))
+	reading, err := d.cfg.Record.Address(r.Context(), o.shown)
 	if err != nil {
 		return err
 	}

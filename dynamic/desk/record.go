@@ -3,7 +3,6 @@ package desk
 import (
 	"context"
 
-	"agentstore/corpus"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/archive"
 )
@@ -18,7 +17,7 @@ type Record interface {
 	// the oldest first. An empty week asks for the last row in which the host was probed.
 	Row(ctx context.Context, host, week string) (row *Cited, known []string, err error)
 	// Address returns where an address was advertised, asked by the digests that the record holds of it.
-	Address(ctx context.Context, digests []corpus.PayTo) (archive.AddressReading, error)
+	Address(ctx context.Context, address string) (archive.AddressReading, error)
 	// Reading returns the last signed reading of a host, for badges; nil if there is none.
 	Reading(ctx context.Context, host string) (*LastReading, error)
 	// Declared returns how the door at a URL says that it is asked, as its last observation found; the zero value where
@@ -134,7 +133,7 @@ type NoRounds struct{}
 
 // Host says never met.
 func (NoRounds) Host(context.Context, string) (Held, error) {
-	return Held{NeverMet: true, GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
+	return Held{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
 		WhatThisCannotSee: []string{"There is no round in the chain yet, so the record has met nobody. That is a fact about the store, not about the door."}}, nil
 }
 
@@ -144,8 +143,8 @@ func (NoRounds) Row(context.Context, string, string) (*Cited, []string, error) {
 }
 
 // Address was seen nowhere.
-func (NoRounds) Address(_ context.Context, digests []corpus.PayTo) (archive.AddressReading, error) {
-	return archive.NoReading(digests), nil
+func (NoRounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
+	return archive.NoReading(address), nil
 }
 
 // Reading is none.

@@ -49,12 +49,15 @@ func (r Rounds) Host(ctx context.Context, host string) (Held, error) {
 	}
 	now := time.Now().UTC()
 	held := Held{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
-		WhatThisCannotSee: derive.CannotSee(), DerivedAt: now.Format(time.RFC3339)}
+		PaymentAddress: unseenAddress(), WhatThisCannotSee: derive.CannotSee(), DerivedAt: now.Format(time.RFC3339)}
 	h, ok, err := s.History(host)
 	if err != nil || !ok {
 		return held, err
 	}
 	held.NeverMet = false
+	if n := len(h.Entries); n > 0 {
+		held.PaymentAddress.Week, held.PaymentAddress.Sequence = h.Entries[n-1].Week, h.Entries[n-1].Sequence
+	}
 	held.RowsURL = r.BaseURL + derive.HostPath(host) + ".json"
 	held.RoundsSinceFirst, held.RoundsProbed, held.RoundsGapped = int(h.Rounds), int(h.ProbedRounds), int(h.Missed)
 	held.FirstObserved, held.LastObserved = h.First, h.Last
@@ -112,12 +115,17 @@ func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
 	return p
 }
 
+// unseenAddress is the block of a host that no round observed.
+func unseenAddress() *PaymentAddress {
+	return &PaymentAddress{WhyNot: derive.NotCapturedUnseen, Caveat: derive.SharedWalletCaveat}
+}
+
 // paymentAddress describes the address of a row, which is that of the newest observation.
 func paymentAddress(s *archive.State, row corpus.StoredRow) (*PaymentAddress, error) {
 	out := &PaymentAddress{Week: row.Week, Sequence: row.Sequence, Caveat: derive.SharedWalletCaveat}
 	switch offer := row.Offer; {
 	case offer == nil:
-		out.WhyNot = "no_offer_seen"
+		out.WhyNot = derive.NotCapturedNoOffer
 	case len(offer.PayTo) == 0:
 		if out.WhyNot = offer.NotCapturedReason; out.WhyNot == "" {
 			out.WhyNot = "no_address_in_the_offer"
@@ -169,12 +177,12 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 }
 
 // Address reads where an address was advertised.
-func (r Rounds) Address(_ context.Context, digests []corpus.PayTo) (archive.AddressReading, error) {
+func (r Rounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
 	s := r.Archive.Now()
 	if s == nil {
-		return archive.NoReading(digests), nil
+		return archive.NoReading(address), nil
 	}
-	return s.Address(r.BaseURL, digests)
+	return s.Address(r.BaseURL, address)
 }
 
 // Reading is the newest signed observation of a host, from a round or a paid refresh.

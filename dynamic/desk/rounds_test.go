@@ -19,6 +19,7 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
@@ -82,11 +83,11 @@ func TestWhatIsHeldOfAHost(t *testing.T) {
 		t.Errorf("note %+v", note)
 	}
 	h = held("never-seen.example")
-	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress != nil || h.Tier.Name != "indeterminate" {
+	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot != derive.NotCapturedUnseen || h.PaymentAddress.Week == "" || h.Tier.Name != "indeterminate" {
 		t.Errorf("never seen: %+v", h)
 	}
 	h = held("nobody.example")
-	if !h.NeverMet || h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil || len(h.WhatThisCannotSee) == 0 {
+	if !h.NeverMet || h.PaymentAddress == nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot == "" || h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil || len(h.WhatThisCannotSee) == 0 {
 		t.Errorf("nobody: %+v", h)
 	}
 }
@@ -240,7 +241,7 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 	if got, err := r.Host(t.Context(), "x.example"); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := r.Address(t.Context(), nil); err != nil || !got.NeverSeen {
+	if got, err := r.Address(t.Context(), "0x0000000000000000000000000000000000000009"); err != nil || !got.NeverSeen {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := r.Reading(t.Context(), "x.example"); got != nil || err != nil {
@@ -261,7 +262,7 @@ func TestRecordSaysHowADoorIsAsked(t *testing.T) {
 		Ring: attest.SpecimenRing()}
 	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
 	row := func(host, verdict, used, by string) corpus.Row {
-		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceDeclared, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
+		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceWellKnown, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
 			Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
 			ProbeMethod: &corpus.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
 	}

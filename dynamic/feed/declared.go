@@ -39,7 +39,8 @@ func Declare(tx ledger.Tx, d corpus.Declaration, methods []string) error {
 	if d.Doors == nil {
 		d.Doors, next.Doors = []string{}, []string{}
 	}
-	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationDeclaration, Declaration: &d}); err != nil {
+	cut := d.Cut() // the census is told of all
+	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationDeclaration, Declaration: &cut}); err != nil {
 		return err
 	}
 	if next.Number, err = ledger.Last(tx, Counter); err != nil {

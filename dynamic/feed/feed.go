@@ -1,10 +1,11 @@
 // Package feed is where things that happen in the store and belong on the public record wait for it: corpus
-// observations, numbered in the ledger transaction of their cause, whole. An exporter writes them to the record in the
+// observations, numbered in the ledger transaction of their cause, whole, with what strangers wrote and its salts, of which
+// only the digests are signed. An exporter writes them to the record in the
 // order of their numbers, which stay the same: observation 17 of the feed is 000000017.json. The feed is never changed
 // and is the only source of a store's observations.
 //
 //	err := db.Update(ctx, func(tx ledger.Tx) error {
-//		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: w, Epitaph: e})
+//		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: w}, Epitaph: e})
 //	})
 package feed
 
@@ -21,15 +22,16 @@ import (
 // Counter is the ledger counter that numbers observations.
 const Counter = "observation"
 
-// maxBytes bounds one observation before it is signed. A signed one has 64 KiB.
-const maxBytes = 60 << 10
+// maxBytes bounds one observation before it is signed: key and signature take the rest.
+const maxBytes = corpus.MaxObservation - 512
 
 // ErrShut is returned while the ledger is closed after a restore: its counter may be behind the record's, so a number
 // that it gave could be one that the record has.
 var ErrShut = errors.New("feed: the ledger is closed after a restore")
 
-// Observe appends an observation, whose number and time are given by the ledger. One that could not stand in the record
-// is an error, for its cause to answer for.
+// Observe appends an observation, whose number and time are given by the ledger, and salts what strangers wrote. One that
+// could not stand in the record is an error, for its cause to answer for. A tip's text comes salted, by who keeps it, and
+// is not kept here.
 func Observe(tx ledger.Tx, o corpus.Observation) error {
 	switch _, err := tx.Get(ledger.ClosedKey()); {
 	case err == nil:
@@ -43,6 +45,12 @@ func Observe(tx ledger.Tx, o corpus.Observation) error {
 	}
 	o.Format, o.Number, o.At = corpus.ObservationFormat, n, tx.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
 	o.KID, o.Signature = "", nil
+	if o, err = o.Salted(nil); err != nil {
+		return fmt.Errorf("putting an observation on the feed: %w", err)
+	}
+	if o.Tip != nil {
+		o.Tip.Text.Salt, o.Tip.Text.Text = nil, ""
+	}
 	key := observationKey(n)
 	if err := ledger.SetJSON(tx, key, o); err != nil {
 		return fmt.Errorf("putting an observation on the feed: %w", err)
@@ -54,7 +62,7 @@ func Observe(tx ledger.Tx, o corpus.Observation) error {
 	}
 	var raw []byte
 	if err == nil {
-		raw, err = attest.Canonical(stored)
+		raw, err = attest.Canonical(stored.Bare())
 	}
 	if err == nil && len(raw) > maxBytes {
 		err = fmt.Errorf("%d bytes are more than %d", len(raw), maxBytes)
@@ -85,9 +93,16 @@ func Since(tx ledger.Tx, from int64, limit int) ([]corpus.Observation, error) {
 	return all, nil
 }
 
-// Follow makes an empty feed go on behind a record that has n observations. One that is not empty and has fewer numbers
-// than the record is not this record's: what it holds would be lost.
-func Follow(tx ledger.Tx, n int64) error {
+// Fresh reports whether the ledger gave no number yet, so that Follow needs to be told what a record holds.
+func Fresh(tx ledger.Tx) (bool, error) {
+	last, err := ledger.Last(tx, Counter)
+	return last == 0, err
+}
+
+// Follow makes an empty feed go on behind a record that has these observations, in their order: what stands there once is
+// not said again. A feed that is not empty and has fewer numbers than the record, which has n, is not this record's: what
+// it holds would be lost.
+func Follow(tx ledger.Tx, n int64, record []corpus.Observation) error {
 	last, err := ledger.Last(tx, Counter)
 	if err != nil || last >= n {
 		return err
@@ -101,7 +116,15 @@ func Follow(tx ledger.Tx, n int64) error {
 	case !errors.Is(err, ledger.ErrNotFound):
 		return err
 	}
-	return ledger.Raise(tx, Counter, n)
+	if have := int64(len(record)); have < n {
+		return fmt.Errorf("the record has %d observations, and %d of them were read: export again", n, have)
+	}
+	for _, o := range record {
+		if err := Recorded(tx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func get(tx ledger.Tx, key []byte) (corpus.Observation, error) {

@@ -35,8 +35,8 @@ func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 	return nil
 }
 
-// Recorded tells a restored ledger of an observation that the record holds: its number is never given again, and a key
-// event is not put there twice; what hosts declared is known again.
+// Recorded tells a restored ledger of an observation that the record holds: its number is never given again, a key event is
+// not put there twice, and a count of artifacts does not fall; what hosts declared is known again.
 func Recorded(tx ledger.Tx, o corpus.Observation) error {
 	if err := ledger.Raise(tx, Counter, o.Number); err != nil {
 		return err
@@ -44,6 +44,8 @@ func Recorded(tx ledger.Tx, o corpus.Observation) error {
 	switch {
 	case o.Declaration != nil:
 		return recorded(tx, o)
+	case o.Issued != nil:
+		return ledger.SetJSON(tx, issuedKey(), issued{Total: o.Issued.Total})
 	case o.Handover == nil:
 		return nil
 	}
@@ -81,8 +83,8 @@ func Artifacts(tx ledger.Tx, classes []Class) error {
 	}
 	slices.SortFunc(counts.Classes, func(a, b corpus.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
 	now.Total = counts.Total
-	if now.Week == last.Week || now.Total == last.Total {
-		return nil
+	if now.Week == last.Week || now.Total <= last.Total {
+		return nil // a ledger that is younger than the record counts from nothing, and totals do not fall
 	}
 	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationArtifactsIssued, Issued: counts}); err != nil {
 		return err

@@ -278,10 +278,10 @@ func (w *world) ended() {
 		}
 		words := map[string]bool{}
 		for i, o := range seen {
-			if o.Number != int64(i+1) || words[o.Word] {
+			if o.Number != int64(i+1) || words[o.Word.Text] {
 				w.t.Errorf("observation %d is %+v", i+1, o)
 			}
-			words[o.Word] = true
+			words[o.Word.Text] = true
 		}
 		for _, item := range []string{"a_secret", "the_drawer", "jar_of_tuesday"} {
 			m := w.maker()

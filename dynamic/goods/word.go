@@ -61,7 +61,7 @@ var word = Kind{
 			fmt.Sprintf("%s. %s", o.Word, epitaph)), nil
 	},
 	Complete: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: o.Word, Epitaph: g.Deliverable.Text})
+		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: o.Word}, Epitaph: g.Deliverable.Text})
 	},
 }
 

@@ -87,6 +87,7 @@ type weekRecord struct {
 	Sources  []corpus.RosterSource `json:"sources"`
 	Shards   int                   `json:"shards"`
 	Settled  int64                 `json:"settled"` // hosts whose row needed no walk
+	Late     int64                 `json:"late,omitzero"`
 	Sequence int64                 `json:"sequence"`
 	Private  bool                  `json:"private,omitzero"`
 }
@@ -112,14 +113,15 @@ type entryRecord struct {
 	Listed  bool   `json:"listed"`
 	Method  string `json:"method"`
 	By      string `json:"by"`
+	Self    bool   `json:"self_declared,omitzero"`
 }
 
 func record(e census.Entry) entryRecord {
-	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By}
+	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared}
 }
 
 func (r entryRecord) entry(host string) census.Entry {
-	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed, Declared: probe.Declaration{Method: r.Method, By: r.By}}
+	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed, Declared: probe.Declaration{Method: r.Method, By: r.By}, SelfDeclared: r.Self}
 }
 
 // namedRecord is what a week's roster says of a host.

@@ -140,7 +140,8 @@ func (w *world) config(sources ...census.Source) census.Config {
 	return census.Config{
 		Owner: rand.Text(), Store: w.store, Client: client, Control: census.Control{URL: controlDoor, Client: client},
 		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
-		Now: func() time.Time { return w.now },
+		Now:    func() time.Time { return w.now },
+		Domain: func(host string) string { return host }, // the street is one domain
 	}
 }
 

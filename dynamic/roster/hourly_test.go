@@ -37,7 +37,7 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 	w.verify()
 	rows := w.rows(1)
 	for _, name := range []string{"ready-bare", "post-by-discovery"} {
-		if r := rows[hostOf(name)]; r.Source != corpus.SourceDeclared || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+		if r := rows[hostOf(name)]; r.Source != corpus.SourceWellKnown || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
@@ -80,7 +80,7 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	w.verify()
-	for name, source := range map[string]string{"ready-bare": corpus.SourceDeclared, "ready-dual": corpus.SourceDeclared} {
+	for name, source := range map[string]string{"ready-bare": corpus.SourceWellKnown, "ready-dual": corpus.SourceWellKnown} {
 		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
@@ -101,8 +101,9 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 	}
 }
 
-// TestCapLeavesRoomForTheHoursHosts adds declared hosts one by one to a week with a cap, beside those that stand.
-func TestCapLeavesRoomForTheHoursHosts(t *testing.T) {
+// TestDeclaredHostsHaveQuotas adds declared hosts one by one to a week with a cap: at first a quarter of it, in the week
+// one more, and the others are told that the quota is used up. The roster of the next week is dealt anew.
+func TestDeclaredHostsHaveQuotas(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
@@ -110,26 +111,49 @@ func TestCapLeavesRoomForTheHoursHosts(t *testing.T) {
 	}
 	config := func() census.Config {
 		cfg := w.config(census.Declared("declared", fresh))
-		cfg.Cap = 4
+		cfg.Cap = 8
 		return cfg
 	}
-	names := []string{"ready-bare", "ready-many", "ready-dual", "post-by-discovery", "put-only"}
-	declare(names[0])
-	declare(names[1])
+	states := func() map[string]int {
+		out := map[string]int{}
+		for _, d := range *fresh {
+			why, err := w.store.Why(t.Context(), corpus.ISOWeek(w.now), d.Host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out[why.ThisWeek.State]++; why.ThisWeek.State == census.StateOverQuota && why.ThisWeek.Reason == "" {
+				t.Errorf("%s: no reason", d.Host)
+			}
+		}
+		return out
+	}
+	for _, name := range []string{"ready-bare", "ready-many", "ready-dual"} {
+		declare(name)
+	}
 	walkers := config()
 	walkers.Writer = nil
 	if r := w.run(walkers); r.Due != 2 || r.Capped {
 		t.Fatalf("walk only: %+v", r)
 	}
-	for i, name := range names[2:] {
+	if got := states(); got[census.StateWalked] != 2 || got[census.StateOverQuota] != 1 {
+		t.Errorf("at first %v", got)
+	}
+	for i, name := range []string{"post-by-discovery", "put-only"} {
 		declare(name)
 		hour, err := census.Hourly(t.Context(), config())
-		full := i == 2
-		if err != nil || hour.Capped != full || hour.Added != 1 || hour.Due != int64(3+i) {
+		if err != nil || hour.Capped || hour.Added != 1-i || hour.Due != 3 {
 			t.Fatalf("with %s: %+v, %v", name, hour, err)
 		}
-		if walked := w.street.Visits(hostOf(name)) > 0; walked == full {
-			t.Errorf("%s was walked: %v", name, walked)
+		if got := states(); got[census.StateOverQuota] != 1+i {
+			t.Errorf("with %s: %v", name, got)
 		}
 	}
+	if r := w.run(config()); r.Outcome != census.OutcomeSealed || r.Rows != 3 {
+		t.Fatalf("%+v", r)
+	}
+	w.now = w.now.AddDate(0, 0, 7)
+	if r := w.run(config()); r.Rows != 2 {
+		t.Errorf("the week after: %+v", r)
+	}
+	w.verify()
 }

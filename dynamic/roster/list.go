@@ -26,7 +26,7 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 		if r.Phase == phaseDropping {
 			w.Phase = census.PhaseDropped
 		}
-		w.Private = r.Private
+		w.Private, w.Late = r.Private, r.Late
 		w.Due, w.Done = r.Settled, r.Settled
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
 			w.Due += c.Hosts
@@ -233,7 +233,15 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 				if err != nil {
 					return err
 				}
-				if k.Entry == nil || named && held.Week == l.Week && held.Shard >= 0 || settled {
+				if named && held.Week == l.Week && held.Shard >= 0 || settled {
+					continue
+				}
+				if k.Entry == nil {
+					if k.Reason == census.ReasonOverQuota && (!named || held.Week != l.Week || held.Reason != k.Reason) {
+						if err := p.place(tx, l.Week, k, size); err != nil {
+							return err
+						}
+					}
 					continue
 				}
 				if named && held.Week == l.Week {
@@ -252,6 +260,7 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 				return nil
 			}
 			head.Settled += p.settled
+			head.Late += int64(fresh)
 			head.Capped = head.Capped || w.Capped
 			head.Shards = p.shards()
 			for i := range head.Sources {

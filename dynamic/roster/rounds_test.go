@@ -164,7 +164,7 @@ func TestVanishedHostIsRevisited(t *testing.T) {
 		if _, there := rows[hostOf("no-route")]; there != (week < 2) {
 			t.Errorf("week %d: a row of the silent host: %v", week, there)
 		}
-		if r := rows[hostOf("ready-many")]; r.Source != corpus.SourceDiscovery || !r.Listed {
+		if r := rows[hostOf("ready-many")]; r.Source != corpus.SourceList || !r.Listed {
 			t.Errorf("week %d: %+v", week, r)
 		}
 	}

@@ -81,6 +81,7 @@ var meanings = map[string]string{
 	census.StateNotWalked:   "It has a row this week that says why it was not probed.",
 	census.StateNotOnRoster: "It is known by name and has no place on this week's roster.",
 	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked when the census is fired by the hour.",
+	census.StateOverQuota:   "It declared itself, and this week's quota for hosts that no list names is used up: at most 20 of a registrable domain, and a part of the roster for all of them.",
 	census.StateNoRosterYet: "This week's sources were not read yet.",
 	census.StateNeverNamed:  "No source ever named it.",
 	StateNeverWalked:        "The census never asks there, whoever names it.",
@@ -100,7 +101,7 @@ func (d *Desk) meaning(state string) string {
 }
 
 var howToBeWalked = []string{
-	"Serve your doors at /.well-known/x402 on the host itself and POST {\"host\": …} to /api/declare-door: a declared host is walked before all others.",
+	"Serve your doors at /.well-known/x402 on the host itself and POST {\"host\": …} to /api/declare-door: a declared host comes onto the roster within its quota.",
 	"Or be listed by a discovery API that the rounds name under roster.sources.",
 	"One door of a host is walked a week: the first that it declared, else the one a source names.",
 }

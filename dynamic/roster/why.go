@@ -17,6 +17,7 @@ import (
 const (
 	reasonNotNamed      = "no source named it this week"
 	reasonDeclaredLate  = "it declared itself after this week's round was closed"
+	reasonOverQuota     = "so many hosts declared themselves, of its domain or of all, that this week's quota for them is used up"
 	reasonDeclaredEarly = "it declared itself and this week's roster is not read yet"
 )
 
@@ -56,6 +57,10 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 	begun = begun && head.Phase != phaseWriting
 	out.Known = seen || listed
 	if listed && begun && name.Week == week {
+		if name.Reason == census.ReasonOverQuota {
+			out.ThisWeek = census.ThisWeek{State: census.StateOverQuota, Reason: reasonOverQuota}
+			return out, nil
+		}
 		if out.ThisWeek, err = placed(tx, week, host, name); err != nil || out.ThisWeek.State != census.StateNotOnRoster {
 			return out, err
 		}

@@ -105,8 +105,8 @@ func (t *Till) raiseRecorded(ctx context.Context, recorded []corpus.Observation)
 			if err := feed.Recorded(tx, o); err != nil {
 				return err
 			}
-			if o.Word != "" {
-				if err := goods.MarkRetired(tx, o.Word); err != nil {
+			if o.Word != nil && o.Word.Text != "" {
+				if err := goods.MarkRetired(tx, o.Word.Text); err != nil {
 					return err
 				}
 			}

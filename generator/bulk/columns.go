@@ -105,6 +105,14 @@ var columns = []column{
 		func(r *corpus.StoredRow) (any, error) {
 			return offer(r, func(o *corpus.RowOffer) (any, error) { return list(o.PayTo) })
 		}},
+	{"offer_networks_left_out", typeInteger, "offer.networks_left_out", true, "further networks, which the row counts and does not list",
+		func(r *corpus.StoredRow) (any, error) {
+			return offer(r, func(o *corpus.RowOffer) (any, error) { return leftOut(o.NetworksLeftOut), nil })
+		}},
+	{"offer_pay_to_left_out", typeInteger, "offer.pay_to_left_out", true, "further addresses, which the row counts and does not list",
+		func(r *corpus.StoredRow) (any, error) {
+			return offer(r, func(o *corpus.RowOffer) (any, error) { return leftOut(o.PayToLeftOut), nil })
+		}},
 	{"offer_not_captured_reason", typeText, "offer.not_captured_reason", true, "why the offer could not be read",
 		func(r *corpus.StoredRow) (any, error) {
 			return offer(r, func(o *corpus.RowOffer) (any, error) { return present(o.NotCapturedReason), nil })
@@ -136,6 +144,14 @@ func present(s string) any {
 		return nil
 	}
 	return s
+}
+
+// leftOut is nil for nothing, as the member is absent then.
+func leftOut(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 func also(r *corpus.StoredRow, of func(*corpus.AlsoUnder) string) (any, error) {

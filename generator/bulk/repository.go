@@ -229,10 +229,9 @@ func (r *repository) add(ctx context.Context, m mark) error {
 		}
 	}
 	if m.round > 0 {
-		for _, dir := range []string{path.Join("rounds", strconv.FormatInt(m.round, 10)), fmt.Sprintf("evidence/%09d", m.round)} {
-			if err := r.folder(dir); err != nil {
-				return err
-			}
+		// What may be withdrawn, evidence and words, is in no commit: a history keeps everything for ever.
+		if err := r.folder(path.Join("rounds", strconv.FormatInt(m.round, 10))); err != nil {
+			return err
 		}
 	}
 	if err := r.log(m.size); err != nil {

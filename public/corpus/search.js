@@ -2,7 +2,7 @@
   "format": "store-search/v1",
   "how": "Lower the name you look for. Of the shards, take the longest that it begins with, and every shard that begins with it; their hosts are those whose name, from `at` on, begins with a shard's prefix. In names of shards every byte but a-z, 0-9 and the hyphen is an underscore and two hexadecimal digits.",
   "path": "/corpus/search/{shard}.json",
-  "hosts": 60,
+  "hosts": 61,
   "shards": [
     "-",
     "a",
@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "b4f64e017133b1abeaac9bc44a316ee11cec3f30a68b08c07a645ac52c38646b",
+    "digest": "4a5c6de502e76119017e67e25d0fa5a9bd56fe4456c3e5c469252d12a36cfb77",
     "rounds": 12,
     "observations": 21,
     "index": "https://store.example/corpus.json",

@@ -57,6 +57,7 @@ var fates = []struct{ host, weeks string }{
 	{"loom.dock.street", "....NNRRRRRR"},
 	{"mail.gate.street", "....RRRRRRRR"},
 	{"mirror.dock.street", "..NcNNNRRRRR"},
+	{"murk.quay.street", "...........N"},
 	{"needle.dock.street", ".....NNRRRRR"},
 	{"oil.gate.street", "RRRRRRRcRRRR"},
 	{"oven.dock.street", ".......cNRRR"},

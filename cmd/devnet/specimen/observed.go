@@ -44,7 +44,7 @@ func (m *maker) monday(ctx context.Context, week int) ([]corpus.Observation, err
 // rest is what is observed in a week after its census.
 func (m *maker) rest(ctx context.Context, week int) ([]corpus.Observation, error) {
 	word := func(word, epitaph string) corpus.Observation {
-		return corpus.Observation{At: at(week, 2, 15), Kind: corpus.ObservationRetiredWord, Word: word, Epitaph: epitaph}
+		return corpus.Observation{At: at(week, 2, 15), Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}, Epitaph: epitaph}
 	}
 	issued := func(anchors, audits, certificates int64) corpus.Observation {
 		return corpus.Observation{At: at(week, 6, 23), Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: anchors + audits + certificates,
@@ -62,9 +62,13 @@ func (m *maker) rest(ctx context.Context, week int) ([]corpus.Observation, error
 	case 38:
 		return []corpus.Observation{walked("almanac.mill.street", "0.01", &corpus.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14, LatencyMS: 840, ContentType: "application/json"})}, nil
 	case 39:
+		// The text of a tip is sold: whoever keeps it salts it.
+		tip, err := corpus.Say(&counter{n: 1 << 48}, "Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it costs nothing to listen.")
+		if err != nil {
+			return nil, err
+		}
 		return []corpus.Observation{
-			{At: at(week, 2, 11), Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: "tip_specimenaaaaaaaaaaaa", Title: "Doors that answer GET with 405",
-				Text: "Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it costs nothing to listen."}},
+			{At: at(week, 2, 11), Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: "tip_specimenaaaaaaaaaaaa", Title: corpus.Said{Text: "Doors that answer GET with 405"}, Text: tip}},
 			issued(1, 2, 9),
 		}, nil
 	case 40:
@@ -72,14 +76,14 @@ func (m *maker) rest(ctx context.Context, week int) ([]corpus.Observation, error
 		return []corpus.Observation{refreshed}, err
 	case 41:
 		return []corpus.Observation{{At: at(week, 4, 16), Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "vane.dock.street", Lane: "host", SignedAt: at(week, 4, 15),
-			Statement: "We move house. The door is shut on some Tuesdays until the middle of November, and open on all other days."}}}, nil
+			Statement: corpus.Said{Text: "We move house. The door is shut on some Tuesdays until the middle of November, and open on all other days."}}}}, nil
 	case 42:
 		return []corpus.Observation{word("seamless", "Every seam it denied has been found and sewn.")}, nil
 	case 43:
 		return []corpus.Observation{
 			walked("chart.mill.street", "0.01", nil),
 			{At: at(week, 3, 17), Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "chart.mill.street", Lane: "wallet", SignedAt: at(week, 3, 16),
-				Statement: "The retry key is kept for a week. Send it again as often as you like.",
+				Statement: corpus.Said{Text: "The retry key is kept for a week. Send it again as often as you like."},
 				PayTo:     &corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", m.address("chart.mill.street"))}}},
 			issued(2, 5, 21),
 		}, nil

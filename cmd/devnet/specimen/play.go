@@ -138,6 +138,7 @@ func thePlay() street.Play {
 			{Host: "gull.quay.street", Doc: "Comes in week 44.", Plot: by("44 ready-bare"), Lists: since(44, bazaar), Price: by("44 100")},
 			{Host: "hull.quay.street", Doc: "Comes in the last week.", Plot: by("46 ready-many"), Lists: since(46, catalog)},
 			{Host: "jetty.quay.street", Doc: "Is left in the middle of a walk once.", Plot: by("35 ready-bare"), Lists: since(39, bazaar)},
+			{Host: "murk.quay.street", Doc: "Writes control characters where networks belong, 64 times.", Plot: by("46 terms-hostile"), Lists: since(46, bazaar)},
 			{Host: "keel.quay.street", Doc: "Signs another price than it asks.", Plot: by("35 offer-of-another-price"), Lists: since(43, bazaar)},
 		},
 	}

@@ -104,7 +104,7 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 
 // Folders are the places of a record below its folder.
 func Folders() []string {
-	return []string{"rounds", "observations", "proofs", "log", "keys", "evidence", "manifest", "manifest.json"}
+	return []string{"rounds", "observations", "proofs", "log", "keys", "evidence", "words", "manifest", "manifest.json"}
 }
 
 // Remove takes away a record of the specimen, and no other's.
@@ -182,7 +182,9 @@ func (m *maker) observe(ctx context.Context, fresh []corpus.Observation) error {
 	if len(fresh) == 0 || m.site != nil {
 		return nil
 	}
-	_, err := m.writer().Observe(ctx, fresh...)
+	w := m.writer()
+	w.Random = &counter{n: uint64(m.clock.Now().Unix()) << 8} // salts of a specimen are no secret, and the same every time
+	_, err := w.Observe(ctx, fresh...)
 	return err
 }
 

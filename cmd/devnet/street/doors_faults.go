@@ -183,6 +183,15 @@ func hazardDoors() []Door {
 			v.ResponseWriter.Header().Set("Content-Type", "text/html; charset=utf-8")
 			io.WriteString(v.ResponseWriter, "<!doctype html><html lang=en><title>App</title><div id=root></div>")
 		}},
+		{Name: "terms-hostile", Doc: "64 ways to pay, on networks and by schemes of control characters and of such as turn the writing round.", Want: fails("L2", "accepts", "nonstandard-scheme", "amount-not-atomic", "inputs-declared", "no-signed-offers", "large-body"),
+			serve: sells(func(t *terms) {
+				t.unsigned, t.accepts = true, nil
+				for i := range 64 {
+					unlike := string([]rune{rune(1 + i%7), rune(1 + i/7%7), rune(1 + i/49)})
+					t.accepts = append(t.accepts, object{"scheme": unlike + "\u202e" + strings.Repeat("\x01", 24), "network": unlike + strings.Repeat("\x02", 45),
+						"payTo": fmt.Sprintf("0x%040x", 0xbad000+i)})
+				}
+			})},
 		{Name: "terms-v1", Doc: "A door of version 1: terms in the body.", Want: unread.speaks(probe.ProtocolX402V1), serve: func(v *visit) {
 			v.json(402, object{"x402Version": 1, "error": "X-PAYMENT header is required", "accepts": []any{object{"scheme": "exact", "network": "base", "maxAmountRequired": "10000", "resource": v.url(),
 				"description": "The weather.", "mimeType": "application/json", "payTo": payee, "maxTimeoutSeconds": 60, "asset": networks.Tokens()[0].Address, "extra": object{"name": "USD Coin", "version": "2"}}}})

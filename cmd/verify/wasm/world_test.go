@@ -52,7 +52,7 @@ func record(t *testing.T) (dir string, evidence []byte) {
 			for i, practice := range probe.Practices() {
 				host := fmt.Sprintf("door%02d.example", i)
 				row, raw, err := walk("https://"+host+"/", practice, at.Add(-time.Hour))
-				row.Host, row.Source = host, corpus.SourceDeclared
+				row.Host, row.Source = host, corpus.SourceWellKnown
 				kept[host] = raw
 				if !yield(row, err) {
 					return

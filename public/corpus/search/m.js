@@ -68,6 +68,12 @@
       "at": 0,
       "path": "/corpus/host/mirror.dock.street",
       "line": "established — 4 of 4, W43–W46"
+    },
+    {
+      "host": "murk.quay.street",
+      "at": 0,
+      "path": "/corpus/host/murk.quay.street",
+      "line": "broken — 0 of 1, W46–W46"
     }
   ]
 };

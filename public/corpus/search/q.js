@@ -52,6 +52,12 @@
       "line": "established — 4 of 4, W43–W46"
     },
     {
+      "host": "murk.quay.street",
+      "at": 5,
+      "path": "/corpus/host/murk.quay.street",
+      "line": "broken — 0 of 1, W46–W46"
+    },
+    {
       "host": "quill.dock.street",
       "at": 0,
       "path": "/corpus/host/quill.dock.street",
