@@ -34,17 +34,30 @@ type CloneReport struct {
 	LeftOut  []string `json:"left_out"`
 	// Record is there if the tree holds the record itself, as its manifest says.
 	Record *RecordReport `json:"record,omitempty"`
-	// Bare says that the record came by git, without a manifest: everything that was signed is checked, and nothing tells
-	// whether a proof of time or what a row was judged by was taken away.
+	// Bare says that the record came as git brings it, without a manifest: everything that was signed is checked, and
+	// nothing tells whether a proof of time or what a row was judged by was taken away.
 	Bare bool `json:"without_manifest"`
+	// NotChecked says what could not be, in words.
+	NotChecked []string `json:"not_checked,omitempty"`
 	// Beside names what stands beside a published tree and a record, and was not looked at.
 	Beside []string `json:"not_looked_at,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []CloneProblem `json:"problems"`
 }
 
-// Sound reports whether nothing was found wrong.
-func (r CloneReport) Sound() bool { return len(r.Problems) == 0 }
+// Sound reports whether nothing was found wrong, and nothing that was demanded is lacking.
+func (r CloneReport) Sound() bool { return len(r.Problems) == 0 && len(r.Lacking()) == 0 }
+
+// Refused reports whether something was found wrong.
+func (r CloneReport) Refused() bool { return len(r.Problems) > 0 }
+
+// Lacking is what the record does not show though it has to, or was asked to.
+func (r CloneReport) Lacking() []string {
+	if r.Record == nil {
+		return nil
+	}
+	return r.Record.Unproven
+}
 
 // CloneProblem is one thing that is wrong with one file.
 type CloneProblem struct {
@@ -110,7 +123,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 		half.LeftOut[i] = PublishedFolder + "/" + half.LeftOut[i]
 	}
 	if holdsRecord {
-		half.Trusted, half.Record, half.Bare = out.Trusted, out.Record, out.Bare
+		half.Trusted, half.Record, half.Bare, half.NotChecked = out.Trusted, out.Record, out.Bare, out.NotChecked
 		half.Files += out.Files
 		half.LeftOut = append(half.LeftOut, out.LeftOut...)
 		half.Problems = append(half.Problems, out.Problems...)
@@ -158,6 +171,9 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	site := err == nil || !holdsRecord
 	if !site {
 		file = place + RingFile
+	}
+	if err := out.spelling(tree, place, site); err != nil || len(out.Problems) > 0 {
+		return out, err
 	}
 	raw, err := fs.ReadFile(tree, file)
 	var own attest.Ring
@@ -274,6 +290,47 @@ func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 	return nil
 }
 
+// spelling refuses what not every machine could hold as it is here: names that differ in case alone, of which some keep
+// one and some the other, and what is neither a file nor a directory. Beside a record only the names at its top are
+// looked at, as it may live in a folder with others.
+func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
+	if place != "" && !site {
+		sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
+		if err != nil {
+			return err
+		}
+		tree = sub
+	} else {
+		place = ""
+	}
+	seen := make(map[string]string)
+	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch folded := strings.ToLower(strings.ToUpper(name)); {
+		case errors.Is(err, errNotPlain):
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+			return nil
+		case err != nil:
+			return err
+		case name == ".git" && d.IsDir():
+			return fs.SkipDir
+		case !d.IsDir() && !d.Type().IsRegular():
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+		case seen[folded] != "":
+			twin := seen[folded]
+			if !site && inRecord(name) {
+				name, twin = twin, name // it is the other one that does not belong here
+			}
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "its name differs from " + twin + " in case alone"})
+		default:
+			seen[folded] = name
+		}
+		if d.IsDir() && !site && !inRecord(name) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
 // cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and reports whether every
 // file of it is as it was signed.
 func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) (bool, error) {
@@ -323,8 +380,13 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		tree = sub
 	}
 	tree = recordFS{tree}
-	if _, err := fs.Stat(tree, attest.CorpusLayout().Head()); err != nil && errors.Is(err, fs.ErrNotExist) && place == "" && byGit {
+	if place == "" && bare(tree) {
 		r.Bare = true
+		commits := "the signatures of commits, which git verify-commit checks"
+		if !byGit {
+			commits = "the signatures of commits, because there is no .git here"
+		}
+		r.NotChecked = append(r.NotChecked, "whether a proof of time, or what a verdict was reached from, was taken away, because there is no manifest", commits)
 	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
@@ -340,6 +402,17 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	return nil
 }
 
+// bare reports whether a record has no part of a manifest, as git and an archive made of its clone bring it.
+func bare(record fs.FS) bool {
+	l := attest.CorpusLayout()
+	for _, name := range []string{l.Head(), l.Cosignatures(), l.Place} {
+		if _, err := fs.Stat(record, name); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
 // Print writes the report for people, dir being the tree's name.
 func (r CloneReport) Print(w io.Writer, dir string) {
 	for _, p := range r.Problems {
@@ -353,14 +426,24 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
 		return
 	}
+	verified := "verified"
+	if lacking := r.Lacking(); len(lacking) > 0 {
+		for _, what := range lacking {
+			fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
+		}
+		verified = "UNPROVEN, while what is here is as it was signed"
+	}
 	if r.Bare {
-		fmt.Fprintf(w, "%s: verified: the record alone, by git and without a manifest; that a proof of time, or what a verdict was reached from, was taken away would not show\n", dir)
+		fmt.Fprintf(w, "%s: %s: the record alone, without a manifest\n", dir, verified)
 	} else {
-		fmt.Fprintf(w, "%s: verified: %d files of %s are as %s signed them", dir, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
+		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
 		if r.Status != attest.SignerCurrent {
 			fmt.Fprintf(w, " (a %s key)", r.Status)
 		}
 		fmt.Fprintln(w)
+	}
+	for _, what := range r.NotChecked {
+		fmt.Fprintf(w, "  not checked: %s\n", what)
 	}
 	for _, f := range r.LeftOut {
 		fmt.Fprintf(w, "  not covered, and named as such: %s\n", visible.Text(f))

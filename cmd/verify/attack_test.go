@@ -409,16 +409,21 @@ func TestRewrittenHistory(t *testing.T) {
 	}
 }
 
-// TestCloneByGit checks what git brings: the record without a manifest. Everything that is signed is still checked.
+// TestCloneByGit checks what git brings, and what an archive of it unpacks to: the record without a manifest. Everything
+// that is signed is still checked, and what is not is said.
 func TestCloneByGit(t *testing.T) {
 	w := lived(t, 0)
-	for _, name := range []string{"manifest.json", "manifest"} {
-		if err := os.RemoveAll(filepath.Join(w.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(filepath.Join(w.Dir, "manifest.json")); err != nil {
+		t.Fatal(err)
 	}
 	if code, out := checkWith(w.Dir); code != 3 || !strings.Contains(out, "manifest.json: missing") {
-		t.Errorf("no manifest: exit %d: %s", code, out)
+		t.Errorf("half a manifest: exit %d: %s", code, out)
+	}
+	if err := os.RemoveAll(filepath.Join(w.Dir, "manifest")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := checkWith(w.Dir); code != 0 || !strings.Contains(out, "not checked: the signatures of commits, because there is no .git here") {
+		t.Errorf("an unpacked archive: exit %d: %s", code, out)
 	}
 	if err := os.Mkdir(filepath.Join(w.Dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)

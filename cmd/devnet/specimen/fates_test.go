@@ -8,7 +8,6 @@ import (
 
 	"agentstore/cmd/devnet/street"
 	"agentstore/corpus"
-	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 
@@ -97,7 +96,7 @@ func letter(r corpus.Row) string {
 // rounds reads the rows of the committed record, by week and host.
 func rounds(t *testing.T) (map[int]corpus.Round, map[int]map[string]corpus.Row) {
 	t.Helper()
-	r, err := corpus.Open(os.DirFS(committed), attest.SpecimenRing())
+	r, err := corpus.Open(os.DirFS(committed), ring(t))
 	if err != nil {
 		t.Fatal(err)
 	}
