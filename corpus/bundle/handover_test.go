@@ -3,42 +3,26 @@ package bundle
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 )
-
-// logKey signs notes as the key of a log does.
-type logKey struct {
-	*attest.Key
-	origin string
-}
-
-func (k logKey) Name() string { return k.origin }
-func (k logKey) KeyHash() uint32 {
-	v, err := note.NewVerifier(corpus.VerifierKey(k.origin, k.Public()))
-	if err != nil {
-		panic(err) // of a fixed key
-	}
-	return v.KeyHash()
-}
-func (k logKey) Sign(msg []byte) ([]byte, error) { return k.Key.Sign(msg), nil }
 
 // resigned is a checkpoint of another root, or of its own, signed by another key.
 func resigned(t testing.TB, size int64, root attest.Digest, k *attest.Key) string {
 	t.Helper()
 	const origin = "store.example/corpus"
-	raw, err := note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", origin, size, base64.StdEncoding.EncodeToString(root[:]))}, logKey{k, origin})
+	text := fmt.Sprintf("%s\n%d\n%s\n", origin, size, base64.StdEncoding.EncodeToString(root[:]))
+	id, err := hex.DecodeString(strings.Split(corpus.VerifierKey(origin, k.Public()), "+")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(raw)
+	return fmt.Sprintf("%s\n— %s %s\n", text, origin, base64.StdEncoding.EncodeToString(append(id, k.Sign([]byte(text))...)))
 }
 
 // handedOver is a record of three rounds whose log changed hands behind the first, with an observation before and after.
