@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -282,7 +283,7 @@ func CheckAsOf(week string) error {
 }
 
 func (c *checker) observations() {
-	told := make(map[string]bool)
+	told, issued := make(map[string]bool), make(map[string]int64)
 	for n := int64(1); ; n++ {
 		name := "observations/" + Observation{Number: n}.File()
 		if _, there := c.files[name]; !there {
@@ -291,8 +292,12 @@ func (c *checker) observations() {
 		}
 		o, raw, err := readObservation(c.fsys, n, c.ring)
 		c.files[name] = true
-		if err == nil && o.Handover != nil {
+		switch {
+		case err != nil:
+		case o.Handover != nil:
 			err = c.keyEvent(*o.Handover, told)
+		case o.Issued != nil:
+			err = counted(*o.Issued, issued)
 		}
 		if err != nil {
 			c.problem(name, attest.ProblemChanged, err.Error())
@@ -320,6 +325,21 @@ func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
 		}
 	}
 	return fmt.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
+}
+
+// counted demands that no count of artifacts falls: what was issued is not taken back.
+func counted(now Issued, before map[string]int64) error {
+	counts := make(map[string]int64, len(now.Classes))
+	for _, class := range now.Classes {
+		counts[class.Class] = class.Total
+	}
+	for class, n := range before {
+		if counts[class] < n {
+			return fmt.Errorf("it counts %d artifacts of class %s, and there were %d", counts[class], class, n)
+		}
+	}
+	maps.Copy(before, counts)
+	return nil
 }
 
 // anchors are the digests of the anchors that the observations give.

@@ -335,6 +335,35 @@ func TestAHandoverIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestCountsDoNotFall: artifacts that were counted are not fewer later.
+func TestCountsDoNotFall(t *testing.T) {
+	for name, c := range map[string]struct {
+		then []IssuedClass
+		ok   bool
+	}{
+		"more":           {[]IssuedClass{{"anchor", 1}, {"certificate", 5}}, true},
+		"the same":       {[]IssuedClass{{"anchor", 1}, {"certificate", 4}}, true},
+		"fewer":          {[]IssuedClass{{"anchor", 1}, {"certificate", 3}}, false},
+		"fewer of a few": {[]IssuedClass{{"anchor", 0}, {"certificate", 9}}, false},
+		"a class less":   {[]IssuedClass{{"certificate", 9}}, false},
+		"a class more":   {[]IssuedClass{{"anchor", 1}, {"certificate", 4}, {"report", 2}}, true},
+	} {
+		w := testWriter(t)
+		for _, classes := range [][]IssuedClass{{{"anchor", 1}, {"certificate", 4}}, c.then} {
+			o := Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationArtifactsIssued, Issued: &Issued{Classes: classes}}
+			for _, class := range classes {
+				o.Issued.Total += class.Total
+			}
+			if _, err := w.Observe(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := verify(t, mapFS(t, w.Dir), CloneOptions{}); r.Sound() != c.ok || !c.ok && !names(r, "observations/000000002.json") {
+			t.Errorf("%s: %v", name, r.Problems)
+		}
+	}
+}
+
 // TestAsOf demands rounds up to a week.
 func TestAsOf(t *testing.T) {
 	_, tree := covered(t)

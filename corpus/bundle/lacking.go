@@ -147,7 +147,7 @@ func spans(gaps []Span) string {
 	many := len(gaps) > 1
 	for i, g := range gaps {
 		if i == maxSpans {
-			out = append(out, fmt.Sprintf("%d more times some", len(gaps)-i))
+			out = append(out, fmt.Sprintf("%d more gaps", len(gaps)-i))
 			break
 		}
 		if g.From == g.To {
