@@ -377,3 +377,31 @@ func TestAsOf(t *testing.T) {
 		t.Error("no week is a week")
 	}
 }
+
+// TestALogThatDoesNotGoOnFromItsHandover: the key in force signs a log whose beginning is another than the one that it
+// took over. Every one of its checkpoints is by the right key for its size.
+func TestALogThatDoesNotGoOnFromItsHandover(t *testing.T) {
+	h := handOver(t)
+	other := &Writer{Dir: t.TempDir(), Origin: testOrigin, Identity: h.former.Identity, LogKey: h.former.LogKey, Ring: h.former.Ring}
+	seal(t, other, draft(1, walked("a.example", VerdictReady), walked("b.example", VerdictReady)))
+	observe(t, other, "frictionless")
+	var err error
+	if other.Ring, err = other.HandOver(t.Context(), h.w.LogKey.Public(), "2026-09-14", "yearly"); err != nil {
+		t.Fatal(err)
+	}
+	other.LogKey = h.w.LogKey
+	seal(t, other, draft(2, walked("a.example", VerdictReady)))
+	tree := mapFS(t, other.Dir)
+	if r := verify(t, tree, CloneOptions{}); !r.Sound() {
+		t.Fatalf("by its own keys: %v", r.Problems)
+	}
+	tree[RingFile] = &fstest.MapFile{Data: h.ring, Mode: 0o444}
+	delete(tree, "log/checkpoints/5") // which would tell, and which nothing needs
+	r := verify(t, tree, CloneOptions{})
+	if len(r.Problems) != 1 || r.Problems[0].Path != "log/checkpoint" || r.Problems[0].Kind != ProblemRewritten {
+		t.Errorf("by the keys of the other: %v", r.Problems)
+	}
+	if _, err := Open(tree, h.w.Ring); err == nil || !strings.Contains(err.Error(), "rewritten") {
+		t.Errorf("it is opened: %v", err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -60,8 +61,11 @@ func Write(ctx context.Context, dir, baseURL string) error {
 	return write(ctx, dir, &maker{baseURL: baseURL})
 }
 
-// WriteFor makes the same rounds for another site, with its keys, for a store on chains of its own. What is observed
-// between rounds it leaves out, because a store numbers that itself.
+// Begins is the UTC date of the first of its days.
+func Begins() string { return moment(firstWeek, 0, 0).Format(time.DateOnly) }
+
+// WriteFor makes the same rounds for another site, with its keys, which are in force since Begins, for a store on chains
+// of its own. What is observed between rounds it leaves out, because a store numbers that itself.
 func WriteFor(ctx context.Context, dir string, site Site) error {
 	return write(ctx, dir, &maker{baseURL: site.BaseURL, site: &site})
 }

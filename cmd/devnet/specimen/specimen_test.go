@@ -155,7 +155,7 @@ func TestTheSpecimenIsSmall(t *testing.T) {
 // TestAnotherSiteHasTheRoundsAlone makes the record with which a store on chains of its own begins.
 func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 	identity, log := attest.SpecimenKeyFor(attest.PurposeWebhook), attest.SpecimenKeyFor(attest.PurposeGit)
-	ring, err := attest.NewRing("2026-11-20", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: identity.Public(), attest.PurposeLog: log.Public()})
+	ring, err := attest.NewRing(Begins(), map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: identity.Public(), attest.PurposeLog: log.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
