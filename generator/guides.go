@@ -138,16 +138,17 @@ func (s *source) depsVerifying(d *digester, page string) {
 
 // joined is the prose of a page and of those that go with it.
 func (s *source) joined(p content.Page, more []string) (templates.Prose, error) {
-	body := p.Body
+	var body strings.Builder
+	body.WriteString(p.Body)
 	for _, name := range more {
 		q, err := s.need(name)
 		if err != nil {
 			return templates.Prose{}, err
 		}
 		// A host that the record has, so that the commands are not for show.
-		body += "\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost)
+		body.WriteString("\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost))
 	}
-	return s.prose(body)
+	return s.prose(body.String())
 }
 
 // plain renders a page of prose with facts below it. more are pages whose prose goes with it.
