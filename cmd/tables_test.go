@@ -31,7 +31,7 @@ var arrows = []arrow{
 	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop", "cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
 	{from: "cmd/verify", may: []string{"cmd/verify/kit"}, tests: []string{"corpus", "corpus/attest", "corpus/exchange", "corpus/ots", "corpus/probe"}},
 	{from: "cmd/verify/wasm", may: []string{"cmd/verify/kit", "corpus"}, tests: []string{"corpus/attest", "corpus/bundle", "corpus/exchange", "corpus/probe", "templates"}},
-	{from: "cmd/verify/kit", may: []string{"corpus", "corpus/bundle", "corpus/visible"}, tests: []string{"corpus/attest", "corpus/exchange", "corpus/probe"}},
+	{from: "cmd/verify/kit", may: []string{"corpus", "corpus/attest", "corpus/bundle", "corpus/visible"}, tests: []string{"corpus/exchange", "corpus/probe"}},
 
 	{from: "content"},
 	{from: "content/api"},

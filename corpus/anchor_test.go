@@ -21,7 +21,7 @@ func anchored(t *testing.T) *Writer {
 		t.Fatal(err)
 	}
 	next := fixedKey(t, 9)
-	ring, err := w.Ring.Handover(attest.PurposeIdentity, w.Identity, next.Public(), "2026-11-01", "it was time")
+	ring, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-11-01", Reason: "it was time"}, w.Identity, next.Public())
 	if err != nil {
 		t.Fatal(err)
 	}

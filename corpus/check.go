@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -35,6 +36,8 @@ type RecordReport struct {
 	Verdicts Rejudged         `json:"verdicts"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
+	// Unproven says what was asked for, or has to be shown, and is not shown by this record.
+	Unproven []string `json:"unproven"`
 	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
 	Problems []CloneProblem `json:"problems"`
 
@@ -65,6 +68,9 @@ type RecordOptions struct {
 	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history that does not go on from
 	// it is refused, however well it is signed.
 	Remembered []byte
+	// AsOf is an ISO week, such as 2026-W47, up to which rounds are demanded; "" demands none. A record that ends before it
+	// is unproven.
+	AsOf string
 	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one of them must fit. Others
 	// are not looked at, as it is not for the record to say whom to trust.
 	Witnesses []Witness
@@ -80,6 +86,7 @@ type RecordOptions struct {
 type checker struct {
 	fsys    fs.FS
 	ring    attest.Ring
+	own     attest.Ring // as it stands in the record
 	out     RecordReport
 	files   map[string]bool // every file of the record, and whether it was accounted for
 	partial map[string][]string
@@ -96,7 +103,10 @@ type checker struct {
 // rounds in memory, not the rows. The error is for records that cannot be read.
 func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
 	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), o: o}
-	c.out.Proofs, c.out.Problems = []ProofReport{}, []CloneProblem{}
+	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []CloneProblem{}
+	if err := CheckAsOf(o.AsOf); err != nil {
+		return c.out, err
+	}
 	for _, w := range o.Witnesses {
 		c.out.Cosigned = append(c.out.Cosigned, CosignedReport{Witness: w.Name})
 	}
@@ -213,45 +223,20 @@ func (c *checker) keys() {
 	if err != nil {
 		c.problem(RingFile, attest.ProblemChanged, err.Error())
 	}
+	c.own = own
 }
 
 // successor returns newer if its keys are those of held or follow from them by signed handovers, and held if it is the
 // other way round: an old clone checked with newer keys.
 func successor(held, newer attest.Ring) (attest.Ring, error) {
-	if follows(held, newer) {
+	err := newer.Continues(held)
+	if err == nil {
 		return newer, nil
 	}
-	if follows(newer, held) {
+	if held.Continues(newer) == nil {
 		return held, nil
 	}
-	return held, errors.New("its keys are not those to trust, nor handed over by them")
-}
-
-func follows(old, now attest.Ring) bool {
-	for _, k := range old.Current {
-		current, ok := now.For(k.Purpose)
-		if !ok {
-			return false
-		}
-		if current.KID == k.KID {
-			continue
-		}
-		var chain []attest.Handover
-		for _, h := range now.Handovers {
-			if h.Purpose == k.Purpose && (len(chain) > 0 || h.FromKID == k.KID) {
-				chain = append(chain, h)
-			}
-		}
-		if len(chain) == 0 || attest.VerifyHandovers(chain, []byte(k.Public), []byte(current.Public)) != nil {
-			return false
-		}
-	}
-	for _, k := range old.Retired {
-		if !slices.ContainsFunc(now.Retired, func(r attest.RetiredKey) bool { return r.KID == k.KID && r.RetiredOn == k.RetiredOn }) {
-			return false
-		}
-	}
-	return true
+	return held, fmt.Errorf("its keys are not those to trust, nor handed over by them: %w", err)
 }
 
 // headers verifies the headers and their chain.
@@ -287,17 +272,40 @@ func (c *checker) headers() {
 		c.out.FirstWeek, c.out.LastWeek = c.rounds[0].Week, c.rounds[len(c.rounds)-1].Week
 		c.out.Private = c.rounds[0].Private
 	}
+	switch {
+	case c.o.AsOf == "" || c.out.LastWeek >= c.o.AsOf:
+	case c.out.Rounds == 0:
+		c.out.Unproven = append(c.out.Unproven, "anything as of "+c.o.AsOf+": it has no rounds")
+	default:
+		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("anything as of %s: its newest round, %d, is of %s", c.o.AsOf, c.out.Rounds, c.out.LastWeek))
+	}
+}
+
+// CheckAsOf accepts what RecordOptions.AsOf may be.
+func CheckAsOf(week string) error {
+	if week != "" && !isWeek(week) {
+		return fmt.Errorf("%q is no ISO week such as 2026-W47", week)
+	}
+	return nil
 }
 
 func (c *checker) observations() {
+	told, issued := make(map[string]bool), make(map[string]int64)
 	for n := int64(1); ; n++ {
 		name := "observations/" + Observation{Number: n}.File()
 		if _, there := c.files[name]; !there {
 			// A gap shows as files that nothing asks for, and as leaves of the log that nothing gave.
 			return
 		}
-		raw, err := readObservation(c.fsys, n, c.ring)
+		o, raw, err := readObservation(c.fsys, n, c.ring)
 		c.files[name] = true
+		switch {
+		case err != nil:
+		case o.Handover != nil:
+			err = c.keyEvent(*o.Handover, told)
+		case o.Issued != nil:
+			err = counted(*o.Issued, issued)
+		}
 		if err != nil {
 			c.problem(name, attest.ProblemChanged, err.Error())
 			return
@@ -305,6 +313,40 @@ func (c *checker) observations() {
 		c.observed = append(c.observed, raw)
 		c.out.Observations = n
 	}
+}
+
+// keyEvent demands of a handover that is told that it is the one of the ring, which alone might be rewritten by whoever
+// has the key that was given up, and that it was not told before.
+func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
+	if told[h.FromKID] {
+		return fmt.Errorf("the handover of %s was told before", h.FromKID)
+	}
+	told[h.FromKID] = true
+	event, err := attest.Canonical(h)
+	if err != nil {
+		return err
+	}
+	for _, h := range c.ring.Handovers {
+		if known, err := attest.Canonical(h); err == nil && string(known) == string(event) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
+}
+
+// counted demands that no count of artifacts falls: what was issued is not taken back.
+func counted(now Issued, before map[string]int64) error {
+	counts := make(map[string]int64, len(now.Classes))
+	for _, class := range now.Classes {
+		counts[class.Class] = class.Total
+	}
+	for class, n := range before {
+		if counts[class] < n {
+			return fmt.Errorf("it counts %d artifacts of class %s, and there were %d", counts[class], class, n)
+		}
+	}
+	maps.Copy(before, counts)
+	return nil
 }
 
 // anchors are the digests of the anchors that the observations give.

@@ -33,11 +33,18 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	for size := range heads {
 		g.roots[size] = attest.MerkleRoot(nil)
 	}
+	for _, at := range c.ring.LogHandovers() {
+		g.roots[at.Size] = attest.MerkleRoot(nil)
+	}
 	var before *Checkpoint
 	if len(remembered) > 0 {
-		old, _, err := OpenCheckpoint(remembered, c.ring)
+		old, contradicted, err := OpenRemembered(remembered, c.ring)
 		if err != nil {
-			return fmt.Errorf("reading the remembered checkpoint: %w", err)
+			return err
+		}
+		if contradicted != nil {
+			c.problem(inLog("checkpoint"), ProblemRewritten, contradicted.Error())
+			return nil
 		}
 		before = &old
 		g.roots[old.Size] = attest.MerkleRoot(nil)
@@ -49,6 +56,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	if err != nil {
 		return err
 	}
+	c.handedOver(g)
 	if len(c.rounds) == 0 && len(c.observed) == 0 {
 		return nil // a record that has not begun
 	}

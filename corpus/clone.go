@@ -5,15 +5,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/visible"
 )
 
 // SigningKeyFile is where a published tree keeps its own keys.
@@ -26,6 +22,7 @@ type CloneReport struct {
 	// from the tree itself: then the identity needs no further look.
 	Identity string   `json:"identity"`
 	KID      string   `json:"kid"`
+	LogKey   string   `json:"log_key"` // in force; "" for none
 	Trusted  bool     `json:"trusted_ring"`
 	Specimen bool     `json:"specimen"`
 	SignedBy string   `json:"signed_by"` // kid
@@ -34,17 +31,30 @@ type CloneReport struct {
 	LeftOut  []string `json:"left_out"`
 	// Record is there if the tree holds the record itself, as its manifest says.
 	Record *RecordReport `json:"record,omitempty"`
-	// Bare says that the record came by git, without a manifest: everything that was signed is checked, and nothing tells
-	// whether a proof of time or what a row was judged by was taken away.
+	// Bare says that the record came as git brings it, without a manifest: everything that was signed is checked, and
+	// nothing tells whether a proof of time or what a row was judged by was taken away.
 	Bare bool `json:"without_manifest"`
+	// NotChecked says what could not be, in words.
+	NotChecked []string `json:"not_checked,omitempty"`
 	// Beside names what stands beside a published tree and a record, and was not looked at.
 	Beside []string `json:"not_looked_at,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
 	Problems []CloneProblem `json:"problems"`
 }
 
-// Sound reports whether nothing was found wrong.
-func (r CloneReport) Sound() bool { return len(r.Problems) == 0 }
+// Sound reports whether nothing was found wrong, and nothing that was demanded is lacking.
+func (r CloneReport) Sound() bool { return len(r.Problems) == 0 && len(r.Lacking()) == 0 }
+
+// Refused reports whether something was found wrong.
+func (r CloneReport) Refused() bool { return len(r.Problems) > 0 }
+
+// Lacking is what the record does not show though it has to, or was asked to.
+func (r CloneReport) Lacking() []string {
+	if r.Record == nil {
+		return nil
+	}
+	return r.Record.Unproven
+}
 
 // CloneProblem is one thing that is wrong with one file.
 type CloneProblem struct {
@@ -62,9 +72,6 @@ type CloneOptions struct {
 	Ring []byte
 	RecordOptions
 }
-
-// maxBeside is how many names of what was not looked at are written out for people; the JSON form has all.
-const maxBeside = 12
 
 // PublishedFolder is where a publication repository keeps the published tree, beside the record.
 const PublishedFolder = "public"
@@ -110,7 +117,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 		half.LeftOut[i] = PublishedFolder + "/" + half.LeftOut[i]
 	}
 	if holdsRecord {
-		half.Trusted, half.Record, half.Bare = out.Trusted, out.Record, out.Bare
+		half.Trusted, half.Record, half.Bare, half.NotChecked = out.Trusted, out.Record, out.Bare, out.NotChecked
 		half.Files += out.Files
 		half.LeftOut = append(half.LeftOut, out.LeftOut...)
 		half.Problems = append(half.Problems, out.Problems...)
@@ -159,6 +166,9 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	if !site {
 		file = place + RingFile
 	}
+	if err := out.spelling(tree, place, site); err != nil || len(out.Problems) > 0 {
+		return out, err
+	}
 	raw, err := fs.ReadFile(tree, file)
 	var own attest.Ring
 	if err == nil {
@@ -176,6 +186,9 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	}
 	identity := keys.Identity()
 	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	if k, ok := keys.For(attest.PurposeLog); ok {
+		out.LogKey = k.Public.String()
+	}
 	if site {
 		if _, err := out.cover(ctx, tree, attest.PublicLayout(), keys, own, ""); err != nil {
 			return out, err
@@ -274,6 +287,47 @@ func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 	return nil
 }
 
+// spelling refuses what not every machine could hold as it is here: names that differ in case alone, of which some keep
+// one and some the other, and what is neither a file nor a directory. Beside a record only the names at its top are
+// looked at, as it may live in a folder with others.
+func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
+	if place != "" && !site {
+		sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
+		if err != nil {
+			return err
+		}
+		tree = sub
+	} else {
+		place = ""
+	}
+	seen := make(map[string]string)
+	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch folded := strings.ToLower(strings.ToUpper(name)); {
+		case errors.Is(err, errNotPlain):
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+			return nil
+		case err != nil:
+			return err
+		case name == ".git" && d.IsDir():
+			return fs.SkipDir
+		case !d.IsDir() && !d.Type().IsRegular():
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+		case seen[folded] != "":
+			twin := seen[folded]
+			if !site && inRecord(name) {
+				name, twin = twin, name // it is the other one that does not belong here
+			}
+			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "its name differs from " + twin + " in case alone"})
+		default:
+			seen[folded] = name
+		}
+		if d.IsDir() && !site && !inRecord(name) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
 // cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and reports whether every
 // file of it is as it was signed.
 func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) (bool, error) {
@@ -323,8 +377,13 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		tree = sub
 	}
 	tree = recordFS{tree}
-	if _, err := fs.Stat(tree, attest.CorpusLayout().Head()); err != nil && errors.Is(err, fs.ErrNotExist) && place == "" && byGit {
+	if place == "" && bare(tree) {
 		r.Bare = true
+		commits := "the signatures of commits, which git verify-commit checks"
+		if !byGit {
+			commits = "the signatures of commits, because there is no .git here"
+		}
+		r.NotChecked = append(r.NotChecked, "whether a proof of time, or what a verdict was reached from, was taken away, because there is no manifest", commits)
 	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
@@ -340,103 +399,13 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	return nil
 }
 
-// Print writes the report for people, dir being the tree's name.
-func (r CloneReport) Print(w io.Writer, dir string) {
-	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s", visible.Text(p.Path), p.Kind)
-		if p.Detail != "" {
-			fmt.Fprintf(w, ": %s", visible.Text(p.Detail))
+// bare reports whether a record has no part of a manifest, as git and an archive made of its clone bring it.
+func bare(record fs.FS) bool {
+	l := attest.CorpusLayout()
+	for _, name := range []string{l.Head(), l.Cosignatures(), l.Place} {
+		if _, err := fs.Stat(record, name); !errors.Is(err, fs.ErrNotExist) {
+			return false
 		}
-		fmt.Fprintln(w)
 	}
-	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
-		return
-	}
-	if r.Bare {
-		fmt.Fprintf(w, "%s: verified: the record alone, by git and without a manifest; that a proof of time, or what a verdict was reached from, was taken away would not show\n", dir)
-	} else {
-		fmt.Fprintf(w, "%s: verified: %d files of %s are as %s signed them", dir, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
-		if r.Status != attest.SignerCurrent {
-			fmt.Fprintf(w, " (a %s key)", r.Status)
-		}
-		fmt.Fprintln(w)
-	}
-	for _, f := range r.LeftOut {
-		fmt.Fprintf(w, "  not covered, and named as such: %s\n", visible.Text(f))
-	}
-	if len(r.Beside) > 0 {
-		some := r.Beside[:min(maxBeside, len(r.Beside))]
-		fmt.Fprintf(w, "  beside them, and not looked at: %s", visible.Text(strings.Join(some, ", ")))
-		if more := len(r.Beside) - len(some); more > 0 {
-			fmt.Fprintf(w, " and %d more", more)
-		}
-		fmt.Fprintln(w)
-	}
-	if r.Record != nil {
-		r.Record.print(w)
-	}
-	switch {
-	case r.Specimen:
-		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is whole and nothing more.")
-	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
-	}
+	return true
 }
-
-// print writes what was found of a record without problems.
-func (r *RecordReport) print(w io.Writer) {
-	if r.Leaves == 0 {
-		fmt.Fprintln(w, "  The record is empty so far.")
-		return
-	}
-	fmt.Fprintf(w, "  The record of %s: %d rounds", visible.Text(r.Origin), r.Rounds)
-	if r.Rounds > 0 {
-		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
-	}
-	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
-	if r.Private {
-		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for publication.")
-	}
-	r.Verdicts.print(w)
-	if r.Remembered > 0 {
-		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
-	}
-	for _, by := range r.Cosigned {
-		if by.Checkpoints == 0 {
-			fmt.Fprintf(w, "  Witness %s cosigned none of its checkpoints.\n", by.Witness)
-			continue
-		}
-		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness, by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
-	}
-	for _, p := range r.Proofs {
-		switch p.State {
-		case ots.StateVerified:
-			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
-		case ots.StateUnchecked:
-			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", visible.Text(p.Path), p.Height)
-		default:
-			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
-		}
-	}
-}
-
-// subject names what a proof is about.
-func (p ProofReport) subject() string {
-	if p.Anchor > 0 {
-		return fmt.Sprintf("anchor %d", p.Anchor)
-	}
-	return fmt.Sprintf("round %d", p.Sequence)
-}
-
-// print says how many verdicts were reached again, and why others were not.
-func (r Rejudged) print(w io.Writer) {
-	fmt.Fprintf(w, "  Verdicts: %d judged again from what is kept of the walk, each with the signed result", r.Again)
-	if r.Unjudged > 0 {
-		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
-	}
-	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
-}
-
-// Head returns the signed checkpoint that was verified: what to remember for the next check, or to compare with others.
-func (r *RecordReport) Head() []byte { return r.head.Raw }

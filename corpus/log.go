@@ -58,11 +58,13 @@ func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
 // sealed, to which proofs of its rows are pinned.
 func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
 
-// OpenLog opens the log of a record. A record without a checkpoint has an empty log.
+// OpenLog opens the log of a record, whose key the ring tells for each size. A record without a checkpoint has an empty
+// log.
 func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	raw, err := fs.ReadFile(fsys, inLog("checkpoint"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Log{fsys: fsys, head: Checkpoint{Root: attest.MerkleRoot(nil)}}, nil
+		l := &Log{fsys: fsys, head: Checkpoint{Root: attest.MerkleRoot(nil)}}
+		return l, l.handedOver(ring)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening log: %w", err)
@@ -74,7 +76,25 @@ func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	if len(others) > 0 {
 		return nil, errors.New("opening checkpoint: lines that are not the log's")
 	}
-	return &Log{fsys: fsys, head: head}, nil
+	l := &Log{fsys: fsys, head: head}
+	return l, l.handedOver(ring)
+}
+
+// handedOver demands that the log goes on from every head at which its key changed hands.
+func (l *Log) handedOver(ring attest.Ring) error {
+	for _, at := range ring.LogHandovers() {
+		if at.Size > l.head.Size {
+			return fmt.Errorf("opening log: its key was handed over at %d leaves, and it has %d: leaves are missing, or the ring is of a later time", at.Size, l.head.Size)
+		}
+		root, err := l.Root(at.Size)
+		if err != nil {
+			return fmt.Errorf("opening log: %w", err)
+		}
+		if root != at.Root {
+			return fmt.Errorf("opening log: rewritten: its key was handed over at %d leaves with root %s, and there it has %s", at.Size, at.Root, root)
+		}
+	}
+	return nil
 }
 
 // Head is the log's last checkpoint.

@@ -129,9 +129,11 @@ func parseCheckpoint(text string) (Checkpoint, error) {
 	return Checkpoint{Origin: lines[0], Size: size, Root: attest.Digest(root), Text: text}, nil
 }
 
-// OpenCheckpoint opens a checkpoint and demands that a log key of the ring, current or retired, signed it under the
-// log's own name, its origin. Raw of the result holds that one signature; the lines of others, which were not looked
-// at beyond their form, come beside.
+// OpenCheckpoint opens a checkpoint and demands that a log key of the ring signed it under the log's own name, its origin,
+// at a size at which that key was in force: a key that was handed over up to its last head, and its successor from there
+// on (attest.ErrNotInForce). At the size of a handover the root is the one that it names. That a smaller head is of the
+// same log as that one shows its consistency alone, which Open, VerifyRecord and package bundle look at. Raw of the result
+// holds that one signature; the lines of others, which were not looked at beyond their form, come beside.
 func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, err error) {
 	text, sigs, err := splitNote(raw)
 	if err != nil {
@@ -140,19 +142,12 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 	if c, err = parseCheckpoint(text); err != nil {
 		return Checkpoint{}, nil, err
 	}
-	keys := make(map[uint32]ed25519.PublicKey)
-	for _, k := range ring.Current {
-		if k.Purpose == attest.PurposeLog {
-			keys[keyID(c.Origin, algEd25519, ed25519.PublicKey(k.Public))] = ed25519.PublicKey(k.Public)
-		}
-	}
-	for _, k := range ring.Retired {
-		if k.Purpose == attest.PurposeLog {
-			keys[keyID(c.Origin, algEd25519, ed25519.PublicKey(k.Public))] = ed25519.PublicKey(k.Public)
-		}
+	keys := make(map[uint32]attest.LogKey)
+	for _, k := range ring.LogKeys() {
+		keys[keyID(c.Origin, algEd25519, ed25519.PublicKey(k.Public))] = k
 	}
 	for _, s := range sigs {
-		pub, ours := keys[s.id]
+		k, ours := keys[s.id]
 		if !ours || s.name != c.Origin {
 			others = append(others, s.raw...)
 			continue
@@ -160,13 +155,32 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 		if c.Raw != nil {
 			return Checkpoint{}, nil, errors.New("opening checkpoint: more than one signature by the log")
 		}
-		if !attest.Verify(pub, []byte(text), s.sig) {
+		if !attest.Verify(ed25519.PublicKey(k.Public), []byte(text), s.sig) {
 			return Checkpoint{}, nil, errors.New("opening checkpoint: the log's signature does not fit")
+		}
+		if err := inForce(k, c); err != nil {
+			return Checkpoint{}, nil, fmt.Errorf("opening checkpoint: %w", err)
 		}
 		c.Raw = []byte(text + "\n" + s.raw)
 	}
 	if c.Raw == nil {
-		return Checkpoint{}, nil, errors.New("opening checkpoint: not signed by a log key of the ring")
+		return Checkpoint{}, nil, fmt.Errorf("opening checkpoint: %w: not signed by a log key of the ring", attest.ErrUnknownKey)
 	}
 	return c, others, nil
+}
+
+// inForce demands that a log key might sign a checkpoint.
+func inForce(k attest.LogKey, c Checkpoint) error {
+	switch {
+	case k.To != nil && c.Size > k.To.Size:
+		return fmt.Errorf("%w: log key %s handed over at %d leaves, and this head has %d", attest.ErrNotInForce, k.KID, k.To.Size, c.Size)
+	case c.Size < k.From.Size:
+		return fmt.Errorf("%w: log key %s signs from %d leaves on, and this head has %d", attest.ErrNotInForce, k.KID, k.From.Size, c.Size)
+	}
+	for _, at := range []*attest.LogHead{&k.From, k.To} {
+		if at != nil && c.Size == at.Size && c.Root != at.Root {
+			return fmt.Errorf("%w: at %d leaves, where the log changed hands, its root is %s and not %s", attest.ErrNotInForce, at.Size, at.Root, c.Root)
+		}
+	}
+	return nil
 }

@@ -119,8 +119,8 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	if !ok || by.Purpose != attest.PurposeIdentity {
 		return Observation{}, fmt.Errorf("verifying observation %d: %w: %s", o.Number, attest.ErrUnknownKey, o.KID)
 	}
-	if by.RetiredOn != "" && o.At[:len(by.RetiredOn)] > by.RetiredOn {
-		return Observation{}, fmt.Errorf("verifying observation %d: its key was retired on %s", o.Number, by.RetiredOn)
+	if err := by.InForce(o.At); err != nil {
+		return Observation{}, fmt.Errorf("verifying observation %d: %w", o.Number, err)
 	}
 	payload, err := o.payload()
 	if err != nil {

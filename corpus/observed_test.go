@@ -22,7 +22,7 @@ func TestKindsOfObservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handover, err := attest.NewHandover(attest.PurposeLog, k, fixedKey(t, 2).Public(), "2026-11-20", "lost")
+	handover, err := attest.NewHandover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-11-20", Reason: "lost"}, k, fixedKey(t, 2).Public())
 	if err != nil {
 		t.Fatal(err)
 	}

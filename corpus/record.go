@@ -97,8 +97,8 @@ func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
 	if !ok || by.Purpose != attest.PurposeIdentity {
 		return Round{}, fmt.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey, round.KID)
 	}
-	if by.RetiredOn != "" && round.TakenAt[:len(by.RetiredOn)] > by.RetiredOn {
-		return Round{}, fmt.Errorf("verifying round %d: its key was retired on %s", round.Sequence, by.RetiredOn)
+	if err := by.InForce(round.TakenAt); err != nil {
+		return Round{}, fmt.Errorf("verifying round %d: %w", round.Sequence, err)
 	}
 	if round, err = VerifyRound(raw, ed25519.PublicKey(by.Public)); err != nil {
 		return Round{}, err

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -77,28 +78,84 @@ func (w *Writer) open(ctx context.Context) (_ *folder, _ *Record, err error) {
 			err = errors.Join(err, dir.Close())
 		}
 	}()
+	// Looked at before all else, so that a ring of before a handover is called that.
+	fresh, err := w.freshRing(dir)
+	if err != nil {
+		return nil, nil, err
+	}
 	r, err := Open(dir.root.FS(), w.Ring)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.keepRing(dir); err != nil {
+	if err := dir.keepRing(fresh); err != nil {
 		return nil, nil, err
 	}
 	return dir, r, w.catchUp(ctx, dir, r)
 }
 
-func (w *Writer) keepRing(dir *folder) error {
+// ErrRing is returned by a Writer whose ring the record has outgrown: a key was handed over since it was read.
+var ErrRing = errors.New("the record's keys are newer than the ring at hand: a key was handed over, so read the ring anew and start again what is running")
+
+// freshRing is the file form of the ring where it goes on from the one that stands in the record, nil where it is that
+// one. A process that does not know of a handover would sign with a key that is no more in force.
+func (w *Writer) freshRing(dir *folder) ([]byte, error) {
 	ring, err := w.Ring.Encode()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if held, err := dir.root.ReadFile(RingFile); err == nil && string(held) == string(ring) {
+	held, err := dir.root.ReadFile(RingFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ring, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening record: %w", err)
+	}
+	if string(held) == string(ring) {
+		return nil, nil
+	}
+	old, err := attest.ParseRing(held)
+	if err != nil {
+		return nil, fmt.Errorf("opening record: %s: %w", RingFile, err)
+	}
+	if err := w.Ring.Continues(old); err != nil {
+		if old.Continues(w.Ring) == nil {
+			return nil, fmt.Errorf("opening record: %w", ErrRing)
+		}
+		return nil, fmt.Errorf("opening record: the ring at hand does not go on from %s: %w", RingFile, err)
+	}
+	return ring, nil
+}
+
+// keepRing puts a fresh ring into the record.
+func (f *folder) keepRing(fresh []byte) error {
+	if fresh == nil {
 		return nil
 	}
-	if err := dir.put(RingFile, ring); err != nil {
+	if err := f.put(RingFile, fresh); err != nil {
 		return err
 	}
-	return dir.syncUp("keys")
+	return f.syncUp("keys")
+}
+
+// HandOver lets the key of the log be followed by another: the outgoing one, which is the Writer's, signs the last head
+// that is its own. The record has the new ring when it returns; from then on a Writer with the old one is ErrRing.
+func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effective, reason string) (_ attest.Ring, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	head := r.Log.head
+	next, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: effective, Reason: reason,
+		LastHead: &attest.LogHead{Size: head.Size, Root: head.Root}}, w.LogKey, incoming)
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	raw, err := next.Encode()
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	return next, dir.keepRing(raw)
 }
 
 // catchUp logs what stands in the record's files and is not in its log yet: the round that a crash cut off, then
@@ -136,12 +193,12 @@ func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
 	}
 	r.Log, err = appendLog(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
 		for i, n := range pending {
-			raw, err := readObservation(r.fsys, n, w.Ring)
+			o, raw, err := readObservation(r.fsys, n, w.Ring)
 			if err == nil && n != logged+int64(i)+1 {
 				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
 			}
 			if err == nil {
-				err = withdraw(dir, raw)
+				err = withdraw(dir, o)
 			}
 			if !yield(raw, err) || err != nil {
 				return
@@ -152,10 +209,9 @@ func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
 }
 
 // withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
-func withdraw(dir *folder, raw []byte) error {
-	var o Observation
-	if err := attest.ParseCanonical(raw, &o); err != nil || o.Withdrawn == nil {
-		return err
+func withdraw(dir *folder, o Observation) error {
+	if o.Withdrawn == nil {
+		return nil
 	}
 	if err := dir.root.Remove(wordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
@@ -163,20 +219,20 @@ func withdraw(dir *folder, raw []byte) error {
 	return nil
 }
 
-func readObservation(fsys fs.FS, n int64, ring attest.Ring) ([]byte, error) {
+func readObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, []byte, error) {
 	name := "observations/" + Observation{Number: n}.File()
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return nil, err
+		return Observation{}, nil, err
 	}
 	o, err := VerifyObservation(raw, ring)
 	if err == nil && o.Number != n {
 		err = fmt.Errorf("it holds observation %d", o.Number)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return Observation{}, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return raw, nil
+	return o, raw, nil
 }
 
 // Seal signs and writes a round and appends it to the log. The header is written last and once: from then on the round
@@ -217,6 +273,9 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	round, header, err := SignRound(round, w.Identity)
 	if err != nil {
 		return Round{}, err
+	}
+	if _, err := OpenRound(header, d.Sequence, w.Ring); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	if n := len(r.rounds); n > 0 {
 		if err := round.Follows(r.rounds[n-1]); err != nil {
@@ -393,7 +452,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		if err != nil {
 			return nil, err
 		}
-		// What cannot be read again must not be written.
+		// What nobody would accept is not written: it could never be taken back.
 		signed, err := VerifyObservation(raw, w.Ring)
 		if err != nil {
 			return nil, err

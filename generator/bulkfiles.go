@@ -43,7 +43,7 @@ func madeApart(*source) iter.Seq2[unit, error] { return func(func(unit, error) b
 // signersUnit is the file by which git checks the commits of the repository, if there is one.
 func signersUnit(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
-		if s.Bulk != nil && s.Bulk.Signer != nil && len(s.rounds) > 0 {
+		if s.cloned() {
 			yield(unit{made: func(d *digester) { d.text(s.Bulk.Email); depsRing(s, 0, d) }}, nil)
 		}
 	}

@@ -204,8 +204,10 @@ func renderCorpus(s *source, _ unit, mediaType string, made attest.Digest) ([]by
 		week = &b.Figures[n-1].Week
 	}
 	parts := templates.CorpusParts{Tiers: b.Tiers(0), Week: week, Letters: letters(b), Views: views}
-	if s.inBulk() {
+	if s.cloned() {
 		parts.Clone = s.base + "/corpus.git"
+	}
+	if s.inBulk() {
 		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json", Note: "as JSON lines, CSV and a SQLite file"})
 	}
 	return renderSheet(templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts), mediaType)
@@ -222,8 +224,10 @@ func (s *source) dataFiles() []derive.DataFile {
 			file("all rows as JSON lines", "application/gzip", "/corpus/bulk/rows.jsonl.gz"),
 			file("all rows as CSV", "application/gzip", "/corpus/bulk/rows.csv.gz"),
 			file("all rows as a SQLite file", "application/vnd.sqlite3", "/corpus/bulk/rows.sqlite"),
-			file("the signed record as a git repository", "application/x-git", "/corpus.git"),
 		}
+	}
+	if s.cloned() {
+		bulk = append(bulk, file("the signed record as a git repository", "application/x-git", "/corpus.git"))
 	}
 	return append(bulk, []derive.DataFile{
 		file("rounds, one file each", "application/json", "/corpus/index.json"),
@@ -233,12 +237,16 @@ func (s *source) dataFiles() []derive.DataFile {
 	}...)
 }
 
-// inBulk reports whether the record is published in bulk and as a repository.
+// inBulk reports whether the record is published in bulk.
 func (s *source) inBulk() bool { return s.Bulk != nil && len(s.rounds) > 0 }
+
+// cloned reports whether it is published as a repository, which is signed.
+func (s *source) cloned() bool { return s.inBulk() && s.Bulk.Signer != nil }
 
 func depsCorpus(s *source, _ int, d *digester) {
 	depsRecord("record/corpus")(s, 0, d)
 	d.flag(s.inBulk())
+	d.flag(s.cloned())
 }
 
 // letters lead to the pages of the list of hosts by the first letter of the names.

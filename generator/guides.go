@@ -108,11 +108,51 @@ func renderVerify(s *source, _ unit, mediaType string, made attest.Digest) ([]by
 	if s.chrome.Specimen {
 		facts = append(facts, templates.Fact{Name: "Careful", Value: "this is the specimen key: its private half is public by design, so a signature by it proves nothing"})
 	}
-	return s.plain("verify_guide", "verify", "This store's key", facts, mediaType, made)
+	return s.plain("verify_guide", "verify", s.verifying("record/clone"), "This store's key", facts, mediaType, made)
 }
 
-// plain renders a page of prose with facts below it.
-func (s *source) plain(name, pageName, factsTitle string, facts []templates.Fact, mediaType string, made attest.Digest) ([]byte, error) {
+// verifying are the pages that name commands, where these work here: page where there is a repository to clone.
+func (s *source) verifying(page string) []string {
+	var out []string
+	switch {
+	case s.cloned():
+		out = append(out, page)
+	case len(s.rounds) == 0:
+		out = append(out, "record/no-rounds")
+	default:
+		out = append(out, "record/no-clone")
+	}
+	if s.inBulk() && page == "record/clone" {
+		out = append(out, "record/bulk")
+	}
+	return out
+}
+
+// depsVerifying are what verifying and its pages follow from.
+func (s *source) depsVerifying(d *digester, page string) {
+	for _, name := range s.verifying(page) {
+		s.page(d, name)
+	}
+	d.text(s.firstHost)
+}
+
+// joined is the prose of a page and of those that go with it.
+func (s *source) joined(p content.Page, more []string) (templates.Prose, error) {
+	var body strings.Builder
+	body.WriteString(p.Body)
+	for _, name := range more {
+		q, err := s.need(name)
+		if err != nil {
+			return templates.Prose{}, err
+		}
+		// A host that the record has, so that the commands are not for show.
+		body.WriteString("\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost))
+	}
+	return s.prose(body.String())
+}
+
+// plain renders a page of prose with facts below it. more are pages whose prose goes with it.
+func (s *source) plain(name, pageName string, more []string, factsTitle string, facts []templates.Fact, mediaType string, made attest.Digest) ([]byte, error) {
 	p, err := s.need(pageName)
 	if err != nil {
 		return nil, err
@@ -121,7 +161,7 @@ func (s *source) plain(name, pageName, factsTitle string, facts []templates.Fact
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.prose(p.Body)
+	body, err := s.joined(p, more)
 	if err != nil {
 		return nil, err
 	}

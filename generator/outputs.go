@@ -269,7 +269,11 @@ func depsWhat(s *source, _ int, d *digester) {
 	depsRing(s, 0, d)
 }
 func depsPricing(s *source, _ int, d *digester) { s.page(d, "pricing"); depsCatalogue(s, 0, d) }
-func depsVerify(s *source, _ int, d *digester)  { s.page(d, "verify"); depsRing(s, 0, d) }
+func depsVerify(s *source, _ int, d *digester) {
+	s.page(d, "verify")
+	s.depsVerifying(d, "record/clone")
+	depsRing(s, 0, d)
+}
 func depsLLMs(s *source, _ int, d *digester) {
 	s.page(d, "llms")
 	depsCatalogue(s, 0, d)

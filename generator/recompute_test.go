@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus/attest"
 )
 
 // What follows recomputes the published figures of the specimen from its published rounds and feed alone. It is slow on
@@ -77,6 +79,13 @@ func (s *stranger) read(name string, into any) {
 func visit(t *testing.T) *stranger {
 	in := specimenInput(t, t.TempDir())
 	in.Corpus = os.DirFS("../corpus")
+	keys, err := fs.ReadFile(in.Corpus, "keys/ring.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Ring, err = attest.ParseRing(keys); err != nil {
+		t.Fatal(err)
+	}
 	mustBuild(t, in)
 	s := &stranger{t: t, tree: os.DirFS(in.OutDir)}
 	for n := 1; ; n++ {

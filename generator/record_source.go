@@ -30,7 +30,20 @@ func (s *source) open() error {
 	}
 	s.rounds, s.words = s.record.Rounds(), retiredWords(s.feed)
 	s.about, s.chain = aboutHosts(s.feed), s.digestRounds()
+	if s.firstHost, err = firstHost(s.record); err != nil {
+		return err
+	}
 	return s.openViews()
+}
+
+// firstHost is the host of the first row of a record, "" for none. It stays the same however the record grows.
+func firstHost(r *corpus.Record) (string, error) {
+	for _, round := range r.Rounds() {
+		for row, err := range r.Rows(round.Sequence) {
+			return row.Host, err
+		}
+	}
+	return "", nil
 }
 
 // readWords reads the register of retired words out of a record's folder. Nil

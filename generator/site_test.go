@@ -188,11 +188,11 @@ func TestVerifierIsAnInput(t *testing.T) {
 		return string(b)
 	}
 	program := filepath.Join(in.OutDir, "verify/verify.wasm")
-	if got := page(); !strings.Contains(got, "make verifier") || strings.Contains(got, "<script") {
+	if got := page(); !strings.Contains(got, "built without the verifier") || strings.Contains(got, "<script") {
 		t.Errorf("without the program:\n%s", got)
 	}
 	in.Verifier = fstest.MapFS{"verify.wasm": {Data: []byte("\x00asm")}, "wasm_exec.js": {Data: []byte("go")}}
-	if got := page(); strings.Contains(got, "make verifier") || !strings.Contains(got, `<script src="/verify/run.js" defer>`) {
+	if got := page(); strings.Contains(got, "built without the verifier") || !strings.Contains(got, `<script src="/verify/run.js" defer>`) {
 		t.Errorf("with the program:\n%s", got)
 	}
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {

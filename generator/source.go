@@ -37,6 +37,7 @@ type source struct {
 	feed        []corpus.Observation            // of the record, oldest first
 	about       map[string][]corpus.Observation // of the feed, by host
 	chain       attest.Digest                   // over all rounds
+	firstHost   string                          // of the record, for commands that name one
 	checkpoints sync.Map                        // of corpus.Checkpoint, by size
 	proofs      []string                        // state of each round's proof of time
 	state       attest.Digest                   // over rounds, proofs of time and observations

@@ -17,11 +17,20 @@ import (
 
 func depsVerifier(s *source, _ int, d *digester) {
 	s.page(d, "verify-run")
+	s.depsVerifying(d, "record/evidence")
 	d.flag(s.Verifier != nil)
 }
 
 func renderVerifier(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage("verify_run", "verify-run", made)
+	p, err := s.need("verify-run")
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.viewOf("verify_run", "", p.Title, p.Summary, made)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.joined(p, s.verifying("record/evidence"))
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,15 @@ func hugoContent(record, dir string, seen func(host string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	r, err := corpus.Open(os.DirFS(record), attest.SpecimenRing())
+	keys, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
+	if err != nil {
+		return err
+	}
+	ring, err := attest.ParseRing(keys)
+	if err != nil {
+		return err
+	}
+	r, err := corpus.Open(os.DirFS(record), ring)
 	if err != nil {
 		return err
 	}

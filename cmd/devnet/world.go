@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentstore/cmd/devnet/chain"
+	"agentstore/cmd/devnet/specimen"
 	"agentstore/cmd/shop"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -111,7 +112,8 @@ func (w *world) stop() error {
 // prepare makes the keys of the run's store and its configuration.
 func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	keys := filepath.Join(state, "keys")
-	if _, err := shop.MakeKeys(keys, time.Now().UTC().Format(time.DateOnly)); err != nil {
+	// The rounds that a run may begin with are of the specimen's weeks, and a key signs nothing of before its time.
+	if _, err := shop.MakeKeys(keys, specimen.Begins()); err != nil {
 		return nil, err
 	}
 	relayer := filepath.Join(keys, "relayer.key")

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"agentstore/corpus"
 	"agentstore/corpus/attest"
 )
 
@@ -74,10 +76,53 @@ func WriteRing(dir string, ring attest.Ring) error {
 		return err
 	}
 	tmp := RingFile(dir) + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a crash
+		return err
+	}
 	if err := WriteNew(tmp, b, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(tmp, RingFile(dir))
+}
+
+// HandOverLog has the key of the log sign the last head that is its own, in the record of a configuration, and hand over.
+// ring is that of the folder of keys, which the record must have too; the record has the new one when it returns. Where
+// an earlier call was cut off behind that, its ring is returned.
+func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing *attest.Key, incoming ed25519.PublicKey, change attest.Change) (attest.Ring, error) {
+	fail := func(err error) (attest.Ring, error) {
+		return attest.Ring{}, fmt.Errorf("handing the log over: %w", err)
+	}
+	c, err := Load(config)
+	if err != nil {
+		return fail(fmt.Errorf("the handover names the last head of the record's log, and the configuration (-config) says where that is: %w", err))
+	}
+	if c.Record == "" {
+		change.LastHead = &attest.LogHead{Root: attest.MerkleRoot(nil)}
+		return ring.Handover(change, outgoing, incoming)
+	}
+	w, err := RecordWriter(c)
+	if err != nil {
+		return fail(err)
+	}
+	if ring.Continues(w.Ring) != nil || w.Ring.Continues(ring) != nil {
+		return fail(fmt.Errorf("the keys of %s are others than those of the folder (-dir)", config))
+	}
+	next, err := w.HandOver(ctx, incoming, change.Effective, change.Reason)
+	if !errors.Is(err, corpus.ErrRing) {
+		return next, err
+	}
+	raw, readErr := os.ReadFile(filepath.Join(c.Record, corpus.RingFile))
+	if readErr != nil {
+		return fail(readErr)
+	}
+	held, readErr := attest.ParseRing(raw)
+	if readErr != nil {
+		return fail(readErr)
+	}
+	if k, _ := held.For(attest.PurposeLog); k.KID != attest.KID(incoming) {
+		return fail(err)
+	}
+	return held, nil
 }
 
 // WriteNew writes a file that must not exist, and returns when it is on disk.

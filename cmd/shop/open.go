@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/content/api"
+	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
 	"agentstore/dynamic"
@@ -284,16 +286,34 @@ func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
 	return k, nil
 }
 
-// Ring loads the published keys.
+// Ring loads the published keys. Those of the specimen are in its record once a key of it was handed over.
 func Ring(c *Config) (attest.Ring, error) {
 	if c.Keys.Ring == specimen {
-		return attest.SpecimenRing(), nil
+		return specimenRing(c.Record)
 	}
 	b, err := os.ReadFile(c.Keys.Ring)
 	if err != nil {
 		return attest.Ring{}, fmt.Errorf("reading keys.ring: %w", err)
 	}
 	return attest.ParseRing(b)
+}
+
+func specimenRing(record string) (attest.Ring, error) {
+	b, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
+	if record == "" || errors.Is(err, fs.ErrNotExist) {
+		return attest.SpecimenRing(), nil
+	}
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys: %w", err)
+	}
+	held, err := attest.ParseRing(b)
+	if err == nil && held.Continues(attest.SpecimenRing()) != nil {
+		err = held.Continues(attest.SpecimenRingBefore())
+	}
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", record, err)
+	}
+	return held, nil
 }
 
 // errSpecimen refuses to sell what is public.

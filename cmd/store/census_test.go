@@ -32,6 +32,9 @@ import (
 const streetVariable = "STORE_TEST_STREET"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asVerify) != "" {
+		os.Exit(run(context.Background(), append([]string{"verify"}, os.Args[1:]...), os.Stdout, os.Stderr))
+	}
 	if os.Getenv(stuckVariable) != "" {
 		stuck()
 		os.Exit(0)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -23,6 +25,7 @@ func runKey(ctx context.Context, c *call) error {
 	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
 	reason := c.flags.String("reason", "", "handover: why, for the public record")
 	on := c.flags.String("on", time.Now().UTC().Format(time.DateOnly), "date on which the key begins to be used, UTC")
+	config := c.flags.String("config", "store.toml", "handover of the log: configuration file, which names the record whose last head the outgoing key signs")
 	dry := c.flags.Bool("dry-run", false, "say what would be done and do nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -36,7 +39,7 @@ func runKey(ctx context.Context, c *call) error {
 	case "list":
 		return keyList(c, *dir, *asJSON)
 	case "handover":
-		return keyHandover(c, attest.Purpose(*purpose), *dir, *on, *reason, *dry)
+		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on, Reason: *reason}, *dry)
 	}
 	c.flags.Usage()
 	return errUsage
@@ -82,9 +85,11 @@ func keyList(c *call, dir string, asJSON bool) error {
 }
 
 // keyHandover makes a new identity or log key and has the outgoing one sign that it follows. The outgoing private half
-// stays beside it, named by its key id; that of an identity is needed for purchases that it still has to sign.
-func keyHandover(c *call, p attest.Purpose, dir, on, reason string, dry bool) error {
-	if reason == "" {
+// stays beside it, named by its key id; that of an identity is needed for purchases that it still has to sign. What was
+// cut off is finished by the same call.
+func keyHandover(ctx context.Context, c *call, config, dir string, change attest.Change, dry bool) error {
+	p := change.Purpose
+	if change.Reason == "" {
 		return because(errUsage, "say why with -reason: the record is public and for ever")
 	}
 	if p != attest.PurposeIdentity && p != attest.PurposeLog {
@@ -99,35 +104,45 @@ func keyHandover(c *call, p attest.Purpose, dir, on, reason string, dry bool) er
 		return err
 	}
 	if dry {
-		fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), on, reason)
+		fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), change.Effective, change.Reason)
 		return nil
 	}
-	fresh, err := attest.Generate(rand.Reader)
-	if err != nil {
-		return err
-	}
-	next, err := ring.Handover(p, old, fresh.Public(), on, reason)
-	if err != nil {
-		return err
-	}
-	// The new key is on disk before the ring names it; the ring is replaced before the old file moves. Whatever a
-	// crash leaves, no private half is lost, and the ring says which one is in force.
+	// The new key is on disk before anything names it; for the log, the record knows of the handover before the folder of
+	// keys does, so that nothing that runs signs with the outgoing key behind it. Whatever a crash leaves, no private half is
+	// lost, and the rings say which one is in force.
 	pending := shop.KeyFile(dir, p) + ".next"
-	if err := fresh.Store(pending); err != nil {
+	fresh, err := attest.LoadKey(pending)
+	if errors.Is(err, fs.ErrNotExist) {
+		if fresh, err = attest.Generate(rand.Reader); err == nil {
+			err = fresh.Store(pending)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("storing the new key: %w", err)
 	}
-	if err := shop.WriteRing(dir, next); err != nil {
-		return err
+	if inForce, _ := ring.For(p); inForce.KID != fresh.KID() {
+		var next attest.Ring
+		if p == attest.PurposeLog {
+			next, err = shop.HandOverLog(ctx, config, ring, old, fresh.Public(), change)
+		} else {
+			next, err = ring.Handover(change, old, fresh.Public())
+		}
+		if err != nil {
+			return err
+		}
+		if err := shop.WriteRing(dir, next); err != nil {
+			return err
+		}
 	}
 	retired := filepath.Join(dir, string(p)+"-"+old.KID()+".pem")
-	if err := os.Link(shop.KeyFile(dir, p), retired); err != nil {
+	if err := os.Link(shop.KeyFile(dir, p), retired); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := os.Rename(pending, shop.KeyFile(dir, p)); err != nil {
 		return err
 	}
 	if p == attest.PurposeLog {
-		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it.\n", fresh.KID())
+		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it. What runs with the ring of before writes nothing more: restart it.\n", fresh.KID())
 		return nil
 	}
 	fmt.Fprintf(c.stdout, "identity handed over to %s\nAdd %q to keys.older until every purchase signed before is delivered, then build, publish and restart.\n", fresh.KID(), retired)

@@ -74,9 +74,10 @@ type call struct {
 // What a run comes to beside success, each an exit code. Returned by itself, what there is to say has been printed;
 // because adds what is still to be said.
 var (
-	errFailed = errors.New("failed")
-	errUsage  = errors.New("called wrongly") // the call cannot be understood
-	errNo     = errors.New("no")             // the work was done and the answer is no
+	errFailed   = errors.New("failed")
+	errUsage    = errors.New("called wrongly") // the call cannot be understood
+	errNo       = errors.New("no")             // the work was done and the answer is no
+	errUnproven = errors.New("unproven")       // verify: neither yes nor no
 )
 
 // because is one of the above with its reason, which is printed.
@@ -132,7 +133,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if err == nil || errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
-		if err != errFailed && err != errUsage && err != errNo {
+		if err != errFailed && err != errUsage && err != errNo && err != errUnproven {
 			fmt.Fprintf(stderr, "store %s: %v\n", v.name, err)
 		}
 		switch {
@@ -140,6 +141,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return 2
 		case errors.Is(err, errNo):
 			return 3
+		case errors.Is(err, errUnproven):
+			return 4
 		}
 		return 1
 	}
@@ -153,7 +156,7 @@ func usage(w io.Writer) {
 	for _, v := range verbs {
 		fmt.Fprintf(w, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
 	}
-	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no.\n")
+	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no,\n4 what was verified does not show all that it has to.\n")
 }
 
 // subverb takes the word after the verb off the arguments. Without one the help is asked for or the call is wrong, once

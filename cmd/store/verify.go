@@ -15,6 +15,8 @@ func runVerify(ctx context.Context, c *call) error {
 		return errUsage
 	case kit.ExitRefused:
 		return errNo
+	case kit.ExitUnproven:
+		return errUnproven
 	default:
 		return errFailed
 	}

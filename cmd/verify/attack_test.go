@@ -409,16 +409,21 @@ func TestRewrittenHistory(t *testing.T) {
 	}
 }
 
-// TestCloneByGit checks what git brings: the record without a manifest. Everything that is signed is still checked.
+// TestCloneByGit checks what git brings, and what an archive of it unpacks to: the record without a manifest. Everything
+// that is signed is still checked, and what is not is said.
 func TestCloneByGit(t *testing.T) {
 	w := lived(t, 0)
-	for _, name := range []string{"manifest.json", "manifest"} {
-		if err := os.RemoveAll(filepath.Join(w.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(filepath.Join(w.Dir, "manifest.json")); err != nil {
+		t.Fatal(err)
 	}
 	if code, out := checkWith(w.Dir); code != 3 || !strings.Contains(out, "manifest.json: missing") {
-		t.Errorf("no manifest: exit %d: %s", code, out)
+		t.Errorf("half a manifest: exit %d: %s", code, out)
+	}
+	if err := os.RemoveAll(filepath.Join(w.Dir, "manifest")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := checkWith(w.Dir); code != 0 || !strings.Contains(out, "not checked: the signatures of commits, because there is no .git here") {
+		t.Errorf("an unpacked archive: exit %d: %s", code, out)
 	}
 	if err := os.Mkdir(filepath.Join(w.Dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
@@ -460,18 +465,58 @@ func TestBundleByCommand(t *testing.T) {
 	if err := os.WriteFile(certificate, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out := checkWith(w.Dir, "-export", "door003.example", "-export", "door020.example@2", "-export", "door005.example@2026-W39", "-export", certificate, "-o", file)
+	code, out := checkWith(w.Dir, "-export", "door003.example", "-export", certificate, "-o", file)
 	if code != 0 || out != "" {
 		t.Fatalf("exporting: exit %d: %s", code, out)
 	}
 	code, out = checkWith(file)
-	for _, want := range []string{"verified: 4 rounds, 5 rows and 1 artifacts", "door003.example: a row in 4 of 4 rounds, which are all from 1 to 4", "door020.example: a row in 0 of 1 rounds; none in [2]", "cert_abcdefghijklmnopqrst"} {
+	for _, want := range []string{"verified: 4 rounds, 4 rows and 1 artifacts", "complete to round 4 (2026-W40)",
+		"door003.example: a row in 4 of 4 rounds, which are all from its first sighting in round 1 to round 4", "cert_abcdefghijklmnopqrst"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)
 		}
 	}
-	if code, out = checkWith(file, "-json"); code != 0 || !strings.Contains(out, `"judged_again":5`) {
+	if code, out = checkWith(file, "-json"); code != 0 || !strings.Contains(out, `"judged_again":4`) || !strings.Contains(out, `"unproven":[]`) {
 		t.Errorf("as JSON: exit %d: %s", code, out)
+	}
+	for week, want := range map[string]int{"2026-W40": 0, "2026-W41": 4, "2026-40": 2} {
+		if code, out := checkWith(file, "-as-of", week); code != want || !strings.Contains(out, week) && code != 0 {
+			t.Errorf("as of %s: exit %d, want %d: %s", week, code, want, out)
+		}
+		if code, out := checkWith(w.Dir, "-as-of", week); code != want || !strings.Contains(out, week) && code != 0 {
+			t.Errorf("the record as of %s: exit %d, want %d: %s", week, code, want, out)
+		}
+	}
+	some := filepath.Join(dir, "some.json")
+	code, out = checkWith(w.Dir, "-export", "door020.example@2", "-export", "door005.example@2026-W39", "-o", some)
+	if code != 0 || !strings.Contains(out, "is told that it does not prove door005.example: its history: rounds 1 to 2 are not here") {
+		t.Fatalf("exporting some: exit %d: %s", code, out)
+	}
+	code, out = checkWith(some)
+	for _, want := range []string{"UNPROVEN: door005.example: its history: rounds 1 to 2 are not here", "UNPROVEN: door020.example: its history: rounds 1 and 3 are not here", "UNPROVEN: that round 3 is the newest",
+		"UNPROVEN, while what is here is as it was signed: 2 rounds, 1 rows", "door020.example: a row in 0 of 1 rounds that are here; none in [2]"} {
+		if code != 4 || !strings.Contains(out, want) {
+			t.Errorf("some: exit %d, and it does not say %q: %s", code, want, out)
+		}
+	}
+	if code, out = checkWith(some, "-json"); code != 4 || !strings.Contains(out, `"unproven":[{"host":"door005.example","rounds":[{"from":1,"to":2}]`) {
+		t.Errorf("some as JSON: exit %d: %s", code, out)
+	}
+	// A head that was seen tells that a bundle is old.
+	seen := filepath.Join(dir, "seen")
+	if code, out := checkWith(w.Dir, "-remember", seen); code != 0 {
+		t.Fatal(out)
+	}
+	if code, out := checkWith(file, "-remember", seen); code != 0 || !strings.Contains(out, "the log is the one that was seen before") {
+		t.Errorf("with the head that was seen: exit %d: %s", code, out)
+	}
+	walkAll(t, w, 5, 25, 0)
+	coverAll(t, w)
+	if code, out := checkWith(w.Dir, "-remember", seen); code != 0 {
+		t.Fatal(out)
+	}
+	if code, out := checkWith(file, "-remember", seen); code != 4 || !strings.Contains(out, "UNPROVEN: anything behind round 4") {
+		t.Errorf("with a newer head that was seen: exit %d: %s", code, out)
 	}
 	good, err := os.ReadFile(file)
 	if err != nil {

@@ -3,15 +3,18 @@
 // record is signed and in its place, the rounds form one chain, nothing is missing from the log or from a host index,
 // every verdict whose walk is kept is reached again; and what the proofs of time show.
 //
-//	verify [-ring FILE] [-remember FILE] [-json] [-no-judge] DIR|FILE
+//	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
 //
 // With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a history that does not
 // go on from it, even if the store itself signed it. With -export it puts evidence from a record into one file
 // (store-bundle/v1) that can be checked by itself for years to come.
 //
-// It exits with 0 when everything holds, 3 when something does not (each line names a file), 1 when the tree could
-// not be read and 2 when it was called wrongly.
+// A bundle may have been cut: one that lacks a round between the host's first sighting and its newest round is unproven,
+// and so is one that ends before the remembered checkpoint or before the week of -as-of.
+//
+// It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when what is there holds
+// and does not show all that it has to, 1 when the tree could not be read and 2 when it was called wrongly.
 package main
 
 import (

@@ -73,10 +73,10 @@ func TestVerifySaysWhoSigned(t *testing.T) {
 	ring := testRing(t)
 	signed := must[Signed](t)(fullCertificate().Sign(testKey(1)))
 	by := must[Signer](t)(VerifySigned(signed, ring))
-	if want := (Signer{Key: testKey(1).KID(), Status: SignerCurrent, Purpose: PurposeIdentity, Public: Hex(testKey(1).Public())}); !cmp.Equal(by, want) {
+	if want := (Signer{Key: testKey(1).KID(), Status: SignerCurrent, Since: "2026-01-02", Purpose: PurposeIdentity, Public: Hex(testKey(1).Public())}); !cmp.Equal(by, want) {
 		t.Errorf("signer %+v, want %+v", by, want)
 	}
-	ring = must[Ring](t)(ring.Handover(PurposeIdentity, testKey(1), testKey(5).Public(), "2026-12-01", "yearly"))
+	ring = must[Ring](t)(ring.Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "yearly"}, testKey(1), testKey(5).Public()))
 	by = must[Signer](t)(VerifySigned(signed, ring))
 	if by.Status != SignerRetired || by.RetiredOn != "2026-12-01" {
 		t.Errorf("after the handover: %+v", by)

@@ -14,24 +14,48 @@ const HandoverFormat = "store-key-handover/v1"
 // The signature, by the outgoing key, covers the canonical bytes of all other
 // fields in this order.
 type Handover struct {
-	Format     string  `json:"format"` // HandoverFormat
-	Purpose    Purpose `json:"purpose"`
-	FromKID    string  `json:"from_kid"`
-	FromPublic Hex     `json:"from_public_key"`
-	ToKID      string  `json:"to_kid"`
-	ToPublic   Hex     `json:"to_public_key"`
-	Effective  string  `json:"effective"` // UTC date, YYYY-MM-DD
-	Reason     string  `json:"reason"`
-	Signature  Hex     `json:"signature,omitzero"`
+	Format     string   `json:"format"` // HandoverFormat
+	Purpose    Purpose  `json:"purpose"`
+	FromKID    string   `json:"from_kid"`
+	FromPublic Hex      `json:"from_public_key"`
+	ToKID      string   `json:"to_kid"`
+	ToPublic   Hex      `json:"to_public_key"`
+	Effective  string   `json:"effective"` // UTC date, YYYY-MM-DD
+	Reason     string   `json:"reason"`
+	LastHead   *LogHead `json:"last_head,omitzero"` // of a log key, and of no other
+	Signature  Hex      `json:"signature,omitzero"`
+}
+
+// LogHead is the state of the log at which its key changes hands: the last head that the outgoing key signed. A
+// checkpoint of more leaves is not its own, whatever its signature; one of fewer is not the incoming key's. The size is
+// 0, with the root of the empty tree, where nothing was logged yet.
+type LogHead struct {
+	Size int64  `json:"size"` // leaves
+	Root Digest `json:"root"`
+}
+
+func (l LogHead) check() error {
+	if l.Size < 0 || l.Size > MaxInteger || l.Size == 0 && l.Root != MerkleRoot(nil) {
+		return fmt.Errorf("verifying handover: a last head of %d leaves with root %s", l.Size, l.Root)
+	}
+	return nil
+}
+
+// Change is what a handover says, beside the keys.
+type Change struct {
+	Purpose   Purpose
+	Effective string // UTC date, YYYY-MM-DD
+	Reason    string
+	LastHead  *LogHead // needed for PurposeLog
 }
 
 // NewHandover signs that outgoing is followed by incoming on the date.
-func NewHandover(p Purpose, outgoing *Key, incoming ed25519.PublicKey, effective, reason string) (Handover, error) {
+func NewHandover(c Change, outgoing *Key, incoming ed25519.PublicKey) (Handover, error) {
 	h := Handover{
-		Format: HandoverFormat, Purpose: p,
+		Format: HandoverFormat, Purpose: c.Purpose,
 		FromKID: outgoing.KID(), FromPublic: Hex(outgoing.Public()),
 		ToKID: KID(incoming), ToPublic: Hex(incoming),
-		Effective: effective, Reason: reason,
+		Effective: c.Effective, Reason: c.Reason, LastHead: c.LastHead,
 	}
 	payload, err := h.payload()
 	if err != nil {
@@ -69,6 +93,15 @@ func (h Handover) Verify() error {
 		return errors.New("verifying handover: a key cannot follow itself")
 	case !isDate(h.Effective):
 		return fmt.Errorf("verifying handover: %q is not a date", h.Effective)
+	case h.Purpose == PurposeLog && h.LastHead == nil:
+		return errors.New("verifying handover: of a log key, and it does not name the last head that the key signed")
+	case h.Purpose != PurposeLog && h.LastHead != nil:
+		return fmt.Errorf("verifying handover: a last head of the log in a handover of the %s key", h.Purpose)
+	}
+	if h.LastHead != nil {
+		if err := h.LastHead.check(); err != nil {
+			return err
+		}
 	}
 	payload, err := h.payload()
 	if err != nil {
@@ -78,6 +111,14 @@ func (h Handover) Verify() error {
 		return errors.New("verifying handover: the outgoing key did not sign it")
 	}
 	return nil
+}
+
+// follows reports whether a log can have grown from one head to the other.
+func (l *LogHead) follows(before *LogHead) bool {
+	if l == nil || before == nil {
+		return l == before
+	}
+	return l.Size > before.Size || *l == *before
 }
 
 // VerifyHandovers follows a chain, oldest first, from a key the caller trusts
@@ -96,6 +137,8 @@ func VerifyHandovers(chain []Handover, first, current ed25519.PublicKey) error {
 			return fmt.Errorf("verifying handovers: number %d is for %s, not %s", i+1, h.Purpose, chain[0].Purpose)
 		case h.Effective < date:
 			return fmt.Errorf("verifying handovers: number %d took effect before the one it follows", i+1)
+		case i > 0 && !h.LastHead.follows(chain[i-1].LastHead):
+			return fmt.Errorf("verifying handovers: number %d is of a log that does not go on from the one before", i+1)
 		case used[h.ToKID]:
 			return fmt.Errorf("verifying handovers: number %d brings back %s", i+1, h.ToKID)
 		}
@@ -109,25 +152,25 @@ func VerifyHandovers(chain []Handover, first, current ed25519.PublicKey) error {
 }
 
 // Handover returns the ring after outgoing, the key in force for a purpose,
-// has handed over to incoming on the UTC date. The ring itself is not changed.
-func (r Ring) Handover(p Purpose, outgoing *Key, incoming ed25519.PublicKey, effective, reason string) (Ring, error) {
+// has handed over to incoming. The ring itself is not changed.
+func (r Ring) Handover(c Change, outgoing *Key, incoming ed25519.PublicKey) (Ring, error) {
 	next := r
 	next.Current = append([]PublicKey(nil), r.Current...)
 	for i, k := range next.Current {
-		if k.Purpose != p {
+		if k.Purpose != c.Purpose {
 			continue
 		}
 		if k.KID != outgoing.KID() {
-			return Ring{}, fmt.Errorf("handing over: %s is not the %s key in force", outgoing.KID(), p)
+			return Ring{}, fmt.Errorf("handing over: %s is not the %s key in force", outgoing.KID(), c.Purpose)
 		}
-		h, err := NewHandover(p, outgoing, incoming, effective, reason)
+		h, err := NewHandover(c, outgoing, incoming)
 		if err != nil {
 			return Ring{}, err
 		}
-		next.Current[i] = PublicKey{Purpose: p, Public: Hex(incoming), KID: KID(incoming), Since: effective}
-		next.Retired = append(append([]RetiredKey(nil), r.Retired...), RetiredKey{PublicKey: k, RetiredOn: effective})
+		next.Current[i] = PublicKey{Purpose: c.Purpose, Public: Hex(incoming), KID: KID(incoming), Since: c.Effective}
+		next.Retired = append(append([]RetiredKey(nil), r.Retired...), RetiredKey{PublicKey: k, RetiredOn: c.Effective})
 		next.Handovers = append(append([]Handover(nil), r.Handovers...), h)
 		return next, next.Check()
 	}
-	return Ring{}, fmt.Errorf("handing over: no %s key in force", p)
+	return Ring{}, fmt.Errorf("handing over: no %s key in force", c.Purpose)
 }

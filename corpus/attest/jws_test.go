@@ -171,7 +171,7 @@ func TestSignatureHasNoTwin(t *testing.T) {
 }
 
 func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
-	ring := must[Ring](t)(testRing(t).Handover(PurposeIdentity, testKey(1), testKey(5).Public(), "2026-12-01", "yearly"))
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "yearly"}, testKey(1), testKey(5).Public()))
 	resolve := ring.Resolver("Store.example:8402")
 	for _, seed := range []byte{1, 5} {
 		pub, err := resolve("did:web:store.example%3A8402#" + testKey(seed).KID())

@@ -125,6 +125,12 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 					v.report.LeftOut = append(v.report.LeftOut, name+"/")
 					return fs.SkipDir
 				}
+				if name != "." && isLeftOut(v.left, name) {
+					v.problem(name, ProblemChanged, "not a regular file")
+				}
+				return nil
+			case isLeftOut(v.left, name) && !d.Type().IsRegular():
+				v.problem(name, ProblemChanged, "not a regular file")
 				return nil
 			case isLeftOut(v.left, name):
 				v.report.LeftOut = append(v.report.LeftOut, name)

@@ -59,25 +59,22 @@ func NewRing(since string, keys map[Purpose]ed25519.PublicKey) (Ring, error) {
 	return r, r.Check()
 }
 
-// SpecimenRing is the ring of the specimen site, whose keys are public by design.
-func SpecimenRing() Ring {
-	r, err := SpecimenRingBefore().Handover(PurposeLog, SpecimenFormerLogKey(), SpecimenKeyFor(PurposeLog).Public(), SpecimenHandover, "rotated to show a rotation")
-	if err != nil {
-		panic(err) // fixed input
-	}
-	return r
-}
+// SpecimenRing is the ring of a site with the specimen's keys, which are public by design, before any handover.
+func SpecimenRing() Ring { return specimenRing(SpecimenKeyFor(PurposeLog)) }
 
-// SpecimenHandover is the UTC date on which the specimen's log was handed over from SpecimenFormerLogKey.
+// SpecimenHandover is the UTC date on which the log of the specimen itself was handed over from SpecimenFormerLogKey.
+// The ring after it stands in its record, because it names what had been logged until then.
 const SpecimenHandover = "2026-10-05"
 
-// SpecimenRingBefore is the specimen's ring as it was before SpecimenHandover.
-func SpecimenRingBefore() Ring {
+// SpecimenRingBefore is the ring of the specimen itself as it was before SpecimenHandover.
+func SpecimenRingBefore() Ring { return specimenRing(SpecimenFormerLogKey()) }
+
+func specimenRing(log *Key) Ring {
 	keys := map[Purpose]ed25519.PublicKey{}
 	for _, p := range Purposes() {
 		keys[p] = SpecimenKeyFor(p).Public()
 	}
-	keys[PurposeLog] = SpecimenFormerLogKey().Public()
+	keys[PurposeLog] = log.Public()
 	r, err := NewRing("2026-08-17", keys)
 	if err != nil {
 		panic(err) // fixed input
@@ -188,11 +185,16 @@ func (r Ring) checkHandovers(inForce map[Purpose]PublicKey) error {
 		if last := chain[len(chain)-1]; current.Since != last.Effective {
 			return fmt.Errorf("checking key ring: key %s is in force since %s but was handed over on %s", current.KID, current.Since, last.Effective)
 		}
+		since := ""
 		for _, h := range chain {
 			i := slices.IndexFunc(r.Retired, func(k RetiredKey) bool { return k.KID == h.FromKID && k.Purpose == p })
 			if i < 0 || r.Retired[i].RetiredOn != h.Effective {
 				return fmt.Errorf("checking key ring: key %s is not retired on %s, as its handover says", h.FromKID, h.Effective)
 			}
+			if since != "" && r.Retired[i].Since != since {
+				return fmt.Errorf("checking key ring: key %s is in force since %s but was handed over on %s", h.FromKID, r.Retired[i].Since, since)
+			}
+			since = h.Effective
 		}
 	}
 	return nil
@@ -220,8 +222,110 @@ type Signer struct {
 	Key       string  `json:"key"`    // kid
 	Status    string  `json:"status"` // SignerCurrent or SignerRetired
 	RetiredOn string  `json:"retired_on,omitzero"`
+	Since     string  `json:"-"` // UTC date
 	Purpose   Purpose `json:"-"`
 	Public    Hex     `json:"-"`
+}
+
+// ErrNotInForce is returned for what a key signed before its time or after it.
+var ErrNotInForce = errors.New("the key was not in force")
+
+// InForce demands that the key was in force at a moment, in the form of RFC 3339 or a date alone, in UTC. On the day of a
+// handover both keys are.
+func (s Signer) InForce(at string) error {
+	date := at[:min(len(at), len(time.DateOnly))]
+	switch {
+	case date < s.Since:
+		return fmt.Errorf("%w: of %s, and key %s is used from %s", ErrNotInForce, date, s.Key, s.Since)
+	case s.RetiredOn != "" && date > s.RetiredOn:
+		return fmt.Errorf("%w: of %s, and key %s was retired on %s", ErrNotInForce, date, s.Key, s.RetiredOn)
+	}
+	return nil
+}
+
+// LogKey is a key that signs the heads of the log, or did, and between which of them.
+type LogKey struct {
+	KID    string
+	Public Hex
+	From   LogHead  // its first head has at least this size
+	To     *LogHead // its last head, nil while it is in force
+}
+
+// LogKeys returns the keys that signed the log, oldest first.
+func (r Ring) LogKeys() []LogKey {
+	var out []LogKey
+	from := LogHead{Root: MerkleRoot(nil)}
+	for _, h := range r.Handovers {
+		if h.Purpose == PurposeLog && h.LastHead != nil {
+			out = append(out, LogKey{KID: h.FromKID, Public: h.FromPublic, From: from, To: h.LastHead})
+			from = *h.LastHead
+		}
+	}
+	if k, ok := r.For(PurposeLog); ok {
+		out = append(out, LogKey{KID: k.KID, Public: k.Public, From: from})
+	}
+	return out
+}
+
+// LogHandovers returns the heads at which the log changed hands after something had been logged, oldest first.
+func (r Ring) LogHandovers() []LogHead {
+	var out []LogHead
+	for _, k := range r.LogKeys() {
+		if k.To != nil && k.To.Size > 0 && (len(out) == 0 || out[len(out)-1] != *k.To) {
+			out = append(out, *k.To)
+		}
+	}
+	return out
+}
+
+// Continues reports, with a reason where it does not, whether r has every key, date and handover of an older ring and
+// goes on from it by signed handovers alone.
+func (r Ring) Continues(older Ring) error {
+	if len(r.Handovers) < len(older.Handovers) || len(r.Retired) < len(older.Retired) {
+		return errors.New("continuing a ring: it knows fewer handovers")
+	}
+	for i, h := range older.Handovers {
+		// A key that was given up could sign its own last word again, with another one.
+		if was, err := Canonical(h); err != nil {
+			return err
+		} else if now, err := Canonical(r.Handovers[i]); err != nil || !bytes.Equal(was, now) {
+			return errors.Join(fmt.Errorf("continuing a ring: handover %d of %s was another", i+1, h.FromKID), err)
+		}
+	}
+	for i, k := range older.Retired {
+		if !k.PublicKey.same(r.Retired[i].PublicKey) || k.RetiredOn != r.Retired[i].RetiredOn {
+			return fmt.Errorf("continuing a ring: key %s was retired on %s", k.KID, k.RetiredOn)
+		}
+	}
+	for _, k := range older.Current {
+		now, ok := r.For(k.Purpose)
+		if !ok {
+			return fmt.Errorf("continuing a ring: there is no %s key any more", k.Purpose)
+		}
+		if now.KID == k.KID {
+			if !k.same(now) {
+				return fmt.Errorf("continuing a ring: key %s was in force since %s", k.KID, k.Since)
+			}
+			continue
+		}
+		var chain []Handover
+		for _, h := range r.Handovers[len(older.Handovers):] {
+			if h.Purpose == k.Purpose {
+				chain = append(chain, h)
+			}
+		}
+		if err := VerifyHandovers(chain, ed25519.PublicKey(k.Public), ed25519.PublicKey(now.Public)); err != nil {
+			return fmt.Errorf("continuing a ring: %w", err)
+		}
+		if !slices.ContainsFunc(r.Retired, func(was RetiredKey) bool { return was.PublicKey.same(k) }) {
+			return fmt.Errorf("continuing a ring: key %s was in force since %s", k.KID, k.Since)
+		}
+	}
+	return nil
+}
+
+func (k PublicKey) same(o PublicKey) bool {
+	return k.Purpose == o.Purpose && k.KID == o.KID && k.Since == o.Since && bytes.Equal(k.Public, o.Public)
 }
 
 // The states of a signer.
@@ -248,12 +352,12 @@ func (r Ring) ByPublicHex(s string) (Signer, bool) {
 func (r Ring) find(match func(PublicKey) bool) (Signer, bool) {
 	for _, k := range r.Current {
 		if match(k) {
-			return Signer{Key: k.KID, Status: SignerCurrent, Purpose: k.Purpose, Public: k.Public}, true
+			return Signer{Key: k.KID, Status: SignerCurrent, Since: k.Since, Purpose: k.Purpose, Public: k.Public}, true
 		}
 	}
 	for _, k := range r.Retired {
 		if match(k.PublicKey) {
-			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Purpose: k.Purpose, Public: k.Public}, true
+			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Since: k.Since, Purpose: k.Purpose, Public: k.Public}, true
 		}
 	}
 	return Signer{}, false

@@ -101,9 +101,9 @@ func TestSpecimen(t *testing.T) {
 
 func handedOver(t testing.TB) Ring {
 	t.Helper()
-	ring := must[Ring](t)(testRing(t).Handover(PurposeIdentity, testKey(1), testKey(11).Public(), "2026-06-01", "half-yearly"))
-	ring = must[Ring](t)(ring.Handover(PurposeGit, testKey(3), testKey(13).Public(), "2026-07-01", "laptop lost"))
-	return must[Ring](t)(ring.Handover(PurposeIdentity, testKey(11), testKey(21).Public(), "2026-12-01", "half-yearly"))
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-06-01", Reason: "half-yearly"}, testKey(1), testKey(11).Public()))
+	ring = must[Ring](t)(ring.Handover(Change{Purpose: PurposeGit, Effective: "2026-07-01", Reason: "laptop lost"}, testKey(3), testKey(13).Public()))
+	return must[Ring](t)(ring.Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "half-yearly"}, testKey(11), testKey(21).Public()))
 }
 
 func TestRingFile(t *testing.T) {
@@ -171,17 +171,17 @@ func TestRingIsChecked(t *testing.T) {
 	if _, err := NewRing("2026-01-01", map[Purpose]ed25519.PublicKey{PurposeLog: testKey(1).Public()}); err == nil {
 		t.Error("a ring without an identity is made")
 	}
-	if _, err := testRing(t).Handover(PurposeIdentity, testKey(2), testKey(9).Public(), "2026-06-01", "theft"); err == nil {
+	if _, err := testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-06-01", Reason: "theft"}, testKey(2), testKey(9).Public()); err == nil {
 		t.Error("another key hands over")
 	}
-	if _, err := handedOver(t).Handover(PurposeIdentity, testKey(21), testKey(1).Public(), "2027-06-01", "back"); err == nil {
+	if _, err := handedOver(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2027-06-01", Reason: "back"}, testKey(21), testKey(1).Public()); err == nil {
 		t.Error("a retired key comes back")
 	}
 }
 
 func TestEveryChangedByteOfAHandoverIsRefused(t *testing.T) {
 	t.Parallel()
-	h := must[Handover](t)(NewHandover(PurposeIdentity, testKey(1), testKey(2).Public(), "2026-06-01", "half-yearly é"))
+	h := must[Handover](t)(NewHandover(Change{Purpose: PurposeIdentity, Effective: "2026-06-01", Reason: "half-yearly é"}, testKey(1), testKey(2).Public()))
 	everyByteChange(t, must[[]byte](t)(Canonical(h)), func(raw []byte) bool {
 		h, err := ParseHandover(raw)
 		return err == nil && VerifyHandovers([]Handover{h}, testKey(1).Public(), testKey(2).Public()) == nil
@@ -190,7 +190,7 @@ func TestEveryChangedByteOfAHandoverIsRefused(t *testing.T) {
 
 func TestHandoverChain(t *testing.T) {
 	hand := func(from, to byte, on string) Handover {
-		return must[Handover](t)(NewHandover(PurposeIdentity, testKey(from), testKey(to).Public(), on, ""))
+		return must[Handover](t)(NewHandover(Change{Purpose: PurposeIdentity, Effective: on, Reason: ""}, testKey(from), testKey(to).Public()))
 	}
 	first, last := testKey(1).Public(), testKey(3).Public()
 	if err := VerifyHandovers(nil, first, first); err != nil {
@@ -208,7 +208,7 @@ func TestHandoverChain(t *testing.T) {
 			t.Errorf("%s: the chain is accepted", name)
 		}
 	}
-	if _, err := NewHandover(PurposeIdentity, testKey(1), first, "2026-01-01", ""); err == nil {
+	if _, err := NewHandover(Change{Purpose: PurposeIdentity, Effective: "2026-01-01", Reason: ""}, testKey(1), first); err == nil {
 		t.Error("a key follows itself")
 	}
 }
@@ -271,7 +271,7 @@ func FuzzParseRing(f *testing.F) {
 }
 
 func FuzzParseHandover(f *testing.F) {
-	f.Add(must[[]byte](f)(Canonical(must[Handover](f)(NewHandover(PurposeLog, testKey(1), testKey(2).Public(), "2026-06-01", "x")))))
+	f.Add(must[[]byte](f)(Canonical(must[Handover](f)(NewHandover(Change{Purpose: PurposeLog, Effective: "2026-06-01", Reason: "x", LastHead: &LogHead{Size: 7, Root: Digest{1}}}, testKey(1), testKey(2).Public())))))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if h, err := ParseHandover(raw); err == nil && !bytes.Equal(must[[]byte](t)(Canonical(h)), raw) {
 			t.Errorf("%q is another spelling", raw)

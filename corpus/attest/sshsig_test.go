@@ -48,7 +48,7 @@ func TestGitVerifiesOurCommits(t *testing.T) {
 	line := func(key *Key, after, before time.Time) string {
 		return must[string](t)(AllowedSigner("store@store.example", key.Public(), after, before))
 	}
-	ring := must[Ring](t)(testRing(t).Handover(PurposeGit, testKey(3), testKey(13).Public(), "2026-12-01", "x"))
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeGit, Effective: "2026-12-01", Reason: "x"}, testKey(3), testKey(13).Public()))
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		signers string

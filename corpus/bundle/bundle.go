@@ -24,6 +24,7 @@ const (
 	MaxSize      = 64 << 20 // bytes
 	MaxItems     = 100_000  // rounds, rows or hosts
 	MaxArtifacts = 1000
+	MaxHandovers = 1000
 )
 
 // ErrMalformed is returned for bytes that are no bundle, or not as bundles are written, or not those that were written.
@@ -34,11 +35,25 @@ type Bundle struct {
 	Format     string             `json:"format"` // Format
 	Keys       string             `json:"keys"`   // file form of the key ring
 	Checkpoint string             `json:"checkpoint"`
+	Handovers  []Handover         `json:"handovers"`
 	Rounds     []Round            `json:"rounds"`
+	After      []Leaf             `json:"after"`
 	Rows       []Row              `json:"rows"`
 	Hosts      []corpus.HostProof `json:"hosts"`
 	Artifacts  []attest.Proof     `json:"artifacts"`
 	SHA256     attest.Digest      `json:"sha256,omitzero"`
+}
+
+// Handover shows that the log goes on from the head at which its key changed hands.
+type Handover struct {
+	Size        int64           `json:"size"` // as in the ring
+	Consistency []attest.Digest `json:"consistency"`
+}
+
+// Leaf is an observation and its place in the log, under the checkpoint of the bundle.
+type Leaf struct {
+	Leaf  string `json:"leaf"`
+	Proof string `json:"proof"`
 }
 
 // Round is the header of a round and its place in the log.
@@ -74,30 +89,44 @@ type Want struct {
 	Sequence int64
 }
 
-// Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with.
+// Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with. Of a host
+// that is wanted in all rounds those before its first sighting are left out: its first row says that there is none before.
 func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
-	b := Bundle{Format: Format, Keys: string(keys), Rounds: []Round{}, Rows: []Row{}, Hosts: []corpus.HostProof{}, Artifacts: []attest.Proof{}}
+	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []corpus.HostProof{}, Artifacts: []attest.Proof{}}
 	all := r.Rounds()
-	asked := make(map[Want]bool)
+	asked := make(map[Want]corpus.HostProof)
 	rounds := make(map[int64]bool)
 	for _, w := range wants {
 		if w.Sequence < 0 || w.Sequence > int64(len(all)) || w.Host == "" {
 			return b, fmt.Errorf("exporting %q in round %d: the record has %d rounds", w.Host, w.Sequence, len(all))
 		}
-		for _, round := range all {
-			if w.Sequence == 0 || w.Sequence == round.Sequence {
-				asked[Want{w.Host, round.Sequence}] = true
-				rounds[round.Sequence] = true
-			}
+		if len(asked)+len(all) > MaxItems {
+			return b, fmt.Errorf("exporting %s: a bundle holds at most %d rows", w.Host, MaxItems)
 		}
-	}
-	if len(asked) > MaxItems {
-		return b, fmt.Errorf("exporting %d rows: a bundle holds at most %d", len(asked), MaxItems)
+		proofs, err := shown(r, w)
+		if err != nil {
+			return b, fmt.Errorf("exporting %s: %w", w.Host, err)
+		}
+		for _, p := range proofs {
+			asked[Want{w.Host, p.Sequence}] = p
+			rounds[p.Sequence] = true
+		}
 	}
 	if len(rounds) == 0 {
 		return b, nil
 	}
-	b.Checkpoint = string(r.Log.Head().Raw)
+	head := r.Log.Head()
+	b.Checkpoint = string(head.Raw)
+	for _, at := range r.Ring().LogHandovers() {
+		if at.Size == head.Size {
+			continue // the root is the checkpoint's own
+		}
+		proof, err := r.Log.Consistency(at.Size, head.Size)
+		if err != nil {
+			return b, fmt.Errorf("exporting the handover at %d leaves: %w", at.Size, err)
+		}
+		b.Handovers = append(b.Handovers, Handover{Size: at.Size, Consistency: proof})
+	}
 	for _, n := range slices.Sorted(maps.Keys(rounds)) {
 		round, err := exportRound(r, all[n-1])
 		if err != nil {
@@ -105,13 +134,61 @@ func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
 		}
 		b.Rounds = append(b.Rounds, round)
 	}
+	if last := all[len(all)-1]; rounds[last.Sequence] {
+		if err := b.exportAfter(r, last); err != nil {
+			return b, fmt.Errorf("exporting what stands behind round %d: %w", last.Sequence, err)
+		}
+	}
 	order := func(a, b Want) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Sequence, b.Sequence)) }
 	for _, w := range slices.SortedFunc(maps.Keys(asked), order) {
-		if err := b.exportHost(r, all[w.Sequence-1], w.Host); err != nil {
+		b.Hosts = append(b.Hosts, asked[w])
+		if err := b.exportRow(r, all[w.Sequence-1], asked[w]); err != nil {
 			return b, fmt.Errorf("exporting %s in round %d: %w", w.Host, w.Sequence, err)
 		}
 	}
 	return b, nil
+}
+
+// shown proves presence or absence of a host in the rounds that are wanted.
+func shown(r *corpus.Record, w Want) ([]corpus.HostProof, error) {
+	if w.Sequence > 0 {
+		p, err := r.ProveHost(w.Sequence, w.Host)
+		return []corpus.HostProof{p}, err
+	}
+	var out []corpus.HostProof
+	seen := false
+	for _, round := range r.Rounds() {
+		p, err := r.ProveHost(round.Sequence, w.Host)
+		if err != nil {
+			return nil, err
+		}
+		if p.Present && !seen {
+			seen, out = true, nil
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// exportAfter adds what shows that no round stands behind the newest one: the observations from there to the head are
+// numbered without a gap, so that the first and the last of them tell that nothing else is between.
+func (b *Bundle) exportAfter(r *corpus.Record, last corpus.Round) error {
+	first, size := last.LeavesEnd(), r.Log.Head().Size
+	if first == size {
+		return nil
+	}
+	for _, index := range slices.Compact([]int64{first, size - 1}) {
+		raw, err := r.Log.Entry(index)
+		if err != nil {
+			return err
+		}
+		proof, err := r.Log.Prove(index, size, r.Ring())
+		if err != nil {
+			return err
+		}
+		b.After = append(b.After, Leaf{Leaf: string(raw), Proof: string(proof.Text())})
+	}
+	return nil
 }
 
 func exportRound(r *corpus.Record, round corpus.Round) (Round, error) {
@@ -152,12 +229,7 @@ func claimed(p ots.Proof) map[int64]bool {
 	return out
 }
 
-func (b *Bundle) exportHost(r *corpus.Record, round corpus.Round, host string) error {
-	shown, err := r.ProveHost(round.Sequence, host)
-	if err != nil {
-		return err
-	}
-	b.Hosts = append(b.Hosts, shown)
+func (b *Bundle) exportRow(r *corpus.Record, round corpus.Round, shown corpus.HostProof) error {
 	if !shown.Present {
 		return nil
 	}
@@ -170,7 +242,7 @@ func (b *Bundle) exportHost(r *corpus.Record, round corpus.Round, host string) e
 	if err != nil {
 		return err
 	}
-	judgement, err := r.RawEvidence(round.Sequence, host)
+	judgement, err := r.RawEvidence(round.Sequence, shown.Host)
 	b.Rows = append(b.Rows, Row{Row: string(raw), Proof: string(proof.Text()), Judgement: string(judgement)})
 	return err
 }
@@ -223,7 +295,7 @@ func Parse(raw []byte) (Bundle, error) {
 	if b.Format != Format {
 		return b, fmt.Errorf("%w: format is %.40q, want %q", ErrMalformed, b.Format, Format)
 	}
-	if max(len(b.Rounds), len(b.Rows), len(b.Hosts)) > MaxItems || len(b.Artifacts) > MaxArtifacts {
+	if max(len(b.Rounds), len(b.Rows), len(b.Hosts)) > MaxItems || len(b.Artifacts) > MaxArtifacts || len(b.Handovers) > MaxHandovers || len(b.After) > 2 {
 		return b, fmt.Errorf("%w: too much in it", ErrMalformed)
 	}
 	body, ok := bytes.CutSuffix(line, fmt.Appendf(nil, `,"sha256":"%s"}`, b.SHA256))

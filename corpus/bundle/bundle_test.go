@@ -184,8 +184,8 @@ func TestBundleOfHosts(t *testing.T) {
 	if !r.Trusted || !r.Specimen || len(r.Rounds) != 3 || len(r.Rows) != 6 || len(r.Artifacts) != 1 || r.Artifacts[0].ID != "cert_abcdefghijklmnopqrst" {
 		t.Errorf("%+v", r)
 	}
-	want := []HostReport{{"a.example", []int64{1, 2, 3}, []int64{}, true}, {"b.example", []int64{1, 3}, []int64{2}, true},
-		{"c.example", []int64{1}, []int64{}, false}, {"nobody.example", []int64{}, []int64{1, 2, 3}, true}}
+	want := []HostReport{{"a.example", []int64{1, 2, 3}, []int64{}, 1, true}, {"b.example", []int64{1, 3}, []int64{2}, 1, true},
+		{"c.example", []int64{1}, []int64{}, 1, false}, {"nobody.example", []int64{}, []int64{1, 2, 3}, 0, true}}
 	if diff := cmp.Diff(want, r.Hosts); diff != "" {
 		t.Errorf("hosts:\n%s", diff)
 	}
@@ -200,7 +200,9 @@ func TestBundleOfHosts(t *testing.T) {
 	}
 	var out bytes.Buffer
 	r.Print(&out, "b.json")
-	for _, text := range []string{"verified: 3 rounds, 6 rows and 1 artifacts", "b.example: a row in 2 of 3 rounds, which are all from 1 to 3; none in [2]", "judged again here", "is not here", "specimen"} {
+	for _, text := range []string{"b.json: UNPROVEN: c.example: its history: rounds 2 to 3 are not here", "UNPROVEN, while what is here is as it was signed: 3 rounds, 6 rows and 1 artifacts",
+		"b.example: a row in 2 of 3 rounds, which are all from its first sighting in round 1 to round 3; none in [2]", "c.example: a row in 1 of 1 rounds that are here.",
+		"nobody.example: a row in 0 of 3 rounds, which are all from 1 to 3: it was never seen", "judged again here", "is not here", "specimen"} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("it does not say %q:\n%s", text, out.String())
 		}

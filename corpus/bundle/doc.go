@@ -7,10 +7,14 @@
 //	format      store-bundle/v1
 //	keys        the store's key ring: current keys, retired ones, signed handovers
 //	checkpoint  the log's head when the bundle was made, a signed note (c2sp.org/tlog-checkpoint); "" without rounds
+//	handovers   for each handover of the log's key before the checkpoint: its size in leaves, and the hashes from the last
+//	            head of the outgoing key to the checkpoint
 //	rounds      for each round: header (store-round/v1), proof (c2sp.org/tlog-proof of the leaf that commits to it, under
 //	            the checkpoint that was signed when the round was sealed), consistency (hashes from that checkpoint to
 //	            the one above), and, where there is one, time: an OpenTimestamps proof of the round's digest, in
 //	            base64, and the block headers that it rests on, in hexadecimal
+//	after       what shows that behind the newest round no other stands: the first and the last observation between it and
+//	            the head, with their proofs; their numbers count what is between
 //	rows        for each row: row (store-row/v1), proof (its own inclusion), judgement (store-judgement/v1, what its
 //	            verdict was reached from; absent where that is not kept)
 //	hosts       for each host and round: that it has a row there, or that it has none, by its neighbours in the round's

@@ -18,15 +18,37 @@ func (r Report) Print(w io.Writer, name string) {
 		fmt.Fprintf(w, "%s: NOT verified: %s\n", name, visible.Count(len(r.Problems), "problem"))
 		return
 	}
-	fmt.Fprintf(w, "%s: verified: %d rounds, %d rows and %d artifacts are as %s signed them", name, len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
+	for _, u := range r.Unproven {
+		fmt.Fprintf(w, "%s: UNPROVEN: ", name)
+		if u.Host != "" {
+			fmt.Fprintf(w, "%s: ", visible.Text(u.Host))
+		}
+		fmt.Fprintln(w, visible.Text(u.Detail))
+	}
+	verified := "verified"
+	if len(r.Unproven) > 0 {
+		verified = "UNPROVEN, while what is here is as it was signed"
+	}
+	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name, verified, len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
 	if len(r.Rounds) > 0 {
 		fmt.Fprintf(w, ", in the log of %s at size %d", visible.Text(r.Origin), r.Size)
 	}
 	fmt.Fprintln(w, ".")
+	switch {
+	case len(r.Rounds) == 0:
+		fmt.Fprintln(w, "  It holds no rounds, and says nothing of any host.")
+	case len(r.Unproven) == 0:
+		fmt.Fprintf(w, "  It is complete to round %d (%s). Whether the record goes on behind that, a newer checkpoint tells (-remember), and -as-of WEEK demands.\n", r.CompleteTo, r.Week)
+	}
 	for _, h := range r.Hosts {
 		fmt.Fprintf(w, "  %s: a row in %d of %d rounds", visible.Text(h.Host), len(h.Present), len(h.Present)+len(h.Absent))
-		if h.Whole {
-			fmt.Fprintf(w, ", which are all from 1 to %d", len(h.Present)+len(h.Absent))
+		switch {
+		case !h.Whole:
+			fmt.Fprint(w, " that are here")
+		case h.First > 0:
+			fmt.Fprintf(w, ", which are all from its first sighting in round %d to round %d", h.First, r.CompleteTo)
+		default:
+			fmt.Fprintf(w, ", which are all from 1 to %d: it was never seen", r.CompleteTo)
 		}
 		if len(h.Absent) > 0 {
 			fmt.Fprintf(w, "; none in %v", h.Absent)
@@ -64,7 +86,7 @@ func (r Report) Print(w io.Writer, name string) {
 	case r.Specimen:
 		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the file is whole and nothing more.")
 	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity and the key of the log with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"time"
 
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
@@ -17,8 +16,10 @@ type Options struct {
 	// Ring is the file form of the keys to trust, or a copy of a signing-key document learned elsewhere.
 	Ring []byte
 	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes of the log: it is
-	// refused if one of them is this one's with another root.
+	// refused if one of them is this one's with another root, and unproven if the log was seen to be longer.
 	Remembered []byte
+	// AsOf is as in corpus.RecordOptions.
+	AsOf string
 	// Difficulty is as in corpus.RecordOptions.
 	Difficulty float64
 	// Unjudged leaves out judging rows again.
@@ -32,20 +33,42 @@ type Report struct {
 	Root     attest.Digest `json:"root"`
 	Identity string        `json:"identity"`
 	KID      string        `json:"kid"`
+	LogKey   string        `json:"log_key"`
 	Trusted  bool          `json:"trusted_ring"`
 	Specimen bool          `json:"specimen"`
 	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for not at all.
-	Remembered int64                 `json:"remembered"`
-	Rounds     []RoundReport         `json:"rounds"`
-	Rows       []RowReport           `json:"rows"`
-	Hosts      []HostReport          `json:"hosts"`
-	Artifacts  []ArtifactReport      `json:"artifacts"`
-	Verdicts   corpus.Rejudged       `json:"verdicts"`
+	Remembered int64            `json:"remembered"`
+	Rounds     []RoundReport    `json:"rounds"`
+	Rows       []RowReport      `json:"rows"`
+	Hosts      []HostReport     `json:"hosts"`
+	Artifacts  []ArtifactReport `json:"artifacts"`
+	Verdicts   corpus.Rejudged  `json:"verdicts"`
+	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host what the
+	// record has, but for what Unproven says; 0 without rounds.
+	CompleteTo int64                 `json:"complete_to"`
+	Week       string                `json:"complete_to_week,omitzero"`
+	Unproven   []Unproven            `json:"unproven"`
 	Problems   []corpus.CloneProblem `json:"problems"`
 }
 
-// Sound reports whether nothing was found wrong.
-func (r Report) Sound() bool { return len(r.Problems) == 0 }
+// Sound reports whether nothing was found wrong, and nothing lacks of what it tells of.
+func (r Report) Sound() bool { return len(r.Problems) == 0 && len(r.Unproven) == 0 }
+
+// Refused reports whether something was found wrong.
+func (r Report) Refused() bool { return len(r.Problems) > 0 }
+
+// Unproven is something that a bundle would have to show and does not: it may have been cut.
+type Unproven struct {
+	Host   string `json:"host,omitzero"`   // "" for all
+	Rounds []Span `json:"rounds,omitzero"` // that are not in it
+	Detail string `json:"detail"`
+}
+
+// Span is an inclusive range of rounds.
+type Span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
 
 // RoundReport is one round that a bundle shows.
 type RoundReport struct {
@@ -74,7 +97,10 @@ type HostReport struct {
 	Host    string  `json:"host"`
 	Present []int64 `json:"present_in"`
 	Absent  []int64 `json:"absent_from"`
-	// Whole says that the bundle speaks of the host in every round from the first to its last, without a gap.
+	// First is the round of the host's first sighting, where its row shows that there is none before; 0 elsewhere.
+	First int64 `json:"first_sighting"`
+	// Whole says that the bundle speaks of the host in every round from its first sighting, or from the first round where
+	// it was never seen, to the newest round of the bundle.
 	Whole bool `json:"whole"`
 }
 
@@ -94,15 +120,26 @@ type verifier struct {
 	head    corpus.Checkpoint
 	before  *corpus.Checkpoint
 	rounds  map[int64]corpus.Round
-	present map[Want]attest.Digest // of the rows that hosts show
+	sealed  map[int64]corpus.Checkpoint // under which the leaves of a round are proved
+	present map[Want]attest.Digest      // of the rows that hosts show
+	placed  map[Want]placed
 	out     Report
+}
+
+// placed is where a row stands, and where the row of its host before it does.
+type placed struct {
+	at, leaf int64  // in the bundle and in the log
+	previous *int64 // in the log
 }
 
 // Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
 // what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
-	v := &verifier{o: o, rounds: make(map[int64]corpus.Round), present: make(map[Want]attest.Digest)}
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Problems: []corpus.CloneProblem{}}
+	v := &verifier{o: o, rounds: make(map[int64]corpus.Round), sealed: make(map[int64]corpus.Checkpoint), present: make(map[Want]attest.Digest), placed: make(map[Want]placed)}
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []corpus.CloneProblem{}}
+	if err := corpus.CheckAsOf(o.AsOf); err != nil {
+		return v.out, err
+	}
 	var err error
 	if v.b, err = Parse(raw); err != nil {
 		return v.out, err
@@ -113,9 +150,13 @@ func Verify(raw []byte, o Options) (Report, error) {
 	}
 	identity := v.ring.Identity()
 	v.out.Identity, v.out.KID, v.out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	if k, ok := v.ring.For(attest.PurposeLog); ok {
+		v.out.LogKey = k.Public.String()
+	}
 	if err := v.log(); err != nil {
 		return v.out, err
 	}
+	v.handovers()
 	for i, r := range v.b.Rounds {
 		if err := v.round(i, r); err != nil {
 			v.problem(fmt.Sprintf("rounds[%d]", i), err)
@@ -125,6 +166,9 @@ func Verify(raw []byte, o Options) (Report, error) {
 	if len(v.out.Problems) == 0 {
 		v.hosts()
 		v.rows()
+	}
+	if len(v.out.Problems) == 0 {
+		v.lacking()
 	}
 	for i, p := range v.b.Artifacts {
 		if err := v.artifact(p); err != nil {
@@ -141,9 +185,13 @@ func (v *verifier) problem(place string, err error) {
 // log opens the head and the remembered checkpoint.
 func (v *verifier) log() error {
 	if len(v.o.Remembered) > 0 {
-		before, _, err := corpus.OpenCheckpoint(v.o.Remembered, v.ring)
+		before, contradicted, err := corpus.OpenRemembered(v.o.Remembered, v.ring)
 		if err != nil {
-			return fmt.Errorf("reading the remembered checkpoint: %w", err)
+			return err
+		}
+		if contradicted != nil {
+			v.problem("checkpoint", contradicted)
+			return nil
 		}
 		v.before = &before
 	}
@@ -167,10 +215,16 @@ func (v *verifier) log() error {
 
 // remember refuses another root at the size that was seen.
 func (v *verifier) remember(c corpus.Checkpoint) error {
-	if v.before == nil || c.Size != v.before.Size {
+	if v.before == nil {
 		return nil
 	}
-	if c.Root != v.before.Root || c.Origin != v.before.Origin {
+	if c.Origin != v.before.Origin {
+		return fmt.Errorf("rewritten: it is of %s; the remembered one is of %s", c.Origin, v.before.Origin)
+	}
+	if c.Size != v.before.Size {
+		return nil
+	}
+	if c.Root != v.before.Root {
 		return fmt.Errorf("rewritten: at %d leaves its root is %s; %s was seen, signed by the same log", c.Size, c.Root, v.before.Root)
 	}
 	v.out.Remembered = c.Size
@@ -217,7 +271,7 @@ func (v *verifier) round(i int, r Round) error {
 			return err
 		}
 	}
-	v.rounds[round.Sequence] = round
+	v.rounds[round.Sequence], v.sealed[round.Sequence] = round, c
 	v.out.Rounds = append(v.out.Rounds, out)
 	return nil
 }
@@ -235,7 +289,15 @@ func (v *verifier) included(text string, leaf []byte, round corpus.Round, index 
 	if proof.Index != index || c.Size != round.LeavesEnd() || c.Origin != v.head.Origin || c.Origin != round.Origin {
 		return c, fmt.Errorf("checking proof: of leaf %d of %d of %s, want %d of %d of %s", proof.Index, c.Size, c.Origin, index, round.LeavesEnd(), v.head.Origin)
 	}
-	return c, nil
+	return c, v.one(c, round)
+}
+
+// one refuses a second log beside the one that the checkpoint of the bundle is of.
+func (v *verifier) one(c corpus.Checkpoint, round corpus.Round) error {
+	if sealed, ok := v.sealed[round.Sequence]; ok && c.Root != sealed.Root {
+		return fmt.Errorf("checking proof: at %d leaves its root is %s, and that of round %d is %s", c.Size, c.Root, round.Sequence, sealed.Root)
+	}
+	return nil
 }
 
 // check judges a proof of time with the blocks at hand.
@@ -290,13 +352,6 @@ func (v *verifier) hosts() {
 			h.Absent = append(h.Absent, p.Sequence)
 		}
 	}
-	for i := range v.out.Hosts {
-		h := &v.out.Hosts[i]
-		n := int64(len(h.Present) + len(h.Absent))
-		// So many different rounds, of which the last has that number, are all of them.
-		_, ok := v.rounds[n]
-		h.Whole = ok && n == int64(len(v.rounds))
-	}
 }
 
 func (v *verifier) host(p corpus.HostProof) error {
@@ -311,14 +366,14 @@ func (v *verifier) host(p corpus.HostProof) error {
 	if c.Size != round.LeavesEnd() || c.Origin != round.Origin || p.Size != round.Rows {
 		return fmt.Errorf("it is about an index of %d hosts at size %d, the round has %d rows and ends at %d", p.Size, c.Size, round.Rows, round.LeavesEnd())
 	}
-	return nil
+	return v.one(c, round)
 }
 
 // rows checks each row, and that each host that is present has its row.
 func (v *verifier) rows() {
 	last := Want{}
 	for i, r := range v.b.Rows {
-		at, err := v.row(r, last)
+		at, err := v.row(i, r, last)
 		if err != nil {
 			v.problem(fmt.Sprintf("rows[%d]", i), err)
 			continue
@@ -336,7 +391,7 @@ func (v *verifier) rows() {
 	}
 }
 
-func (v *verifier) row(r Row, last Want) (Want, error) {
+func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 	raw := []byte(r.Row)
 	row, err := corpus.ParseRow(raw)
 	if err != nil {
@@ -399,6 +454,7 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 		v.out.Verdicts.Again++
 	}
 	v.out.Rows = append(v.out.Rows, out)
+	v.placed[at] = placed{at: int64(i), leaf: proof.Index, previous: row.PreviousLeaf}
 	return at, nil
 }
 
@@ -413,8 +469,8 @@ func (v *verifier) artifact(p attest.Proof) error {
 	out := ArtifactReport{KID: by.Key, Status: by.Status, Payload: p.SignedPayload}
 	if c, err := attest.ParseCertificate([]byte(p.SignedPayload)); err == nil {
 		out.ID = c.CertID
-		if by.RetiredOn != "" && c.Date[:len(time.DateOnly)] > by.RetiredOn {
-			return fmt.Errorf("verifying artifact: of %s, and its key was retired on %s", c.Date, by.RetiredOn)
+		if err := by.InForce(c.Date); err != nil {
+			return fmt.Errorf("verifying artifact: %w", err)
 		}
 	}
 	v.out.Artifacts = append(v.out.Artifacts, out)

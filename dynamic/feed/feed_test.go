@@ -58,7 +58,7 @@ func handedOver(t *testing.T, ring attest.Ring) attest.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := ring.Handover(attest.PurposeIdentity, attest.SpecimenKey(), ed25519.PublicKey(fresh.Public()), "2026-12-01", "it was time")
+	next, err := ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-12-01", Reason: "it was time"}, attest.SpecimenKey(), ed25519.PublicKey(fresh.Public()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,8 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	if _, err := w.Observe(t.Context(), got[2:]...); !errors.Is(err, corpus.ErrNumber) {
 		t.Errorf("the same observations again: %v", err)
 	}
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, corpus.RecordOptions{})
+	// The handover that is told is in the ring of after it.
+	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring), corpus.RecordOptions{})
 	if report.Words.Kept != 3 {
 		t.Errorf("%+v texts", report.Words)
 	}

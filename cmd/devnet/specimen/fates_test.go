@@ -8,7 +8,6 @@ import (
 
 	"agentstore/cmd/devnet/street"
 	"agentstore/corpus"
-	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
@@ -99,7 +98,7 @@ func letter(r corpus.Row) string {
 // rounds reads the rows of the committed record, by week and host.
 func rounds(t *testing.T) (map[int]corpus.Round, map[int]map[string]corpus.Row) {
 	t.Helper()
-	r, err := corpus.Open(os.DirFS(committed), attest.SpecimenRing())
+	r, err := corpus.Open(os.DirFS(committed), ring(t))
 	if err != nil {
 		t.Fatal(err)
 	}

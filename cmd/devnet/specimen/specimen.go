@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"agentstore/cmd/devnet/street"
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
@@ -39,7 +41,8 @@ type maker struct {
 	dir     string
 	baseURL string
 	origin  string
-	site    *Site // nil for the specimen itself, which hands a key over on the way
+	site    *Site       // nil for the specimen itself, which hands a key over on the way
+	handed  attest.Ring // of the specimen itself after that
 	play    street.Play
 	clock   *street.Clock
 	street  *street.Street
@@ -58,8 +61,11 @@ func Write(ctx context.Context, dir, baseURL string) error {
 	return write(ctx, dir, &maker{baseURL: baseURL})
 }
 
-// WriteFor makes the same rounds for another site, with its keys, for a store on chains of its own. What is observed
-// between rounds it leaves out, because a store numbers that itself.
+// Begins is the UTC date of the first of its days.
+func Begins() string { return moment(firstWeek, 0, 0).Format(time.DateOnly) }
+
+// WriteFor makes the same rounds for another site, with its keys, which are in force since Begins, for a store on chains
+// of its own. What is observed between rounds it leaves out, because a store numbers that itself.
 func WriteFor(ctx context.Context, dir string, site Site) error {
 	return write(ctx, dir, &maker{baseURL: site.BaseURL, site: &site})
 }
@@ -116,8 +122,9 @@ func Remove(dir string) error {
 	if err != nil {
 		return err
 	}
-	ring, err := attest.ParseRing(held)
-	if err != nil {
+	// Of a record that was made before, whose ring may be of a form that is none any more, the identity is enough.
+	var ring attest.Ring
+	if err := json.Unmarshal(held, &ring); err != nil {
 		return fmt.Errorf("reading the keys of %s: %w", dir, err)
 	}
 	if !attest.IsSpecimen(ed25519.PublicKey(ring.Identity().Public)) {
@@ -170,11 +177,21 @@ func (m *maker) writer() *corpus.Writer {
 	if s := m.site; s != nil {
 		return &corpus.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring}
 	}
-	w := &corpus.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-	if m.clock.Now().Format(time.DateOnly) < attest.SpecimenHandover {
-		w.LogKey, w.Ring = attest.SpecimenFormerLogKey(), attest.SpecimenRingBefore()
+	w := &corpus.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
+	if m.handed.Format != "" {
+		w.LogKey, w.Ring = attest.SpecimenKeyFor(attest.PurposeLog), m.handed
 	}
 	return w
+}
+
+// handOver hands the specimen's log over to its second key.
+func (m *maker) handOver(ctx context.Context) (attest.Handover, error) {
+	next, err := m.writer().HandOver(ctx, attest.SpecimenKeyFor(attest.PurposeLog).Public(), attest.SpecimenHandover, "rotated to show a rotation")
+	if err != nil {
+		return attest.Handover{}, err
+	}
+	m.handed = next
+	return next.Handovers[len(next.Handovers)-1], nil
 }
 
 // observe puts observations on the record.

@@ -73,6 +73,20 @@ func compare(t *testing.T, what string, got, want map[string][]byte) {
 	}
 }
 
+// ring is the ring of the committed record.
+func ring(t *testing.T) attest.Ring {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(committed, corpus.RingFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := attest.ParseRing(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 	first := files(t, made(t))
 	compare(t, "made again", files(t, made(t)), first)
@@ -80,7 +94,7 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 }
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(committed), attest.SpecimenRing(), corpus.RecordOptions{Difficulty: 1e-12})
+	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(), corpus.RecordOptions{Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +105,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 		t.Errorf("%d rounds from %s to %s", report.Rounds, report.FirstWeek, report.LastWeek)
 	}
 	kinds := map[string]int{}
-	r, err := corpus.Open(os.DirFS(committed), attest.SpecimenRing())
+	r, err := corpus.Open(os.DirFS(committed), ring(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +155,7 @@ func TestTheSpecimenIsSmall(t *testing.T) {
 // TestAnotherSiteHasTheRoundsAlone makes the record with which a store on chains of its own begins.
 func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 	identity, log := attest.SpecimenKeyFor(attest.PurposeWebhook), attest.SpecimenKeyFor(attest.PurposeGit)
-	ring, err := attest.NewRing("2026-11-20", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: identity.Public(), attest.PurposeLog: log.Public()})
+	ring, err := attest.NewRing(Begins(), map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: identity.Public(), attest.PurposeLog: log.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,11 @@ import (
 
 // Found is what a check found, as text.
 type Found struct {
-	Sound  bool
-	Text   string // for people
-	Report string // JSON
-	Head   string // the verified checkpoint of a clone, "" for none
+	Sound    bool
+	Unproven bool   // not sound, while nothing is wrong: it does not show all that it has to, or that was demanded
+	Text     string // for people
+	Report   string // JSON
+	Head     string // the verified checkpoint of a clone, "" for none
 }
 
 // Answer checks files that are in memory: one without a folder in its name as Check does, others as a clone. What is not
@@ -48,7 +49,7 @@ func Answer(ctx context.Context, files map[string][]byte, o corpus.CloneOptions)
 	var text strings.Builder
 	report.Print(&text, name)
 	encoded, err := json.MarshalIndent(report, "", "  ")
-	out := Found{Sound: report.Sound(), Text: text.String(), Report: string(encoded)}
+	out := Found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(), Report: string(encoded)}
 	if clone, ok := report.(corpus.CloneReport); ok && out.Sound && clone.Record != nil {
 		out.Head = string(clone.Record.Head())
 	}

@@ -11,10 +11,11 @@ import (
 
 	"agentstore/corpus"
 	"agentstore/corpus/bundle"
+	"agentstore/corpus/visible"
 )
 
 // export puts what was asked for into a bundle, checks it and writes it.
-func (s *settings) export(dir string, stdout io.Writer) error {
+func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 	tree := corpus.Plain(os.DirFS(dir))
 	record, ok := corpus.FindRecord(tree)
 	var rec *corpus.Record
@@ -68,8 +69,11 @@ func (s *settings) export(dir string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !r.Sound() {
+	if r.Refused() {
 		return fmt.Errorf("the record gives a bundle that does not hold: %s: %s", r.Problems[0].Path, r.Problems[0].Detail)
+	}
+	for _, u := range r.Unproven {
+		fmt.Fprintf(stderr, "note: whoever checks it is told that it does not prove %s\n", visible.Text(strings.TrimPrefix(u.Host+": "+u.Detail, ": ")))
 	}
 	if s.out == "-" {
 		_, err = stdout.Write(raw)

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"agentstore/corpus"
+	"agentstore/corpus/attest"
 	"agentstore/corpus/bundle"
 	"agentstore/corpus/visible"
 )
@@ -27,6 +28,7 @@ const (
 	ExitTrouble  = 1 // it could not be read
 	ExitUsage    = 2
 	ExitRefused  = 3 // something does not hold; each line names a file, or a place in a bundle
+	ExitUnproven = 4 // what is there holds, and it does not show all that it has to, or that was demanded
 )
 
 const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
@@ -42,6 +44,7 @@ is none), or the file of a signed artifact, such as a certificate.
 // settings are the flags.
 type settings struct {
 	ring, remember, out string
+	asOf                string
 	exports             []string
 	witnesses           []corpus.Witness
 	json, noJudge       bool
@@ -53,7 +56,11 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.ring, "ring", "", "file with the keys to trust: a key ring, or a copy of /.well-known/store-signing-key that you got elsewhere; without it the keys that came with the thing are used and the identity is printed for comparison")
-	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that does not go on from it is refused")
+	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that does not go on from it is refused, and a bundle that ends before it is unproven")
+	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven", func(v string) error {
+		s.asOf = v
+		return corpus.CheckAsOf(v)
+	})
 	flags.BoolVar(&s.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&s.noJudge, "no-judge", false, "check signatures and places alone; judge no verdict again")
 	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times", func(v string) error {
@@ -69,7 +76,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, usage, name)
 		flags.PrintDefaults()
-		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 1 it could not be read; 2 called wrongly.\n")
+		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it does not show all that it has to;\n1 it could not be read; 2 called wrongly.\n")
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -82,20 +89,17 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		return ExitUsage
 	}
 	var err error
-	sound := true
+	code := ExitVerified
 	if len(s.exports) > 0 {
-		err = s.export(flags.Arg(0), stdout)
+		err = s.export(flags.Arg(0), stdout, stderr)
 	} else {
-		sound, err = s.verify(ctx, flags.Arg(0), stdout, stderr)
+		code, err = s.verify(ctx, flags.Arg(0), stdout, stderr)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, said(err))
 		return ExitTrouble
-	case !sound:
-		return ExitRefused
 	}
-	return ExitVerified
+	return code
 }
 
 // said is an error as it may stand on a screen: it may repeat names that a stranger gave to files.
@@ -107,29 +111,30 @@ func said(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Report is of a clone or of a bundle.
+// Report is of a clone or of a bundle. What is neither sound nor refused is unproven.
 type Report interface {
 	Print(w io.Writer, name string)
 	Sound() bool
+	Refused() bool
 }
 
-// verify checks what an argument names and prints the report.
-func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (bool, error) {
-	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
+// verify checks what an argument names, prints the report and returns the exit code.
+func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
+	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
-			return false, err
+			return ExitTrouble, err
 		}
 	}
 	if s.remember != "" {
 		if o.Remembered, err = corpus.ReadRemembered(s.remember); err != nil {
-			return false, err
+			return ExitTrouble, err
 		}
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return false, err
+		return ExitTrouble, err
 	}
 	var report Report
 	if info.IsDir() {
@@ -137,7 +142,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		clone, err = corpus.VerifyClone(ctx, os.DirFS(name), o)
 		report = clone
 	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
-		return false, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
+		return ExitTrouble, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
 	} else {
 		var raw []byte
 		if raw, err = os.ReadFile(name); err == nil {
@@ -145,14 +150,14 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		}
 	}
 	if _, ok := report.(corpus.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
-		return false, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
+		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))
-		return false, nil
+		return ExitRefused, nil
 	}
 	if err != nil {
-		return false, err
+		return ExitTrouble, err
 	}
 	if s.json {
 		err = json.NewEncoder(stdout).Encode(report)
@@ -162,21 +167,52 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	if clone, ok := report.(corpus.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" && clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
 	}
-	return report.Sound(), err
+	switch {
+	case report.Refused():
+		return ExitRefused, err
+	case !report.Sound():
+		return ExitUnproven, err
+	}
+	return ExitVerified, err
 }
 
 // Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed for what is neither.
 func Check(ctx context.Context, raw []byte, o corpus.CloneOptions) (Report, error) {
 	if !bytes.HasPrefix(raw, []byte("PK")) {
-		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, Difficulty: o.Difficulty, Unjudged: o.Unjudged})
+		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf, Difficulty: o.Difficulty, Unjudged: o.Unjudged})
 		return r, err
 	}
 	tree, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
 		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
 	}
+	if problems := astray(tree); len(problems) > 0 {
+		return corpus.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: problems}, nil
+	}
 	r, err := corpus.VerifyClone(ctx, within(tree), o)
 	return r, err
+}
+
+// astray are the entries of a zip file that would not stand where they are read, or not once: names that lead out of it,
+// names twice, and what is neither a file nor a folder. Programs that unpack such a file differ in what they make of it.
+func astray(z *zip.Reader) (out []corpus.CloneProblem) {
+	seen := make(map[string]bool, len(z.File))
+	for _, f := range z.File {
+		problem := func(detail string) {
+			out = append(out, corpus.CloneProblem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
+		}
+		switch name := strings.TrimSuffix(f.Name, "/"); {
+		case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
+			problem("its name leads elsewhere than into the folder")
+		case seen[name]:
+			problem("it is there twice")
+		case !f.Mode().IsRegular() && !f.Mode().IsDir() || f.Mode().IsDir() != strings.HasSuffix(f.Name, "/"):
+			problem("neither a file nor a directory")
+		default:
+			seen[name] = true
+		}
+	}
+	return out
 }
 
 // within is the one folder that a zip file holds, if it holds nothing else.

@@ -101,13 +101,13 @@ const awaited = `new Promise((ok) => { const look = () => {
 }; look(); })`
 
 // TestVerifierInChromium opens the page on a plain file server with the policies of the site and lets it check a good
-// bundle and a changed one, which stand beside it.
+// bundle, a changed one and a part of one, which stand beside it.
 func TestVerifierInChromium(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium here; the same program runs in Node.js in the other test")
 	}
-	_, evidence := record(t)
+	_, evidence, part := record(t)
 	site := t.TempDir()
 	if err := os.Mkdir(filepath.Join(site, "verify"), 0o755); err != nil {
 		t.Fatal(err)
@@ -132,6 +132,7 @@ func TestVerifierInChromium(t *testing.T) {
 	put("verify/run.js", templates.VerifierScript())
 	put("verify/worker.js", templates.VerifierWorker())
 	put("good.json", evidence)
+	put("part.json", part)
 	put("bad.json", []byte(strings.Replace(string(evidence), "not_ready", "not_reads", 1)))
 	files := http.FileServer(http.Dir(site))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +145,7 @@ func TestVerifierInChromium(t *testing.T) {
 	defer server.Close()
 	b := startBrowser(t, chromium)
 	for query, want := range map[string]string{
-		"good.json": "verified\nChecked in this browser", "bad.json": "not verified\nChecked in this browser", "nothing.json": "It could not be read: /nothing.json answers 404",
+		"good.json": "verified\nChecked in this browser", "bad.json": "not verified\nChecked in this browser", "part.json": "unproven\nChecked in this browser", "nothing.json": "It could not be read: /nothing.json answers 404",
 	} {
 		target := b.call("", "Target.createTarget", map[string]any{"url": fmt.Sprintf("%s/run.html?check=/%s", server.URL, query)})["targetId"]
 		session := b.call("", "Target.attachToTarget", map[string]any{"targetId": target, "flatten": true})["sessionId"].(string)

@@ -26,6 +26,7 @@ func verify(_ js.Value, args []js.Value) any {
 	}
 	o := corpus.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: corpus.RecordOptions{
 		Remembered: []byte(args[1].Get("checkpoint").String()),
+		AsOf:       args[1].Get("asOf").String(),
 		Progress:   func(done, all int64) { args[2].Invoke(done, all) },
 	}}
 	var run js.Func
@@ -37,7 +38,7 @@ func verify(_ js.Value, args []js.Value) any {
 				promise[1].Invoke(js.Global().Get("Error").New(err.Error()))
 				return
 			}
-			promise[0].Invoke(map[string]any{"sound": answer.Sound, "text": answer.Text, "report": answer.Report, "head": answer.Head})
+			promise[0].Invoke(map[string]any{"sound": answer.Sound, "unproven": answer.Unproven, "text": answer.Text, "report": answer.Report, "head": answer.Head})
 		}()
 		return nil
 	})

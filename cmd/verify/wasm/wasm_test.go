@@ -21,7 +21,7 @@ require(path.join(program, "wasm_exec.js"));
   const files = names.map((name) => ({ name, bytes: new Uint8Array(fs.readFileSync(path.join(folder, name))) }));
   let rows = 0;
   try {
-    const answer = await verifyStore(files, { keys: "", checkpoint: "" }, (done, all) => { rows = all; });
+    const answer = await verifyStore(files, { keys: "", checkpoint: "", asOf: process.env.AS_OF || "" }, (done, all) => { rows = all; });
     console.log(JSON.stringify({ ...answer, rows }));
   } catch (e) {
     console.log(JSON.stringify({ error: e.message }));
@@ -31,14 +31,14 @@ require(path.join(program, "wasm_exec.js"));
 `
 
 type answered struct {
-	Sound                     bool
+	Sound, Unproven           bool
 	Text, Report, Head, Error string
 	Rows                      int
 }
 
 // TestVerifierInNode gives the program a bundle, a clone and spoilt ones, outside of a browser.
 func TestVerifierInNode(t *testing.T) {
-	dir, evidence := record(t)
+	dir, evidence, part := record(t)
 	prog := program(t)
 	script := filepath.Join(t.TempDir(), "run.js")
 	if err := os.WriteFile(script, []byte(runner), 0o644); err != nil {
@@ -64,11 +64,20 @@ func TestVerifierInNode(t *testing.T) {
 		}
 	}
 	put("good.json", evidence)
+	put("part.json", part)
 	put("bad.json", []byte(strings.Replace(string(evidence), "not_ready", "not_reads", 1)))
 	if a := check(bundles, "good.json"); !a.Sound || !strings.Contains(a.Text, "verified: 2 rounds, 2 rows") || !strings.Contains(a.Report, `"judged_again": 2`) {
 		t.Errorf("a good bundle: %+v", a)
 	}
-	if a := check(bundles, "bad.json"); a.Sound || a.Error != "" || !strings.Contains(a.Text, "NOT verified") {
+	if a := check(bundles, "part.json"); a.Sound || !a.Unproven || !strings.Contains(a.Text, "UNPROVEN: door03.example: its history: round 1 is not here") || !strings.Contains(a.Report, `"from": 1`) {
+		t.Errorf("a part of a history: %+v", a)
+	}
+	t.Setenv("AS_OF", "2026-W40")
+	if a := check(bundles, "good.json"); a.Sound || !a.Unproven || !strings.Contains(a.Text, "UNPROVEN: anything as of 2026-W40") {
+		t.Errorf("a good bundle as of a later week: %+v", a)
+	}
+	t.Setenv("AS_OF", "")
+	if a := check(bundles, "bad.json"); a.Sound || a.Unproven || a.Error != "" || !strings.Contains(a.Text, "NOT verified") {
 		t.Errorf("a changed bundle: %+v", a)
 	}
 	var names []string

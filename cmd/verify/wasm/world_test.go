@@ -41,8 +41,9 @@ func program(t *testing.T) string {
 	return dir
 }
 
-// record writes two rounds whose rows are judged and kept, and a bundle of one host.
-func record(t *testing.T) (dir string, evidence []byte) {
+// record writes two rounds whose rows are judged and kept, and two bundles of one host: of all that there is, and of its
+// second round alone.
+func record(t *testing.T) (dir string, evidence, part []byte) {
 	t.Helper()
 	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range int64(2) {
@@ -75,14 +76,19 @@ func record(t *testing.T) (dir string, evidence []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Export(r, keys, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example", Sequence: 2}})
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		into  *[]byte
+		wants []bundle.Want
+	}{{&evidence, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example"}}}, {&part, []bundle.Want{{Host: "door03.example", Sequence: 2}}}} {
+		b, err := bundle.Export(r, keys, c.wants)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *c.into, err = b.Encode(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if evidence, err = b.Encode(); err != nil {
-		t.Fatal(err)
-	}
-	return w.Dir, evidence
+	return w.Dir, evidence, part
 }
 
 func walk(url string, practice probe.Practice, at time.Time) (corpus.Row, []byte, error) {

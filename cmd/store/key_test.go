@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/shop"
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// TestHandoverOfTheLogKey hands the log of a site over and cuts the call off at each of its steps: the outgoing key signs
+// the last head that is its own, nothing that runs signs with it behind that, and the same call finishes the work.
+func TestHandoverOfTheLogKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	keys := filepath.Join(dir, "var", "keys")
+	say := func(call string, want int) string {
+		t.Helper()
+		var said bytes.Buffer
+		if code := run(t.Context(), strings.Fields(call), &said, &said); code != want {
+			t.Fatalf("store %s: exit code %d, want %d: %s", call, code, want, &said)
+		}
+		return said.String()
+	}
+	say("init "+dir, 0)
+	say("key init -on 2026-01-01 -dir "+keys, 0)
+	config := filepath.Join(dir, "store.toml")
+	c, err := shop.Load(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handover := "key handover -purpose log -reason yearly -dir " + keys
+	if said := say(handover+" -config "+filepath.Join(dir, "nothing.toml"), 1); !strings.Contains(said, "-config") {
+		t.Errorf("without a configuration: %s", said)
+	}
+	before, err := shop.RecordWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}
+	if _, err := before.Observe(t.Context(), word); err != nil {
+		t.Fatal(err)
+	}
+	held := map[string][]byte{}
+	for _, name := range []string{"ring.json", "log.pem"} {
+		if held[name], err = os.ReadFile(filepath.Join(keys, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handover += " -config " + config
+	say(handover, 0)
+	ring, err := shop.Ring(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := ring.Handovers[0].LastHead; last == nil || last.Size != 1 {
+		t.Errorf("the outgoing key signs %+v", last)
+	}
+	if _, err := before.Observe(t.Context(), word); !errors.Is(err, corpus.ErrRing) {
+		t.Errorf("what still has the former ring observes: %v", err)
+	}
+	// Cut off before the folder of keys knew, and again behind that.
+	for name, undo := range map[string][]string{"before the ring": {"ring.json", "log.pem"}, "before the key's file": {"log.pem"}} {
+		if err := os.Rename(filepath.Join(keys, "log.pem"), filepath.Join(keys, "log.pem.next")); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range undo {
+			if err := os.Remove(filepath.Join(keys, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(keys, file), held[file], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say(handover, 0)
+		again, err := shop.Ring(c)
+		if err != nil || len(again.Handovers) != 1 || again.Continues(ring) != nil {
+			t.Errorf("cut off %s: %d handovers, %v", name, len(again.Handovers), err)
+		}
+	}
+	now, err := shop.RecordWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := now.Observe(t.Context(), word); err != nil {
+		t.Fatal(err)
+	}
+	if err := now.Cover(t.Context(), attest.Meta{BaseURL: c.BaseURL, ContentDigest: strings.Repeat("0", 64)}); err != nil {
+		t.Fatal(err)
+	}
+	if said := say("verify "+c.Record, 0); !strings.Contains(said, "2 observations") {
+		t.Errorf("it says %s", said)
+	}
+}

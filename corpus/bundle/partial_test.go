@@ -1,0 +1,321 @@
+package bundle
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentstore/corpus"
+	"agentstore/corpus/attest"
+)
+
+// year writes twelve rounds in which door.example and two others stand, and an observation after every third.
+func year(t testing.TB) (*corpus.Record, []byte) {
+	t.Helper()
+	return rounds(t, 12, 0, func(int64) []string { return []string{"a.example", "door.example", "z.example"} })
+}
+
+// rounds writes so many rounds over the hosts that each has, an observation after every third, and more at the end.
+func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*corpus.Record, []byte) {
+	t.Helper()
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for sequence := range n {
+		seal(t, w, sequence+1, hosts(sequence+1)...)
+		if sequence%3 == 2 {
+			observe(t, w, "synergy")
+		}
+	}
+	for range after {
+		observe(t, w, "seamless")
+	}
+	return open(t, w)
+}
+
+func observe(t testing.TB, w *corpus.Writer, word string) {
+	t.Helper()
+	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cut takes rounds out of a bundle, with all that is about them, as one without any key can.
+func cut(b Bundle, out ...int64) Bundle {
+	gone := func(n int64) bool { return slices.Contains(out, n) }
+	b.Rounds = slices.DeleteFunc(slices.Clone(b.Rounds), func(r Round) bool {
+		parsed, err := corpus.ParseRound([]byte(r.Header))
+		return err == nil && gone(parsed.Sequence)
+	})
+	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r Row) bool {
+		parsed, err := corpus.ParseRow([]byte(r.Row))
+		return err == nil && gone(parsed.Sequence)
+	})
+	b.Hosts = slices.DeleteFunc(slices.Clone(b.Hosts), func(h corpus.HostProof) bool { return gone(h.Sequence) })
+	return b
+}
+
+// TestABundleWithItsBadWeeksCutOut takes rounds 1 to 5 and 11 out of a bundle of twelve and puts its digest right.
+func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
+	r, keys := year(t)
+	b, err := Export(r, keys, []Want{{Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, out := range map[string][]int64{"rounds 1 to 5 and 11": {1, 2, 3, 4, 5, 11}, "the newest": {12}, "all": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}} {
+		report, err := Verify(encoded(t, cut(b, out...)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Sound() {
+			var said bytes.Buffer
+			report.Print(&said, "bundle.json")
+			t.Errorf("without %s it verifies: %s", name, said.String())
+		}
+	}
+}
+
+// TestEverySubsetOfTheRoundsOfABundle takes every set of rounds out of bundles of small histories, with all that is
+// about them, and puts the digest right: whatever is left but the whole is not sound. Histories begin late, have weeks in
+// which the host is missing, end in rounds and in observations, and are of a host that was never seen.
+func TestEverySubsetOfTheRoundsOfABundle(t *testing.T) {
+	const host = "door.example"
+	in := func(present ...int64) func(int64) []string {
+		return func(n int64) []string {
+			if slices.Contains(present, n) {
+				return []string{"a.example", host}
+			}
+			return []string{"a.example"}
+		}
+	}
+	for name, c := range map[string]struct {
+		rounds  int64
+		present []int64
+		held    int // rounds of the bundle: from the first sighting on
+		after   int // observations behind the newest round, beside the one after every third
+	}{
+		"always there":            {6, []int64{1, 2, 3, 4, 5, 6}, 6, 0},
+		"nothing behind":          {5, []int64{1, 2, 3, 4, 5}, 5, 0},
+		"much behind":             {5, []int64{1, 2, 3, 4, 5}, 5, 4},
+		"comes and goes":          {6, []int64{1, 3, 6}, 6, 1},
+		"begins late":             {6, []int64{3, 5}, 4, 0},
+		"gone":                    {6, []int64{1, 2}, 6, 0},
+		"once, in the last round": {4, []int64{4}, 1, 0},
+		"never":                   {5, nil, 5, 0},
+	} {
+		r, keys := rounds(t, c.rounds, c.after, in(c.present...))
+		b, err := Export(r, keys, []Want{{Host: host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Rounds) != c.held || len(b.After) > 2 {
+			t.Errorf("%s: %d rounds and %d observations in the bundle, want %d rounds", name, len(b.Rounds), len(b.After), c.held)
+		}
+		first := c.rounds - int64(c.held) + 1
+		for out := range 1 << c.held {
+			var gone []int64
+			for i := range c.held {
+				if out&(1<<i) != 0 {
+					gone = append(gone, first+int64(i))
+				}
+			}
+			report, err := Verify(encoded(t, cut(b, gone...)), Options{Unjudged: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Sound() != (out == 0) {
+				t.Errorf("%s, without rounds %v: %v %v", name, gone, report.Problems, report.Unproven)
+			}
+			if out == 0 && (report.CompleteTo != c.rounds || !report.Hosts[0].Whole) {
+				t.Errorf("%s, whole: %+v", name, report)
+			}
+			// What is in the middle is named, whatever else is missing.
+			for _, n := range gone {
+				if n > first && n < report.CompleteTo && !slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
+					return slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
+				}) && !report.Refused() {
+					t.Errorf("%s, without rounds %v: round %d is not named: %v", name, gone, n, report.Unproven)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatACutBundleLacksIsNamed in the words that people read and in the members that programs do.
+func TestWhatACutBundleLacksIsNamed(t *testing.T) {
+	r, keys := year(t)
+	b, err := Export(r, keys, []Want{{Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		out    []int64
+		change func(*Bundle)
+		spans  []Span
+		text   string
+	}{
+		{[]int64{1, 2, 3, 4, 5, 11}, nil, []Span{{1, 5}, {11, 11}}, "UNPROVEN: door.example: its history: rounds 1 to 5 and 11 are not here"},
+		{[]int64{7}, nil, []Span{{7, 7}}, "UNPROVEN: door.example: its history: round 7 is not here"},
+		{[]int64{12}, nil, nil, "UNPROVEN: that round 11 is the newest: of the leaves behind it, 58 to 63, it does not show that all are observations"},
+		{nil, func(b *Bundle) { b.After = b.After[:0] }, nil, "UNPROVEN: that round 12 is the newest"},
+		{nil, func(b *Bundle) {
+			b.Rounds, b.Rows, b.Hosts, b.After = b.Rounds[:0], b.Rows[:0], b.Hosts[:0], b.After[:0]
+		}, nil, "UNPROVEN: anything: it holds no round"},
+		{nil, func(b *Bundle) {
+			b.Checkpoint, b.Rounds, b.Rows, b.Hosts, b.After = "", b.Rounds[:0], b.Rows[:0], b.Hosts[:0], b.After[:0]
+		}, nil, "UNPROVEN: anything: it holds no round"},
+		{nil, func(b *Bundle) { b.Rows, b.Hosts = b.Rows[:0], b.Hosts[:0] }, nil, "UNPROVEN: anything: it holds rounds and says of no host"},
+	} {
+		spoilt := cut(b, c.out...)
+		if c.change != nil {
+			c.change(&spoilt)
+		}
+		report, err := Verify(encoded(t, spoilt), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		report.Print(&said, "bundle.json")
+		if report.Sound() || report.Refused() || !strings.Contains(said.String(), c.text) || strings.Contains(said.String(), ": verified") {
+			t.Errorf("without %v: %v %s", c.out, report.Problems, said.String())
+		}
+		if len(c.spans) > 0 && !slices.Equal(report.Unproven[0].Rounds, c.spans) {
+			t.Errorf("without %v: it names %v", c.out, report.Unproven)
+		}
+	}
+}
+
+// TestAnOlderBundle is what a bundle becomes when its newest rounds are cut out and a head of before is put in, which
+// anybody can who has the log: the bundle that was made then. It says up to where it goes, and a checkpoint that was seen
+// or a week that is demanded tells that it is old.
+func TestAnOlderBundle(t *testing.T) {
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for n := range int64(3) {
+		seal(t, w, n+1, "door.example")
+	}
+	r, keys := open(t, w)
+	b, err := Export(r, keys, []Want{{Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := encoded(t, b)
+	seal(t, w, 4, "door.example")
+	r, _ = open(t, w)
+	four := r.Log.Head()
+	observe(t, w, "word")
+	r, keys = open(t, w)
+	if b, err = Export(r, keys, []Want{{Host: "door.example"}}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := encoded(t, b)
+	for _, c := range []struct {
+		what    string
+		raw     []byte
+		o       Options
+		sound   bool
+		through int64
+		lacks   string
+	}{
+		{"an old one", old, Options{}, true, 3, ""},
+		{"an old one, and its head was seen", old, Options{Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3, ""},
+		{"an old one, and a newer head was seen", old, Options{Remembered: four.Raw}, false, 3, "anything behind round 3: the log was seen at 12 leaves before, and this bundle knows 9 of them"},
+		{"an old one, as of its week", old, Options{AsOf: "2026-W39"}, true, 3, ""},
+		{"an old one, as of a later week", old, Options{AsOf: "2026-W40"}, false, 3, "anything as of 2026-W40: its newest round, 3, is of 2026-W39"},
+		{"a fresh one, and an older head was seen", fresh, Options{Remembered: four.Raw, AsOf: "2026-W40"}, true, 4, ""},
+		{"a fresh one, and its own was", fresh, Options{Remembered: r.Log.Head().Raw}, true, 4, ""},
+	} {
+		report, err := Verify(c.raw, c.o)
+		if err != nil || report.Sound() != c.sound || report.Refused() || report.CompleteTo != c.through {
+			t.Errorf("%s: complete to %d: %v %v %v", c.what, report.CompleteTo, report.Problems, report.Unproven, err)
+		}
+		if c.lacks != "" && (len(report.Unproven) != 1 || report.Unproven[0].Detail != c.lacks) {
+			t.Errorf("%s: it lacks %v", c.what, report.Unproven)
+		}
+	}
+	if _, err := Verify(old, Options{AsOf: "yesterday"}); err == nil {
+		t.Error("no week is a week")
+	}
+}
+
+func mustParse(t testing.TB, raw []byte) Bundle {
+	t.Helper()
+	b, err := Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAHiddenRoundBehindObservations replaces what shows that nothing stands behind the newest round by other leaves of
+// the same log, all proved and signed, so as to hide a round between observations.
+func TestAHiddenRoundBehindObservations(t *testing.T) {
+	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	seal(t, w, 1, "door.example")
+	for _, word := range []string{"one", "two"} {
+		observe(t, w, word)
+	}
+	seal(t, w, 2, "door.example")
+	for _, word := range []string{"three", "four"} {
+		observe(t, w, word)
+	}
+	r, keys := open(t, w)
+	b, err := Export(r, keys, []Want{{Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := r.Log.Head().Size
+	leaf := func(index int64) Leaf {
+		t.Helper()
+		raw, err := r.Log.Entry(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof, err := r.Log.Prove(index, size, r.Ring())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Leaf{Leaf: string(raw), Proof: string(proof.Text())}
+	}
+	short := cut(b, 2)
+	for first := range size {
+		for last := range size {
+			spoilt := short
+			spoilt.After = []Leaf{leaf(first), leaf(last)}
+			if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil || report.Sound() {
+				t.Errorf("leaves %d and %d hide round 2: %v", first, last, err)
+			}
+		}
+	}
+	// Under another head than the bundle's.
+	proof, err := r.Log.Prove(3, 4, r.Ring())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt := b
+	spoilt.After = []Leaf{{Leaf: b.After[0].Leaf, Proof: string(proof.Text())}, b.After[1]}
+	if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !report.Refused() {
+		t.Errorf("a proof under another head: %v %v", report.Unproven, err)
+	}
+}
+
+// TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of the round's own size.
+func TestTwoLogsInOneBundle(t *testing.T) {
+	other := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	seal(t, other, 1, "a.example", "b.example", "d.example")
+	lie, err := corpus.Open(os.DirFS(other.Dir), other.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, err := lie.ProveHost(1, "c.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := exported(t, Want{Host: "c.example"})
+	if b.Hosts[0].Sequence != 1 || !b.Hosts[0].Present || hidden.Present {
+		t.Fatalf("%+v", b.Hosts[0])
+	}
+	b.Hosts[0], b.Rows = hidden, b.Rows[1:]
+	if report, err := Verify(encoded(t, b), Options{}); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "hosts[0]" {
+		t.Errorf("an index of another log: %v %v", report.Problems, err)
+	}
+}
