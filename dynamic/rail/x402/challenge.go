@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Challenge is a 402 that is ready but for its nonce and its suggested key: the header's base64 and the body's JSON are
@@ -136,20 +137,21 @@ func (c *Challenge) Header(f Fill) string {
 	return b.String()
 }
 
-// WriteBody writes the body with the same nonce and key, in parts, so that nothing of its size is made for each answer.
+// bodies are buffers for bodies on their way out.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// WriteBody writes the body with the same nonce and key, at once and without making anything of its size anew.
 func (c *Challenge) WriteBody(w io.Writer, f Fill) error {
-	for i, part := range c.body.parts {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-		if i == len(c.body.keys) {
-			break
-		}
-		if _, err := w.Write(c.body.hole(i, f)); err != nil {
-			return err
-		}
+	buf := bodies.Get().(*[]byte)
+	defer bodies.Put(buf)
+	b := (*buf)[:0]
+	for i := range c.body.keys {
+		b = append(append(b, c.body.parts[i]...), c.body.hole(i, f)...)
 	}
-	return nil
+	b = append(b, c.body.parts[len(c.body.keys)]...)
+	*buf = b
+	_, err := w.Write(b)
+	return err
 }
 
 // BodyLen is the length of the body in bytes.
