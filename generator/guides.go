@@ -324,7 +324,6 @@ func renderLLMs(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	}
 	section("Free", append(s.free(),
 		templates.Pointer{Text: "The API in Markdown", Href: "/api.md", Note: "every route with its parameters and limits"},
-		templates.Pointer{Text: "Problem codes", Href: "/problems.md", Note: "what each means and whether money moved"},
 		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md", Note: "store-attestation/v1 with test vectors"},
 	))
 	var goods []templates.Pointer
@@ -341,7 +340,6 @@ func renderLLMs(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	section("Goods", goods)
 	section("Optional", []templates.Pointer{
 		{Text: "The storefront", Href: "/index.md", Note: "the same shop for readers"},
-		{Text: "Served versions", Href: "/deprecation.md", Note: "which are served, and until when"},
 	})
 	return []byte(b.String()), nil
 }
