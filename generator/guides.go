@@ -244,8 +244,29 @@ func renderWords(s *source, _ unit, mediaType string, made attest.Digest) ([]byt
 }
 
 type deprecationDocument struct {
-	Note     string              `json:"note"`
-	Versions []templates.Version `json:"versions"`
+	Note     string          `json:"note"`
+	Versions []servedVersion `json:"versions"`
+}
+
+// servedVersion is a row of the table as JSON: every row has every column, null for a date that is not set.
+type servedVersion struct {
+	Name       string  `json:"name"`
+	Path       string  `json:"path"`
+	Version    string  `json:"version"`
+	Status     string  `json:"status"`
+	Since      *string `json:"since"`
+	Deprecated *string `json:"deprecated"`
+	Sunset     *string `json:"sunset"`
+}
+
+func served(v templates.Version) servedVersion {
+	date := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return servedVersion{Name: v.Name, Path: v.Path, Version: v.Version, Status: v.Status, Since: date(v.Since), Deprecated: date(v.Deprecated), Sunset: date(v.Sunset)}
 }
 
 func (s *source) versions() []templates.Version {
@@ -297,7 +318,11 @@ func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) 
 		if n := v.Leaving(); n > 0 {
 			note = fmt.Sprintf("%d of %d versions are being retired.", n, len(v.Versions))
 		}
-		return indented(deprecationDocument{Note: note, Versions: v.Versions})
+		doc := deprecationDocument{Note: note}
+		for _, row := range v.Versions {
+			doc.Versions = append(doc.Versions, served(row))
+		}
+		return indented(doc)
 	}
 	return unknown(mediaType)
 }
