@@ -3,7 +3,6 @@ package generator
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"agentstore/content"
@@ -325,46 +324,4 @@ func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) 
 		return indented(doc)
 	}
 	return unknown(mediaType)
-}
-
-// renderLLMs follows the grammar of llmstxt.org: one title, a quoted summary,
-// text without headings, then sections that hold nothing but links.
-func renderLLMs(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	p, err := s.need("llms")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(p.Body) {
-		if strings.HasPrefix(line, "#") {
-			return nil, fmt.Errorf("pages/llms.md: a heading (%q) would end the summary of llms.txt", strings.TrimSpace(line))
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n> %s\n\n%s\n", s.Site.Config.Title, p.Summary, s.Site.Expand(p.Body))
-	section := func(name string, links []templates.Pointer) {
-		fmt.Fprintf(&b, "\n## %s\n\n", name)
-		for _, l := range links {
-			fmt.Fprintf(&b, "- [%s](%s%s): %s\n", l.Text, s.base, l.Href, strings.Join(strings.Fields(l.Note), " "))
-		}
-	}
-	section("Free", append(s.free(),
-		templates.Pointer{Text: "The API in Markdown", Href: "/api.md", Note: "every route with its parameters and limits"},
-		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md", Note: "store-attestation/v1 with test vectors"},
-	))
-	var goods []templates.Pointer
-	for _, g := range s.Site.Goods {
-		var amounts []string
-		for _, t := range g.Tiers() {
-			amounts = append(amounts, t.USDC())
-		}
-		goods = append(goods, templates.Pointer{
-			Text: g.Name, Href: "/menu/" + g.ID + ".md",
-			Note: strings.Join(amounts, ", ") + " USDC at " + templates.BuyURL(s.base, g.ID) + ". " + g.Description,
-		})
-	}
-	section("Goods", goods)
-	section("Optional", []templates.Pointer{
-		{Text: "The storefront", Href: "/index.md", Note: "the same shop for readers"},
-	})
-	return []byte(b.String()), nil
 }

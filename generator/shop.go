@@ -27,6 +27,7 @@ func (s *source) free() []templates.Pointer {
 		{Text: "The record", Href: "/corpus", Note: "what a signed weekly census saw of doors that ask to be paid"},
 		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
 		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
+		{Text: "The free tools", Href: "/openapi-tools.json", Note: "the instruments as definitions for function calling"},
 		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
 		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
 	}

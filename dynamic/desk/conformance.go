@@ -108,7 +108,7 @@ func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
 func (d *Desk) conformanceRows() []route.Row {
 	return []route.Row{
 		d.metered(api.Route{
-			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_offer_or_receipt",
+			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_conformance",
 			Summary:     "Judge a signed offer or receipt of any issuer",
 			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no budget is spent; without it the kid's did:web is resolved.",
 			Body:        body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement", meteredProblems...),
