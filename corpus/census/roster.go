@@ -126,8 +126,13 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		p = &place{host: host, weight: -1}
 		r.places[host] = p
 	}
-	if !slices.ContainsFunc(p.named, func(o Naming) bool { return o.Name == s.Name }) {
+	nth := slices.IndexFunc(p.named, func(o Naming) bool { return o.Name == s.Name })
+	if nth < 0 {
+		nth = len(p.named)
 		p.named = append(p.named, Naming{Name: s.Name, Kind: s.Kind, At: at, URL: door})
+	}
+	if s.Kind == corpus.SourceDiscovery && door != "" {
+		p.named[nth].list(ListedDoor{URL: door, Method: strings.ToUpper(n.Method), Offer: n.Offer, Cut: n.Cut})
 	}
 	if s.Kind == corpus.SourceRevisit && door != "" {
 		p.before = door
@@ -147,6 +152,17 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		p.weight, p.url, p.kind, p.method, p.by = weight, door, s.Kind, n.Method, n.By
 	}
 	return host
+}
+
+// list adds a door that a list names. What a list says of a door twice counts once.
+func (n *Naming) list(d ListedDoor) {
+	switch {
+	case slices.ContainsFunc(n.Doors, func(o ListedDoor) bool { return o.URL == d.URL }):
+	case len(n.Doors) == MaxListedDoors:
+		n.DoorsLeftOut++
+	default:
+		n.Doors = append(n.Doors, d)
+	}
 }
 
 // isName accepts what may be the name of a host: letters, digits, hyphens, underscores and dots in lower case.
