@@ -14,8 +14,7 @@ import (
 
 // waiting are the free tools whose route does not exist yet, each with what it waits for.
 var waiting = map[string]string{
-	"check_order":    "goods that a person makes, and with them orders",
-	"look_in_window": "the porch, the stamp and the paid pages",
+	"check_order": "goods that a person makes, and with them orders",
 }
 
 // TestTheTwelveFreeTools lists the names of the specification, holds the table of routes against them, and
@@ -39,7 +38,7 @@ func TestTheTwelveFreeTools(t *testing.T) {
 	}
 	want := map[string]string{
 		"check_a2a_card": "POST /api/a2a/check", "check_purchase": "GET /api/purchase-status/{purchase_id}", "read_store_guide": "GET /guide", "read_binder": "GET /corpus/brief",
-		"preflight_endpoint": "POST /api/preflight/v2", "look_at_door": "POST /api/look/v1", "check_before_you_pay": "POST /api/before-you-pay/v1",
+		"look_in_window": "GET /api/window/v1", "preflight_endpoint": "POST /api/preflight/v2", "look_at_door": "POST /api/look/v1", "check_before_you_pay": "POST /api/before-you-pay/v1",
 		"check_conformance": "POST /api/conformance/v1", "verify_artifact": "GET /api/verify/{id}", "find_in_catalog": "GET /api/catalog/v1",
 	}
 	for _, name := range twelve {

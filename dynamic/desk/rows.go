@@ -45,7 +45,7 @@ func (d *Desk) Rows() []route.Row {
 		d.metered(api.Route{
 			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Since: ruleDated, Budget: BudgetPreflight, Tool: "look_at_door",
 			Summary:     "Probe a door and set it against the record",
-			Description: "One live probe under v2 folded with what the signed record holds about the host, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
+			Description: "One live probe under v2 folded with what the signed record holds about the host, with what each discovery list says of the door, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
 			Body:        body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
 		}, d.look),
 		d.metered(api.Route{
