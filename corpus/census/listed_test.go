@@ -1,6 +1,7 @@
 package census
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -28,6 +29,8 @@ func TestListsAreQuoted(t *testing.T) {
 		`{"resource":"https://shop.example/old","x402Version":1,"accepts":[` + accepts("base", `"maxAmountRequired":"10000"`) + `]}`,
 		`{"resource":"https://shop.example/bare"}`,
 		`{"resource":"https://shop.example/junk","accepts":[1,null,{"network":7,"amount":{},"payTo":[],"scheme":"\u0000"},"x"]}`,
+		`{"resource":"https://long.example/","method":"` + strings.Repeat("x", 9000) + `","accepts":[` + accepts(strings.Repeat("n", 9000), `"amount":"1`+strings.Repeat("0", 9000)+`"`) + "," + accepts("eip155:8453", `"amount":"1`+strings.Repeat("0", 9000)+`"`) + `]}`,
+		`{"resource":"https://huge.example/","accepts":[` + strings.Repeat(accepts("eip155:8453", `"amount":"1"`)+",", 1000) + accepts("eip155:8453", `"amount":"1"`) + `]}`,
 		`{"resource":"https://many.example/","accepts":[` + strings.Join(many, ",") + `]}`,
 	}
 	for i := range 20 {
@@ -56,6 +59,16 @@ func TestListsAreQuoted(t *testing.T) {
 	}
 	if a.Method != "POST" || old.Method != "" || bare.Offer != nil || junk.Offer == nil || len(junk.Offer.PayTo) != 0 || junk.Offer.MinUSDC != "" {
 		t.Errorf("%+v, %+v, %+v, %+v", a, old, bare, junk.Offer)
+	}
+	// Nothing that a list says takes much room.
+	for host, p := range r.places {
+		for _, n := range p.named {
+			for _, d := range n.Doors {
+				if raw, err := json.Marshal(d); err != nil || len(raw) > 2500 {
+					t.Errorf("%s: %d bytes of one door are kept: %.300s, %v", host, len(raw), raw, err)
+				}
+			}
+		}
 	}
 	if d := r.places["many.example"].named[0].Doors[0]; !d.Cut || len(d.Offer.Networks) != 16 || len(d.Offer.PayTo) != 8 {
 		t.Errorf("of sixty ways to pay are kept %+v", d.Offer)

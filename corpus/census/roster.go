@@ -132,7 +132,11 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		p.named = append(p.named, Naming{Name: s.Name, Kind: s.Kind, At: at, URL: door})
 	}
 	if s.Kind == corpus.SourceDiscovery && door != "" {
-		p.named[nth].list(ListedDoor{URL: door, Method: strings.ToUpper(n.Method), Offer: n.Offer, Cut: n.Cut})
+		d := ListedDoor{URL: door, Offer: n.Offer, Cut: n.Cut}
+		if method := strings.ToUpper(n.Method); slices.Contains(doorMethods, method) {
+			d.Method = method
+		}
+		p.named[nth].list(d)
 	}
 	if s.Kind == corpus.SourceRevisit && door != "" {
 		p.before = door
@@ -153,6 +157,9 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 	}
 	return host
 }
+
+// doorMethods are the methods that a list may say a door is asked with.
+var doorMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // list adds a door that a list names. What a list says of a door twice counts once.
 func (n *Naming) list(d ListedDoor) {

@@ -181,12 +181,11 @@ func (w *ListWord) name(n census.Naming, door string, report probe.Report) {
 func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 	out := []ListDifference{}
 	differ := func(term, list, now string) {
-		if list != now {
-			out = append(out, ListDifference{term, list, now})
+		if list != "" && list != now {
+			out = append(out, ListDifference{term, list, cmp.Or(now, "none")})
 		}
 	}
-	used := report.ProbeMethod.Used
-	if says.Method != "" && used != "" {
+	if used := report.ProbeMethod.Used; used != "" {
 		differ("method", says.Method, used)
 	}
 	o := says.Offer
@@ -203,8 +202,8 @@ func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 		differ("schemes", strings.Join(o.Schemes, ", "), strings.Join(now.Schemes, ", "))
 		differ("pay_to", digests(o.PayTo), digests(now.PayTo))
 	}
-	differ("min_usdc", cmp.Or(o.MinUSDC, "none"), cmp.Or(now.MinUSDC, "none"))
-	differ("max_usdc", cmp.Or(o.MaxUSDC, "none"), cmp.Or(now.MaxUSDC, "none"))
+	differ("min_usdc", o.MinUSDC, now.MinUSDC)
+	differ("max_usdc", o.MaxUSDC, now.MaxUSDC)
 	return out
 }
 

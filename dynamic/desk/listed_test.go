@@ -87,6 +87,7 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 	bare := census.ListedDoor{URL: here}
 	cut := itemOf(t, here, "eip155:8453", "eip155:137")
 	cut.Cut = true
+	priceless := itemOf(t, here, `"amount":`, `"was":`)
 	posts := right
 	posts.Method = "POST"
 	o := street(t, door(nil))
@@ -131,10 +132,11 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 	}{
 		"each word": {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery), source("own", corpus.SourceDeclared), source("two", corpus.SourceDiscovery), source("three", corpus.SourceDiscovery), source("four", corpus.SourceDiscovery)},
 			named: []census.Naming{named("one", 0, itemOf(t, other), right), named("two", 0, itemOf(t, here, `"amount":"1"`, `"amount":"2"`)), named("four", 3, itemOf(t, other))}}, "one agrees; two differs min_usdc,max_usdc; three not_listed; four not_listed", this},
-		"another address": {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
-		"the method":      {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, posts)}}, "one differs method", this},
-		"no terms":        {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, bare)}}, "one agrees", this},
-		"what was cut":    {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, cut)}}, "one differs min_usdc,max_usdc", this},
+		"another address":  {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
+		"the method":       {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, posts)}}, "one differs method", this},
+		"no terms":         {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, bare)}}, "one agrees", this},
+		"no price in USDC": {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, priceless)}}, "one agrees", this},
+		"what was cut":     {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, cut)}}, "one agrees", this},
 		"named in another week": {lists{phase: census.PhaseOpen, listed: "2026-W01", sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}},
 			"one not_listed", this},
 		"the last round": {lists{listed: "2026-W40", recorded: "2026-W40", inRound: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}}, "one agrees", "2026-W40"},
