@@ -7,8 +7,8 @@ type arrow struct {
 	may, tests []string
 }
 
-// testKits may be imported by any test: devnet's chains, stock clients and linters, and the conformance tests.
-var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/chain", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/token",
+// testKits may be imported by any test: devnet's chains, stock clients, linters and browser, and the conformance tests.
+var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chain", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/token",
 	"corpus/corpustest", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
 
 var arrows = []arrow{
@@ -17,6 +17,7 @@ var arrows = []arrow{
 	{from: "cmd/devnet", may: []string{"*"}},
 	{from: "cmd/bench", may: []string{"*"}},
 	{from: "cmd/devnet/bitcoin", may: []string{"cmd/devnet/daemon", "cmd/devnet/npmtest"}},
+	{from: "cmd/devnet/browser", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/chain", may: []string{"cmd/devnet/token"}},
 	{from: "cmd/devnet/chaintest", may: []string{"cmd/devnet/chain", "cmd/devnet/daemon", "cmd/devnet/npmtest", "cmd/devnet/token"}},
 	{from: "cmd/devnet/clients", may: []string{"cmd/devnet/npmtest"}},
@@ -141,7 +142,7 @@ var doors = []door{
 	{module: "golang.org/x/text", only: []string{"dynamic/goods"}},
 	{module: "rsc.io/qr", only: []string{"templates"}},
 
-	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
+	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 
 // apart says what a package is never linked with, however far away.

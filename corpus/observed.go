@@ -10,6 +10,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
 )
 
 // Refresh is what a walk of one door between rounds saw, in the words of a Row.
@@ -187,8 +188,11 @@ func (o Observation) checkMembers() error {
 }
 
 func (r *Refresh) check(at string) error {
-	if r.Verdict == VerdictNotProbed {
+	switch {
+	case r.Verdict == VerdictNotProbed:
 		return errors.New("a refresh that saw nothing")
+	case at < probe.AuditsCiteV1Before && r.Battery != probe.V1:
+		return fmt.Errorf("a refresh of %s by battery %s: what was signed before %s cites %s", at, r.Battery, probe.AuditsCiteV1Before, probe.V1)
 	}
 	// A refresh holds to what a row holds to.
 	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceWellKnown,

@@ -16,6 +16,36 @@ func said(text string) *Said {
 	return &s
 }
 
+// TestAuditsOfBeforeCiteV1: what was signed about a door before September 2026 was judged by battery v1, whatever came in
+// force meanwhile, and cites it for good. A refresh that claims otherwise is neither signed nor believed.
+func TestAuditsOfBeforeCiteV1(t *testing.T) {
+	k := fixedKey(t, 1)
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at, battery string
+		good        bool
+	}{
+		{"2026-05-01T00:00:00Z", "v1", true}, {"2026-08-31T23:59:59Z", "v1", true}, {"2026-08-31T23:59:59Z", "v2", false}, {"2026-08-23T00:00:00Z", "v2", false},
+		{"2026-09-01T00:00:00Z", "v1", true}, {"2026-09-01T00:00:00Z", "v2", true}, {"2026-11-20T00:00:00Z", "v2", true},
+	} {
+		o := Observation{Number: 1, At: c.at, Kind: ObservationPaidRefresh, Refresh: &Refresh{Host: "a.example", URL: "https://a.example/", Verdict: VerdictNotReady, ReachedLevel: "L1",
+			Failed: []string{"accepts"}, Battery: c.battery, Fault: FaultDoor, EvidenceDigest: digest("e")}}
+		raw, err := SignObservation(o, k)
+		if (err == nil) != c.good {
+			t.Errorf("%s by %s: %v", c.at, c.battery, err)
+		}
+		if !c.good {
+			continue
+		}
+		if back, err := VerifyObservation(raw, ring); err != nil || back.Refresh.Battery != c.battery {
+			t.Errorf("%s by %s is not verified: %v", c.at, c.battery, err)
+		}
+	}
+}
+
 func TestKindsOfObservations(t *testing.T) {
 	k := fixedKey(t, 1)
 	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public()})

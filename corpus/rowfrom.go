@@ -116,7 +116,7 @@ const OtherWord = exchange.OtherNetwork
 
 // networkWord is a network as an offer lists it: also the short names of x402 version 1 are known.
 func networkWord(network string) string {
-	if networks.IsV1Name(network) {
+	if _, ok := networks.FindV1(network); ok {
 		return network
 	}
 	return exchange.NetworkName(network)

@@ -10,7 +10,8 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// query answers an address whose query names a file of a family, with the bytes and the entity tag of that file.
+// query answers an address whose query names a file of a family, with the bytes and the entity tag of that file, or of the
+// document that stands for all of them.
 func (s *Server) query(d *document) route.Handler {
 	q := d.Query
 	form := regexp.MustCompile(d.Params[0].Pattern)
@@ -20,20 +21,23 @@ func (s *Server) query(d *document) route.Handler {
 		value := route.Inputs(r).String(q.Param.Name)
 		snap := s.site.current.Load()
 		refusal := func(code, detail string) error {
-			return &problem.Error{Code: code, Detail: detail, Extra: map[string]any{"known_weeks": snap.values(head, tail)}}
+			return &problem.Error{Code: code, Detail: detail + " See " + q.Known + ".", Extra: map[string]any{q.Known: snap.values(head, tail)}}
 		}
-		if !form.MatchString(value) {
-			return refusal(q.Malformed, "Nothing was read: "+q.Param.Name+" must be "+lowerFirst(q.Param.Description)+" See known_weeks.")
+		at := head + value + tail
+		if value == "" && q.Without != "" {
+			at = q.Without
+		} else if !form.MatchString(value) {
+			return refusal(q.Malformed, "Nothing was read: "+q.Param.Name+" must be "+lowerFirst(q.Param.Description))
 		}
-		p := snap.pages[head+value+tail]
+		p := snap.pages[at]
 		if p == nil {
-			return refusal("not_found", "There is no round of "+value+". See known_weeks.")
+			return refusal("not_found", "There is no "+q.Missing+" "+value+".")
 		}
 		a, err := snap.answer(p.reps[0], joined(r.Header["Accept-Encoding"]))
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Location", head+value+tail)
+		w.Header().Set("Content-Location", at)
 		if _, ok := s.serveContent(w, r, a); !ok {
 			return errChanged
 		}

@@ -97,7 +97,7 @@ func testFiles() map[string]string {
 		".well-known/anchor-log.json": `{"format":"store-anchor-log/v1"}`,
 		"corpus/1.json":               `{"round":{}}`, "corpus/log/checkpoint": "store.example/corpus\n", "corpus/log/tile/0/000.p/7": "tile", "corpus/parts/1/000001.jsonl": "{}\n",
 		"corpus/1.ots": "proof", "corpus/index/1.json": `{"page":1}`, "corpus/feed/1.json": `{"page":1}`, "corpus/changes/2026-W41.json": `{"changes":1}`,
-		"corpus/diff/2026-W40.json": `{"diff":40}`, "corpus/diff/2026-W41.json": `{"diff":41}`, "corpus/search/we.json": `{"shard":"we"}`,
+		"guide/free.md": "## Free\n", "corpus/diff/2026-W40.json": `{"diff":40}`, "corpus/diff/2026-W41.json": `{"diff":41}`, "corpus/search/we.json": `{"shard":"we"}`,
 		"corpus/tiers/1.json": `{"page":1}`, "corpus/tiers/1.md": "hosts\n", "corpus/tiers/1/index.html": "<p>hosts</p>", "okf/index.md": "bundle\n", "okf/rounds/index.md": "rounds\n", "okf/rounds/1.md": "round\n",
 		"corpus/host/shop.md.json": `{"host":"shop.md"}`, "corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
 		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",

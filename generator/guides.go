@@ -284,8 +284,29 @@ func renderWords(s *source, _ unit, mediaType string, made attest.Digest) ([]byt
 }
 
 type deprecationDocument struct {
-	Note     string              `json:"note"`
-	Versions []templates.Version `json:"versions"`
+	Note     string          `json:"note"`
+	Versions []servedVersion `json:"versions"`
+}
+
+// servedVersion is a row of the table as JSON: every row has every column, null for a date that is not set.
+type servedVersion struct {
+	Name       string  `json:"name"`
+	Path       string  `json:"path"`
+	Version    string  `json:"version"`
+	Status     string  `json:"status"`
+	Since      *string `json:"since"`
+	Deprecated *string `json:"deprecated"`
+	Sunset     *string `json:"sunset"`
+}
+
+func served(v templates.Version) servedVersion {
+	date := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return servedVersion{Name: v.Name, Path: v.Path, Version: v.Version, Status: v.Status, Since: date(v.Since), Deprecated: date(v.Deprecated), Sunset: date(v.Sunset)}
 }
 
 func (s *source) versions() []templates.Version {
@@ -337,51 +358,11 @@ func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) 
 		if n := v.Leaving(); n > 0 {
 			note = fmt.Sprintf("%d of %d versions are being retired.", n, len(v.Versions))
 		}
-		return indented(deprecationDocument{Note: note, Versions: v.Versions})
+		doc := deprecationDocument{Note: note}
+		for _, row := range v.Versions {
+			doc.Versions = append(doc.Versions, served(row))
+		}
+		return indented(doc)
 	}
 	return unknown(mediaType)
-}
-
-// renderLLMs follows the grammar of llmstxt.org: one title, a quoted summary,
-// text without headings, then sections that hold nothing but links.
-func renderLLMs(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	p, err := s.need("llms")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(p.Body) {
-		if strings.HasPrefix(line, "#") {
-			return nil, fmt.Errorf("pages/llms.md: a heading (%q) would end the summary of llms.txt", strings.TrimSpace(line))
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n> %s\n\n%s\n", s.Site.Config.Title, p.Summary, s.Site.Expand(p.Body))
-	section := func(name string, links []templates.Pointer) {
-		fmt.Fprintf(&b, "\n## %s\n\n", name)
-		for _, l := range links {
-			fmt.Fprintf(&b, "- [%s](%s%s): %s\n", l.Text, s.base, l.Href, strings.Join(strings.Fields(l.Note), " "))
-		}
-	}
-	section("Free", append(s.free(),
-		templates.Pointer{Text: "The API in Markdown", Href: "/api.md", Note: "every route with its parameters and limits"},
-		templates.Pointer{Text: "Problem codes", Href: "/problems.md", Note: "what each means and whether money moved"},
-		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md", Note: "store-attestation/v1 with test vectors"},
-	))
-	var goods []templates.Pointer
-	for _, g := range s.Site.Goods {
-		var amounts []string
-		for _, t := range g.Tiers() {
-			amounts = append(amounts, t.USDC())
-		}
-		goods = append(goods, templates.Pointer{
-			Text: g.Name, Href: "/menu/" + g.ID + ".md",
-			Note: strings.Join(amounts, ", ") + " USDC at " + templates.BuyURL(s.base, g.ID) + ". " + g.Description,
-		})
-	}
-	section("Goods", goods)
-	section("Optional", []templates.Pointer{
-		{Text: "The storefront", Href: "/index.md", Note: "the same shop for readers"},
-		{Text: "Served versions", Href: "/deprecation.md", Note: "which are served, and until when"},
-	})
-	return []byte(b.String()), nil
 }

@@ -55,6 +55,14 @@ func renderOpenAPI(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	return api.BuildOpenAPI(info, s.API, api.Documents)
 }
 
+func renderTools(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	info, err := s.info()
+	if err != nil {
+		return nil, err
+	}
+	return api.BuildTools(info, s.API, api.Documents)
+}
+
 func renderAPIGuide(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	info, err := s.info()
 	if err != nil {

@@ -3,6 +3,7 @@ package generator
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/yuin/goldmark"
@@ -36,6 +37,10 @@ func (s *source) prose(text string) (templates.Prose, error) {
 	return templates.Prose{Markdown: text, HTML: html}, err
 }
 
+// scrolling lets what may be wider than the page scroll in a box of its own, which a keyboard reaches. Text holds no < of
+// its own.
+var scrolling = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", strings.Replace(templates.Wide, `"wide"`, `"wide prose"`, 1)+"<table>", "</table>", "</table></div>")
+
 // markup is the HTML of Markdown.
 func markup(text string) (templates.Markup, error) {
 	b := markupBuffers.Get().(*markupBuffer)
@@ -45,5 +50,5 @@ func markup(text string) (templates.Markup, error) {
 	if err := markdown.Convert(b.source, b); err != nil {
 		return "", fmt.Errorf("rendering markdown: %w", err)
 	}
-	return templates.Markup(b.String()), nil
+	return templates.Markup(scrolling.Replace(b.String())), nil
 }

@@ -246,7 +246,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 			case "table":
 				if first := n.FirstChild; first == nil || !hasChild(n, "caption") || !hasChild(n, "thead") {
 					// A table of the keeper's prose has no caption; its heading stands above it.
-					if hasClass(n.Parent, "wide") {
+					if !hasClass(n.Parent, "prose") {
 						t.Errorf("%s: a table without caption or head", name)
 					}
 				}

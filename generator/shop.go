@@ -23,9 +23,13 @@ func (s *source) free() []templates.Pointer {
 		{Text: "Read a door", Href: "/try", Note: "what a stranger's probe sees at a URL that asks to be paid"},
 		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door and what none of it proves"},
 		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which a door is broken"},
+		{Text: "Offers and receipts", Href: "/conformance", Note: "checked whoever signed them, with fixtures for a verifier and doors to practise on"},
 		{Text: "The record", Href: "/corpus", Note: "what a signed weekly census saw of doors that ask to be paid"},
 		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
 		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
+		{Text: "The free tools", Href: "/openapi-tools.json", Note: "the instruments as definitions for function calling"},
+		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
+		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
 	}
 }
 

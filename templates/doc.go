@@ -104,6 +104,8 @@ var functions = map[string]any{
 	"bottom": bottom,
 	"facts":  facts,
 	"rows":   tableRows,
+	"narrow": narrowed,
+	"wide":   func() Markup { return Wide },
 	// The same in Markdown.
 	"rowsText": tableText,
 }
@@ -176,8 +178,10 @@ func classes(c Cell, head Column) string {
 	var all []string
 	if head.Number {
 		all = append(all, "num")
-	} else if c.Mono {
+	} else if c.Mono && (len(c.Text) <= maxWord || !strings.Contains(c.Text, " ")) {
 		all = append(all, "n")
+	} else if c.Mono {
+		all = append(all, "mono") // a list, which may wrap
 	}
 	if c.Mark != "" {
 		all = append(all, c.Mark)

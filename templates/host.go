@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,8 +127,29 @@ func (v *HostView) timeline(room *HostRoom) {
 	v.Marks, v.Legend = string(text), legend(v.Weeks)
 }
 
+// notMeasured is what the timeline has in place of the names of protocols.
+const notMeasured = "not measured"
+
+// timelineWords say what the words of the timeline mean, below it. Between backticks are those that are words of the JSON.
+const timelineWords = "Listed says whether a discovery list that was read for the round named the host. `listed_not_walked` counts against the store: " +
+	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, for the reason that stands under the word. " +
+	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
+	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, they are not measured."
+
+// timelineMarkup is timelineWords in HTML.
+var timelineMarkup = regexp.MustCompile("`([a-z_]+)`").ReplaceAllString(timelineWords, "<code>$1</code>")
+
+// gapMeanings say why a round did not observe a host, by the reason.
+var gapMeanings = func() map[string]string {
+	meanings := map[string]string{}
+	for _, g := range derive.CurrentRules().Gaps {
+		meanings[g.Reason] = g.Meaning
+	}
+	return meanings
+}()
+
 func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
-	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark, Protocols: "not measured", Failed: "–",
+	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark, Protocols: notMeasured, Failed: "–",
 		Sequence: w.Sequence}
 	if w.Listed {
 		line.Listed = "listed"
@@ -139,7 +161,7 @@ func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
 		line.Verdict = w.Verdict
 		line.Protocols = strings.Join(w.Protocols, ", ")
 		if line.Protocols == "" {
-			line.Protocols = "none seen"
+			line.Protocols = notMeasured
 		}
 		if len(w.Failed) > 0 {
 			line.Failed = strings.Join(w.Failed, ", ")
@@ -170,7 +192,11 @@ func (v *HostView) standing() {
 		v.Standing = append(v.Standing, Fact{Name: "First observed", Value: h.FirstObserved, Mono: true}, Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
-		v.Reasons = append(v.Reasons, Fact{Name: g.Name, Value: decimal(g.Count) + " of " + decimal(h.RoundsInChain) + " rounds"})
+		f := Fact{Name: g.Name, Value: decimal(g.Count) + " of " + decimal(h.RoundsInChain) + " rounds"}
+		if means := gapMeanings[g.Name]; means != "" {
+			f.Value += ": " + means
+		}
+		v.Reasons = append(v.Reasons, f)
 	}
 }
 

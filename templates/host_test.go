@@ -1,7 +1,9 @@
 package templates_test
 
 import (
+	"html"
 	"io/fs"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,7 +69,7 @@ func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
 
 func render(t *testing.T, v templates.HostView) (page, twin string) {
 	t.Helper()
-	html, err := templates.RenderHost(v)
+	body, err := templates.RenderHost(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func render(t *testing.T, v templates.HostView) (page, twin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(html), string(md)
+	return string(body), string(md)
 }
 
 // TestHostPagesTellTheirStory reads the pages of hosts whose story is known.
@@ -99,6 +101,32 @@ func TestHostPagesTellTheirStory(t *testing.T) {
 			}
 			if !strings.Contains(twin, w) {
 				t.Errorf("%s: the twin lacks %q", host, w)
+			}
+		}
+	}
+}
+
+// TestTimelineSaysItsWords holds the columns of the timeline against the words that they may have, and demands that what a
+// word means stands where it stands: a week that no list named the host in is no contradiction of listed_not_walked.
+func TestTimelineSaysItsWords(t *testing.T) {
+	protocol := regexp.MustCompile(`^[a-z0-9-]+(, [a-z0-9-]+)*$`)
+	for host, v := range hostViews(t) {
+		page, twin := render(t, v)
+		for _, l := range v.Timeline {
+			if l.Listed != "listed" && l.Listed != "not listed" || l.Protocols != "not measured" && (!protocol.MatchString(l.Protocols) || l.Verdict == "–") ||
+				l.Probed != "probed" && l.Probed != "listed_not_walked" && l.Probed != "before_first_sighting" {
+				t.Errorf("%s: %+v", host, l)
+			}
+		}
+		for form, text := range map[string]string{"page": page, "twin": strings.ReplaceAll(twin, "`", "")} {
+			text = regexp.MustCompile("</?code>").ReplaceAllString(text, "")
+			if !strings.Contains(text, "listed_not_walked counts against the store: the host was on its books") || strings.Contains(text, "none seen") {
+				t.Errorf("%s: the %s does not say what its words mean", host, form)
+			}
+		}
+		for _, g := range v.Reasons {
+			if !strings.Contains(g.Value, " rounds: ") || !strings.Contains(page, html.EscapeString(g.Value)) {
+				t.Errorf("%s: %+v says no reason", host, g)
 			}
 		}
 	}

@@ -98,10 +98,10 @@ func randomView(r *rand.Rand) *HostView {
 // What is written in Go is held against templates that are there for these tests alone, beside the pieces that all share.
 var (
 	referenceHTML = sync.OnceValue(func() *template.Template {
-		return template.Must(template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html")).ParseGlob("testdata/*.html"))
+		return template.Must(template.Must(template.New("").Funcs(functions).Funcs(map[string]any{"timelinewords": func() Markup { return Markup(timelineMarkup) }}).ParseFS(files, "html/*.html")).ParseGlob("testdata/*.html"))
 	})
 	referenceText = sync.OnceValue(func() *texttemplate.Template {
-		return texttemplate.Must(texttemplate.New("").Funcs(functions).Option("missingkey=error").ParseGlob("testdata/*.md"))
+		return texttemplate.Must(texttemplate.New("").Funcs(functions).Funcs(map[string]any{"timelinewords": func() string { return timelineWords }}).Option("missingkey=error").ParseGlob("testdata/*.md"))
 	})
 )
 

@@ -73,13 +73,13 @@ func hostGaps(b []byte, v *HostView) []byte {
 
 func hostTimeline(b []byte, v *HostView) []byte {
 	b = append(b, `<h2 id="timeline">Timeline</h2>
-<div class="wide"><table class="dense">
+`+Wide+`<table class="dense">
 <caption>`...)
 	b = append(hostRounds(b, v), `, newest first</caption>
 <thead><tr><th scope="col">Week</th><th scope="col">Listed</th><th scope="col">Probed</th><th scope="col">x402 verdict</th><th scope="col">Protocols observed</th><th scope="col">Failed checks</th><th scope="col">Entry</th></tr></thead>
 <tbody>
 `...)
-	return append(appendTimeline(b, v.Timeline), "</tbody>\n</table></div>\n"...)
+	return add(appendTimeline(b, v.Timeline), "</tbody>\n</table></div>\n<p class=\"small faint\">", timelineMarkup, "</p>\n")
 }
 
 // hostRounds says how many rounds the table shows. It is the same in both forms.
@@ -117,15 +117,15 @@ func hostWalks(b []byte, v *HostView) []byte {
 		return append(b, "<p>None is on the record.</p>\n"...)
 	}
 	b = add(b, `<p>In each, a wallet paid the door and the settlement was verified. What the door answered is the walker's claim.</p>
-<div class="wide"><table>
+`+Wide+`<table>
 <caption>`, walks(len(v.PaidWalks)), `, oldest first</caption>
 <thead><tr><th scope="col">When</th><th scope="col">Network</th><th scope="col" class="num">USDC</th><th scope="col">Transaction</th><th scope="col">The walker's claim</th></tr></thead>
 <tbody>
 `)
 	for i := range v.PaidWalks {
 		w := &v.PaidWalks[i]
-		b = weave(b, `<tr><th scope="row" class="n">`, w.At, `</th><td class="n">`, w.Network, `</td><td class="num">`, w.USDC,
-			`</td><td><code class="digest" title="`, w.Transaction, `">`, Short(w.Transaction), `</code></td><td>`)
+		b = appendNarrow(weave(b, `<tr><th scope="row" class="n">`, w.At, `</th><td class="n">`), w.Network)
+		b = weave(b, `</td><td class="num">`, w.USDC, `</td><td><code class="digest" title="`, w.Transaction, `">`, Short(w.Transaction), `</code></td><td>`)
 		b = append(appendClaim(b, w), "</td></tr>\n"...)
 	}
 	return append(b, "</tbody>\n</table></div>\n"...)
@@ -155,7 +155,7 @@ func hostRefreshes(b []byte, v *HostView) []byte {
 		return b
 	}
 	b = append(b, `<h2 id="refreshes">Paid refreshes</h2>
-<div class="wide"><table>
+`+Wide+`<table>
 <caption>Walks between rounds that a buyer paid for, oldest first</caption>
 <thead><tr><th scope="col">When</th><th scope="col">Verdict</th><th scope="col">Failed checks</th><th scope="col" class="num">Observation</th></tr></thead>
 <tbody>

@@ -67,7 +67,7 @@ func hostTextTimeline(b []byte, v *HostView) []byte {
 | Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
 | --- | --- | --- | --- | --- | --- | --- |
 `...)
-	return appendTimelineText(b, v.Timeline)
+	return add(appendTimelineText(b, v.Timeline), "\n", timelineWords, "\n")
 }
 
 func hostTextAddress(b []byte, v *HostView) []byte {

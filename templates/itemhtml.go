@@ -74,7 +74,7 @@ func itemFacts(b []byte, v *ItemView) []byte {
 
 func itemInputs(b []byte, v *ItemView) []byte {
 	b = append(b, `<h2 id="inputs">What you may send</h2>
-<div class="wide"><table>
+`+Wide+`<table>
 <caption>Query parameters; lengths in characters</caption>
 <thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col" class="num">At most</th><th scope="col">For</th></tr></thead>
 <tbody>

@@ -45,13 +45,13 @@ type DeprecationView struct {
 
 // Version is one row of the table. Dates are UTC dates; an empty one means none.
 type Version struct {
-	Name       string `json:"name"`
-	Path       string `json:"path"`
-	Version    string `json:"version"`
-	Status     string `json:"status"` // served, deprecated or retired
-	Since      string `json:"since,omitzero"`
-	Deprecated string `json:"deprecated,omitzero"`
-	Sunset     string `json:"sunset,omitzero"`
+	Name       string
+	Path       string
+	Version    string
+	Status     string // served, deprecated or retired
+	Since      string
+	Deprecated string
+	Sunset     string
 }
 
 // Leaving is how many of the versions are being retired.

@@ -1,5 +1,45 @@
 package templates
 
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Wide begins the box in which a table scrolls by itself and by the keyboard; </div> ends it.
+const Wide = `<div class="wide" tabindex="0" role="group" aria-label="A table, which may scroll">`
+
+// maxWord is the longest word, in characters, that a table shows whole.
+const maxWord = 40
+
+// narrow shortens the words of a table's cell that are longer than maxWord in the middle, so that no name of a stranger's
+// can widen a table, and reports whether there were any: then the whole text belongs into the title. The end of a name is
+// kept, since that of a host says whose it is.
+func narrow(s string) (shown string, cut bool) {
+	if len(s) <= maxWord {
+		return s, false
+	}
+	words := strings.Split(s, " ")
+	for i, w := range words {
+		if utf8.RuneCountInString(w) > maxWord {
+			r := []rune(w)
+			words[i], cut = string(r[:maxWord/2-1])+"…"+string(r[len(r)-maxWord/2:]), true
+		}
+	}
+	return strings.Join(words, " "), cut
+}
+
+// narrowed is a text as a cell of a table holds it. Every table that is not made by tableRows uses it for what it did not
+// write itself.
+func narrowed(s string) Markup { return Markup(appendNarrow(make([]byte, 0, len(s)+16), s)) }
+
+func appendNarrow(b []byte, s string) []byte {
+	shown, cut := narrow(s)
+	if !cut {
+		return escaped(b, s)
+	}
+	return weave(b, `<span title="`, s, `">`, shown, "</span>")
+}
+
 // tableRows is the rows of a table. Like the lists of a host's page they are written in Go: the list of all hosts is
 // made of them.
 func tableRows(t *Table) (Markup, error) {
@@ -17,14 +57,18 @@ func tableRows(t *Table) (Markup, error) {
 			}
 			b = append(b, '>')
 			if c.Href == "" {
-				b = escaped(b, c.Text)
+				b = appendNarrow(b, c.Text)
 			} else {
 				a, err := address(c.Href)
 				if err != nil {
 					return "", err
 				}
-				b = append(append(append(b, `<a href="`...), a...), `">`...)
-				b = append(escaped(b, c.Text), "</a>"...)
+				b = append(append(append(b, `<a href="`...), a...), '"')
+				shown, cut := narrow(c.Text)
+				if cut {
+					b = append(escaped(append(b, ` title="`...), c.Text), '"')
+				}
+				b = append(escaped(append(b, '>'), shown), "</a>"...)
 			}
 			b = append(b, end...)
 		}

@@ -82,7 +82,7 @@ type Route struct {
 	Responses   []Response
 	Serve       Serve
 	Paid        bool
-	Tool        string        // MCP tool name; empty: not a tool
+	Tool        string        // name of the free tool that it is, one of FreeTools; empty: not a tool
 	Budget      string        // name of the shared budget it spends; empty: none
 	Timeout     time.Duration // whole-request limit; 0: the server's default
 	Version     string        // "v1" where the path carries one

@@ -66,17 +66,23 @@ type Document struct {
 	Cache       Cache
 	InSitemap   bool
 	Hidden      bool // served, but no part of the API description (style sheet, icon)
+	Tool        string
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }
 
 // QueryAddress answers /corpus/diff.json?since=2026-W40 with the bytes of the file whose parameter is that value. A value
-// that no file has is 404, a malformed or missing one 400.
+// that no file has is 404, a malformed one 400. Without a value it answers Without, and 400 where that is empty. The refusals
+// list the values that there are as a member called Known.
 type QueryAddress struct {
 	Name        string // of its route
 	Path        string
 	Param       Param  // in the query; not Required, so that the handler answers for its absence
 	Malformed   string // problem code
+	Known       string // known_weeks
+	Missing     string // what there is not where no file has the value: "round of"
+	Without     string // path of the document that is answered without a value
+	Tool        string
 	Summary     string
 	Description string
 }
@@ -178,7 +184,7 @@ func (d Document) Routes() []Route {
 	}
 	main := Route{
 		Name: d.Name, Method: "GET", Pattern: d.Path, Summary: d.Summary, Description: d.Description,
-		Tags: d.Tags, Params: d.Params, Serve: d.Serve, Internal: d.Hidden,
+		Tags: d.Tags, Params: d.Params, Serve: d.Serve, Internal: d.Hidden, Tool: d.Tool,
 	}
 	for _, f := range d.Files {
 		main.Responses = append(main.Responses, Response{Status: 200, ContentType: f.MediaType, Description: d.Summary})
@@ -192,7 +198,7 @@ func (d Document) Routes() []Route {
 	for _, f := range d.Twins() {
 		twin := main
 		kind := strings.TrimPrefix(extension(f.MediaType), ".")
-		twin.Name = d.TwinName(f)
+		twin.Name, twin.Tool = d.TwinName(f), ""
 		twin.Pattern = "/" + f.Path
 		twin.Summary = strings.TrimSuffix(d.Summary, ".") + ", as " + kindName(kind)
 		twin.Description = "The same bytes as `" + d.Path + "` asked for with `Accept: " + bare(f.MediaType) + "`."
@@ -205,7 +211,7 @@ func (d Document) Routes() []Route {
 			return Response{Status: status, ContentType: "application/problem+json", Description: says}
 		}
 		routes = append(routes, Route{
-			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tags: d.Tags, Params: []Param{q.Param}, Serve: Query,
+			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tags: d.Tags, Params: []Param{q.Param}, Serve: Query, Tool: q.Tool,
 			Responses: []Response{{Status: 200, ContentType: d.Files[0].MediaType, Description: d.Summary}, noRange,
 				refusal(400, "The value is missing or malformed."), refusal(404, "There is nothing for this value.")},
 		})

@@ -205,6 +205,13 @@ func operation(info Info, r Route) object {
 }
 
 func parameter(p Param) object {
+	return object{
+		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required}, {"schema", limited(p)},
+	}
+}
+
+// limited is the schema of a parameter's values.
+func limited(p Param) object {
 	schema := object{{"type", p.Type}, {"format", p.Format}}
 	if p.MinLength > 0 && p.Type == "string" {
 		schema = append(schema, member{"minLength", p.MinLength})
@@ -212,10 +219,7 @@ func parameter(p Param) object {
 	if p.MaxLength > 0 && p.Type == "string" {
 		schema = append(schema, member{"maxLength", p.MaxLength})
 	}
-	schema = append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum}, member{"maximum", p.Maximum})
-	return object{
-		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required}, {"schema", schema},
-	}
+	return append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum}, member{"maximum", p.Maximum})
 }
 
 // responses groups what a route declares by status, and adds the refusals that its shape implies.

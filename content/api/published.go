@@ -51,6 +51,16 @@ var storeDocuments = []Document{
 		Tags: []string{tagAgents}, Files: pages("/llms-full.txt", PlainText), Serve: File, Cache: Short,
 	},
 	{
+		Name: "guide_section", Path: "/guide/{topic}.md", Summary: "One section of the guide for language models.",
+		Tags: []string{tagAgents}, Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40, Pattern: "^[a-z]+$", Description: "The name of a section of /llms.txt in lower case."}},
+		Files: pages("/guide/{topic}.md", Markdown), Serve: File, Cache: Short,
+		Query: &QueryAddress{
+			Name: "guide", Path: "/guide", Summary: "The store's guide, or one section of it.", Malformed: "invalid_input", Known: "known_topics", Missing: "section called", Without: "/llms.txt", Tool: "read_store_guide",
+			Description: "Without a topic, the bytes of `/llms.txt`. With one, those of `/guide/{topic}.md`. An unknown topic is 404, a malformed one 400; both list `known_topics`.",
+			Param:       Param{Name: "topic", In: QueryP, Type: "string", MaxLength: 40, Description: "The name of a section in lower case, such as free or goods."},
+		},
+	},
+	{
 		Name: "retired_words", Path: "/retired-words", Summary: "The public register of retired words.",
 		Description: "Words that a patron retired, with the date of each. JSON, Markdown, or a page for browsers.",
 		Tags:        []string{tagStorefront}, Files: pages("/retired-words", JSON, Markdown, HTML),
@@ -138,6 +148,11 @@ var storeDocuments = []Document{
 	{
 		Name: "openapi", Path: "/openapi.json", Summary: "This description of the API, OpenAPI 3.1.",
 		Tags: []string{tagAgents}, Files: pages("/openapi.json", JSON), Serve: File, Cache: Short,
+	},
+	{
+		Name: "openapi_tools", Path: "/openapi-tools.json", Summary: "The free instruments as function-calling tool definitions.",
+		Description: "Derived from the same table as /openapi.json: `tools` are the definitions, `calls` says how each is made over HTTP.",
+		Tags:        []string{tagAgents}, Files: pages("/openapi-tools.json", JSON), Serve: File, Cache: Short,
 	},
 	{
 		Name: "api_guide", Path: "/api.md", Summary: "The API in Markdown.",

@@ -37,7 +37,7 @@ var recordDocuments = []Document{
 		Description: "Doors that appeared or disappeared, changes of verdict, drift in declared terms. The same bytes as `/corpus/diff.json?since={week}`.",
 		Tags:        []string{tagRecord}, Params: []Param{Week}, Files: pages("/corpus/diff/{week}.json", JSON), Serve: File, Cache: Short,
 		Query: &QueryAddress{
-			Name: "corpus_diff", Path: "/corpus/diff.json", Summary: "What changed since a week, up to the newest round.", Malformed: "bad_since",
+			Name: "corpus_diff", Path: "/corpus/diff.json", Summary: "What changed since a week, up to the newest round.", Malformed: "bad_since", Known: "known_weeks", Missing: "round of",
 			Description: "The same bytes as the file `/corpus/diff/{since}.json`. An unknown week is 404, a malformed one 400; both list `known_weeks`.",
 			Param:       Param{Name: "since", In: QueryP, Type: "string", MaxLength: 40, Description: "An ISO week for which there is a round, such as 2026-W40."},
 		},
@@ -63,7 +63,7 @@ var recordDocuments = []Document{
 	},
 	{
 		Name: "corpus_brief", Path: "/corpus/brief", Summary: "The newest week in brief.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/brief", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/corpus/brief", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true, Tool: "read_binder",
 	},
 	{
 		Name: "fresh_set", Path: "/fresh-set", Summary: "This week's doors with a conformant challenge, their rails and their cheapest ask.",

@@ -144,8 +144,17 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		p = &place{host: host, weight: -1}
 		r.places[host] = p
 	}
-	if !slices.ContainsFunc(p.named, func(o Naming) bool { return o.Name == s.Name }) {
+	nth := slices.IndexFunc(p.named, func(o Naming) bool { return o.Name == s.Name })
+	if nth < 0 {
+		nth = len(p.named)
 		p.named = append(p.named, Naming{Name: s.Name, Kind: s.Kind, At: at, URL: door})
+	}
+	if s.Kind == corpus.SourceDiscovery && door != "" {
+		d := ListedDoor{URL: door, Offer: n.Offer, Cut: n.Cut}
+		if method := strings.ToUpper(n.Method); slices.Contains(doorMethods, method) {
+			d.Method = method
+		}
+		p.named[nth].list(d)
 	}
 	if s.Kind == corpus.SourceRevisit && door != "" {
 		p.before = door
@@ -166,6 +175,20 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		p.weight, p.url, p.kind, p.method, p.by = weight, door, s.Kind, n.Method, n.By
 	}
 	return host
+}
+
+// doorMethods are the methods that a list may say a door is asked with.
+var doorMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// list adds a door that a list names. What a list says of a door twice counts once.
+func (n *Naming) list(d ListedDoor) {
+	switch {
+	case slices.ContainsFunc(n.Doors, func(o ListedDoor) bool { return o.URL == d.URL }):
+	case len(n.Doors) == MaxListedDoors:
+		n.DoorsLeftOut++
+	default:
+		n.Doors = append(n.Doors, d)
+	}
 }
 
 // isName accepts what may be the name of a host: letters, digits, hyphens, underscores and dots in lower case.

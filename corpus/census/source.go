@@ -26,6 +26,9 @@ type Named struct {
 	Host, Reason string
 	// Method is what the source says the door is asked with, "" when it does not say, and By where it says so.
 	Method, By string
+	// Offer is what a list says that the door asks for, nil where it does not say; Cut says that it is not all of it.
+	Offer *corpus.RowOffer
+	Cut   bool
 }
 
 // Reading is what a source reads with.

@@ -106,7 +106,8 @@ func (d *discovery) item(item jsontext.Value, put func(Named)) {
 	if err != nil || len(doors) != 1 {
 		return
 	}
-	put(Named{URL: doors[0].URL, Method: doors[0].Method, By: "catalog"})
+	offer, whole := corpus.OfferOf(probe.ListedTerms(item))
+	put(Named{URL: doors[0].URL, Method: doors[0].Method, By: "catalog", Offer: offer, Cut: !whole})
 }
 
 // page asks for one page until it comes or the tries are used up.

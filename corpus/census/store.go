@@ -77,7 +77,22 @@ type Naming struct {
 	Name string // of the source
 	Kind string // corpus.Source…
 	At   time.Time
-	URL  string // the door it named, "" for none
+	URL  string // the door it named first, "" for none
+	// Doors are all that a discovery list names of the host, with what it says of each, up to MaxListedDoors; DoorsLeftOut
+	// counts the others.
+	Doors        []ListedDoor
+	DoorsLeftOut int64
+}
+
+// MaxListedDoors bounds the doors of one host that are kept of one list.
+const MaxListedDoors = 8
+
+// ListedDoor is what a discovery list says of a door.
+type ListedDoor struct {
+	URL    string           `json:"url"`
+	Method string           `json:"method,omitzero"` // upper case, "" where it does not say
+	Offer  *corpus.RowOffer `json:"offer,omitzero"`  // the terms it states, nil for none
+	Cut    bool             `json:"cut,omitzero"`    // it states more than Offer has room for
 }
 
 // Known is what the roster of a week says about a host.
@@ -216,10 +231,12 @@ type LastRow struct {
 
 // Why says why a host is walked in a week, or why not.
 type Why struct {
-	Host     string
-	Week     string
-	Known    bool
-	Sources  []Naming
+	Host    string
+	Week    string
+	Known   bool
+	Sources []Naming
+	// Listed is the week of the roster that Sources are from, "" for none.
+	Listed   string
 	ThisWeek ThisWeek
 	LastRow  *LastRow
 }

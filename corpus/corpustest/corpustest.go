@@ -42,20 +42,20 @@ var stories = []struct{ host, weeks, address string }{
 	{"xn--bcher-kva.example", "NNNNNNNNNNNN", "0xc"},
 }
 
-// Write writes the record with plain hosts besides those that have a story, and returns its folder. The fourth round
-// before the last is capped.
-func Write(t testing.TB, plain int) fs.FS {
+// Write writes the record with plain hosts besides those that have a story, and with one of each of the further names,
+// which is ready in every round, and returns its folder. The fourth round before the last is capped.
+func Write(t testing.TB, plain int, names ...string) fs.FS {
 	t.Helper()
 	w := &corpus.Writer{
 		Dir: t.TempDir(), Origin: "general.store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
 	}
-	Append(t, w, plain, Weeks)
+	Append(t, w, plain, Weeks, names...)
 	return os.DirFS(w.Dir)
 }
 
 // Append adds the rounds that are missing up to a number of weeks, and the observations born in them.
-func Append(t testing.TB, w *corpus.Writer, plain, weeks int) {
+func Append(t testing.TB, w *corpus.Writer, plain, weeks int, names ...string) {
 	t.Helper()
 	sealed := 0
 	if r, err := corpus.Open(os.DirFS(w.Dir), w.Ring); err == nil {
@@ -63,7 +63,7 @@ func Append(t testing.TB, w *corpus.Writer, plain, weeks int) {
 	}
 	for i := sealed; i < weeks; i++ {
 		at := Monday.AddDate(0, 0, 7*i+6)
-		if _, err := w.Seal(t.Context(), draft(i, at, plain)); err != nil {
+		if _, err := w.Seal(t.Context(), draft(i, at, plain, names)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Observe(t.Context(), observations(i, at)...); err != nil {
@@ -72,19 +72,19 @@ func Append(t testing.TB, w *corpus.Writer, plain, weeks int) {
 	}
 }
 
-func draft(i int, at time.Time, plain int) corpus.Draft {
+func draft(i int, at time.Time, plain int, names []string) corpus.Draft {
 	return corpus.Draft{
 		Sequence: int64(i + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-		Roster: corpus.Roster{Listed: int64(len(stories) + plain), Capped: i == Weeks-4, Sources: []corpus.RosterSource{
-			{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(len(stories) + plain), Complete: true}}},
+		Roster: corpus.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4, Sources: []corpus.RosterSource{
+			{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(len(stories) + plain + len(names)), Complete: true}}},
 		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{
 			{Network: "eip155:8453", Read: true, Transfers: int64(3 * i), Addresses: int64(i), USDC: fmt.Sprintf("%d.5", i)},
 			{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no endpoint is configured"}}},
-		Rows: rows(i, at, plain),
+		Rows: rows(i, at, plain, names),
 	}
 }
 
-func rows(week int, at time.Time, plain int) iter.Seq2[corpus.Row, error] {
+func rows(week int, at time.Time, plain int, names []string) iter.Seq2[corpus.Row, error] {
 	var all []corpus.Row
 	for _, s := range stories {
 		if c := s.weeks[week]; c != ' ' {
@@ -93,6 +93,9 @@ func rows(week int, at time.Time, plain int) iter.Seq2[corpus.Row, error] {
 	}
 	for n := range plain {
 		all = append(all, row(fmt.Sprintf("door-%05d.plain.example", n), fmt.Sprintf("0xf%d", n), "RRRRNRRU"[(n+week*n)%8], at))
+	}
+	for _, host := range names {
+		all = append(all, row(host, "0x"+host, 'R', at))
 	}
 	slices.SortFunc(all, func(a, b corpus.Row) int { return strings.Compare(a.Host, b.Host) })
 	return func(yield func(corpus.Row, error) bool) {

@@ -68,9 +68,13 @@ func Find(id string) (Chain, bool) {
 	return chains[i], true
 }
 
-// IsV1Name reports whether a text is the name of a known chain in x402 version 1.
-func IsV1Name(name string) bool {
-	return name != "" && slices.ContainsFunc(chains, func(c Chain) bool { return c.V1 == name })
+// FindV1 returns a chain by its short name in x402 version 1.
+func FindV1(name string) (Chain, bool) {
+	i := slices.IndexFunc(chains, func(c Chain) bool { return name != "" && c.V1 == name })
+	if i < 0 {
+		return Chain{}, false
+	}
+	return chains[i], true
 }
 
 // Tokens returns the stock client's own table, in its order.

@@ -6,6 +6,10 @@ import (
 	"sync"
 )
 
+// AuditsCiteV1Before is the UTC date before which whatever was signed about a door for a buyer cites battery v1, for good
+// (interface specification, versioning).
+const AuditsCiteV1Before = "2026-09-01"
+
 // batteryV1 is frozen: its rows, their order and what they ask do not change. It judges the GET alone.
 var batteryV1 = sync.OnceValue(func() Battery {
 	return Battery{Version: V1, Since: "2026-05-01", Checks: []Check{

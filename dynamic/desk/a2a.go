@@ -71,7 +71,7 @@ func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker
 
 func (d *Desk) cardRow() route.Row {
 	return d.metered(api.Route{
-		Name: "a2a_check", Pattern: "/api/a2a/check", Budget: BudgetA2A, Tool: "check_agent_card",
+		Name: "a2a_check", Pattern: "/api/a2a/check", Budget: BudgetA2A, Tool: "check_a2a_card",
 		Summary:     "Judge an A2A agent card",
 		Description: "Card version 0.3.0, nineteen checks with their states, bounded evidence, suggested fixes and gaps. One GET; the documents that hold a signature's keys are the one exception. Checks that would send a POST are not_checked unless live is true. A budget of its own.",
 		Body:        body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),

@@ -75,7 +75,9 @@ func TestKeysAreFetchedThroughTheGuard(t *testing.T) {
 	for _, c := range []struct{ host, verdict, resolution, budget string }{
 		{"store.test", "conforms", "did:web", ""}, // our own keys are at hand: we never read ourselves
 		{"issuer.example.com", "conforms", "did:web", "29"},
-		{"inside.example.com", "does_not_conform", "unresolved", "28"},
+		{"inside.example.com", "does_not_conform", "unresolved", ""}, // nothing was sent, and nothing is spent
+		{"router.local", "does_not_conform", "unresolved", ""},
+		{"issuer.example.com", "conforms", "did:web", "28"},
 	} {
 		code, header, doc := post(t, h, "/api/conformance/v1", map[string]string{"artifact": offer(c.host)})
 		if code != 200 || doc["verdict"] != c.verdict || doc["key_resolution"] != c.resolution || header.Get("RateLimit-Remaining") != c.budget {

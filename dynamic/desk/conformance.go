@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"agentstore/content/api"
 	"agentstore/corpus/conformance"
-	"agentstore/corpus/fetch"
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/problem"
@@ -49,7 +50,7 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 	}
 	var rl *RateLimit
 	if next != nil {
-		if report, rl, err = fetched(d, w, r, c, next.Request.URL); err != nil {
+		if report, rl, err = fetched(d, w, r, c); err != nil {
 			return err
 		}
 	}
@@ -58,19 +59,21 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 		NextSteps: []string{"Compare every field of a live offer with the challenge you are about to sign.", "GET " + d.cfg.BaseURL + "/api/conformance/v1/fixtures has artifacts to try your own verifier on."}})
 }
 
-// fetched judges with a key that has to be fetched. An address that the guard refuses is no refusal of the request: the
-// caller asked about an artifact, and its key cannot be found.
-func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker, url string) (conformance.Report, *RateLimit, error) {
+// fetched judges with a key that has to be fetched. The walk has no door, only a document to resolve: an address that the
+// guard refuses, by its spelling or by where its name leads, is no refusal of the request. The caller asked about an
+// artifact; its key cannot be found, the check says why, and the use is given back, because nothing was sent.
+func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker) (conformance.Report, *RateLimit, error) {
 	rl, err := d.take(w, r, BudgetReadings)
 	if err != nil {
 		return conformance.Report{}, nil, err
 	}
-	report, recording, err := read(d, r.Context(), c, walk.Start{URL: url})
-	if _, refused := errors.AsType[*fetch.Refusal](err); refused {
-		report, err = probe.Replay(recording.Exchanges, c)
-	}
+	report, recording, err := read(d, r.Context(), c, walk.Start{Kinds: []string{"did"}})
 	if err != nil {
-		return report, nil, failed(err)
+		return conformance.Report{}, nil, failed(err)
+	}
+	if slices.ContainsFunc(recording.Exchanges, func(x exchange.Exchange) bool { return x.Error.Stage == exchange.StageRefused }) {
+		d.giveBack(w, r, rl)
+		rl = nil
 	}
 	return report, rl, nil
 }
@@ -105,7 +108,7 @@ func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
 func (d *Desk) conformanceRows() []route.Row {
 	return []route.Row{
 		d.metered(api.Route{
-			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_offer_or_receipt",
+			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_conformance",
 			Summary:     "Judge a signed offer or receipt of any issuer",
 			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no budget is spent; without it the kid's did:web is resolved.",
 			Body:        body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement", meteredProblems...),

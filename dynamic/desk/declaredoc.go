@@ -67,7 +67,7 @@ func (d *Desk) declareRows() []route.Row {
 	return []route.Row{
 		{
 			Route: api.Route{
-				Name: "declare_door", Method: http.MethodPost, Pattern: "/api/declare-door", Tags: []string{tagInstruments}, Serve: api.Metered, Budget: BudgetDeclare, Tool: "declare_door",
+				Name: "declare_door", Method: http.MethodPost, Pattern: "/api/declare-door", Tags: []string{tagInstruments}, Serve: api.Metered, Budget: BudgetDeclare,
 				Summary:     "Have a host's own list of its doors read",
 				Description: "Reads /.well-known/x402 of the host, or the file that the x402Discovery of its agent card names, and says in one of three words what is there (doors, none, unreadable) and what the census does next. Once in 24 hours for each host. Doors on other hosts are counted and never walked.",
 				Body:        &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[DeclareRequest](), Limit: 4 << 10, Description: "host"},

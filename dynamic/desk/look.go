@@ -22,19 +22,21 @@ type LookRequest struct {
 
 // Look is one live probe folded with what the record holds.
 type Look struct {
-	Version   string        `json:"version"` // v1
-	URL       string        `json:"url"`
-	Host      string        `json:"host"`
-	AskedAt   string        `json:"asked_at"`
-	Headline  string        `json:"headline"`
-	Now       LookNow       `json:"now"`
-	Held      Held          `json:"held"`
-	Against   Against       `json:"now_against_held"`
-	Reproduce Reproduce     `json:"reproduce"`
-	IsNot     []string      `json:"what_this_is_not"`
-	Ladder    []probe.Level `json:"the_ladder"`
-	RateLimit *RateLimit    `json:"rate_limit,omitzero"`
-	NextSteps []string      `json:"next_steps"`
+	Version  string  `json:"version"` // v1
+	URL      string  `json:"url"`
+	Host     string  `json:"host"`
+	AskedAt  string  `json:"asked_at"`
+	Headline string  `json:"headline"`
+	Now      LookNow `json:"now"`
+	Held     Held    `json:"held"`
+	Against  Against `json:"now_against_held"`
+	// Catalog is what each discovery list says of the door beside what it asks now.
+	Catalog   CatalogAgreement `json:"catalog_agreement"`
+	Reproduce Reproduce        `json:"reproduce"`
+	IsNot     []string         `json:"what_this_is_not"`
+	Ladder    []probe.Level    `json:"the_ladder"`
+	RateLimit *RateLimit       `json:"rate_limit,omitzero"`
+	NextSteps []string         `json:"next_steps"`
 }
 
 // LookNow is the live half.
@@ -146,6 +148,10 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	lists, err := d.listings(r.Context(), host)
+	if err != nil {
+		return err
+	}
 	l, shared, err := d.walk(r.Context(), probe.V2, door)
 	if err != nil {
 		return failed(err)
@@ -156,7 +162,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	rep := reproduce(d.cfg.BaseURL, door, host, in.Since, live, row, known)
 	return writeJSON(w, Look{
 		Version: "v1", URL: door, Host: host, AskedAt: time.Now().UTC().Format(time.RFC3339), Now: now, Held: held,
-		Against: against(held, door, live), Reproduce: rep, Headline: headline(now, held),
+		Against: against(held, door, live), Catalog: lists.agreement(door, l.report), Reproduce: rep, Headline: headline(now, held),
 		IsNot: []string{
 			"a rating: there is no score of a door or of whoever runs it",
 			"a promise: one look says nothing of the next minute",

@@ -92,13 +92,13 @@ func (d *Desk) pageBattery(w http.ResponseWriter, _ *http.Request) error {
 func (d *Desk) readingRows() []route.Row {
 	return []route.Row{
 		d.metered(api.Route{
-			Name: "bot_auth_check", Pattern: "/api/bot-auth/check", Budget: BudgetReadings, Tool: "check_signature_directory",
+			Name: "bot_auth_check", Pattern: "/api/bot-auth/check", Budget: BudgetReadings,
 			Summary:     "Judge a Web Bot Auth directory or card",
 			Description: "The keys, the directory's own signature and the card's members. An origin alone means its well-known path. One GET, and a card's jwks_uri.",
 			Body:        body[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
 		}, d.botAuth),
 		d.metered(api.Route{
-			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_page",
+			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings,
 			Summary:     "Judge a page's HTML as it is served",
 			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no script is run.",
 			Body:        body[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),

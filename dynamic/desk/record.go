@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 
+	"agentstore/corpus"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/archive"
 )
@@ -20,6 +21,8 @@ type Record interface {
 	Address(ctx context.Context, address string) (archive.AddressReading, error)
 	// Reading returns the last signed reading of a host, for badges; nil if there is none.
 	Reading(ctx context.Context, host string) (*LastReading, error)
+	// Lists returns the week of the newest round and the sources that were read for its roster; "" and none before the first.
+	Lists(ctx context.Context) (week string, sources []corpus.RosterSource, err error)
 	// Declared returns how the door at a URL says that it is asked, as its last observation found; the zero value where
 	// it was answered to GET, or is not in the record.
 	Declared(ctx context.Context, host, url string) (probe.Declaration, error)
@@ -146,6 +149,9 @@ func (NoRounds) Row(context.Context, string, string) (*Cited, []string, error) {
 func (NoRounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
 	return archive.NoReading(address), nil
 }
+
+// Lists are none.
+func (NoRounds) Lists(context.Context) (string, []corpus.RosterSource, error) { return "", nil, nil }
 
 // Reading is none.
 func (NoRounds) Reading(context.Context, string) (*LastReading, error) { return nil, nil }

@@ -176,6 +176,16 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 	return nil, s.Weeks(), nil
 }
 
+// Lists are the sources of the newest round.
+func (r Rounds) Lists(context.Context) (string, []corpus.RosterSource, error) {
+	s := r.Archive.Now()
+	if s == nil || len(s.Rounds) == 0 {
+		return "", nil, nil
+	}
+	newest := s.Rounds[len(s.Rounds)-1]
+	return newest.Week, newest.Roster.Sources, nil
+}
+
 // Address reads where an address was advertised.
 func (r Rounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
 	s := r.Archive.Now()

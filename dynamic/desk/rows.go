@@ -17,26 +17,26 @@ const tagInstruments = "instruments"
 func (d *Desk) Rows() []route.Row {
 	rows := []route.Row{
 		d.metered(api.Route{
-			Name: "preflight_v1", Pattern: "/api/preflight/v1", Version: "v1", Since: since(probe.V1), Budget: BudgetPreflight, Tool: "preflight_v1",
+			Name: "preflight_v1", Pattern: "/api/preflight/v1", Version: "v1", Since: since(probe.V1), Budget: BudgetPreflight,
 			Summary:     "Probe a door under the frozen battery v1",
 			Description: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What a single probe cannot tell stands in the answer.",
 			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
 		}, d.preflight("v1")),
 		d.metered(api.Route{
-			Name: "preflight_v2", Pattern: "/api/preflight/v2", Version: "v2", Since: since(probe.V2), Budget: BudgetPreflight, Tool: "preflight",
+			Name: "preflight_v2", Pattern: "/api/preflight/v2", Version: "v2", Since: since(probe.V2), Budget: BudgetPreflight, Tool: "preflight_endpoint",
 			Summary:     "Probe a door under battery v2",
 			Description: "Asks besides whether the terms can be paid, and may send one POST of an empty object where the door itself declares POST. also_under has the verdict of v1.",
 			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
 		}, d.preflight("v2")),
 		d.metered(api.Route{
-			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight, Tool: "preflight_batch",
+			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight,
 			Summary:     "Probe up to twenty doors",
 			Description: "Each door that is read spends one use of the preflight budget. What could not be read has an error in its place, and the others are not worse for it.",
 			Body:        body[BatchRequest]("urls and battery"), Responses: ok[Batch]("What was read", meteredProblems...),
 		}, d.batch),
 		{
 			Route: api.Route{
-				Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Tags: []string{tagInstruments}, Serve: api.Clock, Tool: "list_checks",
+				Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Tags: []string{tagInstruments}, Serve: api.Clock,
 				Summary:   "Every check and advisory of the batteries",
 				Responses: ok[Checks]("The manifest"),
 			},
@@ -45,11 +45,11 @@ func (d *Desk) Rows() []route.Row {
 		d.metered(api.Route{
 			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Since: ruleDated, Budget: BudgetPreflight, Tool: "look_at_door",
 			Summary:     "Probe a door and set it against the record",
-			Description: "One live probe under v2 folded with what the signed record holds about the host, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
+			Description: "One live probe under v2 folded with what the signed record holds about the host, with what each discovery list says of the door, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
 			Body:        body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
 		}, d.look),
 		d.metered(api.Route{
-			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetPreflight, Tool: "before_you_pay",
+			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetPreflight, Tool: "check_before_you_pay",
 			Summary:     "Which of a door's terms a stock client would sign",
 			Description: "Probes the door and replays a stock x402 client's selection over its terms: default assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends the preflight budget.",
 			Body:        buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),

@@ -16,8 +16,8 @@ var claim = Kind{
 		if err != nil {
 			return nil, err
 		}
-		g := made(o, Deliverable{Text: o.Inputs["detail"]}, e.Text, o.Inputs["detail"])
-		g.Tag = e.Text
+		g := made(o, Deliverable{Text: o.Inputs["detail"]}, e.Text, e.Text)
+		g.Tag = o.Inputs["detail"]
 		return g, nil
 	},
 }

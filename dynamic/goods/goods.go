@@ -42,9 +42,10 @@ type Made struct {
 	Message     string      `json:"message"`     // one line for people
 	Deliverable Deliverable `json:"deliverable"` // to the buyer alone
 	Note        string      `json:"note,omitzero"`
+	Win         string      `json:"win,omitzero"` // the strength on a card
 	Attests     string      `json:"attests,omitzero"`
 	Purpose     string      `json:"purpose,omitzero"`
-	Tag         string      `json:"tag,omitzero"`
+	Tag         string      `json:"tag,omitzero"` // what the good is called in public: the claimed idea, the name, the word
 }
 
 // Deliverable is the `deliverable` of a purchase answer. Fields that a kind does not use are left out.

@@ -20,10 +20,9 @@ var grudge = Kind{
 		}
 		g := made(o, Deliverable{Text: e.Text, HeldFor: o.Payer}, e.Text, e.Text)
 		if text := o.Inputs["detail"]; text != "" {
-			attests := g.Attests
+			held := g.Attests
 			seal(g, text)
-			g.Tag = g.Attests
-			g.Attests = attests
+			g.Attests = held + " What it is about: " + g.Attests
 		}
 		return g, nil
 	},

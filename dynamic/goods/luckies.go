@@ -21,6 +21,8 @@ var luckies = Kind{
 			return nil, err
 		}
 		d := Deliverable{Animal: e.Animal, Strength: e.Strength, Text: e.Text, SVG: drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
-		return made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength), fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text)), nil
+		g := made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength), fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text))
+		g.Win = e.Strength
+		return g, nil
 	},
 }

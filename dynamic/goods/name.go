@@ -7,7 +7,7 @@ import (
 	"agentstore/content"
 )
 
-// name hands out an invented name with its reason, and what it is for on the label.
+// name hands out an invented name with its reason, and notes what the buyer says that it is for.
 var name = Kind{
 	Name:     content.KindName,
 	Doc:      "an invented name, not the one this wallet was given last",
@@ -19,9 +19,13 @@ var name = Kind{
 		if err != nil {
 			return nil, err
 		}
-		g := made(o, Deliverable{Name: e.Name, Text: e.Text, HeldFor: o.Inputs["detail"]},
-			fmt.Sprintf("%s. %s", e.Name, e.Text), fmt.Sprintf("%s. %s", e.Name, e.Text))
-		g.Tag = o.Inputs["detail"]
+		says := fmt.Sprintf("%s. %s", e.Name, e.Text)
+		note := says
+		if what := o.Inputs["detail"]; what != "" {
+			note += " For: " + what
+		}
+		g := made(o, Deliverable{Name: e.Name, Text: e.Text, HeldFor: o.Inputs["detail"]}, says, note)
+		g.Tag = e.Name
 		return g, nil
 	},
 }

@@ -57,8 +57,9 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		return made(o, Deliverable{Word: o.Word, Text: epitaph}, fmt.Sprintf("%q has stopped work.", o.Word),
-			fmt.Sprintf("%s. %s", o.Word, epitaph)), nil
+		g := made(o, Deliverable{Word: o.Word, Text: epitaph}, fmt.Sprintf("%q has stopped work.", o.Word), fmt.Sprintf("%s. %s", o.Word, epitaph))
+		g.Tag = o.Word
+		return g, nil
 	},
 	Complete: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
 		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: o.Word}, Epitaph: g.Deliverable.Text})

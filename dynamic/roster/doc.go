@@ -137,6 +137,9 @@ type namingRecord struct {
 	Kind string    `json:"kind"`
 	At   time.Time `json:"at"`
 	URL  string    `json:"url"`
+	// What a list says of each door.
+	Doors        []census.ListedDoor `json:"doors,omitzero"`
+	DoorsLeftOut int64               `json:"doors_left_out,omitzero"`
 }
 
 func named(week string, shard int, k census.Known) namedRecord {

@@ -48,7 +48,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 		return out, err
 	}
 	for _, n := range name.Named {
-		out.Sources = append(out.Sources, census.Naming(n))
+		out.Sources, out.Listed = append(out.Sources, census.Naming(n)), name.Week
 	}
 	head, begun, err := get[weekRecord](tx, weekKey(week))
 	if err != nil {

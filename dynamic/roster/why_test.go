@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -214,5 +215,32 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 	for reason := range said {
 		t.Errorf("%s is no reason", reason)
+	}
+}
+
+// TestWhyQuotesTheLists: what a list says of a host's doors comes back from the ledger as it was read, with its week.
+func TestWhyQuotesTheLists(t *testing.T) {
+	w := newWorld(t)
+	door := w.doors()[0]
+	said := census.ListedDoor{URL: door, Method: "GET", Cut: true, Offer: &corpus.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+		PayTo: []corpus.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}}
+	w.run(w.config(census.Source{Name: "bazaar", Kind: corpus.SourceDiscovery, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+		put(census.Named{URL: door, Method: "get", Offer: said.Offer, Cut: true})
+		return nil
+	}}))
+	u, err := url.Parse(door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	week := corpus.ISOWeek(w.now)
+	why, err := w.store.Why(t.Context(), week, u.Hostname())
+	if err != nil || why.Listed != week || len(why.Sources) != 1 || len(why.Sources[0].Doors) != 1 || why.Sources[0].DoorsLeftOut != 0 {
+		t.Fatalf("%+v, %v", why, err)
+	}
+	if d := cmp.Diff(said, why.Sources[0].Doors[0]); d != "" {
+		t.Errorf("want -, got +\n%s", d)
+	}
+	if why, err := w.store.Why(t.Context(), week, "nobody.example"); err != nil || why.Listed != "" {
+		t.Errorf("nobody: %+v, %v", why, err)
 	}
 }

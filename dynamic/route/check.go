@@ -39,6 +39,8 @@ func (r Row) Check() error {
 		return fail("the body has no limit or no media type")
 	case (r.Version == "") != (r.Since == ""):
 		return fail("version %q is served since %q", r.Version, r.Since)
+	case r.Tool != "" && !slices.Contains(api.FreeTools, r.Tool):
+		return fail("%s is no free tool: content/api lists them", r.Tool)
 	case r.Body != nil && r.Method == http.MethodGet:
 		return fail("GET has no body")
 	}

@@ -129,7 +129,7 @@ func refused(err error) bool {
 func (t *Till) certificate(p *Purchase, g content.Good, info rail.Info) attest.Certificate {
 	c := attest.Certificate{
 		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
-		Note: p.Made.Note, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Config.Keeper,
+		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Config.Keeper,
 		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
 		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: "x402 " + info.Via,
 	}

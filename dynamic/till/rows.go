@@ -66,6 +66,7 @@ func (t *Till) Rows() []route.Row {
 			ValidateLate: true,
 			Handle:       t.buy,
 		},
+		t.windowRow(ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private, Description: "What is on display"}, problems(503)...)),
 		{
 			Route: api.Route{
 				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}", Tags: []string{"purchase"}, Serve: api.Private,

@@ -1,0 +1,234 @@
+// Package browser lets tests look at pages in a Chromium: it speaks the DevTools protocol with it through two pipes, gives
+// a page the screen that a test wants, asks it for values, and holds it against axe-core, at the version of
+// package-lock.json.
+//
+//	b := browser.Start(t)
+//	p := b.Open(server.URL+"/menu", browser.Screen{Width: 320, Dark: true})
+//	var wide bool
+//	p.Eval("document.documentElement.scrollWidth > innerWidth", &wide)
+package browser
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/npmtest"
+)
+
+// Browser is a Chromium without a window. One goroutine may use it and its pages.
+type Browser struct {
+	t    testing.TB
+	in   *bufio.Reader
+	out  *os.File
+	next int
+	axe  string
+}
+
+// Start starts a Chromium that ends with the test. Without one the test is skipped; with CI set it fails.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		npmtest.Unavailable(t, err)
+	}
+	theirs, mine, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, answers, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+	cmd.ExtraFiles = []*os.File{theirs, answers} // 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = theirs.Close(), answers.Close()
+	t.Cleanup(func() {
+		// Its helpers write into its folder until they are gone, which closing waits for and killing does not.
+		if _, err := mine.Write([]byte("{\"id\":0,\"method\":\"Browser.close\"}\x00")); err != nil {
+			cancel()
+		}
+		_ = cmd.Wait() // it was told to stop
+		cancel()
+		_, _ = mine.Close(), back.Close()
+	})
+	return &Browser{t: t, in: bufio.NewReader(back), out: mine}
+}
+
+// call makes one call and decodes its result into result, which may be nil; events are read over.
+func (b *Browser) call(session, method string, params map[string]any, result any) {
+	b.t.Helper()
+	b.next++
+	msg := map[string]any{"id": b.next, "method": method, "params": params}
+	if session != "" {
+		msg["sessionId"] = session
+	}
+	raw, err := json.Marshal(msg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.out.Write(append(raw, 0)); err != nil {
+		b.t.Fatal(err)
+	}
+	for {
+		raw, err := b.in.ReadBytes(0)
+		if err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+		var answer struct {
+			ID     int             `json:"id"`
+			Result json.RawMessage `json:"result"`
+			Error  any             `json:"error"`
+		}
+		if err := json.Unmarshal(raw[:len(raw)-1], &answer); err != nil {
+			b.t.Fatal(err)
+		}
+		if answer.ID != b.next {
+			continue
+		}
+		if answer.Error != nil {
+			b.t.Fatalf("%s: %v", method, answer.Error)
+		}
+		if result == nil {
+			return
+		}
+		if err := json.Unmarshal(answer.Result, result); err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+		return
+	}
+}
+
+// Screen is what a page is shown on. The zero Screen is Chromium's own.
+type Screen struct {
+	Width int // in CSS pixels; 0 for Chromium's own
+	Dark  bool
+}
+
+// Page is an open page.
+type Page struct {
+	b               *Browser
+	session, target string
+}
+
+// Open opens an empty page, and shows an address on it once it has its screen.
+func (b *Browser) Open(address string, s Screen) *Page {
+	b.t.Helper()
+	var target struct{ TargetID string }
+	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var session struct{ SessionID string }
+	b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
+	p := &Page{b, session.SessionID, target.TargetID}
+	p.Show(s)
+	p.Go(address)
+	return p
+}
+
+// Show changes the page's screen.
+func (p *Page) Show(s Screen) {
+	p.b.t.Helper()
+	scheme := "light"
+	if s.Dark {
+		scheme = "dark"
+	}
+	p.b.call(p.session, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	if s.Width > 0 {
+		p.b.call(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": s.Width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+	}
+}
+
+// Go shows an address and waits until it is whole.
+func (p *Page) Go(address string) {
+	p.b.t.Helper()
+	var at struct{ ErrorText string }
+	p.b.call(p.session, "Page.navigate", map[string]any{"url": address}, &at)
+	if at.ErrorText != "" {
+		p.b.t.Fatalf("%s: %s", address, at.ErrorText)
+	}
+	for whole := false; !whole; {
+		p.Eval(`document.readyState === "complete" && location.href !== "about:blank"`, &whole)
+	}
+}
+
+// Eval evaluates an expression on the page, awaits it where it is a promise, and decodes its value into v.
+func (p *Page) Eval(expression string, v any) {
+	p.b.t.Helper()
+	var answer struct {
+		Result struct{ Value json.RawMessage }
+		Failed *struct {
+			Text      string
+			Exception struct{ Description string }
+		} `json:"exceptionDetails"`
+	}
+	p.b.call(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &answer)
+	if f := answer.Failed; f != nil {
+		p.b.t.Fatalf("%.200s: %s %s", expression, f.Text, f.Exception.Description)
+	}
+	if v == nil {
+		return
+	}
+	if err := json.Unmarshal(answer.Result.Value, v); err != nil {
+		p.b.t.Fatalf("%.200s is %s: %v", expression, answer.Result.Value, err)
+	}
+}
+
+// Close closes the page.
+func (p *Page) Close() {
+	p.b.t.Helper()
+	p.b.call("", "Target.closeTarget", map[string]any{"targetId": p.target}, nil)
+}
+
+// Axe returns what axe-core finds wrong with the page as it is shown, by the named rules, each finding with the rule and the
+// elements. Without rules it is every rule for WCAG 2.2 at the levels A and AA.
+func (p *Page) Axe(rules ...string) []string {
+	p.b.t.Helper()
+	if p.b.axe == "" {
+		_, here, _, _ := runtime.Caller(0)
+		source, err := os.ReadFile(filepath.Join(npmtest.Install(p.b.t, filepath.Dir(here)), "axe-core", "axe.min.js"))
+		if err != nil {
+			p.b.t.Fatal(err)
+		}
+		p.b.axe = string(source)
+	}
+	var there bool
+	if p.Eval("!!window.axe", &there); !there {
+		p.Eval(p.b.axe+";0", nil)
+	}
+	options := map[string]any{"resultTypes": []string{"violations"}, "rules": map[string]any{"target-size": map[string]bool{"enabled": true}},
+		"runOnly": map[string]any{"type": "tag", "values": []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"}}}
+	if len(rules) > 0 {
+		options = map[string]any{"resultTypes": []string{"violations"}, "runOnly": map[string]any{"type": "rule", "values": rules}}
+	}
+	raw, err := json.Marshal(options)
+	if err != nil {
+		p.b.t.Fatal(err)
+	}
+	var found []struct {
+		ID    string
+		Nodes []struct {
+			Target         []any
+			FailureSummary string
+		}
+	}
+	p.Eval("axe.run(document, "+string(raw)+").then(r => r.violations)", &found)
+	var out []string
+	for _, f := range found {
+		for _, n := range f.Nodes {
+			out = append(out, fmt.Sprintf("%s at %v: %s", f.ID, n.Target, strings.Join(strings.Fields(n.FailureSummary), " ")))
+		}
+	}
+	return out
+}

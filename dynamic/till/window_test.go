@@ -1,0 +1,69 @@
+package till_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
+)
+
+// TestWindowShowsWhatIsLeft looks in the window before and after a counted good is bought, and when the last is gone. It
+// says what the door says.
+func TestWindowShowsWhatIsLeft(t *testing.T) {
+	s := newShop(t, shopOptions{})
+	look := func() map[string]map[string]any {
+		t.Helper()
+		r := s.do("GET", "/api/window/v1", nil)
+		if r.status != 200 || r.body["as_of"] == "" {
+			t.Fatalf("%d %s", r.status, r.raw)
+		}
+		out := map[string]map[string]any{}
+		for _, each := range r.body["stock"].([]any) {
+			d := each.(map[string]any)
+			out[d["item_id"].(string)] = d
+		}
+		return out
+	}
+	first := look()
+	counted := 0
+	for _, g := range s.site.Goods {
+		if g.Stock {
+			counted++
+		}
+		if d := first[g.ID]; g.Stock && (d == nil || d["state"] != "on_the_shelf" || d["left"].(float64) < 1) || !g.Stock && d != nil {
+			t.Errorf("%s: %v", g.ID, d)
+		}
+	}
+	if counted < 3 || len(first) != counted {
+		t.Fatalf("%d of %d counted goods are on display", len(first), counted)
+	}
+	if r, _ := s.buy("/api/buy/a_secret", s.net.Buyers[0], nil); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.raw)
+	}
+	if was, is := first["a_secret"]["left"].(float64), look()["a_secret"]["left"].(float64); is != was-1 {
+		t.Errorf("of %v secrets %v are left after one was sold", was, is)
+	}
+	g, _ := s.site.Good("a_secret")
+	err := s.db.Update(context.Background(), func(tx ledger.Tx) error {
+		for _, d := range s.site.Pools[g.Pool].Digests() {
+			if err := goods.MarkTaken(tx, g.Pool, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := look()["a_secret"]
+	says, _ := d["says"].(string)
+	door := s.do("GET", "/api/buy/a_secret", nil)
+	if d["state"] != "not_to_be_had" || d["left"].(float64) != 0 || says == "" || door.status != 409 || door.str("detail") != says {
+		t.Errorf("the window says %v, the door %d %s", d, door.status, door.raw)
+	}
+	if strings.Contains(string(s.do("GET", "/api/window/v1", nil).raw), "sha256") {
+		t.Error("the window names what is in stock")
+	}
+}

@@ -1,0 +1,88 @@
+package generator
+
+import (
+	"encoding/xml"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// unlinked are pages of the sitemap to which no page leads, each with the reason. There is none.
+var unlinked = map[string]string{}
+
+// crawled follows the links of the pages from the first one on, as a reader does, and returns the addresses that it came to.
+func crawled(t *testing.T, tree fs.FS, base string) map[string]bool {
+	t.Helper()
+	reached := map[string]bool{"/": true}
+	for todo := []string{"/"}; len(todo) > 0; {
+		at := todo[0]
+		todo = todo[1:]
+		file, ok := resolves(tree, base, at, at)
+		if !ok || path.Ext(file) != ".html" {
+			continue
+		}
+		body, err := fs.ReadFile(tree, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walkHTML(parsePage(t, file, body), func(n *html.Node) {
+			if n.Data != "a" {
+				return
+			}
+			u, err := url.Parse(strings.TrimPrefix(attribute(n, "href"), base))
+			if err != nil || u.IsAbs() {
+				return
+			}
+			to := u.Path
+			if !strings.HasPrefix(to, "/") {
+				to = path.Join(at, to)
+			}
+			if to != "" && !reached[to] {
+				reached[to] = true
+				todo = append(todo, to)
+			}
+		})
+	}
+	return reached
+}
+
+// TestEveryPageIsLinked crawls the site from its first page and compares what it came to with the sitemap.
+func TestEveryPageIsLinked(t *testing.T) {
+	in, tree := specimenTree(t)
+	base := in.Site.Config.BaseURL
+	body, err := fs.ReadFile(tree, "sitemap.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed sitemap
+	if err := xml.Unmarshal(body, &listed); err != nil || len(listed.URLs) < 100 {
+		t.Fatalf("%d pages in the sitemap: %v", len(listed.URLs), err)
+	}
+	reached := crawled(t, tree, base)
+	var lost, wrong []string
+	for _, l := range listed.URLs {
+		at := "/" + strings.Trim(strings.TrimPrefix(l.Loc, base), "/")
+		switch _, excused := unlinked[at]; {
+		case !reached[at] && !excused:
+			lost = append(lost, at)
+		case reached[at] && excused:
+			wrong = append(wrong, at)
+		}
+	}
+	if len(lost) > 0 || len(wrong) > 0 {
+		t.Errorf("no page leads to %d of %d: %v; excused and linked: %v", len(lost), len(listed.URLs), lost, wrong)
+	}
+	// The crawl itself: without the page that leads to them, what hangs on it is lost.
+	cut := os.DirFS(in.OutDir)
+	if err := os.Remove(path.Join(in.OutDir, "defects/index.html")); err != nil {
+		t.Fatal(err)
+	}
+	if again := crawled(t, cut, base); again["/defects/no-402"] || !reached["/defects/no-402"] {
+		t.Error("the crawl comes to pages that nothing leads to")
+	}
+}
