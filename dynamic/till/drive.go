@@ -414,13 +414,12 @@ func (t *Till) unknown(p *Purchase) error {
 	return context.DeadlineExceeded
 }
 
+// railOf is the rail of a purchase, once its network was seen to be the configured one: nothing that another node says of
+// a purchase is believed.
 func (t *Till) railOf(p *Purchase) (rail.Rail, error) {
 	r, ok := t.byNet[p.Payment.Network]
-	if err := t.ready(p.Payment.Network, ok); err != nil {
-		return nil, err
-	}
 	if !ok {
 		return nil, fmt.Errorf("till: network %s is no longer configured, but purchase %s waits on it: configure it until it is resolved", p.Payment.Network, p.ID)
 	}
-	return r, nil
+	return r, t.cfg.Gas.Ready(context.Background(), p.Payment.Network)
 }

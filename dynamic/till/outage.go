@@ -143,12 +143,3 @@ func networkDown(err error) error {
 	return &problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: outRetry, Err: err,
 		Detail: "The network cannot be read at the moment. Try again later."}
 }
-
-// ready is an error for a network that is configured and was not yet seen to be the right one: nothing that its node says
-// of a purchase is believed.
-func (t *Till) ready(network string, configured bool) error {
-	if !configured {
-		return nil
-	}
-	return t.cfg.Gas.Ready(context.Background(), network)
-}
