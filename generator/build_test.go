@@ -208,12 +208,18 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 		set(added, strings.Join(lines, "\n"))
 		return "copy of " + name
 	default:
-		n := int64(len(observations) + 1)
-		o := corpus.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}, Epitaph: "It rests."}
+		n := int64(len(observations)/2 + 1) // each with its file of words
+		word, err := corpus.Say(strings.NewReader(fmt.Sprintf("%032d", n)), fmt.Sprintf("word%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := corpus.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &word, Epitaph: "It rests."}
 		raw, err := corpus.SignObservation(o, attest.SpecimenKey())
 		if err != nil {
 			t.Fatal(err)
 		}
+		text := fmt.Appendf(nil, `{"format":%q,"salt":"%s","text":%q}`+"\n", corpus.WordsFormat, word.Salt, word.Text)
+		observations["words/"+word.SHA256+".json"] = &fstest.MapFile{Data: text}
 		observations["observations/"+o.File()] = &fstest.MapFile{Data: raw}
 		return "a retired word"
 	}

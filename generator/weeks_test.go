@@ -41,12 +41,20 @@ func happens(t *testing.T, rng *rand.Rand, w *corpus.Writer, step int) string {
 		{Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
 		{Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: host, Shape: "x402-v1", Doors: []string{"https://" + host + "/paid"}}},
 		{Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: host, Lane: "host", Statement: corpus.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
-		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: fmt.Sprintf("tip-%d", step), Title: corpus.Said{Text: "A tip"}, Text: corpus.Said{Text: "Read the terms."}}},
+		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: fmt.Sprintf("tip-%d", step), Title: corpus.Said{Text: "A tip"}, Text: corpus.Said{SHA256: digest}}},
 		{Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: int64(step), Classes: []corpus.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
 	}[rng.IntN(7)]
 	o.At = at
-	if _, err := w.Observe(t.Context(), o); err != nil {
+	told, err := w.Observe(t.Context(), o)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if n := told[0].Note; n != nil && rng.IntN(2) == 0 {
+		gone := corpus.Observation{At: at, Kind: corpus.ObservationWithdrawn, Withdrawn: &corpus.Withdrawn{SHA256: n.Statement.SHA256, Reason: "its author asked for it"}}
+		if _, err := w.Observe(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		return o.Kind + " of " + host + ", and its withdrawal"
 	}
 	return o.Kind + " of " + host
 }

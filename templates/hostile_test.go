@@ -10,7 +10,6 @@ import (
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
-	"agentstore/corpus/exchange"
 	"agentstore/templates"
 )
 
@@ -41,15 +40,6 @@ func TestHostileDoorsHavePages(t *testing.T) {
 		}
 		if host.Payment == nil || !host.Payment.Captured && host.Payment.WhyNot == "" {
 			t.Errorf("%s: address %+v", name, host.Payment)
-		}
-		for _, week := range host.Timeline {
-			if o := week.Offer; o != nil {
-				for _, p := range o.PayTo {
-					if exchange.NetworkName(p.Network) != p.Network && p.Network != exchange.OtherNetwork {
-						t.Errorf("%s: on %q", name, p.Network)
-					}
-				}
-			}
 		}
 	}
 }

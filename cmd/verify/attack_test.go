@@ -182,7 +182,7 @@ func records(t testing.TB) map[string]fstest.MapFS {
 	if _, err := os.Stat(filepath.Join(specimen, "manifest.json")); err == nil {
 		tree := make(fstest.MapFS)
 		for name, f := range loaded(t, specimen) {
-			if top, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"rounds", "observations", "proofs", "log", "keys", "evidence", "manifest", "manifest.json"}, top) {
+			if top, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"rounds", "observations", "proofs", "log", "keys", "evidence", "words", "manifest", "manifest.json"}, top) {
 				tree[name] = f
 			}
 		}
