@@ -136,6 +136,11 @@ func (s *Site) Borrowed() ([]string, error) {
 // Load reads and checks a whole site. The error joins everything that is
 // wrong, one line each, as "file:line: what".
 func Load(src Sources) (*Site, error) {
+	return gather(src).site()
+}
+
+// gather reads the files of a site, and what is wrong with them as files.
+func gather(src Sources) *loader {
 	if src.Content == nil {
 		src.Content = Specimen
 	}
@@ -147,10 +152,14 @@ func Load(src Sources) (*Site, error) {
 		}
 		l.read(src.Stock, "pools/", false)
 	}
+	return l
+}
+
+// site reads and checks what was gathered.
+func (l *loader) site() (*Site, error) {
 	if l.err() != nil {
 		return nil, l.err()
 	}
-
 	s := &Site{Digest: l.digest()}
 	s.Config = l.config()
 	s.Goods = l.goods()

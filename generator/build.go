@@ -115,7 +115,7 @@ func (b *build) run(ctx context.Context) (Report, error) {
 // is taken away before the tree is touched.
 func (b *build) begin() (err error) {
 	layout := attest.PublicLayout()
-	if b.in.Record != "" {
+	if b.in.Record != "" && !b.in.Full {
 		b.old = openRecord(b.in.Record)
 	}
 	if b.old != nil && b.old.fits(b.tree) {

@@ -18,20 +18,27 @@ import (
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
+	"agentstore/generator"
+	"agentstore/templates"
 )
 
 // openCounter opens the instruments of a shop over its record, without rails.
 func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	t.Helper()
 	s := &Shop{Config: *c, DB: ledger.NewMem(ledger.MemOptions{})}
-	var err error
-	if s.Site, err = LoadSite(c); err != nil {
-		t.Fatal(err)
-	}
 	keys, err := s.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
+	site, err := LoadSite(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome, err := generator.Chrome(site, s.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Site, s.chrome = site, func() *templates.Chrome { return chrome }
 	budgets, err := budget.New(s.DB, dynamic.Budgets())
 	if err != nil {
 		t.Fatal(err)

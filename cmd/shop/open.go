@@ -32,6 +32,7 @@ import (
 	"agentstore/dynamic/roster"
 	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
+	"agentstore/templates"
 
 	"github.com/ethereum/go-ethereum/crypto"
 )
@@ -39,7 +40,7 @@ import (
 // Shop is a running store: everything but its listeners.
 type Shop struct {
 	Config Config
-	Site   *content.Site
+	Site   content.Editions // what is said and sold, which follows the published tree where there is one
 	Ring   attest.Ring
 	DB     ledger.DB
 	Rails  []rail.Rail
@@ -48,6 +49,8 @@ type Shop struct {
 	Server *dynamic.Server
 	Log    *slog.Logger
 
+	tree      *dynamic.Site // nil: no tree is served
+	chrome    func() *templates.Chrome
 	archive   *archive.Archive // nil: no record is configured
 	hostPages dynamic.HostPages
 	refused   func(host string) string // why a host is never asked
@@ -84,14 +87,14 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.Site, err = LoadSite(c); err != nil {
-		return nil, err
-	}
 	keys, err := s.keys()
 	if err != nil {
 		return nil, err
 	}
 	if err := s.mayServe(); err != nil {
+		return nil, err
+	}
+	if err := s.openSite(); err != nil {
 		return nil, err
 	}
 	secret, err := secretFile(c.Keys.Secret)
@@ -124,17 +127,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err := s.checkRails(ctx); err != nil {
 		return nil, err
 	}
-	page, err := verifyPage(s.Site, s.Ring)
-	if err != nil {
-		return nil, err
-	}
 	if s.archive, err = s.openArchive(ctx); err != nil {
 		return nil, err
 	}
 	s.Till, err = till.New(till.Config{
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
-		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: page, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
+		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: s.verifyPage, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
 	})
 	if err != nil {
@@ -151,22 +150,38 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], budgets, o); err != nil {
 		return nil, err
 	}
-	var site *dynamic.Site
-	if c.Public != "" {
-		site, err = dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, ContentDigest: s.Site.Digest})
-		if err != nil {
-			return nil, err
-		}
-	}
 	proxies, err := prefixes(c.Server.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: site, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
 		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
 	return s, err
+}
+
+// openSite opens the published tree with what it was built from, or, where no tree is served here, the sources.
+func (s *Shop) openSite() error {
+	c := &s.Config
+	if c.Public == "" {
+		site, err := LoadSite(c)
+		if err != nil {
+			return err
+		}
+		e, err := s.editionOf(site)
+		if err != nil {
+			return err
+		}
+		s.Site, s.chrome = e.Site, func() *templates.Chrome { return e.Chrome }
+		return nil
+	}
+	tree, err := dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, Edition: s.edition})
+	if err != nil {
+		return err
+	}
+	s.tree, s.Site, s.chrome = tree, tree, tree.Chrome
+	return nil
 }
 
 // Close frees what the shop holds. Nothing may be running any more.
@@ -211,19 +226,23 @@ func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
 
 // LoadSite reads the sources of a configuration, with its base URL.
 func LoadSite(c *Config) (*content.Site, error) {
-	var src content.Sources
+	site, err := content.Load(sources(c))
+	if err != nil {
+		return nil, fmt.Errorf("loading the site: %w", err)
+	}
+	site.Config.BaseURL = c.BaseURL
+	return site, nil
+}
+
+// sources are the folders that the site of a configuration is read from.
+func sources(c *Config) (src content.Sources) {
 	if c.Content != "" {
 		src.Content = os.DirFS(c.Content)
 	}
 	if c.Stock != "" {
 		src.Stock = os.DirFS(c.Stock)
 	}
-	site, err := content.Load(src)
-	if err != nil {
-		return nil, fmt.Errorf("loading the site: %w", err)
-	}
-	site.Config.BaseURL = c.BaseURL
-	return site, nil
+	return src
 }
 
 // keys loads the identity keys, the one in force first, and the ring.
@@ -294,21 +313,26 @@ func Ring(c *Config) (attest.Ring, error) {
 }
 
 // errSpecimen refuses to sell what is public.
-var errSpecimen = errors.New("this would sell with public keys or public texts to strangers")
+var errSpecimen = errors.New("this would sell with the specimen's keys, texts or name to strangers")
 
-// mayServe refuses the specimen's keys, secrets and texts on anything but a loopback address. A specimen key is known by
-// itself, under whatever name of a file it came.
-func (s *Shop) mayServe() error {
-	u, err := url.Parse(s.Config.BaseURL)
+// local reports whether a configuration is for this machine alone.
+func local(c *Config) (bool, error) {
+	u, err := url.Parse(c.BaseURL)
 	if err != nil {
+		return false, err
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if c.Listen != "" && err != nil {
+		return false, fmt.Errorf("listen: %w", err)
+	}
+	return loopback(u.Hostname()) && (c.Listen == "" || loopback(host)), nil
+}
+
+// mayServe refuses the specimen's keys on anything but a loopback address. A specimen key is known by itself, under
+// whatever name of a file it came.
+func (s *Shop) mayServe() error {
+	if here, err := local(&s.Config); err != nil || here {
 		return err
-	}
-	host, _, err := net.SplitHostPort(s.Config.Listen)
-	if s.Config.Listen != "" && err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	if loopback(u.Hostname()) && (s.Config.Listen == "" || loopback(host)) {
-		return nil
 	}
 	if s.Config.Keys.Log == specimen {
 		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store key init", errSpecimen)
@@ -318,12 +342,43 @@ func (s *Shop) mayServe() error {
 			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with store key init", errSpecimen, k.Purpose)
 		}
 	}
-	borrowed, err := s.Site.Borrowed()
+	return nil
+}
+
+// maySell refuses the specimen's texts, and its keeper and address, on anything but a loopback address.
+func (s *Shop) maySell(site *content.Site) error {
+	if here, err := local(&s.Config); err != nil || here {
+		return err
+	}
+	if err := ownName(site); err != nil {
+		return err
+	}
+	borrowed, err := site.Borrowed()
 	if err != nil {
 		return err
 	}
 	if len(borrowed) > 0 {
-		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock", errSpecimen, strings.Join(borrowed, ", "))
+		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock, then run store build", errSpecimen, strings.Join(borrowed, ", "))
+	}
+	return nil
+}
+
+// ownName refuses a site that still names the specimen's keeper or address: whoever has a question or found a hole would
+// write to nobody.
+func ownName(site *content.Site) error {
+	first, err := LoadSpecimen()
+	if err != nil {
+		return err
+	}
+	var left []string
+	if site.Config.Keeper == first.Config.Keeper {
+		left = append(left, fmt.Sprintf("keeper = %q", site.Config.Keeper))
+	}
+	if site.Config.Contact == first.Config.Contact {
+		left = append(left, fmt.Sprintf("contact = %q", site.Config.Contact))
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: site.toml still has the specimen's %s; write your own there, then run store build", errSpecimen, strings.Join(left, " and "))
 	}
 	return nil
 }

@@ -123,14 +123,14 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public"), corpus.CloneOptions{Ring: keys})
+	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public/current"), corpus.CloneOptions{Ring: keys})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
 	}
 	if err := os.Remove("store.toml"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat("public"); err != nil {
+	if _, err := os.Stat("public/current"); err != nil {
 		t.Fatal(err)
 	}
 	file := ""

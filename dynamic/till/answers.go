@@ -101,7 +101,7 @@ func (t *Till) ended(p *Purchase) error {
 		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
 		// No PAYMENT-REQUIRED, which x402 keeps for payments that were not tried: a stock client would take it for an
 		// invitation. It reads no body, so whoever decides to sign again finds the terms there, as in every 402.
-		if g, ok := t.cfg.Site.Good(p.Item); ok {
+		if g, ok := t.cfg.Site.Now().Good(p.Item); ok {
 			_, terms, err := t.freshTerms(g, p.Reason, time.Now())
 			if err != nil {
 				return err

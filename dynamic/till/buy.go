@@ -46,9 +46,9 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	item := r.PathValue("item_id")
+	item, site := r.PathValue("item_id"), t.cfg.Site.Now()
 	if header == "" {
-		g, _, err := t.gates(r.Context(), item, r)
+		g, _, err := t.gates(r.Context(), site, item, r)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 			return t.repeat(w, r, claim, p)
 		}
 	}
-	g, inputs, gate := t.gates(r.Context(), item, r)
+	g, inputs, gate := t.gates(r.Context(), site, item, r)
 	if gate != nil && !stockGate(gate) {
 		return withPayment(gate, notBilled("now", "Correct the request. The payment you sent was not used; send it again with the corrected request, or let it expire."))
 	}
@@ -83,7 +83,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	o := &offer{good: g, inputs: inputs, source: r.URL.Query().Get("source"), key: key, terms: req, p: p, at: now}
+	o := &offer{site: site, good: g, inputs: inputs, source: r.URL.Query().Get("source"), key: key, terms: req, p: p, at: now}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.replaySlot(w, r, o, gate)
@@ -119,6 +119,7 @@ func (t *Till) keyBeforePayment(r *http.Request, header string, bad error) error
 
 // offer is a matched payment for a good, on its way to being claimed.
 type offer struct {
+	site   *content.Site // that the good is of
 	good   content.Good
 	inputs map[string]string
 	source string
@@ -214,10 +215,10 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
-func (t *Till) gates(ctx context.Context, item string, r *http.Request) (content.Good, map[string]string, error) {
-	g, ok := t.cfg.Site.Good(item)
+func (t *Till) gates(ctx context.Context, site *content.Site, item string, r *http.Request) (content.Good, map[string]string, error) {
+	g, ok := site.Good(item)
 	if !ok {
-		if gone, ok := t.cfg.Site.RetiredGood(item); ok {
+		if gone, ok := site.RetiredGood(item); ok {
 			detail := fmt.Sprintf("%s is no longer sold. %s", item, gone.Reason)
 			extra := map[string]any{}
 			if gone.FoldedInto != "" {
@@ -243,7 +244,7 @@ func (t *Till) gates(ctx context.Context, item string, r *http.Request) (content
 	}
 	vctx, cancel := ledgerContext(ctx)
 	defer cancel()
-	err = t.cfg.DB.View(vctx, func(tx ledger.Tx) error { return k.Available(t.maker, tx, g, inputs) })
+	err = t.cfg.DB.View(vctx, func(tx ledger.Tx) error { return k.Available(goods.Maker{Site: site}, tx, g, inputs) })
 	return g, inputs, t.gateError(err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,8 @@ func (t *Till) quote(g content.Good) quote {
 // cachedChallenge is a good's challenge for one UTC minute.
 type cachedChallenge struct {
 	minute    time.Time
+	good      content.Good // as it was then
+	title     string       // of the site
 	quote     quote
 	required  x402.Required
 	body      []byte // of the 402, with a hole for the nonce
@@ -84,15 +87,16 @@ func suggestedAt(item, key string) (time.Time, bool) {
 	return minute, err == nil
 }
 
-// challengeFor returns the good's challenge of this minute, made once.
+// challengeFor returns the good's challenge of this minute, made once for a good as it stands.
 func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, error) {
-	minute := now.UTC().Truncate(time.Minute)
+	minute, title := now.UTC().Truncate(time.Minute), serviceName(t.cfg.Site.Now())
 	if v, ok := t.challenges.Load(g.ID); ok {
-		if c := v.(*cachedChallenge); c.minute.Equal(minute) {
+		// The keeper may have changed the good meanwhile.
+		if c := v.(*cachedChallenge); c.minute.Equal(minute) && c.title == title && reflect.DeepEqual(c.good, g) {
 			return c, nil
 		}
 	}
-	c := &cachedChallenge{minute: minute, quote: t.quote(g)}
+	c := &cachedChallenge{minute: minute, good: g, title: title, quote: t.quote(g)}
 	offers, err := t.offers(g, c.quote, minute)
 	if err != nil {
 		return nil, err
@@ -105,7 +109,7 @@ func (t *Till) challengeFor(g content.Good, now time.Time) (*cachedChallenge, er
 		X402Version: x402.Version,
 		Error:       "Payment required",
 		Resource: x402.Resource{
-			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: serviceName(t.cfg.Site),
+			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: title,
 		},
 		Accepts: c.quote.accepts,
 		Extensions: map[string]x402.Extension{

@@ -39,8 +39,8 @@ import (
 
 // Config is what a till stands on. All fields but the last group are required.
 type Config struct {
-	BaseURL string // https://store.example, without a slash at the end
-	Site    *content.Site
+	BaseURL string           // https://store.example, without a slash at the end
+	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -77,7 +77,6 @@ type Config struct {
 type Till struct {
 	cfg      Config
 	host     string // of BaseURL, with its port
-	maker    goods.Maker
 	nonces   *x402.Nonces
 	tokenKey []byte
 	byNet    map[string]rail.Rail
@@ -130,7 +129,7 @@ func New(cfg Config) (*Till, error) {
 		cfg.AfterStep = func(string) {}
 	}
 	t := &Till{
-		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret),
+		cfg: cfg, host: u.Host, nonces: x402.NewNonces(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), owner: "till-" + rand.Text(),
 	}
@@ -140,7 +139,7 @@ func New(cfg Config) (*Till, error) {
 		}
 		t.byNet[r.Info().Network] = r
 	}
-	for _, g := range cfg.Site.Goods {
+	for _, g := range cfg.Site.Now().Goods {
 		if _, err := goods.Of(g); err != nil {
 			return nil, err
 		}
