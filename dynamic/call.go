@@ -64,6 +64,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 	c.Client = s.client(r)
 	h := c.Header()
 	allowOrigins(h)
+	for _, f := range securityAt(r.URL.Path) {
+		h[f.name] = f.value
+	}
 	h["X-Request-Id"] = []string{c.ID}
 	r = r.WithContext(route.With(r.Context(), &c.Request))
 	defer func() {

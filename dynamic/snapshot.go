@@ -186,7 +186,7 @@ func (snap *snapshot) addDirect(f *file, d *document, mediaType string, cache ap
 	if p := snap.pages["/"+f.path]; p != nil && !p.direct {
 		return // a document's own path, such as /menu.json, comes first
 	}
-	fields := append(commonFields(), field{"Content-Type", []string{mediaType}}, field{"Cache-Control", []string{cache.Control()}})
+	fields := append(commonFields("/"+f.path), field{"Content-Type", []string{mediaType}}, field{"Cache-Control", []string{cache.Control()}})
 	if d != nil && d.Path != "" {
 		// The parameter's value is what the file's path has in its place.
 		if _, urlPath, ok := snap.site.find(f.path); ok {
@@ -225,7 +225,7 @@ func (p *page) compact(urlPath string) {
 	}
 	p.reps, p.taken = reps, nil
 	for i, rep := range reps {
-		rep.fields = append(commonFields(), field{"Content-Type", []string{files[i].MediaType}}, field{"Cache-Control", p.doc.cache})
+		rep.fields = append(commonFields(urlPath), field{"Content-Type", []string{files[i].MediaType}}, field{"Cache-Control", p.doc.cache})
 		if len(reps) == 1 {
 			continue
 		}
@@ -251,12 +251,12 @@ var (
 	varyAll = []string{"Accept, Accept-Encoding, User-Agent"}
 )
 
-// commonFields are on every answer from the tree.
-func commonFields() []field {
-	return []field{
+// commonFields are on every answer from the tree at a path.
+func commonFields(urlPath string) []field {
+	return append([]field{
 		{"Access-Control-Allow-Origin", anyOrigin}, {"Access-Control-Expose-Headers", exposeHeaders},
 		{"Vary", varyAll},
-	}
+	}, securityAt(urlPath)...)
 }
 
 // answer prepares a representation in the coding the client prefers. Small files are read and compared with the

@@ -102,8 +102,10 @@ func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 // every page of the table, by the class of its document.
 func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("/*\n  X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n  Access-Control-Allow-Origin: *\n" +
-		"  Content-Security-Policy: " + templates.ContentSecurityPolicy() + "\n")
+	b.WriteString("/*\n  Access-Control-Allow-Origin: *\n")
+	for _, f := range templates.SecurityFields("/") {
+		fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.Value)
+	}
 	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
 		fmt.Fprintf(&b, "%s\n  Cache-Control: %s\n", placeholders(urlPath), cache.Control())
 		if negotiated {
@@ -127,7 +129,7 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		}
 	}
 	// A worker has a policy of its own; this one alone may compile the verifier.
-	fmt.Fprintf(&b, "/verify/worker.js\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.VerifierPolicy())
+	fmt.Fprintf(&b, "%s\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.WorkerPath, templates.VerifierPolicy())
 	layout := attest.PublicLayout()
 	rule("/"+layout.Head(), api.JSON, api.Checked, false)
 	rule("/"+layout.Place+"/*", api.JSON, api.Checked, false)

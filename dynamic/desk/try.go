@@ -63,7 +63,6 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", mediaType)
-	h.Set("Content-Security-Policy", templates.ContentSecurityPolicy())
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // the client went away: nobody is left to tell
