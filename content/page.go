@@ -58,12 +58,14 @@ func (c Config) placeholders() map[string]string {
 	return map[string]string{
 		"{base_url}":  c.BaseURL,
 		"{base_host}": host,
-		"{keeper}":    c.Keeper,
-		"{title}":     c.Title,
+		// A port would be another part of the name (did:web, section 3.1).
+		"{did}":    "did:web:" + strings.ReplaceAll(strings.ToLower(host), ":", "%3A"),
+		"{keeper}": c.Keeper,
+		"{title}":  c.Title,
 	}
 }
 
-// Expand fills the placeholders {base_url}, {base_host}, {keeper} and {title}
+// Expand fills the placeholders {base_url}, {base_host}, {did}, {keeper} and {title}
 // in prose. Bodies of pages and goods are kept unexpanded, because the base
 // URL may be chosen after loading.
 func (s *Site) Expand(prose string) string {

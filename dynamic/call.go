@@ -234,6 +234,9 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 		// The answer has begun; cutting it off is the only way to say that it is not whole.
 		panic(http.ErrAbortHandler)
 	}
+	if e.Code == "not_found" && e.Payment == nil && s.mayShowPage(r) {
+		c.Header()["Vary"] = varyAll // also where it is no page
+	}
 	if e.Code == "not_found" && e.Payment == nil && s.pageNotFound(c, r) {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"agentstore/content/api"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
@@ -189,12 +190,32 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 		if done, err := s.rendered(w, r); done || err != nil {
 			return err
 		}
+		if gone := s.retiredGood(w.(*call).snap, r.PathValue(api.ItemID.Name)); gone != nil {
+			return gone
+		}
 		return notThere()
 	}
 	if len(p.reps) > 1 && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
 		return notAcceptable(p.types)
 	}
 	return unreadable(errChanged)
+}
+
+// retiredGood is the answer at the address of a good that is no longer sold, nil for any other.
+func (s *Server) retiredGood(snap *snapshot, id string) error {
+	if snap.edition == nil {
+		return nil
+	}
+	old, ok := snap.edition.Site.RetiredGood(id)
+	if !ok {
+		return nil
+	}
+	e := &problem.Error{Code: "gone", Detail: id + " is no longer sold. " + old.Reason, Next: "GET " + s.baseURL + "/menu.json lists what is sold."}
+	if old.FoldedInto != "" {
+		e.Extra = map[string]any{"folded_into": old.FoldedInto}
+		e.Next = "GET " + s.baseURL + "/menu/" + old.FoldedInto + " is what does its work now."
+	}
+	return e
 }
 
 func notThere() *problem.Error {
@@ -248,11 +269,14 @@ func (s *Server) canonical(snap *snapshot, r *http.Request) string {
 	return to
 }
 
+// mayShowPage reports whether what is not there may be answered with a page, by what the client accepts.
+func (s *Server) mayShowPage(r *http.Request) bool {
+	return s.site != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/api/")
+}
+
 // pageNotFound shows a person in a browser the site's 404 page instead of a problem document.
 func (s *Server) pageNotFound(c *call, r *http.Request) bool {
-	if s.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead ||
-		strings.HasPrefix(r.URL.Path, "/api/") ||
-		route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
+	if !s.mayShowPage(r) || route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
 		return false
 	}
 	p := c.snap.pages["/404.html"]

@@ -34,8 +34,10 @@ func (s *source) info() (api.Info, error) {
 	cfg := s.Site.Config
 	info := api.Info{
 		BaseURL: s.base, Title: cfg.Title, Summary: cfg.Tagline,
-		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. Prices are in USDC. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
-		Guidance:    s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
+		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. " +
+			"Prices are in USDC, paid on " + strings.Join(s.networks(), ", ") + "; the terms of the 402 are the ones that count. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
+		Networks: s.networks(),
+		Guidance: s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
 	}
 	for _, g := range s.Site.Goods {
 		for _, t := range g.Tiers() {
@@ -47,7 +49,18 @@ func (s *source) info() (api.Info, error) {
 	return info, nil
 }
 
-func renderOpenAPI(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+// networks are those on which payments are taken; a site that does not say takes them on Base.
+func (s *source) networks() []string {
+	if len(s.Networks) == 0 {
+		return []string{"eip155:8453"}
+	}
+	return s.Networks
+}
+
+func renderOpenAPI(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	if mediaType == api.Markdown {
+		return renderAPIGuide(s, u, mediaType, made)
+	}
 	info, err := s.info()
 	if err != nil {
 		return nil, err

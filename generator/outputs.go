@@ -279,6 +279,7 @@ func depsAPI(s *source, _ int, d *digester) {
 	s.page(d, "llms")
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
+	d.text(s.networks()...)
 }
 func depsNotFound(s *source, _ int, d *digester) { s.page(d, "404") }
 func depsDeprecation(s *source, _ int, d *digester) {

@@ -1,6 +1,8 @@
 package shop
 
 import (
+	"strconv"
+
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/till"
 	"agentstore/templates"
@@ -12,6 +14,9 @@ func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
 	view := templates.CertificateView{
 		Chrome: chrome, Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
 		State: templates.StateUnknownID, NotCovered: v.NotCovered, ArtifactHash: v.ArtifactHash,
+	}
+	if v.Report != nil {
+		return s.recordPage(id, v, view)
 	}
 	if v.Certificate == nil {
 		return templates.RenderCertificate(view)
@@ -41,6 +46,32 @@ func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
 	}
 	if v.PredatesPayment {
 		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; their absence is no defect.")
+	}
+	return templates.RenderCertificate(view)
+}
+
+// recordPage renders the verification of what the signed record holds: a round, a row or an observation.
+func (s *Shop) recordPage(id string, v till.Verification, view templates.CertificateView) ([]byte, error) {
+	paper := templates.RecordPaper(templates.RecordView{
+		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
+		Order: v.Proof.SignatureCovers, Report: v.Report,
+	})
+	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload, v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
+	paper.DoesNotProve = v.DoesNotProve
+	if by := v.SignedBy; by != nil {
+		paper.SignedBy = "The key " + by.Key
+		if by.Status == attest.SignerRetired {
+			paper.SignedBy += ", which was retired on " + by.RetiredOn
+			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+". What it signed before stays good.")
+		}
+	}
+	if in := v.Inclusion; in != nil {
+		paper.Facts = append(paper.Facts, templates.Fact{Name: "Leaf of the log", Value: strconv.FormatInt(in.Leaf, 10) + " of " + strconv.FormatInt(in.LogSize, 10), Mono: true})
+		view.Says = append(view.Says, "It stands in the store's transparency log; the proof of that is in the JSON form of this page.")
+	}
+	view.Paper, view.State = &paper, templates.StateValid
+	if !v.Valid {
+		view.State = templates.StateInvalid
 	}
 	return templates.RenderCertificate(view)
 }

@@ -64,8 +64,7 @@ func (t *Till) verify(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
-	// What the record holds has pages of its own.
-	if t.cfg.VerifyPage != nil && prefersHTML(r) && v.Report == nil {
+	if t.cfg.VerifyPage != nil && prefersHTML(r) {
 		page, err := t.cfg.VerifyPage(r.PathValue("id"), v)
 		if err != nil {
 			return err
