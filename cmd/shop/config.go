@@ -125,16 +125,16 @@ func Example() Config {
 // Load reads a configuration file. Unknown keys, bad values and missing ones are errors that name the key.
 func Load(file string) (*Config, error) {
 	var c Config
-	md, err := toml.DecodeFile(file, &c)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading configuration: %w", err)
+	}
+	md, err := toml.Decode(string(text), &c)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration %s: %w", file, err)
 	}
 	if un := md.Undecoded(); len(un) > 0 {
-		names := make([]string, len(un))
-		for i, k := range un {
-			names[i] = k.String()
-		}
-		return nil, fmt.Errorf("configuration %s: unknown keys: %s (store config prints the known ones)", file, strings.Join(names, ", "))
+		return nil, unknownKeys(file, string(text), un)
 	}
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
@@ -198,6 +198,7 @@ func (c *Config) check() error {
 			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
 		}
 	}
+	errs = append(errs, c.checkNetworks(), c.checkLogLevel())
 	for i, n := range c.Networks {
 		if n.ID == "" || n.PayTo == "" {
 			fail("network %d: id and pay_to are needed", i+1)

@@ -94,12 +94,12 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err := s.mayServe(); err != nil {
 		return nil, err
 	}
-	if err := s.openSite(); err != nil {
+	if err := errors.Join(s.openSite(), checkOrigin(c)); err != nil {
 		return nil, err
 	}
 	secret, err := secretFile(c.Keys.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("reading keys.secret: %w", err)
+		return nil, missingKey("keys.secret", err)
 	}
 	spec, err := ledgerSpec(c)
 	if err != nil {
@@ -226,6 +226,9 @@ func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
 
 // LoadSite reads the sources of a configuration, with its base URL.
 func LoadSite(c *Config) (*content.Site, error) {
+	if err := checkFolders(c); err != nil {
+		return nil, err
+	}
 	site, err := content.Load(sources(c))
 	if err != nil {
 		return nil, fmt.Errorf("loading the site: %w", err)
@@ -279,7 +282,11 @@ func IdentityKey(c *Config) (*attest.Key, error) {
 	if c.Specimen() {
 		return attest.SpecimenKey(), nil
 	}
-	return attest.LoadKey(c.Keys.Identity)
+	k, err := attest.LoadKey(c.Keys.Identity)
+	if err != nil {
+		return nil, missingKey("keys.identity", err)
+	}
+	return k, nil
 }
 
 // LogKey loads the key that signs the checkpoints of the record's log, and demands that it is the one in force.
@@ -291,7 +298,7 @@ func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
 	if c.Keys.Log != specimen {
 		var err error
 		if k, err = attest.LoadKey(c.Keys.Log); err != nil {
-			return nil, err
+			return nil, missingKey("keys.log", err)
 		}
 	}
 	if inForce, ok := ring.For(attest.PurposeLog); !ok || inForce.KID != k.KID() {
@@ -307,7 +314,7 @@ func Ring(c *Config) (attest.Ring, error) {
 	}
 	b, err := os.ReadFile(c.Keys.Ring)
 	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading keys.ring: %w", err)
+		return attest.Ring{}, missingKey("keys.ring", err)
 	}
 	return attest.ParseRing(b)
 }
@@ -323,7 +330,7 @@ func local(c *Config) (bool, error) {
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if c.Listen != "" && err != nil {
-		return false, fmt.Errorf("listen: %w", err)
+		return false, fmt.Errorf("listen = %q: %w; want an address and a port, such as 127.0.0.1:4020", c.Listen, err)
 	}
 	return loopback(u.Hostname()) && (c.Listen == "" || loopback(host)), nil
 }
