@@ -7,7 +7,7 @@
 //	site.toml              the site's facts (Config)
 //	retired.toml           goods that are no longer sold (optional)
 //	shelf/<id>.md          one good: TOML between +++ lines, then Markdown
-//	pages/<name>.md        one page: the same form
+//	pages/<name>.md        one page: the same form; those of the store, and the keeper's own
 //	pages/problems/<code>.md
 //	pools/<name>.toml      the texts a good gives out, as [[entry]] tables
 //
@@ -85,6 +85,17 @@ func (s *Site) Page(name string) (Page, bool) {
 		return Page{}, false
 	}
 	return s.Pages[i], true
+}
+
+// OwnPages returns the keeper's own pages, by name.
+func (s *Site) OwnPages() []Page {
+	var own []Page
+	for _, p := range s.Pages {
+		if p.Own {
+			own = append(own, p)
+		}
+	}
+	return own
 }
 
 // Problem returns the page of a problem code.

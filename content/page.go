@@ -35,9 +35,19 @@ type Page struct {
 	Title, Summary string
 	// Status is the HTTP status of a problem page, 0 for others.
 	Status int
-	// Body is Markdown with placeholders that Site.Expand fills.
+	// Own says that the page is the keeper's own: one that the store does
+	// not need. It stands at /<name>, and Nav is its word in the header of
+	// every page, "" for none.
+	Own bool
+	Nav string
+	// Body is Markdown with placeholders that Site.Expand fills, and Line the
+	// line of the file on which it begins.
 	Body string
+	Line int
 }
+
+// File is the source of the page, below the site's folder.
+func (p Page) File() string { return pageFolder + p.Name + ".md" }
 
 // Code is the problem code of a problem page, "" for others.
 func (p Page) Code() string {

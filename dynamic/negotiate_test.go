@@ -116,3 +116,27 @@ func TestRetiredGoodsAreGone(t *testing.T) {
 		}
 	}
 }
+
+// A keeper's own page is answered like any other, and what has no page stays nobody's.
+func TestOwnPagesAreServed(t *testing.T) {
+	files := testFiles()
+	files["about/index.html"], files["about.md"] = "<p>about", "about"
+	s := newServer(t, Config{Site: openTestSite(t, publish(t, t.TempDir(), "tree", base, "d1", files), "")})
+	for accept, want := range map[string]string{"": "<p>about", browser: "<p>about", "text/markdown": "about"} {
+		res := ask(t, s, "GET", "/about", "Accept", accept)
+		if body(t, res) != want || res.Header.Get("Vary") != "Accept, Accept-Encoding, User-Agent" || res.Header.Get("Cache-Control") != api.Short.Control() {
+			t.Errorf("/about as %q: %d %v", accept, res.StatusCode, res.Header)
+		}
+	}
+	for path, status := range map[string]int{"/about/": http.StatusPermanentRedirect, "/about.md": 200, "/contact": 404, "/contact.md": 404} {
+		if res := ask(t, s, "GET", path); res.StatusCode != status {
+			t.Errorf("%s: %d, want %d", path, res.StatusCode, status)
+		}
+	}
+	if res := ask(t, s, "GET", "/about", "Accept", "text/html;q=0, text/markdown;q=0"); res.StatusCode != http.StatusNotAcceptable {
+		t.Errorf("/about where all is refused: %d", res.StatusCode)
+	}
+	if res := ask(t, s, "POST", "/contact"); res.StatusCode != http.StatusNotFound {
+		t.Errorf("POST to nobody's address: %d", res.StatusCode)
+	}
+}

@@ -233,6 +233,10 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 			c.WriteHeader(http.StatusPermanentRedirect)
 			return
 		}
+		if p := c.snap.pages[r.URL.Path]; p != nil && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
+			s.refuse(c, r, notAcceptable(p.types)) // a page of the tree that has no route
+			return
+		}
 	}
 	s.refuse(c, r, notThere())
 }

@@ -53,6 +53,9 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkProse(); err != nil {
+		return nil, err
+	}
 	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory), published: extsort.New(spoolMemory)}
 	if !in.PublicPools {
 		b.private = newPrivate(in.Site, s.words)

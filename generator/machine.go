@@ -128,6 +128,13 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		fmt.Fprintf(&b, "  Content-Type: %s\n", mediaType)
 	}
 	for _, d := range api.Documents {
+		if d.TreeOnly {
+			for _, name := range ownKeys(s) {
+				rule("/"+name, api.HTML, d.Cache, true)
+				rule("/"+api.FileFor("/"+name, api.Markdown), api.Markdown, d.Cache, false)
+			}
+			continue
+		}
 		if d.Path == "" {
 			for _, f := range d.Files {
 				if before, _, family := strings.Cut(f.Path, "{"); family {

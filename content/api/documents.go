@@ -66,6 +66,7 @@ type Document struct {
 	Cache       Cache
 	InSitemap   bool
 	Hidden      bool // served, but no part of the API description (style sheet, icon)
+	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }
@@ -200,7 +201,7 @@ func (d Document) OwnPaths() []Route {
 
 // Routes describes the routes of a document: its own and those of its twins. None for a file without a URL.
 func (d Document) Routes() []Route {
-	if d.Path == "" {
+	if d.Path == "" || d.TreeOnly {
 		return nil
 	}
 	main := Route{
