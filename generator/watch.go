@@ -160,10 +160,10 @@ func (p *preview) tell(change func()) {
 	p.changed = make(chan struct{})
 }
 
-func (p *preview) state() (dir string, fault error, changed chan struct{}) {
+func (p *preview) state() (dir string, changed chan struct{}, fault error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.dir, p.fault, p.changed
+	return p.dir, p.changed, p.fault
 }
 
 // notBuilt is what a page shows of the fault of the last build.
@@ -186,7 +186,7 @@ func withFault(page []byte, fault error) []byte {
 // ServeHTTP answers GET for the files of the tree, pages by their folder, and
 // /_reload with one event when the tree changes.
 func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	dir, fault, changed := p.state()
+	dir, changed, fault := p.state()
 	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Path == "/_reload" {
 		w.Header().Set("Content-Type", "text/event-stream")

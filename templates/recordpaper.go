@@ -3,8 +3,6 @@ package templates
 import (
 	"encoding/json"
 	"strings"
-
-	"agentstore/corpus/visible"
 )
 
 // RecordView is what the paper of a round, a row or an observation is made from.
@@ -14,6 +12,7 @@ type RecordView struct {
 	Order []string
 	// Report is the artifact itself.
 	Report map[string]any
+	Shown  func(string) string
 }
 
 // recordKinds are the words for the classes of the record.
@@ -23,7 +22,7 @@ var recordKinds = map[string]string{"row": "Row of the record", "round": "Round 
 const longFact = 240
 
 // RecordPaper lays out what the signed record holds. Facts stand in the order in which they are signed. The texts are those
-// of strangers, so that what cannot be seen in them is written out.
+// of strangers; Shown writes out what cannot be seen in them.
 func RecordPaper(v RecordView) Paper {
 	p := Paper{Kind: recordKinds[v.Class], ID: v.ID, Issuer: v.Issuer, VerifyURL: v.VerifyURL}
 	if p.Kind == "" {
@@ -49,7 +48,7 @@ func RecordPaper(v RecordView) Paper {
 		if len(text) > longFact {
 			text = "see the signed bytes"
 		}
-		p.Facts = append(p.Facts, Fact{Name: sentence(strings.ReplaceAll(name, "_", " ")), Value: visible.Text(text), Mono: true})
+		p.Facts = append(p.Facts, Fact{Name: sentence(strings.ReplaceAll(name, "_", " ")), Value: v.Shown(text), Mono: true})
 	}
 	return p
 }

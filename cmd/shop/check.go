@@ -112,8 +112,7 @@ func keysOf(m map[string][]string) (keys []string) {
 
 // tablesOf lists the keys of each table of the configuration; that of the file itself is "".
 func tablesOf(t reflect.Type, table string, into map[string][]string) map[string][]string {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, of := f.Tag.Get("toml"), f.Type
 		into[table] = append(into[table], name)
 		if of.Kind() == reflect.Slice {

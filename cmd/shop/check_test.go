@@ -26,7 +26,10 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			_, err := LogKey(&Config{Keys: KeysConfig{Log: nowhere}}, attest.SpecimenRing())
 			return err
 		}, []string{"keys.log", nowhere, "store key init"}},
-		"a port": {func() error { _, err := local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"}); return err }, []string{`listen = "127.0.0.1"`, "a port"}},
+		"a port": {func() error {
+			_, err := local(&Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1"})
+			return err
+		}, []string{`listen = "127.0.0.1"`, "a port"}},
 	} {
 		err := c.load()
 		for _, want := range c.want {

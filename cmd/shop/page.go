@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/visible"
 	"agentstore/dynamic/till"
 	"agentstore/templates"
 )
@@ -54,7 +55,7 @@ func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
 func (s *Shop) recordPage(id string, v till.Verification, view templates.CertificateView) ([]byte, error) {
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
-		Order: v.Proof.SignatureCovers, Report: v.Report,
+		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,
 	})
 	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload, v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
 	paper.DoesNotProve = v.DoesNotProve
