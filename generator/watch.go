@@ -166,10 +166,10 @@ func (p *preview) state() (dir string, changed chan struct{}, fault error) {
 	return p.dir, p.changed, p.fault
 }
 
-// notBuilt is what a page shows of the fault of the last build.
-func notBuilt(fault error) string {
+// notBuilt is what a page shows of the fault of the last build, below a word on what is shown instead.
+func notBuilt(says string, fault error) string {
 	return `<div role="alert" style="margin:0;padding:1em;border-bottom:4px solid #9c2f1f;background:#fdf1ee;color:#2b1a16;font:16px/1.4 ui-monospace,monospace">` +
-		`<strong>Not built: the last good pages are shown.</strong><pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.5em 0 0">` +
+		"<strong>" + says + `</strong><pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.5em 0 0">` +
 		html.EscapeString(fault.Error()) + "</pre></div>\n"
 }
 
@@ -180,7 +180,7 @@ func withFault(page []byte, fault error) []byte {
 		return page
 	}
 	at += len("<body>")
-	return slices.Concat(page[:at], []byte("\n"+notBuilt(fault)), page[at:])
+	return slices.Concat(page[:at], []byte("\n"+notBuilt("Not built: the last good pages are shown.", fault)), page[at:])
 }
 
 // ServeHTTP answers GET for the files of the tree, pages by their folder, and
@@ -206,7 +206,7 @@ func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", api.HTML)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		w.Write([]byte("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not built</title>\n" + reloadScript + "</head><body>\n" + notBuilt(fault) + "</body></html>\n"))
+		w.Write([]byte("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not built</title>\n" + reloadScript + "</head><body>\n" + notBuilt("Nothing is built yet.", fault) + "</body></html>\n"))
 		return
 	}
 	body, name, err := readPage(dir, r.URL.Path)
