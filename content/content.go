@@ -7,7 +7,7 @@
 //	site.toml              the site's facts (Config)
 //	retired.toml           goods that are no longer sold (optional)
 //	shelf/<id>.md          one good: TOML between +++ lines, then Markdown
-//	pages/<name>.md        one page: the same form
+//	pages/<name>.md        one page: the same form; those of the store, and the keeper's own
 //	pages/problems/<code>.md
 //	pools/<name>.toml      the texts a good gives out, as [[entry]] tables
 //
@@ -87,6 +87,17 @@ func (s *Site) Page(name string) (Page, bool) {
 	return s.Pages[i], true
 }
 
+// OwnPages returns the keeper's own pages, by name.
+func (s *Site) OwnPages() []Page {
+	var own []Page
+	for _, p := range s.Pages {
+		if p.Own {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
 // Problem returns the page of a problem code.
 func (s *Site) Problem(code string) (Page, bool) { return s.Page(problemFolder + code) }
 
@@ -136,6 +147,11 @@ func (s *Site) Borrowed() ([]string, error) {
 // Load reads and checks a whole site. The error joins everything that is
 // wrong, one line each, as "file:line: what".
 func Load(src Sources) (*Site, error) {
+	return gather(src).site()
+}
+
+// gather reads the files of a site, and what is wrong with them as files.
+func gather(src Sources) *loader {
 	if src.Content == nil {
 		src.Content = Specimen
 	}
@@ -147,10 +163,14 @@ func Load(src Sources) (*Site, error) {
 		}
 		l.read(src.Stock, "pools/", false)
 	}
+	return l
+}
+
+// site reads and checks what was gathered.
+func (l *loader) site() (*Site, error) {
 	if l.err() != nil {
 		return nil, l.err()
 	}
-
 	s := &Site{Digest: l.digest()}
 	s.Config = l.config()
 	s.Goods = l.goods()

@@ -49,9 +49,14 @@ type Good struct {
 	Constraints []string
 	// Certificate holds the texts that go onto every certificate of the good.
 	Certificate CertificateText
-	// Body is the item page's prose in Markdown.
+	// Body is the item page's prose in Markdown, and Line the line of the file
+	// on which it begins.
 	Body string
+	Line int
 }
+
+// File is the source of the good, below the site's folder.
+func (g Good) File() string { return shelfFolder + g.ID + ".md" }
 
 // CertificateText is what a good writes into certificates beside the facts of
 // the sale. An empty field is left out, or filled by the kind.

@@ -59,12 +59,14 @@ func (l *loader) goods() []Good {
 			continue // refused as an unknown file at the end
 		}
 		var raw rawGood
-		front, body, ok := l.cut(file)
+		front, body, line, ok := l.cut(file)
 		if !ok || !l.decode(file, front, &raw) {
 			l.lost = true
 			continue
 		}
-		goods = append(goods, sourceFile{l: l, name: file, text: front}.good(id, raw, body))
+		g := sourceFile{l: l, name: file, text: front}.good(id, raw, body)
+		g.Line = line
+		goods = append(goods, g)
 	}
 	if len(goods) == 0 {
 		l.fail("shelf", 0, "has no goods")

@@ -3,6 +3,7 @@ package content
 import (
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -93,8 +94,9 @@ func (f sourceFile) date(key, value string) time.Time {
 	return t
 }
 
-// pages reads the pages. A site has exactly the pages of the specimen: each is
-// an address the store serves, so none may be missing and none is spare.
+// pages reads the pages. A site has all pages of the specimen, since each is an
+// address the store serves, and as many of its own at the top of the folder as
+// the keeper writes.
 func (l *loader) pages() []Page {
 	spec := &loader{files: make(map[string][]byte)}
 	spec.read(Specimen, "", true)
@@ -109,16 +111,26 @@ func (l *loader) pages() []Page {
 			l.fail(file, 0, "missing")
 		}
 	}
-	for _, p := range pages {
-		file := pageFolder + p.Name + ".md"
-		if s, is := status[p.Name]; !is {
-			l.fail(file, 0, "no page of a store has this name")
-		} else if s != p.Status {
+	for i, p := range pages {
+		file := p.File()
+		switch s, is := status[p.Name]; {
+		case !is && (!ownPage.MatchString(p.Name) || len(p.Name) > maxPageName):
+			l.fail(file, 0, "no page of a store has this name; a page of your own is pages/<name>.md, in lower-case words joined by hyphens")
+		case !is:
+			pages[i].Own = true
+		case s != p.Status:
 			l.fail(file, 2, "status: %d, must be %d", p.Status, s)
+		case p.Nav != "":
+			l.fail(file, 0, "nav: this page has its place in the store already; only pages of your own have a row in the header")
 		}
 	}
 	return pages
 }
+
+// ownPage is the form of the name of a keeper's own page.
+var ownPage = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+const maxPageName = 60
 
 func (l *loader) allPages() []Page {
 	var pages []Page
@@ -127,7 +139,7 @@ func (l *loader) allPages() []Page {
 		if !md {
 			continue // refused as an unknown file at the end
 		}
-		front, body, ok := l.cut(file)
+		front, body, line, ok := l.cut(file)
 		if !ok {
 			continue
 		}
@@ -135,6 +147,7 @@ func (l *loader) allPages() []Page {
 			Status  int    `toml:"status"`
 			Title   string `toml:"title"`
 			Summary string `toml:"summary"`
+			Nav     string `toml:"nav"`
 		}
 		if !l.decode(file, front, &raw) {
 			continue
@@ -142,6 +155,7 @@ func (l *loader) allPages() []Page {
 		f := sourceFile{l: l, name: file, text: front}
 		f.prose("title", raw.Title, 80)
 		f.prose("summary", raw.Summary, 240)
+		f.optional("nav", raw.Nav, 20)
 		if problem := strings.HasPrefix(name, problemFolder); problem != (raw.Status >= 400 && raw.Status <= 599) || !problem && raw.Status != 0 {
 			f.fail("status", "problem pages have an HTTP error status, others have none")
 		}
@@ -149,7 +163,7 @@ func (l *loader) allPages() []Page {
 			l.fail(file, 0, "has no body")
 		}
 		l.checkPlaceholders(file, body)
-		pages = append(pages, Page{Name: name, Title: raw.Title, Summary: raw.Summary, Status: raw.Status, Body: body})
+		pages = append(pages, Page{Name: name, Title: raw.Title, Summary: raw.Summary, Status: raw.Status, Nav: raw.Nav, Body: body, Line: line})
 	}
 	return pages
 }

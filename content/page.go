@@ -35,9 +35,19 @@ type Page struct {
 	Title, Summary string
 	// Status is the HTTP status of a problem page, 0 for others.
 	Status int
-	// Body is Markdown with placeholders that Site.Expand fills.
+	// Own says that the page is the keeper's own: one that the store does
+	// not need. It stands at /<name>, and Nav is its word in the header of
+	// every page, "" for none.
+	Own bool
+	Nav string
+	// Body is Markdown with placeholders that Site.Expand fills, and Line the
+	// line of the file on which it begins.
 	Body string
+	Line int
 }
+
+// File is the source of the page, below the site's folder.
+func (p Page) File() string { return pageFolder + p.Name + ".md" }
 
 // Code is the problem code of a problem page, "" for others.
 func (p Page) Code() string {
@@ -58,12 +68,14 @@ func (c Config) placeholders() map[string]string {
 	return map[string]string{
 		"{base_url}":  c.BaseURL,
 		"{base_host}": host,
-		"{keeper}":    c.Keeper,
-		"{title}":     c.Title,
+		// A port would be another part of the name (did:web, section 3.1).
+		"{did}":    "did:web:" + strings.ReplaceAll(strings.ToLower(host), ":", "%3A"),
+		"{keeper}": c.Keeper,
+		"{title}":  c.Title,
 	}
 }
 
-// Expand fills the placeholders {base_url}, {base_host}, {keeper} and {title}
+// Expand fills the placeholders {base_url}, {base_host}, {did}, {keeper} and {title}
 // in prose. Bodies of pages and goods are kept unexpanded, because the base
 // URL may be chosen after loading.
 func (s *Site) Expand(prose string) string {

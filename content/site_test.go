@@ -2,6 +2,7 @@ package content
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,6 +147,26 @@ func TestIsID(t *testing.T) {
 	for _, bad := range []string{"", "Hello", "_a", "a_", "a__b", "a-b", "a b", "ä", "a/b", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghi"} {
 		if IsID(bad) {
 			t.Errorf("IsID(%q) = true", bad)
+		}
+	}
+}
+
+// A port is part of the host in a URL and another part of the name in a did:web, so it is escaped there.
+func TestExpandEscapesThePortOfTheDID(t *testing.T) {
+	site, err := Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for base, want := range map[string]string{"http://127.0.0.1:4020": "did:web:127.0.0.1%3A4020", "https://Store.example": "did:web:store.example"} {
+		mine := *site
+		mine.Config.BaseURL = base
+		if got := mine.Expand("{did}"); got != want {
+			t.Errorf("the DID of %s is %s, want %s", base, got, want)
+		}
+		for _, p := range mine.Pages {
+			if strings.Contains(mine.Expand(p.Body), "did:web:127.0.0.1:") {
+				t.Errorf("%s names a DID with a bare port", p.Name)
+			}
 		}
 	}
 }

@@ -14,22 +14,23 @@ import (
 // fence opens and closes the front matter of a Markdown file.
 const fence = "+++"
 
-// cut splits a file into its front matter and its body. The front matter keeps
-// a leading line feed in place of the fence, so that its line numbers are the
-// file's.
-func (l *loader) cut(file string) (front, body string, ok bool) {
+// cut splits a file into its front matter and its body, which begins on a line.
+// The front matter keeps a leading line feed in place of the fence, so that its
+// line numbers are the file's.
+func (l *loader) cut(file string) (front, body string, line int, ok bool) {
 	text, ok := l.text(file)
 	if !ok {
-		return "", "", false
+		return "", "", 0, false
 	}
 	rest, opened := strings.CutPrefix(text, fence+"\n")
 	front, body, closed := strings.Cut(rest, "\n"+fence+"\n")
 	if !opened || !closed {
 		l.fail(file, 1, "front matter must stand between two lines of %s", fence)
-		return "", "", false
+		return "", "", 0, false
 	}
-	body = strings.TrimSpace(body)
-	return "\n" + front + "\n", body, true
+	trimmed := strings.TrimSpace(body)
+	before := text[:len(text)-len(strings.TrimLeft(body, " \t\n"))]
+	return "\n" + front + "\n", trimmed, 1 + strings.Count(before, "\n"), true
 }
 
 // text returns a file as text: UTF-8, line feeds, no other control characters

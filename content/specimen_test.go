@@ -60,7 +60,7 @@ func TestProblemPages(t *testing.T) {
 		"bad_since": 400, "body_too_large": 413, "budget_spent": 429, "claim_challenge_invalid": 400, "claim_signature_invalid": 403,
 		"gone": 410, "header_too_large": 431, "idempotency_conflict": 422, "idempotency_in_flight": 409,
 		"idempotency_key_invalid": 400, "idempotency_keys_disagree": 400, "internal": 500, "invalid_input": 400,
-		"ledger_unavailable": 503, "method_not_allowed": 405, "not_acceptable": 406, "not_found": 404, "own_host_refused": 400,
+		"ledger_unavailable": 503, "method_not_allowed": 405, "not_acceptable": 406, "not_found": 404, "own_host_refused": 400, "page_unreadable": 503,
 		"payment_already_used": 409, "payment_invalid": 402, "payment_refused_for_now": 429, "payment_required": 402,
 		"payment_unknown": 503, "precondition_failed": 412, "range_not_satisfiable": 416, "poll_too_soon": 429, "rate_limited": 429, "read_today": 429, "request_timeout": 408, "settlement_unavailable": 503,
 		"sold_out": 409, "payment_reversed": 409, "refund_owed": 409, "store_closed": 503, "target_refused": 400, "unauthorized": 401, "unsupported_media_type": 415,

@@ -30,6 +30,7 @@ type call struct {
 	name   string // of the row
 	paid   bool   // the row takes payments
 	m      *measured
+	snap   *snapshot // of the published tree, for the whole request; nil: no document is served
 }
 
 // WriteHeader remembers the final status.
@@ -53,15 +54,19 @@ func (c *call) Write(b []byte) (int, error) {
 // Unwrap gives http.ResponseController the real writer.
 func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// answer finds the row of a request and lets it answer.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+// answer finds the row of a request and lets it answer. What it needs of the published tree is taken from snap, and a file
+// that was asked for and cannot be read is an error.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, err error) {
 	start := time.Now()
 	s.metrics.inFlight.Inc()
-	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted"}
+	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap}
 	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)
 	c.Client = s.client(r)
-	h := w.Header()
+	h := c.Header()
 	allowOrigins(h)
+	for _, f := range securityAt(r.URL.Path) {
+		h[f.name] = f.value
+	}
 	h["X-Request-Id"] = []string{c.ID}
 	r = r.WithContext(route.With(r.Context(), &c.Request))
 	defer func() {
@@ -82,6 +87,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.preflight(c, r)
 	case crooked(r):
 		s.notFound(c, r)
+	case err != nil:
+		s.refuse(c, r, unreadable(err))
 	default:
 		s.mux.ServeHTTP(c, r)
 	}
@@ -229,6 +236,9 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 	if c.status != 0 {
 		// The answer has begun; cutting it off is the only way to say that it is not whole.
 		panic(http.ErrAbortHandler)
+	}
+	if e.Code == "not_found" && e.Payment == nil && s.mayShowPage(r) {
+		c.Header()["Vary"] = varyAll // also where it is no page
 	}
 	if e.Code == "not_found" && e.Payment == nil && s.pageNotFound(c, r) {
 		return

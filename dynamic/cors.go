@@ -3,6 +3,8 @@ package dynamic
 import (
 	"net/http"
 	"strings"
+
+	"agentstore/templates"
 )
 
 // A buyer in a browser needs these on the challenge, on the goods and on every refusal. Credentials are never involved.
@@ -20,6 +22,27 @@ var (
 func allowOrigins(h http.Header) {
 	h["Access-Control-Allow-Origin"] = anyOrigin
 	h["Access-Control-Expose-Headers"] = exposeHeaders
+}
+
+// security are the fields that every answer carries, but for those at a path with a policy of its own.
+var (
+	security       = securityFields("/")
+	securityWorker = securityFields(templates.WorkerPath)
+)
+
+func securityFields(path string) (fields []field) {
+	for _, f := range templates.SecurityFields(path) {
+		fields = append(fields, field{f.Name, []string{f.Value}})
+	}
+	return fields
+}
+
+// securityAt are the security fields of the answers at a path.
+func securityAt(path string) []field {
+	if path == templates.WorkerPath {
+		return securityWorker
+	}
+	return security
 }
 
 // preflight answers OPTIONS free, for every path.

@@ -16,8 +16,8 @@ import (
 
 // HostPages renders the pages of hosts from the signed record, with the bytes that a build would write.
 type HostPages struct {
-	Archive *archive.Archive // nil: there is no record
-	Chrome  *templates.Chrome
+	Archive *archive.Archive         // nil: there is no record
+	Chrome  func() *templates.Chrome // of the tree in force
 	BaseURL string
 	// Spell returns a host in the record's spelling, as far as it is one: lower case, ASCII form, no dot at its end.
 	Spell func(host string) string
@@ -69,7 +69,7 @@ func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, er
 	if err != nil {
 		return nil, fmt.Errorf("describing %s: %w", host, err)
 	}
-	view, err := templates.NewHostView(p.Chrome, described)
+	view, err := templates.NewHostView(p.Chrome(), described)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func hostPages(t *testing.T) (HostPages, *corpus.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return HostPages{Archive: a, Chrome: chrome, BaseURL: base, Spell: strings.ToLower}, r
+	return HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base, Spell: strings.ToLower}, r
 }
 
 // TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files do.
@@ -71,7 +71,7 @@ func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := HostPages{Archive: a, Chrome: chrome, BaseURL: base, Spell: strings.ToLower}
+	p := HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base, Spell: strings.ToLower}
 	for _, mediaType := range []string{api.HTML, api.Markdown, api.JSON} {
 		page, err := p.Render(t.Context(), row.Host, mediaType)
 		if err != nil || !strings.Contains(string(page), derive.PrivateLicense) || strings.Contains(string(page), derive.License) {
@@ -114,7 +114,7 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		view, err := templates.NewHostView(p.Chrome, described)
+		view, err := templates.NewHostView(p.Chrome(), described)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func (s *Server) query(d *document) route.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header()["Vary"] = varyAll
 		value := route.Inputs(r).String(q.Param.Name)
-		snap := s.site.current.Load()
+		snap := w.(*call).snap
 		refusal := func(code, detail string) error {
 			return &problem.Error{Code: code, Detail: detail + " See " + q.Known + ".", Extra: map[string]any{q.Known: snap.values(head, tail)}}
 		}
@@ -35,11 +35,11 @@ func (s *Server) query(d *document) route.Handler {
 		}
 		a, err := snap.answer(p.reps[0], joined(r.Header["Accept-Encoding"]))
 		if err != nil {
-			return err
+			return unreadable(err)
 		}
 		w.Header().Set("Content-Location", at)
-		if _, ok := s.serveContent(w, r, a); !ok {
-			return errChanged
+		if _, err := s.serveContent(w, r, a); err != nil {
+			return unreadable(err)
 		}
 		return nil
 	}

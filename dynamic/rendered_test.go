@@ -75,7 +75,7 @@ func TestRenderedPagesHaveOneSpelling(t *testing.T) {
 		Params: []api.Param{{Name: "name", In: api.Path, Type: "string", Required: true, MaxLength: 200, Description: "its name"}},
 		Files: []api.Representation{{MediaType: api.HTML, Path: "things/{name}/index.html"}, {MediaType: api.Markdown, Path: "things/{name}/index.md"},
 			{MediaType: api.JSON, Path: "things/{name}.json"}}}
-	site, err := OpenSite(SiteConfig{Pointer: publish(t, t.TempDir(), "tree", base, "d1", testFiles()), Ring: attest.SpecimenRing(), BaseURL: base, ContentDigest: "d1",
+	site, err := OpenSite(SiteConfig{Pointer: publish(t, t.TempDir(), "tree", base, "d1", testFiles()), Ring: attest.SpecimenRing(), BaseURL: base,
 		Documents: []api.Document{thing}})
 	if err != nil {
 		t.Fatal(err)

@@ -152,8 +152,11 @@ func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
 
 // ServeHTTP answers one request: a document from memory if its address is one, else whatever row the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.site != nil && s.serveExact(w, r) {
+	if s.site == nil {
+		s.answer(w, r, nil, nil)
 		return
 	}
-	s.answer(w, r)
+	if done, snap, err := s.servePublished(w, r); !done {
+		s.answer(w, r, snap, err)
+	}
 }

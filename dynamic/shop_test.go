@@ -156,7 +156,7 @@ func deskRows(t testing.TB, site *content.Site) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Secret: bytes.Repeat([]byte("s"), 32), Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: desk.NoRounds{}, Chrome: chrome})
+	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Secret: bytes.Repeat([]byte("s"), 32), Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: desk.NoRounds{}, Chrome: func() *templates.Chrome { return chrome }})
 	if err != nil {
 		t.Fatal(err)
 	}

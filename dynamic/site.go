@@ -14,8 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentstore/content"
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
+	"agentstore/templates"
 )
 
 // SiteConfig says where the published tree is and what it must be.
@@ -28,12 +30,22 @@ type SiteConfig struct {
 	Twins string
 	// Ring holds the keys whose signature a manifest must have.
 	Ring attest.Ring
-	// BaseURL and ContentDigest are what the manifest must name; an empty digest is not compared.
-	BaseURL, ContentDigest string
+	// BaseURL is what the manifest must name.
+	BaseURL string
+	// Edition finds what a tree was built from, by the content digest in its manifest; its error refuses the tree. nil: a
+	// tree stands for itself, and Now and Chrome are nil.
+	Edition func(contentDigest string) (*Edition, error)
 	// Documents are the files that are routes; nil: api.Documents.
 	Documents []api.Document
 	// Memory bounds the bytes of small files that are kept; 0: 256 MiB.
 	Memory int64
+}
+
+// Edition is what the store says and sells while a tree is served: what the tree was built from. The two are taken up
+// together, so that no page says another price than the till asks.
+type Edition struct {
+	Site   *content.Site
+	Chrome *templates.Chrome // of pages that are rendered on request
 }
 
 // Site is the published tree: a snapshot that is replaced as a whole when another tree takes its place. A request is
@@ -51,9 +63,31 @@ type Site struct {
 
 	current atomic.Pointer[snapshot]
 
-	mu   sync.Mutex // guards opening
-	seen identityOf // of the tree that was opened or refused last
+	mu      sync.Mutex // guards opening
+	seen    identityOf // of the tree that was opened last
+	refused refusal    // of the tree that was not
+
+	past struct {
+		sync.Mutex
+		sites map[string]*content.Site // that are not in force, by digest; nil: not to be had
+	}
 }
+
+// refusal remembers a tree that was refused, so that it is not tried every second.
+type refusal struct {
+	tree  identityOf
+	next  time.Time     // when it is tried again
+	after time.Duration // how long that was put off
+}
+
+// The times between tries of a tree that is refused.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// pastSites bounds how many sites that are not in force are held.
+const pastSites = 8
 
 // document is a row of the table with what all its answers share.
 type document struct {
@@ -218,18 +252,66 @@ func (s *Site) Refresh() error {
 	if err != nil {
 		return fmt.Errorf("opening site: %w", err)
 	}
-	if id.same(s.seen) {
+	if id.same(s.seen) || id.same(s.refused.tree) && time.Now().Before(s.refused.next) {
 		return nil
 	}
-	s.seen = id
 	snap, err := s.open(dir)
 	if err != nil {
 		s.count("refused")
+		after := firstRetry
+		if id.same(s.refused.tree) {
+			after = min(2*s.refused.after, lastRetry)
+		}
+		s.refused = refusal{id, time.Now().Add(after), after}
 		return fmt.Errorf("opening site %s: %w", dir, err)
 	}
 	s.count("opened")
+	s.seen, s.refused = id, refusal{}
 	s.current.Store(snap)
 	return nil
+}
+
+// Now is what the store says and sells. It is that of the tree in force.
+func (s *Site) Now() *content.Site {
+	if e := s.current.Load().edition; e != nil {
+		return e.Site
+	}
+	return nil
+}
+
+// Chrome is what the pages of the tree in force share.
+func (s *Site) Chrome() *templates.Chrome {
+	if e := s.current.Load().edition; e != nil {
+		return e.Chrome
+	}
+	return nil
+}
+
+// Of is what the store said and sold under a digest; what it does now where that is no longer to be had.
+func (s *Site) Of(digest string) *content.Site {
+	now := s.Now()
+	if digest == "" || s.cfg.Edition == nil || now.Digest == digest {
+		return now
+	}
+	s.past.Lock()
+	defer s.past.Unlock()
+	site, known := s.past.sites[digest]
+	if !known {
+		e, err := s.cfg.Edition(digest)
+		if err == nil {
+			site = e.Site
+		} else {
+			s.log.Error("the content that something was sold under is gone, today's stands in", "content_digest", digest, "err", err)
+		}
+		if s.past.sites == nil || len(s.past.sites) >= pastSites {
+			s.past.sites = make(map[string]*content.Site)
+		}
+		s.past.sites[digest] = site
+	}
+	if site == nil {
+		return now
+	}
+	return site
 }
 
 func (s *Site) count(outcome string) {
@@ -242,13 +324,16 @@ func (s *Site) count(outcome string) {
 func (s *Site) watch(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	said := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if err := s.Refresh(); err != nil {
+		err := s.Refresh()
+		if err != nil && err.Error() != said {
+			said = err.Error()
 			s.log.Error("published tree refused, the old one stays", "err", err)
 		}
 	}

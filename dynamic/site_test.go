@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"agentstore/content"
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/route"
 )
@@ -104,9 +106,19 @@ func testFiles() map[string]string {
 	}
 }
 
+// only knows the content of one digest.
+func only(digest string) func(string) (*Edition, error) {
+	return func(asked string) (*Edition, error) {
+		if asked != digest {
+			return nil, fmt.Errorf("no content %s; hint: run store build", asked)
+		}
+		return &Edition{Site: &content.Site{Digest: digest}}, nil
+	}
+}
+
 func openTestSite(t testing.TB, pointer, twins string) *Site {
 	t.Helper()
-	site, err := OpenSite(SiteConfig{Pointer: pointer, Twins: twins, Ring: attest.SpecimenRing(), BaseURL: base, ContentDigest: "d1"})
+	site, err := OpenSite(SiteConfig{Pointer: pointer, Twins: twins, Ring: attest.SpecimenRing(), BaseURL: base, Edition: only("d1")})
 	if err != nil {
 		t.Fatal(err)
 	}

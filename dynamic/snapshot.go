@@ -24,11 +24,13 @@ const smallFile = 64 << 10
 
 // snapshot is one tree, exactly the files that its manifest covers and the manifest itself.
 type snapshot struct {
-	site  *Site
-	root  *os.Root
-	pages map[string]*page // by URL path
-	kept  atomic.Int64     // bytes in memory
-	known sync.Map         // of families that a query asks for: path → values, sorted
+	site    *Site
+	root    *os.Root
+	held    *os.File         // the folder, marked as in use until the last request of the snapshot is answered
+	edition *Edition         // nil: none goes with it
+	pages   map[string]*page // by URL path
+	kept    atomic.Int64     // bytes in memory
+	known   sync.Map         // of families that a query asks for: path → values, sorted
 }
 
 // page is what one URL path answers: the representations in order of preference.
@@ -70,10 +72,11 @@ type answer struct {
 	root   *os.Root // where source is
 	source string
 	size   int64
+	plain  *answer // of a compressed form: the form that the tree itself holds
 }
 
-// buildAgain says what to do about a tree that goes with other sources, settings or keys, or is not there. A server keeps
-// those it began with.
+// buildAgain says what to do about a tree that goes with other settings or keys, or is not there. A server keeps those it
+// began with.
 const buildAgain = "hint: run store build, or, if that was done while the store ran, start the store again"
 
 var errChanged = errors.New("the file is not the one in the manifest")
@@ -84,10 +87,22 @@ func (s *Site) open(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := s.read(root)
+	held, err := root.Open(".")
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
+	// Both are closed by the runtime when nobody has the snapshot any more.
+	if err = hold(held); err != nil {
+		err = fmt.Errorf("marking the tree as in use: %w", err)
+	}
+	var snap *snapshot
+	if err == nil {
+		snap, err = s.read(root)
+	}
+	if err != nil {
+		return nil, errors.Join(err, held.Close(), root.Close())
+	}
+	snap.held = held
 	return snap, nil
 }
 
@@ -101,10 +116,13 @@ func (s *Site) read(root *os.Root) (*snapshot, error) {
 		return nil, err
 	case m.BaseURL != s.cfg.BaseURL:
 		return nil, fmt.Errorf("it was built for %s, not for %s; %s", m.BaseURL, s.cfg.BaseURL, buildAgain)
-	case s.cfg.ContentDigest != "" && m.ContentDigest != s.cfg.ContentDigest:
-		return nil, fmt.Errorf("it was built from other content (%s, not %s); %s", m.ContentDigest, s.cfg.ContentDigest, buildAgain)
 	}
 	snap := &snapshot{site: s, root: root, pages: make(map[string]*page, m.Files)}
+	if s.cfg.Edition != nil {
+		if snap.edition, err = s.cfg.Edition(m.ContentDigest); err != nil {
+			return nil, err
+		}
+	}
 	for e, err := range m.Entries(tree, layout) {
 		if err != nil {
 			return nil, err
@@ -168,7 +186,7 @@ func (snap *snapshot) addDirect(f *file, d *document, mediaType string, cache ap
 	if p := snap.pages["/"+f.path]; p != nil && !p.direct {
 		return // a document's own path, such as /menu.json, comes first
 	}
-	fields := append(commonFields(), field{"Content-Type", []string{mediaType}}, field{"Cache-Control", []string{cache.Control()}})
+	fields := append(commonFields("/"+f.path), field{"Content-Type", []string{mediaType}}, field{"Cache-Control", []string{cache.Control()}})
 	if d != nil && d.Path != "" {
 		// The parameter's value is what the file's path has in its place.
 		if _, urlPath, ok := snap.site.find(f.path); ok {
@@ -207,7 +225,7 @@ func (p *page) compact(urlPath string) {
 	}
 	p.reps, p.taken = reps, nil
 	for i, rep := range reps {
-		rep.fields = append(commonFields(), field{"Content-Type", []string{files[i].MediaType}}, field{"Cache-Control", p.doc.cache})
+		rep.fields = append(commonFields(urlPath), field{"Content-Type", []string{files[i].MediaType}}, field{"Cache-Control", p.doc.cache})
 		if len(reps) == 1 {
 			continue
 		}
@@ -233,12 +251,12 @@ var (
 	varyAll = []string{"Accept, Accept-Encoding, User-Agent"}
 )
 
-// commonFields are on every answer from the tree.
-func commonFields() []field {
-	return []field{
+// commonFields are on every answer from the tree at a path.
+func commonFields(urlPath string) []field {
+	return append([]field{
 		{"Access-Control-Allow-Origin", anyOrigin}, {"Access-Control-Expose-Headers", exposeHeaders},
 		{"Vary", varyAll},
-	}
+	}, securityAt(urlPath)...)
 }
 
 // answer prepares a representation in the coding the client prefers. Small files are read and compared with the
@@ -297,6 +315,9 @@ func (snap *snapshot) prepare(rep *representation) (*[codings]*answer, error) {
 			if err != nil {
 				return nil, err
 			}
+			if a != nil { // there may be none, or a build has just swept it
+				a.plain = plain
+			}
 			all[c] = a
 		}
 	}
@@ -332,7 +353,11 @@ func twin(root *os.Root, name string) (*answer, error) {
 	}
 	a := &answer{root: root, source: name, size: info.Size()}
 	if a.size <= smallFile {
-		if a.body, err = readFile(root, name); err != nil {
+		a.body, err = readFile(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		a.size = int64(len(a.body))

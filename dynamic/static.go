@@ -2,47 +2,49 @@ package dynamic
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"agentstore/content/api"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
 
 // serveExact answers a request whose path is exactly one of the published tree's, and reports whether it did. This is
-// the hot path: a look-up, a negotiation where there is a choice, and header fields that stand ready.
-func (s *Server) serveExact(w http.ResponseWriter, r *http.Request) bool {
+// the hot path: a look-up, a negotiation where there is a choice, and header fields that stand ready. With an error nothing
+// was written: the file cannot be read as the snapshot has it.
+func (s *Server) serveExact(w http.ResponseWriter, r *http.Request, snap *snapshot) (bool, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.RawPath != "" {
-		return false
+		return false, nil
 	}
-	snap := s.site.current.Load()
 	p := snap.pages[r.URL.Path]
 	if p == nil {
-		return false
+		return false, nil
 	}
 	start := time.Now()
 	i := 0
 	if len(p.reps) > 1 {
 		if i = route.Negotiate(joined(r.Header["Accept"]), p.types); i < 0 {
-			return false // the slow path says 406
+			return false, nil // the slow path says 406
 		}
 	}
 	a, err := snap.answer(p.reps[i], joined(r.Header["Accept-Encoding"]))
 	if err != nil {
-		s.log.Error("published file cannot be served", "err", err)
-		return false // the slow path says 500
+		return false, err
 	}
 	m := p.label.m
 	if a.body == nil || conditional(r.Header) {
-		status, ok := s.serveContent(w, r, a)
-		if !ok {
-			return false
+		status, err := s.serveContent(w, r, a)
+		if err != nil {
+			return false, err
 		}
 		s.observeDocument(r, m, status, start)
-		return true
+		return true, nil
 	}
 	h := w.Header()
 	for _, f := range a.fields {
@@ -53,7 +55,33 @@ func (s *Server) serveExact(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write(a.body)
 	}
 	s.observeDocument(r, m, http.StatusOK, start)
-	return true
+	return true, nil
+}
+
+// servePublished answers from a snapshot, or, where its files are not there any more or changed, from the tree that has
+// taken its place meanwhile. What it returns is the snapshot that the rest of the request is answered from.
+func (s *Server) servePublished(w http.ResponseWriter, r *http.Request) (done bool, snap *snapshot, err error) {
+	snap = s.site.current.Load()
+	if done, err = s.serveExact(w, r, snap); err == nil {
+		return done, snap, nil
+	}
+	if refused := s.site.Refresh(); refused != nil {
+		err = errors.Join(err, refused)
+	}
+	if now := s.site.current.Load(); now != snap {
+		snap = now
+		done, err = s.serveExact(w, r, snap)
+	}
+	if err != nil {
+		s.log.Error("published file cannot be served", "err", err)
+	}
+	return done, snap, err
+}
+
+// unreadable is the answer where a file of the published tree is not what its manifest says.
+func unreadable(err error) *problem.Error {
+	return &problem.Error{Code: "page_unreadable", Err: err, Retry: 2 * time.Second,
+		Detail: "The published file at this address is being replaced or was damaged, so it is not given out. Nothing is wrong with the request: send it again in a few seconds."}
 }
 
 func (s *Server) observeDocument(r *http.Request, m *measured, status int, start time.Time) {
@@ -71,13 +99,17 @@ func conditional(h http.Header) bool {
 		h["If-Modified-Since"] != nil || h["If-Unmodified-Since"] != nil
 }
 
-// serveContent answers conditional and range requests and large files. It returns false, with nothing written, if the
-// body cannot be opened.
-func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer) (int, bool) {
+// serveContent answers conditional and range requests and large files. With an error nothing was written: the body cannot
+// be opened.
+func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer) (int, error) {
 	body, done, err := a.reader()
+	if errors.Is(err, fs.ErrNotExist) && a.plain != nil {
+		// A build has swept the compressed form, which the tree can do without.
+		a = a.plain
+		body, done, err = a.reader()
+	}
 	if err != nil {
-		s.log.Error("published file cannot be served", "err", err)
-		return 0, false
+		return 0, err
 	}
 	defer func() {
 		if err := done(); err != nil {
@@ -103,7 +135,7 @@ func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer)
 		}
 		problem.Write(w, r, s.baseURL, e)
 	}
-	return c.status, true
+	return c.status, nil
 }
 
 // contentWriter withholds the refusals of http.ServeContent, which speaks plain text, so that ours can be written.
@@ -153,17 +185,37 @@ func joined(values []string) string {
 // document answers for the rows of documents where the exact path is not in the tree, or could not be answered.
 func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Vary"] = varyAll
-	p := s.site.current.Load().pages[r.URL.Path]
+	p := w.(*call).snap.pages[r.URL.Path]
 	if p == nil {
 		if done, err := s.rendered(w, r); done || err != nil {
 			return err
+		}
+		if gone := s.retiredGood(w.(*call).snap, r.PathValue(api.ItemID.Name)); gone != nil {
+			return gone
 		}
 		return notThere()
 	}
 	if len(p.reps) > 1 && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
 		return notAcceptable(p.types)
 	}
-	return errChanged
+	return unreadable(errChanged)
+}
+
+// retiredGood is the answer at the address of a good that is no longer sold, nil for any other.
+func (s *Server) retiredGood(snap *snapshot, id string) error {
+	if snap.edition == nil {
+		return nil
+	}
+	old, ok := snap.edition.Site.RetiredGood(id)
+	if !ok {
+		return nil
+	}
+	e := &problem.Error{Code: "gone", Detail: id + " is no longer sold. " + old.Reason, Next: "GET " + s.baseURL + "/menu.json lists what is sold."}
+	if old.FoldedInto != "" {
+		e.Extra = map[string]any{"folded_into": old.FoldedInto}
+		e.Next = "GET " + s.baseURL + "/menu/" + old.FoldedInto + " is what does its work now."
+	}
+	return e
 }
 
 func notThere() *problem.Error {
@@ -175,10 +227,14 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	c := w.(*call)
 	if s.site != nil {
 		c.Header()["Vary"] = varyAll
-		if to := s.canonical(r); to != "" {
+		if to := s.canonical(c.snap, r); to != "" {
 			c.Header().Set("Location", to)
 			c.Header().Set("Cache-Control", "public, max-age=300")
 			c.WriteHeader(http.StatusPermanentRedirect)
+			return
+		}
+		if p := c.snap.pages[r.URL.Path]; p != nil && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
+			s.refuse(c, r, notAcceptable(p.types)) // a page of the tree that has no route
 			return
 		}
 	}
@@ -187,11 +243,11 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 
 // canonical is the path of the page that a path with a slash or index.html at its end means, and of the index of a folder
 // of Markdown.
-func (s *Server) canonical(r *http.Request) string {
+func (s *Server) canonical(snap *snapshot, r *http.Request) string {
 	if crooked(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return ""
 	}
-	pages := s.site.current.Load().pages
+	pages := snap.pages
 	if folder := strings.TrimSuffix(r.URL.Path, "/"); folder != "" && pages[folder] == nil && pages[folder+"/index.md"] != nil {
 		return folder + "/index.md"
 	}
@@ -217,19 +273,21 @@ func (s *Server) canonical(r *http.Request) string {
 	return to
 }
 
+// mayShowPage reports whether what is not there may be answered with a page, by what the client accepts.
+func (s *Server) mayShowPage(r *http.Request) bool {
+	return s.site != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/api/")
+}
+
 // pageNotFound shows a person in a browser the site's 404 page instead of a problem document.
 func (s *Server) pageNotFound(c *call, r *http.Request) bool {
-	if s.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead ||
-		strings.HasPrefix(r.URL.Path, "/api/") ||
-		route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
+	if !s.mayShowPage(r) || route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
 		return false
 	}
-	snap := s.site.current.Load()
-	p := snap.pages["/404.html"]
+	p := c.snap.pages["/404.html"]
 	if p == nil {
 		return false
 	}
-	a, err := snap.answer(p.reps[0], "")
+	a, err := c.snap.answer(p.reps[0], "")
 	if err != nil || a.body == nil {
 		s.log.Error("the 404 page cannot be served", "err", err)
 		return false

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"agentstore/content"
 	"agentstore/corpus/attest"
 )
 
@@ -136,13 +138,13 @@ func TestChangedFilesAreNotServed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(tree, "what.md"), []byte("What\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if res := ask(t, s, "GET", "/what.md"); res.StatusCode != 500 || !strings.Contains(body(t, res), "/problems/internal") {
+	if res := ask(t, s, "GET", "/what.md"); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body(t, res), "/problems/page_unreadable") {
 		t.Errorf("a changed small file: %d", res.StatusCode)
 	}
 	if err := os.WriteFile(filepath.Join(tree, "bulk/rows.jsonl"), []byte(bigFile+"more"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if res := ask(t, s, "GET", "/bulk/rows.jsonl"); res.StatusCode != 500 && res.StatusCode != 404 {
+	if res := ask(t, s, "GET", "/bulk/rows.jsonl"); res.StatusCode != 503 {
 		t.Errorf("a changed large file: %d", res.StatusCode)
 	}
 	if res := ask(t, s, "GET", "/index.md"); res.StatusCode != 200 {
@@ -153,7 +155,7 @@ func TestChangedFilesAreNotServed(t *testing.T) {
 func TestOnlyTheExpectedSiteIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	good := publish(t, dir, "good", base, "d1", testFiles())
-	cfg := SiteConfig{Pointer: good, Ring: attest.SpecimenRing(), BaseURL: base, ContentDigest: "d1"}
+	cfg := SiteConfig{Pointer: good, Ring: attest.SpecimenRing(), BaseURL: base, Edition: only("d1")}
 	if _, err := OpenSite(cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func TestOnlyTheExpectedSiteIsOpened(t *testing.T) {
 	}
 	for name, change := range map[string]func(*SiteConfig){
 		"another base URL": func(c *SiteConfig) { c.BaseURL = "https://other.example" },
-		"another content":  func(c *SiteConfig) { c.ContentDigest = "d2" },
+		"another content":  func(c *SiteConfig) { c.Edition = only("d2") },
 		"no such place":    func(c *SiteConfig) { c.Pointer = filepath.Join(dir, "nothing") },
 		"an unknown key":   func(c *SiteConfig) { c.Ring = ring },
 	} {
@@ -300,4 +302,94 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A build sweeps the compressed forms of what it replaces, and replaces files where a tree stands by itself, before a
+// server has looked: nobody is told that the store has a fault.
+func TestSweptFilesAreNoFault(t *testing.T) {
+	dir := t.TempDir()
+	twins := filepath.Join(dir, "twins")
+	compress(t, twins, homePage)
+	var noise strings.Builder // which is large compressed too, and so not kept in memory
+	for i := range 8 << 10 {
+		fmt.Fprintf(&noise, "%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	compress(t, twins, noise.String())
+	files := testFiles()
+	files["bulk/rows.jsonl"] = noise.String()
+	site := openTestSite(t, publish(t, dir, "tree", base, "d1", files), twins)
+	s := newServer(t, Config{Site: site})
+	// It is known that there is a compressed form, when it goes.
+	if res := ask(t, s, "HEAD", "/bulk/rows.jsonl", "Accept-Encoding", "gzip"); res.Header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("no compressed form: %v", res.Header)
+	}
+	swept, err := filepath.Glob(filepath.Join(twins, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range swept {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for target, want := range map[string]string{"/bulk/rows.jsonl": noise.String(), "/": homePage} {
+		if res := ask(t, s, "GET", target, "Accept-Encoding", "gzip"); res.StatusCode != 200 || res.Header.Get("Content-Encoding") != "" || body(t, res) != want {
+			t.Errorf("%s without its compressed form: %d in %q", target, res.StatusCode, res.Header.Get("Content-Encoding"))
+		}
+	}
+	// The tree is replaced in place, and nobody has looked at its manifest since.
+	files["index.md"] = "# another store\n"
+	publish(t, dir, "tree", base, "d1", files)
+	if res := ask(t, s, "GET", "/index.md"); res.StatusCode != 200 || body(t, res) != files["index.md"] {
+		t.Errorf("a tree that was replaced in place: %d", res.StatusCode)
+	}
+}
+
+// What a tree was built from comes and goes with it, and a tree whose content is not to be had is not taken up.
+func TestContentFollowsTheTree(t *testing.T) {
+	dir := t.TempDir()
+	pointer := filepath.Join(dir, "current")
+	point := func(name, digest string) {
+		t.Helper()
+		publish(t, dir, name, base, digest, map[string]string{"index.html": name, "index.md": name})
+		if err := os.WriteFile(pointer, []byte(name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	point("one", "d1")
+	site, err := OpenSite(SiteConfig{Pointer: pointer, Ring: attest.SpecimenRing(), BaseURL: base, Edition: func(digest string) (*Edition, error) {
+		if digest == "lost" {
+			return nil, errChanged
+		}
+		return &Edition{Site: &content.Site{Digest: digest}}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree := func(page, digest string) {
+		t.Helper()
+		if got := body(t, ask(t, newServer(t, Config{Site: site}), "GET", "/")); got != page || site.Now().Digest != digest {
+			t.Errorf("the page is %s, the content %s, want %s, %s", got, site.Now().Digest, page, digest)
+		}
+	}
+	agree("one", "d1")
+	point("two", "d2")
+	if err := site.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	agree("two", "d2")
+	if got := site.Of("d1").Digest; got != "d1" {
+		t.Errorf("what was sold under d1 is now %s", got)
+	}
+	if got := site.Of("lost").Digest; got != "d2" {
+		t.Errorf("what was sold under lost content is now %s", got)
+	}
+	point("three", "lost")
+	if err := site.Refresh(); err == nil {
+		t.Error("a tree without its content was taken up")
+	}
+	if err := site.Refresh(); err != nil {
+		t.Errorf("it is tried again at once: %v", err)
+	}
+	agree("two", "d2")
 }

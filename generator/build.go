@@ -53,6 +53,9 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkProse(); err != nil {
+		return nil, err
+	}
 	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory), published: extsort.New(spoolMemory)}
 	if !in.PublicPools {
 		b.private = newPrivate(in.Site, s.words)
@@ -115,7 +118,7 @@ func (b *build) run(ctx context.Context) (Report, error) {
 // is taken away before the tree is touched.
 func (b *build) begin() (err error) {
 	layout := attest.PublicLayout()
-	if b.in.Record != "" {
+	if b.in.Record != "" && !b.in.Full {
 		b.old = openRecord(b.in.Record)
 	}
 	if b.old != nil && b.old.fits(b.tree) {

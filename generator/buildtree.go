@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentstore/corpus/attest"
@@ -27,9 +29,42 @@ const (
 	nextPrefix  = ".next-"
 )
 
-// keepTrees is how many trees stay beside the current one, for servers that
-// have not followed the pointer yet.
+// keepTrees is how many trees stay beside the current one and those that a
+// server has open, for servers that have not followed the pointer yet.
 const keepTrees = 2
+
+// ErrBusy is returned while another build of the same site runs.
+var ErrBusy = errors.New("another build of this site is running")
+
+// noTree is the name of the empty tree that a new site's pointer leads to.
+const noTree = "none"
+
+// InitTrees makes the folder of a site's trees with a pointer to an empty one.
+func InitTrees(siteDir string) error {
+	if err := os.MkdirAll(filepath.Join(siteDir, treesFolder, noTree), 0o755); err != nil {
+		return fmt.Errorf("making the site's folder: %w", err)
+	}
+	_, err := point(siteDir, path.Join(treesFolder, noTree))
+	return err
+}
+
+// Trees are the folders of a site's trees: those beside the pointer, or, where
+// there is no such folder, the site's folder itself.
+func Trees(siteDir string) ([]string, error) {
+	trees := filepath.Join(siteDir, treesFolder)
+	entries, err := os.ReadDir(trees)
+	if isMissing(err) {
+		return []string{siteDir}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing trees: %w", err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, filepath.Join(trees, e.Name()))
+	}
+	return all, nil
+}
 
 // TreeReport says what BuildTree made.
 type TreeReport struct {
@@ -45,11 +80,23 @@ type TreeReport struct {
 // BuildTree builds a new tree below siteDir and moves the pointer to it.
 // in.OutDir and in.Record are not used: the record is kept beside the trees.
 // Files that did not change are hard links to those of the tree before. Only
-// one build of a site may run at a time.
-func BuildTree(ctx context.Context, in Input, siteDir string) (TreeReport, error) {
+// one build of a site may run at a time (ErrBusy). A folder that holds a tree
+// by itself, as Build makes it, keeps it beside the new one until the next
+// build, for a server that has it open.
+func BuildTree(ctx context.Context, in Input, siteDir string) (r TreeReport, err error) {
 	trees := filepath.Join(siteDir, treesFolder)
 	if err := os.MkdirAll(trees, 0o755); err != nil {
 		return TreeReport{}, fmt.Errorf("making the site's folder: %w", err)
+	}
+	alone, err := os.Open(trees)
+	if err != nil {
+		return TreeReport{}, fmt.Errorf("making the site's folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, alone.Close()) }()
+	if free, err := take(alone); err != nil {
+		return TreeReport{}, fmt.Errorf("locking %s: %w", trees, err)
+	} else if !free {
+		return TreeReport{}, fmt.Errorf("building in %s: %w; hint: wait until it is done", siteDir, ErrBusy)
 	}
 	if err := removeUnfinished(trees); err != nil {
 		return TreeReport{}, err
@@ -59,10 +106,12 @@ func BuildTree(ctx context.Context, in Input, siteDir string) (TreeReport, error
 	if err := in.check(); err != nil {
 		return TreeReport{}, err
 	}
-	var r TreeReport
 	before, err := Current(siteDir)
 	switch {
 	case err == nil:
+		if err := removeFlat(siteDir); err != nil {
+			return TreeReport{}, err
+		}
 		if r.Linked, err = linkTree(before, next); err != nil {
 			return TreeReport{}, errors.Join(err, os.RemoveAll(next))
 		}
@@ -164,7 +213,8 @@ func replaceTree(next, dir string) error {
 	if err := os.Rename(next, dir); err != nil {
 		return fmt.Errorf("naming the new tree: %w", err)
 	}
-	return os.RemoveAll(aside)
+	_, err = discard(aside)
+	return err
 }
 
 // sameFiles compares two trees by their signed manifests and, file by file, by
@@ -212,9 +262,66 @@ func removeUnfinished(trees string) error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), nextPrefix) {
-			if err := os.RemoveAll(filepath.Join(trees, e.Name())); err != nil {
-				return fmt.Errorf("removing an unfinished tree: %w", err)
+			if _, err := discard(filepath.Join(trees, e.Name())); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// discard removes a tree that no server has open, and reports whether it did.
+func discard(tree string) (bool, error) {
+	dir, err := os.Open(tree)
+	if err != nil {
+		return false, fmt.Errorf("removing a tree: %w", err)
+	}
+	free, err := take(dir)
+	if free {
+		err = os.RemoveAll(tree)
+	}
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return false, fmt.Errorf("removing a tree: %w", err)
+	}
+	return free, nil
+}
+
+// removeFlat removes the files of a tree that stands in the site's folder
+// itself, where the pointer has led elsewhere since the build before. What its
+// manifest does not name is not touched.
+func removeFlat(siteDir string) error {
+	root, err := os.OpenRoot(siteDir)
+	if err != nil {
+		return fmt.Errorf("opening the site's folder: %w", err)
+	}
+	defer root.Close()
+	layout := attest.PublicLayout()
+	head, err := root.ReadFile(layout.Head())
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the tree in the site's folder: %w", err)
+	}
+	m, err := attest.ParseManifest(head, layout)
+	if err != nil {
+		return fmt.Errorf("reading the tree in the site's folder: %w; hint: remove by hand what stands beside %s and %s", err, treesFolder, pointerName)
+	}
+	names := []string{layout.Cosignatures()}
+	for e, err := range m.Entries(root.FS(), layout) {
+		if err != nil {
+			return fmt.Errorf("reading the tree in the site's folder: %w", err)
+		}
+		names = append(names, e.Path)
+	}
+	for _, p := range m.Parts {
+		names = append(names, p.Path)
+	}
+	for _, name := range append(names, layout.Head()) { // the head last: until then the rest is found again
+		if err := root.Remove(name); err != nil && !isMissing(err) {
+			return fmt.Errorf("removing the tree in the site's folder: %w", err)
+		}
+		for dir := path.Dir(name); dir != "." && root.Remove(dir) == nil; dir = path.Dir(dir) {
 		}
 	}
 	return nil
@@ -245,17 +352,11 @@ func removeOld(siteDir string) error {
 			olds = append(olds, old{e.Name(), info.ModTime().UnixNano()})
 		}
 	}
-	for len(olds) > keepTrees {
-		oldest := 0
-		for i := range olds {
-			if olds[i].at < olds[oldest].at {
-				oldest = i
-			}
+	slices.SortFunc(olds, func(a, b old) int { return cmp.Compare(b.at, a.at) })
+	for _, o := range olds[min(keepTrees, len(olds)):] {
+		if _, err := discard(filepath.Join(trees, o.name)); err != nil {
+			return err
 		}
-		if err := os.RemoveAll(filepath.Join(trees, olds[oldest].name)); err != nil {
-			return fmt.Errorf("removing an old tree: %w", err)
-		}
-		olds = append(olds[:oldest], olds[oldest+1:]...)
 	}
 	return nil
 }

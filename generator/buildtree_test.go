@@ -1,8 +1,10 @@
 package generator
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -127,5 +129,90 @@ func TestCurrentRefusesAPointerOutOfTheSite(t *testing.T) {
 	}
 	if to, err := Current(dir); err == nil || !strings.Contains(err.Error(), "no tree") {
 		t.Errorf("Current = %s, %v", to, err)
+	}
+}
+
+// A server that has not followed the pointer keeps its tree for as long as it has it open, and two builds of one site do
+// not meet.
+func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
+	dir := t.TempDir()
+	in := specimenInput(t, t.TempDir())
+	first := mustBuildTree(t, in, dir)
+	held, err := os.Open(first.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	src := sourceTree(t)
+	edit := func() {
+		src["shelf/hello.md"].Data = append(src["shelf/hello.md"].Data, "\n\nOne more line.\n"...)
+		if in.Site, err = content.Load(content.Sources{Content: src}); err != nil {
+			t.Fatal(err)
+		}
+		mustBuildTree(t, in, dir)
+	}
+	for range 2 + keepTrees {
+		edit()
+	}
+	if _, err := os.Stat(filepath.Join(first.Dir, "index.html")); err != nil {
+		t.Errorf("the tree that a server has open: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit()
+	if _, err := os.Stat(first.Dir); !isMissing(err) {
+		t.Errorf("a tree that nobody has open stays: %v", err)
+	}
+	other, err := os.Open(filepath.Join(dir, "trees"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if free, err := take(other); err != nil || !free {
+		t.Fatal(free, err)
+	}
+	if _, err := BuildTree(t.Context(), in, dir); !errors.Is(err, ErrBusy) {
+		t.Errorf("beside another build: %v", err)
+	}
+}
+
+// A folder that holds one tree by itself becomes one of trees. What a server has open of it stays until the next build, and
+// what a build did not make stays for ever.
+func TestBuildTreeTakesAFlatTreeOver(t *testing.T) {
+	in := specimenInput(t, t.TempDir())
+	dir := in.OutDir
+	mustBuild(t, in)
+	if err := os.WriteFile(filepath.Join(dir, "CNAME"), []byte("store.example\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustBuildTree(t, in, dir)
+	if _, err := os.Stat(filepath.Join(dir, "index.html")); err != nil {
+		t.Errorf("what a server may have open is gone: %v", err)
+	}
+	mustBuildTree(t, in, dir)
+	entries, err := os.ReadDir(dir)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"CNAME", "current", "record", "trees"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v, %v", left, want, err)
+	}
+}
+
+// A new site has a pointer before it has a tree.
+func TestInitTrees(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "public")
+	if err := InitTrees(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Current(dir); err != nil {
+		t.Error(err)
+	}
+	if r := mustBuildTree(t, specimenInput(t, t.TempDir()), dir); !r.Moved || r.Linked != 0 {
+		t.Errorf("the first build: %+v", r)
 	}
 }

@@ -120,12 +120,28 @@ func renderScorers(s *source, _ unit, mediaType string, made attest.Digest) ([]b
 	if err != nil {
 		return nil, err
 	}
+	if mediaType == api.JSON {
+		doc := scorersDocument{proseDocument: proseJSON(page, body), Data: s.dataFiles()}
+		if s.privateRecord() {
+			doc.Private = privateWords
+		}
+		return indented(doc)
+	}
 	v := templates.SheetView{Chrome: s.chrome, Page: page, Body: body}
 	if s.privateRecord() {
-		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{
-			"The rounds of this record were made inside a company's own networks. They are not for publication, and what is said here of use by others does not hold for them."}}}
+		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{privateWords}}}
 	}
 	return renderSheet(v, mediaType)
+}
+
+// privateWords stand on pages for others where the record is a company's own.
+const privateWords = "The rounds of this record were made inside a company's own networks. They are not for publication, and what is said here of use by others does not hold for them."
+
+// scorersDocument is /scorers.json: the page's prose and where the data is.
+type scorersDocument struct {
+	Private string `json:"private,omitzero"`
+	proseDocument
+	Data []derive.DataFile `json:"data"`
 }
 
 func depsScorers(s *source, at int, d *digester) {

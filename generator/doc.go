@@ -63,6 +63,11 @@ type Input struct {
 	// signed root is the one it remembers; edits by hand inside the tree are
 	// found and undone by a build without a record.
 	Record string
+	// Networks are those on which payments are taken, CAIP-2, in the order in
+	// which they are offered; none is Base alone.
+	Networks []string
+	// Full says that Record is not looked at, only written.
+	Full bool
 	// PublicPools says that the site's pools are public on purpose, as the
 	// specimen's are. Otherwise a published file that holds 64 bytes in a row
 	// of a pool's text fails the build.

@@ -3,6 +3,7 @@ package generator
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
@@ -24,6 +25,30 @@ func depsPage(name string) func(*source, int, *digester) {
 
 func renderScript(*source, unit, string, attest.Digest) ([]byte, error) {
 	return templates.Script(), nil
+}
+
+// proseDocument is a page of prose in JSON: what stands before its first heading, and then part by part.
+type proseDocument struct {
+	Title   string      `json:"title"`
+	Summary string      `json:"summary"`
+	Intro   string      `json:"intro_markdown,omitzero"`
+	Parts   []prosePart `json:"parts"`
+}
+
+type prosePart struct {
+	Title string `json:"title"`
+	Body  string `json:"body_markdown"`
+}
+
+func proseJSON(page templates.Page, body templates.Prose) proseDocument {
+	before, after := splitAtHeading(body.Markdown)
+	doc := proseDocument{Title: page.Title, Summary: page.Summary, Intro: strings.TrimSpace(before), Parts: []prosePart{}}
+	for part := range strings.SplitSeq("\n"+after, "\n## ") {
+		if title, text, _ := strings.Cut(part, "\n"); strings.TrimSpace(part) != "" {
+			doc.Parts = append(doc.Parts, prosePart{strings.TrimSpace(title), strings.TrimSpace(text)})
+		}
+	}
+	return doc
 }
 
 // prosePage is the head and the prose of an instrument's page.
@@ -217,6 +242,29 @@ func renderVectors(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	return conformance.Fixtures(s.Key, s.base)
 }
 
+// conformanceDocument is /conformance.json.
+type conformanceDocument struct {
+	proseDocument
+	SetDigest   string               `json:"set_digest"`
+	FixturesURL string               `json:"fixtures_url"`
+	Fixtures    []conformanceFixture `json:"fixtures"`
+	Practice    []conformanceDoor    `json:"practice"`
+}
+
+type conformanceFixture struct {
+	ID      string `json:"id"`
+	Verdict string `json:"verdict"`
+	Live    *bool  `json:"live"`
+	Note    string `json:"note"`
+}
+
+type conformanceDoor struct {
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	Teaches    string `json:"teaches"`
+	RightBuyer string `json:"right_buyer"`
+}
+
 func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
 	page, body, err := s.prosePage("conformance_guide", "conformance", made)
 	if err != nil {
@@ -229,6 +277,17 @@ func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) 
 	var set conformance.FixtureSet
 	if err := json.Unmarshal(raw, &set); err != nil {
 		return nil, fmt.Errorf("reading the fixtures back: %w", err)
+	}
+	if mediaType == api.JSON {
+		doc := conformanceDocument{proseDocument: proseJSON(page, body), SetDigest: set.Digest,
+			FixturesURL: s.base + "/.well-known/conformance/offer-receipt-vectors.json"}
+		for _, f := range set.Fixtures {
+			doc.Fixtures = append(doc.Fixtures, conformanceFixture{f.ID, f.Expect.Verdict, f.Expect.Live, f.Note})
+		}
+		for _, p := range probe.Practices() {
+			doc.Practice = append(doc.Practice, conformanceDoor{p.ID, s.base + "/api/practice/" + p.ID, p.Teaches, p.RightBuyer})
+		}
+		return indented(doc)
 	}
 	v := templates.ConformanceView{Chrome: s.chrome, Page: page, Body: body, SetDigest: set.Digest}
 	for _, f := range set.Fixtures {

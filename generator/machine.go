@@ -34,8 +34,10 @@ func (s *source) info() (api.Info, error) {
 	cfg := s.Site.Config
 	info := api.Info{
 		BaseURL: s.base, Title: cfg.Title, Summary: cfg.Tagline,
-		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. Prices are in USDC. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
-		Guidance:    s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
+		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. " +
+			"Prices are in USDC, paid on " + strings.Join(s.networks(), ", ") + "; the terms of the 402 are the ones that count. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
+		Networks: s.networks(),
+		Guidance: s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
 	}
 	for _, g := range s.Site.Goods {
 		for _, t := range g.Tiers() {
@@ -47,7 +49,18 @@ func (s *source) info() (api.Info, error) {
 	return info, nil
 }
 
-func renderOpenAPI(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+// networks are those on which payments are taken; a site that does not say takes them on Base.
+func (s *source) networks() []string {
+	if len(s.Networks) == 0 {
+		return []string{"eip155:8453"}
+	}
+	return s.Networks
+}
+
+func renderOpenAPI(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	if mediaType == api.Markdown {
+		return renderAPIGuide(s, u, mediaType, made)
+	}
 	info, err := s.info()
 	if err != nil {
 		return nil, err
@@ -110,8 +123,10 @@ func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 // every page of the table, by the class of its document.
 func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("/*\n  X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n  Access-Control-Allow-Origin: *\n" +
-		"  Content-Security-Policy: " + templates.ContentSecurityPolicy() + "\n")
+	b.WriteString("/*\n  Access-Control-Allow-Origin: *\n")
+	for _, f := range templates.SecurityFields("/") {
+		fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.Value)
+	}
 	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
 		fmt.Fprintf(&b, "%s\n  Cache-Control: %s\n", placeholders(urlPath), cache.Control())
 		if negotiated {
@@ -121,6 +136,13 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		fmt.Fprintf(&b, "  Content-Type: %s\n", mediaType)
 	}
 	for _, d := range api.Documents {
+		if d.TreeOnly {
+			for _, name := range ownKeys(s) {
+				rule("/"+name, api.HTML, d.Cache, true)
+				rule("/"+api.FileFor("/"+name, api.Markdown), api.Markdown, d.Cache, false)
+			}
+			continue
+		}
 		if d.Path == "" {
 			for _, f := range d.Files {
 				if before, _, family := strings.Cut(f.Path, "{"); family {
@@ -135,7 +157,7 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		}
 	}
 	// A worker has a policy of its own; this one alone may compile the verifier.
-	fmt.Fprintf(&b, "/verify/worker.js\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.VerifierPolicy())
+	fmt.Fprintf(&b, "%s\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.WorkerPath, templates.VerifierPolicy())
 	layout := attest.PublicLayout()
 	rule("/"+layout.Head(), api.JSON, api.Checked, false)
 	rule("/"+layout.Place+"/*", api.JSON, api.Checked, false)

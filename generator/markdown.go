@@ -13,8 +13,8 @@ import (
 	"agentstore/templates"
 )
 
-// markdown renders the keeper's prose. Raw HTML in it is left out, as it is
-// not needed and would escape the checks of the pages.
+// markdown renders the keeper's prose. Raw HTML in it would be left out, as it
+// is not needed and would escape the checks of the pages; a build refuses it.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),

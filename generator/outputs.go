@@ -125,6 +125,7 @@ func shopRows() []output {
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
 		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
+		{name: "own_page", keys: ownKeys, deps: depsOwn, render: renderOwn},
 		{name: "robots", deps: depsConfig, render: renderRobots},
 		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
 		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,
@@ -136,7 +137,7 @@ func shopRows() []output {
 		{name: "style", render: renderStyle},
 		{name: "favicon", render: renderFavicon},
 		{name: "not_found", deps: depsNotFound, render: renderNotFound},
-		{name: "cdn_headers", deps: depsConfig, render: renderHeaders},
+		{name: "cdn_headers", deps: depsHeaders, render: renderHeaders},
 		{name: "round", stream: roundUnits, write: writeRound, large: true, bare: true},
 		{name: "round_parts", stream: partUnits, write: writePart, large: true, bare: true},
 		{name: "log_checkpoint", stream: recordCheckpoint, render: renderHeld, bare: true},
@@ -257,13 +258,21 @@ func unknown(mediaType string) ([]byte, error) {
 func goodKeys(s *source) []string    { return s.ids }
 func problemKeys(s *source) []string { return s.codes }
 
+func depsHeaders(s *source, _ int, d *digester) {
+	depsConfig(s, 0, d)
+	d.text(ownKeys(s)...)
+}
 func depsConfig(s *source, _ int, d *digester) { d.config(s.Site.Config) }
 func depsCatalogue(s *source, _ int, d *digester) {
 	depsConfig(s, 0, d)
 	d.digest(s.catalogue)
 	s.retired(d)
 }
-func depsGood(s *source, i int, d *digester) { d.digest(s.goodFacts[i]); d.text(s.goods[i].Body) }
+func depsGood(s *source, i int, d *digester) {
+	d.digest(s.goodFacts[i])
+	d.text(s.goods[i].Body)
+	d.number(int64(s.goods[i].Line))
+}
 func depsHome(s *source, _ int, d *digester) { s.page(d, "index"); depsCatalogue(s, 0, d) }
 func depsWhat(s *source, _ int, d *digester) {
 	s.page(d, "what")
@@ -286,6 +295,7 @@ func depsAPI(s *source, _ int, d *digester) {
 	s.page(d, "llms")
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
+	d.text(s.networks()...)
 }
 func depsNotFound(s *source, _ int, d *digester) { s.page(d, "404") }
 func depsDeprecation(s *source, _ int, d *digester) {

@@ -140,8 +140,18 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 	if err := <-built; err == nil {
 		t.Fatal("a broken page was built")
 	}
-	if status, body := get("/what"); status != 200 || strings.Contains(body, "Fresh paint") {
-		t.Errorf("after a broken edit: %d", status)
+	if status, body := get("/what"); status != 200 || strings.Contains(body, "Fresh paint") || !strings.Contains(body, "pages/what.md:1: front matter must stand") ||
+		!strings.Contains(body, `role="alert"`) || !strings.Contains(body, "EventSource") {
+		t.Errorf("after a broken edit: %d, and the page says %.600s", status, body)
+	}
+	writeFile(t, page, string(good)+"\n\n<b>Raw</b> and [dead](/nowhere).\n")
+	for err := range built {
+		if errors.Is(err, ErrProse) {
+			break
+		}
+	}
+	if _, body := get("/"); !strings.Contains(body, "link to /nowhere") || strings.Contains(body, "<b>Raw") {
+		t.Errorf("after an edit with faults the page says %.600s", body)
 	}
 	writeFile(t, page, string(good)+"\n\nFresh paint.\n")
 	for err := range built {
@@ -153,7 +163,7 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 	if err != nil || line != "data: built\n" {
 		t.Errorf("the open page hears %q, %v", line, err)
 	}
-	if _, body := get("/what"); !strings.Contains(body, "Fresh paint.") {
+	if _, body := get("/what"); !strings.Contains(body, "Fresh paint.") || strings.Contains(body, `role="alert"`) {
 		t.Error("the new page is not shown")
 	}
 	cancel()

@@ -66,6 +66,9 @@ func newSource(in *Input, rows []output) (*source, error) {
 	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
 		return nil, err
 	}
+	if err := s.checkOwn(); err != nil {
+		return nil, err
+	}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -94,10 +97,15 @@ func newSource(in *Input, rows []output) (*source, error) {
 // Chrome is what all pages of a site share. The server takes it for the pages that it renders on request, so that they
 // look like the published ones.
 func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
-	identity, cfg := ring.Identity(), site.Config
+	identity, cfg, nav := ring.Identity(), site.Config, slices.Clone(navigation)
+	for _, p := range site.OwnPages() {
+		if p.Nav != "" {
+			nav = append(nav, templates.Link{Text: p.Nav, Href: "/" + p.Name})
+		}
+	}
 	return templates.NewChrome(templates.ChromeView{
 		Title: cfg.Title, Tagline: cfg.Tagline, BaseURL: cfg.BaseURL, Keeper: cfg.Keeper, Contact: cfg.Contact,
-		Nav: navigation, PublicKey: identity.Public.String(), KID: identity.KID,
+		Nav: nav, PublicKey: identity.Public.String(), KID: identity.KID,
 		Specimen: attest.IsSpecimen([]byte(identity.Public)), Date: cfg.Date,
 	})
 }

@@ -1,14 +1,17 @@
 package generator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +66,9 @@ func Watch(ctx context.Context, in WatchInput) error {
 
 	rebuild := func() error {
 		report, err := buildForPreview(ctx, in, show)
+		if err != nil {
+			show.failed(err)
+		}
 		if errors.Is(err, ErrForeign) {
 			return err // no edit of the sources mends that
 		}
@@ -136,28 +142,51 @@ func buildForPreview(ctx context.Context, in WatchInput, show *preview) (Report,
 // preview serves the tree under construction and tells open pages of changes.
 type preview struct {
 	mu      sync.Mutex
-	dir     string
+	dir     string        // of the last good build
+	fault   error         // of the build since, nil for none
 	changed chan struct{} // closed at the next change
 }
 
-func (p *preview) replace(dir string) {
+func (p *preview) replace(dir string) { p.tell(func() { p.dir, p.fault = dir, nil }) }
+
+// failed shows on every page why the last change was not built.
+func (p *preview) failed(err error) { p.tell(func() { p.fault = err }) }
+
+func (p *preview) tell(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dir = dir
+	change()
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-func (p *preview) state() (dir string, changed chan struct{}) {
+func (p *preview) state() (dir string, changed chan struct{}, fault error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.dir, p.changed
+	return p.dir, p.changed, p.fault
+}
+
+// notBuilt is what a page shows of the fault of the last build, below a word on what is shown instead.
+func notBuilt(says string, fault error) string {
+	return `<div role="alert" style="margin:0;padding:1em;border-bottom:4px solid #9c2f1f;background:#fdf1ee;color:#2b1a16;font:16px/1.4 ui-monospace,monospace">` +
+		"<strong>" + says + `</strong><pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.5em 0 0">` +
+		html.EscapeString(fault.Error()) + "</pre></div>\n"
+}
+
+// withFault puts the fault at the beginning of a page, which loads itself again at the next build.
+func withFault(page []byte, fault error) []byte {
+	at := bytes.Index(page, []byte("<body>"))
+	if fault == nil || at < 0 {
+		return page
+	}
+	at += len("<body>")
+	return slices.Concat(page[:at], []byte("\n"+notBuilt("Not built: the last good pages are shown.", fault)), page[at:])
 }
 
 // ServeHTTP answers GET for the files of the tree, pages by their folder, and
 // /_reload with one event when the tree changes.
 func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	dir, changed := p.state()
+	dir, changed, fault := p.state()
 	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Path == "/_reload" {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -172,7 +201,12 @@ func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if dir == "" {
-		http.Error(w, "The first build has not succeeded yet.", http.StatusServiceUnavailable)
+		if fault == nil {
+			fault = errors.New("the first build is under way")
+		}
+		w.Header().Set("Content-Type", api.HTML)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		w.Write([]byte("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not built</title>\n" + reloadScript + "</head><body>\n" + notBuilt("Nothing is built yet.", fault) + "</body></html>\n"))
 		return
 	}
 	body, name, err := readPage(dir, r.URL.Path)
@@ -186,6 +220,9 @@ func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", mediaType(name))
+	if mediaType(name) == api.HTML {
+		body = withFault(body, fault)
+	}
 	w.WriteHeader(status)
 	w.Write(body) // a reader that has gone is no loss
 }

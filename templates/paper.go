@@ -79,7 +79,7 @@ func CertificatePaper(s attest.Signed, issuer, verifyURL string) Paper {
 	add("Settlement", c.SettlementTx, true)
 	add("Cross reference", c.CrossRef, false)
 	add("Purpose", c.Purpose, false)
-	add("From the store", c.FromTheStore, false)
+	add("Store that signed", c.FromTheStore, true)
 	add("Mandate", c.MandateID, true)
 	add("Saw", c.Saw, false)
 	add("Settled via", c.SettledVia, false)

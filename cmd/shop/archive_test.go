@@ -18,20 +18,27 @@ import (
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
+	"agentstore/generator"
+	"agentstore/templates"
 )
 
 // openCounter opens the instruments of a shop over its record, without rails.
 func openCounter(t *testing.T, c *Config) (*Shop, http.Handler, error) {
 	t.Helper()
 	s := &Shop{Config: *c, DB: ledger.NewMem(ledger.MemOptions{})}
-	var err error
-	if s.Site, err = LoadSite(c); err != nil {
-		t.Fatal(err)
-	}
 	keys, err := s.keys()
 	if err != nil {
 		t.Fatal(err)
 	}
+	site, err := LoadSite(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome, err := generator.Chrome(site, s.Ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Site, s.chrome = site, func() *templates.Chrome { return chrome }
 	budgets, err := budget.New(s.DB, dynamic.Budgets())
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +176,21 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		}
 		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" || slices.Contains(covers, "signature") {
 			t.Errorf("%s: covers %v", id, covers)
+		}
+		page, err := s.verifyPage(id, *v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"<strong class=\"verdict good\">valid</strong>", v.Proof.Signature.String(), "<svg", v.Proof.SignatureCovers[0], "Leaf of the log"} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("the page of %s lacks %q", id, want)
+			}
+		}
+		if bad := *v; true {
+			bad.Valid = false
+			if page, err := s.verifyPage(id, bad); err != nil || strings.Contains(string(page), "verdict good") {
+				t.Errorf("the page of %s calls what does not verify good: %v", id, err)
+			}
 		}
 		if !attest.Verify(ed25519.PublicKey(v.Proof.PublicKey), []byte(v.Proof.SignedPayload), v.Proof.Signature) {
 			t.Errorf("%s: the signature does not fit", id)

@@ -28,11 +28,12 @@ type Config struct {
 	LedgerFile  string `toml:"ledger_file" doc:"File (0600) that holds the ledger address, instead of ledger."`
 	Content     string `toml:"content" doc:"Folder of the site's sources (site.toml, shelf, pages). Empty is the built-in specimen."`
 	Stock       string `toml:"stock" doc:"Folder of the private pools (secrets, curios, …). Empty takes the pools folder of content, which only a loopback store may sell from if they are the specimen's."`
-	Public      string `toml:"public" doc:"The published tree, or a folder whose file 'current' names it. Served when no CDN does."`
+	Public      string `toml:"public" doc:"Folder of the published trees: store build makes a new one in it and moves the pointer 'current' to it, and store serve follows the pointer. Or one tree by itself."`
 	Record      string `toml:"record" doc:"Folder of the signed record (rounds, observations, proofs). Pages such as the register of retired words are rendered from it."`
 	View        string `toml:"view" doc:"Folder for the view of the record: sorted files from which the server answers by host and by address. store build and the start of store serve make it; it can be thrown away. Empty takes view beside twins."`
 	Verifier    string `toml:"verifier" doc:"Folder of the verifier for browsers, as make verifier makes it. Empty publishes a page that says how to make it."`
 	HostPages   int    `toml:"host_pages_max" doc:"Up to how many hosts of the record have pages as files. Above it, store serve renders them on request, with the same bytes, and a static copy of the site has none. 0 is no limit."`
+	Sources     string `toml:"sources" doc:"Private folder where builds keep what their trees were made from, pools included. store serve sells what its tree was made from, whatever became of content since. Empty takes sources beside twins."`
 	Twins       string `toml:"twins" doc:"Folder of precompressed twins, by digest. Empty serves everything uncompressed."`
 	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
 
@@ -111,7 +112,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func Example() Config {
 	return Config{
 		BaseURL: "https://store.example", Listen: "127.0.0.1:4020", DebugListen: "127.0.0.1:4021",
-		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Twins: "var/twins", HighWater: "var/high-water.jws",
+		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Sources: "var/sources", Twins: "var/twins", HighWater: "var/high-water.jws",
 		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json", Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Git: "var/keys/git.pem"},
 		Networks: []NetworkConfig{
 			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
@@ -137,16 +138,16 @@ func Example() Config {
 // Load reads a configuration file. Unknown keys, bad values and missing ones are errors that name the key.
 func Load(file string) (*Config, error) {
 	var c Config
-	md, err := toml.DecodeFile(file, &c)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading configuration: %w", err)
+	}
+	md, err := toml.Decode(string(text), &c)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration %s: %w", file, err)
 	}
 	if un := md.Undecoded(); len(un) > 0 {
-		names := make([]string, len(un))
-		for i, k := range un {
-			names[i] = k.String()
-		}
-		return nil, fmt.Errorf("configuration %s: unknown keys: %s (store config prints the known ones)", file, strings.Join(names, ", "))
+		return nil, unknownKeys(file, string(text), un)
 	}
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
@@ -161,7 +162,7 @@ func Load(file string) (*Config, error) {
 
 // resolve makes relative paths relative to the file's folder.
 func (c *Config) resolve(dir string) {
-	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Twins, &c.Verifier, &c.HighWater,
+	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Sources, &c.Twins, &c.Verifier, &c.HighWater,
 		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key, &c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Git}
 	for i := range c.Keys.Older {
 		paths = append(paths, &c.Keys.Older[i])
@@ -210,6 +211,7 @@ func (c *Config) check() error {
 			fail("debug_listen must be a loopback address such as 127.0.0.1:4021")
 		}
 	}
+	errs = append(errs, c.checkNetworks(), c.checkLogLevel())
 	for i, n := range c.Networks {
 		if n.ID == "" || n.PayTo == "" {
 			fail("network %d: id and pay_to are needed", i+1)

@@ -16,7 +16,6 @@ import (
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/roster"
-	"agentstore/generator"
 )
 
 // InstrumentsConfig says how strangers' doors are reached, how often, and what is kept of it.
@@ -159,12 +158,8 @@ func (s *Shop) openDesk(key *attest.Key, secret []byte, budgets *budget.Set, o O
 			return nil, err
 		}
 	}
-	chrome, err := generator.Chrome(s.Site, s.Ring)
-	if err != nil {
-		return nil, err
-	}
 	s.refused = refused(client)
-	s.hostPages = dynamic.HostPages{Archive: s.archive, Chrome: chrome, BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Spell: speller(client)}
+	s.hostPages = dynamic.HostPages{Archive: s.archive, Chrome: s.chrome, BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Spell: speller(client)}
 	var record desk.Record = desk.NoRounds{}
 	if s.archive != nil {
 		record = desk.Rounds{Archive: s.archive, BaseURL: strings.TrimSuffix(c.BaseURL, "/")}
@@ -175,6 +170,6 @@ func (s *Shop) openDesk(key *attest.Key, secret []byte, budgets *budget.Set, o O
 	}
 	return desk.New(desk.Config{
 		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
-		Walker: walker, Keep: s.drawer, Chrome: chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share), Walks: c.Instruments.Walks,
+		Walker: walker, Keep: s.drawer, Chrome: s.chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share), Walks: c.Instruments.Walks,
 	})
 }

@@ -96,3 +96,29 @@ func TestIdentityMustBeInForce(t *testing.T) {
 		}
 	}
 }
+
+// A store that strangers reach is kept by somebody: it does not go by the specimen's name and address, nor sell its texts.
+func TestSpecimenNameStaysOnLoopback(t *testing.T) {
+	site, err := LoadSpecimen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		base, listen, keeper, contact string
+		want                          string // in the refusal; "" for none
+	}{
+		{"http://127.0.0.1:4020", "127.0.0.1:4020", site.Config.Keeper, site.Config.Contact, ""},
+		{"https://shop.example", "127.0.0.1:4020", site.Config.Keeper, "mailto:me@shop.example", "keeper = "},
+		{"https://shop.example", "", "A. Keeper", site.Config.Contact, "contact = "},
+		{"http://127.0.0.1:4020", "0.0.0.0:4020", site.Config.Keeper, site.Config.Contact, "keeper = "},
+		{"https://shop.example", "127.0.0.1:4020", "A. Keeper", "mailto:me@shop.example", "pools still hold texts"},
+	} {
+		mine := *site
+		mine.Config.Keeper, mine.Config.Contact = c.keeper, c.contact
+		s := &Shop{Config: Config{BaseURL: c.base, Listen: c.listen}}
+		err := s.maySell(&mine)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, errSpecimen) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s on %s: %v, want %q", c.base, c.listen, err, c.want)
+		}
+	}
+}

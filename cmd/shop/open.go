@@ -2,14 +2,12 @@ package shop
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +31,7 @@ import (
 	"agentstore/dynamic/roster"
 	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
+	"agentstore/templates"
 
 	"github.com/ethereum/go-ethereum/crypto"
 )
@@ -40,7 +39,7 @@ import (
 // Shop is a running store: everything but its listeners.
 type Shop struct {
 	Config Config
-	Site   *content.Site
+	Site   content.Editions // what is said and sold, which follows the published tree where there is one
 	Ring   attest.Ring
 	DB     ledger.DB
 	Rails  []rail.Rail
@@ -49,6 +48,8 @@ type Shop struct {
 	Server *dynamic.Server
 	Log    *slog.Logger
 
+	tree      *dynamic.Site // nil: no tree is served
+	chrome    func() *templates.Chrome
 	archive   *archive.Archive // nil: no record is configured
 	hostPages dynamic.HostPages
 	refused   func(host string) string // why a host is never asked
@@ -85,9 +86,6 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.Site, err = LoadSite(c); err != nil {
-		return nil, err
-	}
 	keys, err := s.keys()
 	if err != nil {
 		return nil, err
@@ -95,9 +93,12 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err := s.mayServe(); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(s.openSite(), checkOrigin(c)); err != nil {
+		return nil, err
+	}
 	secret, err := secretFile(c.Keys.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("reading keys.secret: %w", err)
+		return nil, missingKey("keys.secret", err)
 	}
 	spec, err := ledgerSpec(c)
 	if err != nil {
@@ -129,17 +130,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := verifyPage(s.Site, s.Ring)
-	if err != nil {
-		return nil, err
-	}
 	if s.archive, err = s.openArchive(ctx); err != nil {
 		return nil, err
 	}
 	s.Till, err = till.New(till.Config{
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
-		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: page, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
+		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: s.verifyPage, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
 	})
 	if err != nil {
@@ -156,22 +153,38 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
-	var site *dynamic.Site
-	if c.Public != "" {
-		site, err = dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, ContentDigest: s.Site.Digest})
-		if err != nil {
-			return nil, err
-		}
-	}
 	proxies, err := prefixes(c.Server.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: site, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
 		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
 	return s, err
+}
+
+// openSite opens the published tree with what it was built from, or, where no tree is served here, the sources.
+func (s *Shop) openSite() error {
+	c := &s.Config
+	if c.Public == "" {
+		site, err := LoadSite(c)
+		if err != nil {
+			return err
+		}
+		e, err := s.editionOf(site)
+		if err != nil {
+			return err
+		}
+		s.Site, s.chrome = e.Site, func() *templates.Chrome { return e.Chrome }
+		return nil
+	}
+	tree, err := dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, Edition: s.edition})
+	if err != nil {
+		return err
+	}
+	s.tree, s.Site, s.chrome = tree, tree, tree.Chrome
+	return nil
 }
 
 // Close frees what the shop holds. Nothing may be running any more.
@@ -216,19 +229,26 @@ func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
 
 // LoadSite reads the sources of a configuration, with its base URL.
 func LoadSite(c *Config) (*content.Site, error) {
-	var src content.Sources
+	if err := checkFolders(c); err != nil {
+		return nil, err
+	}
+	site, err := content.Load(sources(c))
+	if err != nil {
+		return nil, fmt.Errorf("loading the site: %w", err)
+	}
+	site.Config.BaseURL = c.BaseURL
+	return site, nil
+}
+
+// sources are the folders that the site of a configuration is read from.
+func sources(c *Config) (src content.Sources) {
 	if c.Content != "" {
 		src.Content = os.DirFS(c.Content)
 	}
 	if c.Stock != "" {
 		src.Stock = os.DirFS(c.Stock)
 	}
-	site, err := content.Load(src)
-	if err != nil {
-		return nil, fmt.Errorf("loading the site: %w", err)
-	}
-	site.Config.BaseURL = c.BaseURL
-	return site, nil
+	return src
 }
 
 // keys loads the identity keys, the one in force first, and the ring.
@@ -265,7 +285,11 @@ func IdentityKey(c *Config) (*attest.Key, error) {
 	if c.Specimen() {
 		return attest.SpecimenKey(), nil
 	}
-	return attest.LoadKey(c.Keys.Identity)
+	k, err := attest.LoadKey(c.Keys.Identity)
+	if err != nil {
+		return nil, missingKey("keys.identity", err)
+	}
+	return k, nil
 }
 
 // LogKey loads the key that signs the checkpoints of the record's log, and demands that it is the one in force.
@@ -277,7 +301,7 @@ func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
 	if c.Keys.Log != specimen {
 		var err error
 		if k, err = attest.LoadKey(c.Keys.Log); err != nil {
-			return nil, err
+			return nil, missingKey("keys.log", err)
 		}
 	}
 	if inForce, ok := ring.For(attest.PurposeLog); !ok || inForce.KID != k.KID() {
@@ -293,7 +317,7 @@ func Ring(c *Config) (attest.Ring, error) {
 	}
 	b, err := os.ReadFile(c.Keys.Ring)
 	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading keys.ring: %w", err)
+		return attest.Ring{}, missingKey("keys.ring", err)
 	}
 	return attest.ParseRing(b)
 }
@@ -314,41 +338,6 @@ func specimenRing(record string) (attest.Ring, error) {
 		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", record, err)
 	}
 	return held, nil
-}
-
-// errSpecimen refuses to sell what is public.
-var errSpecimen = errors.New("this would sell with public keys or public texts to strangers")
-
-// mayServe refuses the specimen's keys, secrets and texts on anything but a loopback address. A specimen key is known by
-// itself, under whatever name of a file it came.
-func (s *Shop) mayServe() error {
-	u, err := url.Parse(s.Config.BaseURL)
-	if err != nil {
-		return err
-	}
-	host, _, err := net.SplitHostPort(s.Config.Listen)
-	if s.Config.Listen != "" && err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	if loopback(u.Hostname()) && (s.Config.Listen == "" || loopback(host)) {
-		return nil
-	}
-	if s.Config.Keys.Log == specimen {
-		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store key init", errSpecimen)
-	}
-	for _, k := range s.Ring.Current {
-		if attest.IsSpecimen(ed25519.PublicKey(k.Public)) {
-			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with store key init", errSpecimen, k.Purpose)
-		}
-	}
-	borrowed, err := s.Site.Borrowed()
-	if err != nil {
-		return err
-	}
-	if len(borrowed) > 0 {
-		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock", errSpecimen, strings.Join(borrowed, ", "))
-	}
-	return nil
 }
 
 // ledgerSpec is the ledger's address, which may be kept in a file because it holds a password.

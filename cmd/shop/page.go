@@ -1,53 +1,78 @@
 package shop
 
 import (
-	"agentstore/content"
+	"strconv"
+
 	"agentstore/corpus/attest"
+	"agentstore/corpus/visible"
 	"agentstore/dynamic/till"
-	"agentstore/generator"
 	"agentstore/templates"
 )
 
-// verifyPage renders verifications for browsers, in the looks of the published pages.
-func verifyPage(site *content.Site, ring attest.Ring) (func(id string, v till.Verification) ([]byte, error), error) {
-	chrome, err := generator.Chrome(site, ring)
-	if err != nil {
-		return nil, err
+// verifyPage renders a verification for browsers, in the looks of the published pages.
+func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
+	chrome := s.chrome()
+	view := templates.CertificateView{
+		Chrome: chrome, Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
+		State: templates.StateUnknownID, NotCovered: v.NotCovered, ArtifactHash: v.ArtifactHash,
 	}
-	return func(id string, v till.Verification) ([]byte, error) {
-		view := templates.CertificateView{
-			Chrome: chrome, Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
-			State: templates.StateUnknownID, NotCovered: v.NotCovered, ArtifactHash: v.ArtifactHash,
-		}
-		if v.Certificate == nil {
-			return templates.RenderCertificate(view)
-		}
-		paper := templates.CertificatePaper(attest.Signed{Certificate: *v.Certificate, Proof: *v.Proof}, site.Config.Title,
-			site.Config.BaseURL+"/api/verify/"+id)
-		paper.DoesNotProve = v.DoesNotProve
-		view.Paper, view.SignatureJCS = &paper, v.Proof.SignatureJCS.String()
-		switch {
-		case !v.Valid:
-			view.State = templates.StateInvalid
-		case v.Status == "reversed":
-			view.State = templates.StateReversed
-			view.Says = append(view.Says, "The payment was taken back by the network on "+v.ReversedOn+".")
-		default:
-			view.State = templates.StateValid
-		}
-		if s := v.SignedBy; s != nil {
-			paper.SignedBy = "The identity key in force, " + s.Key
-			if s.Status == attest.SignerRetired {
-				paper.SignedBy = "A retired identity key, " + s.Key
-				view.Says = append(view.Says, "The key that signed this was retired on "+s.RetiredOn+". What it signed before stays good.")
-			}
-		}
-		if v.Reason == "no_published_key" {
-			view.Says = append(view.Says, "No key that this store has published made this signature.")
-		}
-		if v.PredatesPayment {
-			view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; their absence is no defect.")
-		}
+	if v.Report != nil {
+		return s.recordPage(id, v, view)
+	}
+	if v.Certificate == nil {
 		return templates.RenderCertificate(view)
-	}, nil
+	}
+	paper := templates.CertificatePaper(attest.Signed{Certificate: *v.Certificate, Proof: *v.Proof}, chrome.Title,
+		chrome.BaseURL+"/api/verify/"+id)
+	paper.DoesNotProve = v.DoesNotProve
+	view.Paper, view.SignatureJCS = &paper, v.Proof.SignatureJCS.String()
+	switch {
+	case !v.Valid:
+		view.State = templates.StateInvalid
+	case v.Status == "reversed":
+		view.State = templates.StateReversed
+		view.Says = append(view.Says, "The payment was taken back by the network on "+v.ReversedOn+".")
+	default:
+		view.State = templates.StateValid
+	}
+	if by := v.SignedBy; by != nil {
+		paper.SignedBy = "The identity key in force, " + by.Key
+		if by.Status == attest.SignerRetired {
+			paper.SignedBy = "A retired identity key, " + by.Key
+			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+". What it signed before stays good.")
+		}
+	}
+	if v.Reason == "no_published_key" {
+		view.Says = append(view.Says, "No key that this store has published made this signature.")
+	}
+	if v.PredatesPayment {
+		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; their absence is no defect.")
+	}
+	return templates.RenderCertificate(view)
+}
+
+// recordPage renders the verification of what the signed record holds: a round, a row or an observation.
+func (s *Shop) recordPage(id string, v till.Verification, view templates.CertificateView) ([]byte, error) {
+	paper := templates.RecordPaper(templates.RecordView{
+		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
+		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,
+	})
+	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload, v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
+	paper.DoesNotProve = v.DoesNotProve
+	if by := v.SignedBy; by != nil {
+		paper.SignedBy = "The key " + by.Key
+		if by.Status == attest.SignerRetired {
+			paper.SignedBy += ", which was retired on " + by.RetiredOn
+			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+". What it signed before stays good.")
+		}
+	}
+	if in := v.Inclusion; in != nil {
+		paper.Facts = append(paper.Facts, templates.Fact{Name: "Leaf of the log", Value: strconv.FormatInt(in.Leaf, 10) + " of " + strconv.FormatInt(in.LogSize, 10), Mono: true})
+		view.Says = append(view.Says, "It stands in the store's transparency log; the proof of that is in the JSON form of this page.")
+	}
+	view.Paper, view.State = &paper, templates.StateValid
+	if !v.Valid {
+		view.State = templates.StateInvalid
+	}
+	return templates.RenderCertificate(view)
 }

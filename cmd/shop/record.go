@@ -27,6 +27,9 @@ func RecordWriter(c *Config) (*corpus.Writer, error) {
 	if c.Record == "" {
 		return nil, errors.New("record, the folder of the signed record, is not configured")
 	}
+	if err := checkOrigin(c); err != nil {
+		return nil, err
+	}
 	w := &corpus.Writer{Dir: c.Record}
 	var err error
 	if w.Origin, err = RecordOrigin(c); err != nil {

@@ -47,6 +47,9 @@ func BuildInput(c *Config) (generator.Input, error) {
 		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" && c.Content == "",
 		MaxHostFiles: c.HostPages, PrivateSite: c.Instruments.private(),
 	}
+	for _, n := range c.Networks {
+		in.Networks = append(in.Networks, n.ID)
+	}
 	if c.Twins != "" {
 		in.Record = filepath.Join(filepath.Dir(c.Twins), "build-record.json")
 	}

@@ -45,8 +45,8 @@ const ownConfig = "store.toml"
 // runBuild renders content into public.
 func runBuild(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen is built into ./public)")
-	out := c.flags.String("out", "", "build into this folder instead of the configured one")
-	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, for a tree that is served")
+	out := c.flags.String("out", "", "build one tree into this folder, in place, instead of the configured one")
+	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, as it is done anyway for a configured site")
 	full := c.flags.Bool("full", false, "ignore the record of the last build")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	verifier := c.flags.String("verifier", "", "folder with the verifier for browsers, as make verifier makes it, instead of the configured one")
@@ -72,21 +72,29 @@ func runBuild(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if *full {
-		in.Record = ""
-	}
+	in.Full = *full
 	defer shop.KeepRoom(shop.BuildRoom)()
+	if _, err := generator.Current(cfg.Public); err == nil || *file != "" && *out == "" {
+		*tree = true
+	}
+	if err := shop.KeepSources(cfg, in.Site); err != nil {
+		return err
+	}
 	done := c.progress(&in, "building")
+	built := cfg.Public
 	var report generator.Report
 	if *tree {
 		var t generator.TreeReport
 		t, err = generator.BuildTree(ctx, in, cfg.Public)
-		report = t.Report
+		built, report = t.Dir, t.Report
 	} else {
 		report, err = generator.Build(ctx, in)
 	}
 	done()
 	if err != nil {
+		return err
+	}
+	if err := shop.SweepSources(cfg); err != nil {
 		return err
 	}
 	// The pages of a new round come first, so that whatever an answer cites can be read.
@@ -97,7 +105,7 @@ func runBuild(ctx context.Context, c *call) error {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
 	fmt.Fprintf(c.stdout, "%s: %d files, %d rendered, %d written, %d deleted, root %s\n",
-		cfg.Public, report.Files, report.Rendered, report.Written, report.Deleted, report.Root)
+		built, report.Files, report.Rendered, report.Written, report.Deleted, report.Root)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentstore/content"
@@ -93,7 +94,7 @@ func runBuy(ctx context.Context, c *call) error {
 		return nil
 	}
 	if terms.Chosen < 0 {
-		return because(errNo, "%s", hintFor(target))
+		return because(errNo, "%s", hintFor(target, terms, opts.Choice))
 	}
 	if !*yes {
 		ok, err := c.ask("Pay this? [y/N] ")
@@ -120,13 +121,35 @@ func runBuy(ctx context.Context, c *call) error {
 	return err
 }
 
-// hintFor is what to do where nothing can be paid. Why that is stands in the terms, which were shown.
-func hintFor(target string) string {
+// hintFor is what to do where nothing can be paid: the flag that leaves nothing over is the one to change. Why that is
+// stands in the terms, which were shown.
+func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 	host := target
 	if u, err := url.Parse(target); err == nil {
 		host = u.Host
 	}
-	return fmt.Sprintf("nothing that %q asks for can be paid: the terms say why\nhint: raise -max if the price is what you expect", host)
+	var networks, amounts []string
+	fits := false
+	for _, e := range terms.Entries {
+		if !slices.Contains(networks, e.Network) {
+			networks = append(networks, e.Network)
+		}
+		if choice.Network != "" && e.Network != choice.Network {
+			continue
+		}
+		fits = true
+		if usdc := content.FormatUSDC(e.Atomic); e.Atomic > 0 && !slices.Contains(amounts, usdc) {
+			amounts = append(amounts, usdc)
+		}
+	}
+	hint := "raise -max if the price is what you expect"
+	switch {
+	case choice.Network != "" && !fits:
+		hint = fmt.Sprintf("it takes nothing on -network %s; leave that out, or name one of: %q", choice.Network, networks)
+	case choice.Amount != 0 && !slices.Contains(amounts, content.FormatUSDC(choice.Amount)):
+		hint = fmt.Sprintf("it does not ask for -amount %s; leave that out, or name one of: %s", content.FormatUSDC(choice.Amount), strings.Join(amounts, ", "))
+	}
+	return fmt.Sprintf("nothing that %q asks for can be paid: the terms say why\nhint: %s", host, hint)
 }
 
 // ask asks a person. Without a terminal the answer is an error that says what to do.

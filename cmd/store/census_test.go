@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 		stuck()
 		os.Exit(0)
 	}
+	if os.Getenv(verbVariable) != "" {
+		os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+	}
 	if raw := os.Getenv(streetVariable); raw != "" {
 		var far farStreet
 		if err := json.Unmarshal([]byte(raw), &far); err != nil {

@@ -28,6 +28,9 @@ func runInit(ctx context.Context, c *call) error {
 			return err
 		}
 	}
+	if err := generator.InitTrees(filepath.Join(dir, "public")); err != nil {
+		return err
+	}
 	fmt.Fprintf(c.stdout, `%s is a site. Next:
   1. cd %s && store key init
   2. edit store.toml (address, networks, pay_to) and content/site.toml

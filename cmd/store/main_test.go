@@ -86,6 +86,8 @@ func TestExitCodes(t *testing.T) {
 		{"buy -amount -1 " + asked, 2, "", "-amount"},
 		{"buy " + asked, 0, "Nothing was bought", ""},
 		{"buy -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "hint: raise -max"},
+		{"buy -yes -network eip155:1 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", `it takes nothing on -network eip155:1; leave that out, or name one of: ["eip155:8453"]`},
+		{"buy -yes -amount 0.5 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "it does not ask for -amount 0.5; leave that out, or name one of: 2\n"},
 		{"buy -json -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, `"chosen":-1`, "hint: raise -max"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -125,14 +127,14 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public"), corpus.CloneOptions{Ring: keys})
+	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public/current"), corpus.CloneOptions{Ring: keys})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
 	}
 	if err := os.Remove("store.toml"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat("public"); err != nil {
+	if _, err := os.Stat("public/current"); err != nil {
 		t.Fatal(err)
 	}
 	file := ""

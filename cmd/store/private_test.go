@@ -124,7 +124,7 @@ list = "doors.txt"
 	if code, said := store("build", "-config", "public.toml"); code == 0 || !strings.Contains(said, generator.ErrPrivateRecord.Error()) || !strings.Contains(said, "hint: ") {
 		t.Errorf("store build as a public site: exit code %d: %s", code, said)
 	}
-	if left, err := filepath.Glob("public/*"); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob("public/trees/*"); err != nil || len(left) > 0 {
 		t.Errorf("the refused build left %v, %v", left, err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "--bare", "-b", "main", "clone.git").CombinedOutput(); err != nil {
@@ -152,16 +152,16 @@ list = "doors.txt"
 	}
 	for name, want := range map[string]string{"corpus.json": `"private": true`, "corpus/index.json": `"private": true`, "corpus/index.html": "not for publication",
 		"corpus.md": "not for publication", "corpus/trajectory.json": `"private": true`} {
-		if b, err := os.ReadFile(filepath.Join("public", name)); err != nil || !strings.Contains(string(b), want) {
+		if b, err := os.ReadFile(filepath.Join("public", "current", name)); err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s does not say that it is private: %v", name, err)
 		}
 	}
 
 	// Nothing that was made of it is licensed to anybody. The names of defects are the store's own, and so is the paper for
 	// scorers, which begins with the word that none of it holds here.
-	own := regexp.MustCompile(`^(defects[./]|openapi\.json$|api\.md$|scorers[./])`)
+	own := regexp.MustCompile(`^(defects[./]|openapi\.(json|md)$|api\.md$|scorers[./])`)
 	licences := 0
-	for name, body := range filesBelow(t, "public") {
+	for name, body := range filesBelow(t, filepath.Join("public", "current")+"/") {
 		if strings.Contains(body, derive.PrivateLicense) {
 			licences++
 		}
@@ -172,7 +172,7 @@ list = "doors.txt"
 			t.Errorf("%s does not say that the record is private", name)
 		}
 	}
-	host := filepath.Join("public", filepath.FromSlash(derive.HostPath("ready-many."+street.Domain)))
+	host := filepath.Join("public", "current", filepath.FromSlash(derive.HostPath("ready-many."+street.Domain)))
 	for _, name := range []string{"index.html", "index.md"} {
 		if b, err := os.ReadFile(filepath.Join(host, name)); err != nil || !strings.Contains(string(b), derive.PrivateLicense) {
 			t.Errorf("the host's %s does not say that it is private: %v", name, err)

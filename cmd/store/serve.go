@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"syscall"
 
 	"agentstore/cmd/shop"
 )
@@ -47,13 +48,13 @@ func runServe(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", cfg.Listen)
+	ln, err := listenOn("listen", cfg.Listen)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	var debugListener net.Listener
 	if cfg.DebugListen != "" {
-		if debugListener, err = net.Listen("tcp", cfg.DebugListen); err != nil {
+		if debugListener, err = listenOn("debug_listen", cfg.DebugListen); err != nil {
 			return errors.Join(err, ln.Close(), s.Close())
 		}
 	}
@@ -62,4 +63,16 @@ func runServe(ctx context.Context, c *call) error {
 	})()
 	c.logger.Info("store open", "base_url", cfg.BaseURL, "listen", ln.Addr().String(), "networks", len(s.Rails))
 	return errors.Join(s.Serve(ctx, ln, debugListener), s.Close())
+}
+
+// listenOn listens on the address of a key of the configuration, which its error names.
+func listenOn(key, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s = %q: another program has that port, maybe this store already; stop it, or name another port in the configuration", key, address)
+	case err != nil:
+		return nil, fmt.Errorf("%s = %q: %w; want an address and a port, such as 127.0.0.1:4020", key, address, err)
+	}
+	return ln, nil
 }

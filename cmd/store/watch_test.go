@@ -23,12 +23,12 @@ func newSite(t *testing.T) string {
 	return dir
 }
 
-// filesBelow is every file below a folder, with its bytes.
+// filesBelow is every regular file below a folder, with its bytes.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		b, err := os.ReadFile(filepath.Join(dir, name))

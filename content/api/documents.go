@@ -56,7 +56,7 @@ type Representation struct {
 // answers it; neither describes it again.
 type Document struct {
 	Name        string // operationId of its route and metrics label; permanent
-	Path        string // URL path: /menu/{item_id}; empty: a file, or a family of files, without a route of its own
+	Path        string // URL path: /menu/{item_id}; empty: a file, or a family of files, that answers at its own path alone
 	Summary     string // one line
 	Description string // Markdown
 	Tags        []string
@@ -67,6 +67,7 @@ type Document struct {
 	InSitemap   bool
 	Hidden      bool // served, but no part of the API description (style sheet, icon)
 	Tool        string
+	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }
@@ -177,9 +178,36 @@ func (d Document) TwinName(f Representation) string {
 	return d.Name + "_" + strings.TrimPrefix(extension(f.MediaType), ".")
 }
 
+// OwnPaths describes the files of a document without a path, which answer at their own: for the description of the API
+// alone, since no handler is needed for them.
+func (d Document) OwnPaths() []Route {
+	if d.Path != "" || d.Hidden {
+		return nil
+	}
+	var routes []Route
+	for i, f := range d.Files {
+		r := Route{Name: d.Name, Method: "GET", Pattern: "/" + f.Path, Summary: d.Summary, Description: d.Description, Tags: d.Tags, Serve: File,
+			Responses: []Response{{Status: 200, ContentType: f.MediaType, Description: d.Summary}}}
+		if i > 0 {
+			r.Name += "_" + strings.TrimPrefix(extension(f.MediaType), ".")
+		}
+		if head, rest, family := strings.Cut(r.Pattern, "{"); family {
+			name, tail, _ := strings.Cut(rest, "}")
+			p := Param{In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 200, Description: "Which of the files."}
+			var deep bool
+			if p.Name, deep = strings.CutSuffix(name, "..."); deep {
+				p.Description = "Which of the files; it may hold slashes."
+			}
+			r.Pattern, r.Params = head+"{"+p.Name+"}"+tail, []Param{p}
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}
+
 // Routes describes the routes of a document: its own and those of its twins. None for a file without a URL.
 func (d Document) Routes() []Route {
-	if d.Path == "" {
+	if d.Path == "" || d.TreeOnly {
 		return nil
 	}
 	main := Route{

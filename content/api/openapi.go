@@ -25,12 +25,13 @@ const ContractSince = "2026-11-20"
 type Info struct {
 	BaseURL     string // https://store.example, without a slash at its end
 	Title       string
-	Summary     string  // one sentence
-	Description string  // Markdown
-	Guidance    string  // for agents: how to use the service, x-guidance
-	Contact     string  // mailto: or https: address
-	License     string  // SPDX identifier; empty: none named
-	Prices      []int64 // what paid routes ask, in atomic units of USDC (millionths); empty: not said
+	Summary     string   // one sentence
+	Description string   // Markdown
+	Guidance    string   // for agents: how to use the service, x-guidance
+	Contact     string   // mailto: or https: address
+	License     string   // SPDX identifier; empty: none named
+	Networks    []string // on which payments are taken, CAIP-2, in the order in which they are offered
+	Prices      []int64  // what paid routes ask, in atomic units of USDC (millionths); empty: not said
 }
 
 // member is one member of a JSON object whose members keep their order.
@@ -145,6 +146,7 @@ func Published(routes []Route, documents []Document) []Route {
 	var all []Route
 	for _, d := range documents {
 		all = append(all, d.Routes()...)
+		all = append(all, d.OwnPaths()...)
 	}
 	all = append(all, routes...)
 	return slices.DeleteFunc(all, func(r Route) bool { return r.Internal })
@@ -331,7 +333,7 @@ func paymentInfo(info Info) object {
 	default:
 		price = append(price, member{"min", usd(slices.Min(info.Prices))}, member{"max", usd(slices.Max(info.Prices))})
 	}
-	return object{{"price", price}, {"protocols", []any{object{{"x402", object{}}}}}}
+	return object{{"price", price}, {"protocols", []any{object{{"x402", object{{"networks", info.Networks}}}}}}}
 }
 
 // priceOptions are all amounts that are asked, in USDC, the least first.

@@ -116,13 +116,13 @@ var storeDocuments = []Document{
 	{
 		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, how tiers, coverage and gaps are counted, and what none of it proves.",
 		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, the rules of tiers, how coverage and gaps are counted, and what each signed artifact is worth.",
-		Tags:        []string{tagInstruments}, Files: pages("/criteria", HTML, Markdown, JSON),
+		Tags:        []string{tagInstruments}, Files: pages("/criteria", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "defects", Path: "/defects", Summary: "The vocabulary of defects.",
 		Description: "A stable name for each way in which a door is broken: what it asserts, what it costs, what shows it and what would refute it. CC-BY-4.0.",
-		Tags:        []string{tagInstruments}, Files: pages("/defects", HTML, Markdown, JSON),
+		Tags:        []string{tagInstruments}, Files: pages("/defects", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
@@ -137,7 +137,7 @@ var storeDocuments = []Document{
 	{
 		Name: "conformance_guide", Path: "/conformance", Summary: "Offers and receipts, fixtures, and doors to practise on.",
 		Description: "How offers and receipts of any issuer are checked, the fixtures that a verifier is tried on, and the practice doors with what a right buyer does at each.",
-		Tags:        []string{tagInstruments}, Files: pages("/conformance", HTML, Markdown),
+		Tags:        []string{tagInstruments}, Files: pages("/conformance", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
@@ -147,7 +147,7 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "openapi", Path: "/openapi.json", Summary: "This description of the API, OpenAPI 3.1.",
-		Tags: []string{tagAgents}, Files: pages("/openapi.json", JSON), Serve: File, Cache: Short,
+		Tags: []string{tagAgents}, Description: "As Markdown it is what `/api.md` is.", Files: pages("/openapi.json", JSON, Markdown), Serve: Negotiated, Cache: Short,
 	},
 	{
 		Name: "openapi_tools", Path: "/openapi-tools.json", Summary: "The free instruments as function-calling tool definitions.",
@@ -163,6 +163,10 @@ var storeDocuments = []Document{
 		Description: "A version being retired is listed here with its date before its answers carry Deprecation and Sunset.",
 		Tags:        []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "own_page", Path: "/{page}", Summary: "A page of the keeper's own.",
+		Files: pages("/{page}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
 	},
 	{
 		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",
@@ -217,7 +221,7 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "round_parts", Summary: "The rows of a large round, part by part.",
-		Files: []Representation{{MediaType: JSONLines, Path: "corpus/parts/{part...}.jsonl"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: JSONLines, Path: "corpus/parts/{part...}.jsonl"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
 	},
 	{
 		Name: "log_checkpoint", Path: "/corpus/log/checkpoint", Summary: "The last signed checkpoint of the record's transparency log.",
@@ -226,28 +230,29 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "log_tiles", Summary: "Tiles and entry bundles of the log.",
-		Files: []Representation{{MediaType: Binary, Path: "corpus/log/tile/{tile...}"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: Binary, Path: "corpus/log/tile/{tile...}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
 	},
 	{
 		Name: "log_checkpoints", Summary: "Every checkpoint that was signed, by the size of the log.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/checkpoints/{size}"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/checkpoints/{size}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
 	},
 	{
 		Name: "log_cosignatures", Summary: "What third parties signed under a checkpoint, by its size.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
 	},
 	{
 		Name: "evidence_packs", Summary: "The redacted judgement inputs of a round, part by part: one gzip member each.",
 		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Serve: File, Cache: Checked, // may be withdrawn
-		Hidden: true,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "evidence_indexes", Summary: "Where in its pack each judgement input is, for requests with Range.",
-		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
 	},
 	{
 		Name: "words", Summary: "A text that a stranger wrote, with the salt under which an observation has its digest.",
-		Files: []Representation{{MediaType: JSON, Path: "corpus/words/{sha256}.json"}}, Serve: File, Cache: Checked, Hidden: true, // may be withdrawn
+		Files: []Representation{{MediaType: JSON, Path: "corpus/words/{sha256}.json"}}, Serve: File, Cache: Checked, // may be withdrawn
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk", Path: "/corpus/bulk/digests.json", Summary: "The bulk files of the record, with their digests.",
@@ -267,24 +272,24 @@ var storeDocuments = []Document{
 	},
 	{
 		Name: "bulk_rows", Summary: "All rows of the record, as JSON lines and as CSV.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/rows.{form}.gz"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/rows.{form}.gz"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk_database", Summary: "All rows of the record, as a SQLite file.",
-		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows.sqlite"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows.sqlite"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk_deltas", Summary: "The rows of one week.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/delta-{week}.jsonl.gz"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/delta-{week}.jsonl.gz"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
 	},
 	{
 		Name: "git_packs", Summary: "Packs of the record's git repository and their indexes.",
-		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Serve: File, Cache: Immutable, Hidden: true,
+		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
 	},
 	{
 		// info/refs must not come as application/x-git-upload-pack-advertisement: there is no such service.
 		Name: "git_heads", Summary: "Where the record's git repository stands: HEAD, refs and the list of packs.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
 	},
 }
 

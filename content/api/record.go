@@ -5,7 +5,7 @@ var recordDocuments = []Document{
 	{
 		Name: "corpus", Path: "/corpus", Summary: "The record: a signed weekly census of doors, with its chain.",
 		Description: "The JSON is a schema.org Dataset that lists every round of the chain with its digest and the state of its proof of time.",
-		Tags:        []string{tagRecord}, Files: pages("/corpus", HTML, Markdown, JSON),
+		Tags:        []string{tagRecord}, Files: pages("/corpus", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
@@ -25,12 +25,12 @@ var recordDocuments = []Document{
 	{
 		Name: "host", Path: "/corpus/host/{host}", Summary: "What the record shows of one host.",
 		Description: "Tier with its count of count, coverage, gaps by reason, one row a round, the payment address by digest, a citation with an inclusion proof. An unsigned summary that cites signed rows.",
-		Tags:        []string{tagRecord}, Params: []Param{HostName}, Files: pages("/corpus/host/{host}", HTML, Markdown, JSON),
+		Tags:        []string{tagRecord}, Params: []Param{HostName}, Files: pages("/corpus/host/{host}", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "trajectory", Path: "/corpus/trajectory", Summary: "One point for each round: counts with their denominators.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/trajectory", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/corpus/trajectory", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "corpus_diff_file", Path: "/corpus/diff/{week}.json", Summary: "What changed from a week's round to the newest.",
@@ -58,28 +58,28 @@ var recordDocuments = []Document{
 	},
 	{
 		Name: "tiers_page", Path: "/corpus/tiers/{page}", Summary: "A page of 100 hosts with their tiers, by name.",
-		Tags: []string{tagRecord}, Params: []Param{PageNumber}, Files: pages("/corpus/tiers/{page}", HTML, Markdown, JSON),
+		Tags: []string{tagRecord}, Params: []Param{PageNumber}, Files: pages("/corpus/tiers/{page}", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "corpus_brief", Path: "/corpus/brief", Summary: "The newest week in brief.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/brief", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true, Tool: "read_binder",
+		Tags: []string{tagRecord}, Files: pages("/corpus/brief", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true, Tool: "read_binder",
 	},
 	{
 		Name: "fresh_set", Path: "/fresh-set", Summary: "This week's doors with a conformant challenge, their rails and their cheapest ask.",
-		Tags: []string{tagRecord}, Files: pages("/fresh-set", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/fresh-set", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "registry", Path: "/registry", Summary: "What ready doors asked for, week by week.",
-		Tags: []string{tagRecord}, Files: pages("/registry", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/registry", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "inflows", Path: "/inflows", Summary: "USDC seen arriving at advertised addresses, by network and week.",
-		Tags: []string{tagRecord}, Files: pages("/inflows", HTML, Markdown, JSON), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/inflows", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "scorers", Path: "/scorers", Summary: "How to pull, verify, cite, reproduce and observe again.",
-		Tags: []string{tagRecord}, Files: pages("/scorers", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Tags: []string{tagRecord}, Files: pages("/scorers", JSON, Markdown, HTML), Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "atlas", Path: "/atlas.json", Summary: "Everything here, arranged by what one wants to do.",
@@ -125,7 +125,7 @@ var recordDocuments = []Document{
 	},
 	{
 		Name: "okf_concepts", Summary: "The concepts of the bundle.",
-		Files: []Representation{{MediaType: Markdown, Path: "okf/{concept...}.md"}}, Serve: File, Cache: Short, Hidden: true,
+		Files: []Representation{{MediaType: Markdown, Path: "okf/{concept...}.md"}}, Serve: File, Cache: Short, Tags: []string{tagRecord},
 	},
 }
 

@@ -72,18 +72,18 @@ func (d *Desk) catalog(w http.ResponseWriter, r *http.Request) error {
 		bad.Next = d.catalogHelp()
 		return bad
 	}
-	in := route.Inputs(r)
-	out := Catalog{Version: "v1", AsOf: d.cfg.Site.Config.Date.Format("2006-01-02"), Rows: []CatalogRow{},
+	in, site := route.Inputs(r), d.cfg.Site.Now()
+	out := Catalog{Version: "v1", AsOf: site.Config.Date.Format("2006-01-02"), Rows: []CatalogRow{},
 		Query: CatalogQuery{Q: in.String("q"), Max: in.String("max_price_usdc"), ItemID: in.String("item_id")}}
 	if in.Has("item_id") {
 		id := in.String("item_id")
-		g, ok := d.cfg.Site.Good(id)
+		g, ok := site.Good(id)
 		if !ok {
-			return d.noSuchItem(id)
+			return d.noSuchItem(site, id)
 		}
 		out.Rows = append(out.Rows, catalogRow(d.cfg.BaseURL, g))
 	} else {
-		for _, g := range d.cfg.Site.Goods {
+		for _, g := range site.Goods {
 			if found(g, in.String("q")) && (!in.Has("max_price_usdc") || affordable(g, in.Float("max_price_usdc"))) {
 				out.Rows = append(out.Rows, catalogRow(d.cfg.BaseURL, g))
 			}
@@ -97,8 +97,8 @@ func (d *Desk) catalog(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-func (d *Desk) noSuchItem(id string) error {
-	if old, ok := d.cfg.Site.RetiredGood(id); ok {
+func (d *Desk) noSuchItem(site *content.Site, id string) error {
+	if old, ok := site.RetiredGood(id); ok {
 		next := d.catalogHelp()
 		if old.FoldedInto != "" {
 			next = "Free: GET " + d.cfg.BaseURL + "/api/catalog/v1?item_id=" + old.FoldedInto + " shows what it became."

@@ -64,7 +64,7 @@ type Client interface {
 // Config is what a Desk is made of.
 type Config struct {
 	BaseURL string
-	Site    *content.Site
+	Site    content.Editions
 	DB      ledger.DB
 	Secret  []byte // the store's, at least 32 bytes: what owners of addresses sign derives from it
 	Budgets *budget.Set
@@ -75,12 +75,12 @@ type Config struct {
 	Ring attest.Ring
 	// Walker signs the requests of the census and stands in the directory beside Key; nil, or Key, for none of its own.
 	Walker *attest.Key
-	Record Record            // what the signed record holds; NoRounds while there is none
-	Roster Roster            // what the census of the week does; nil where there is none
-	Hourly bool              // the store fires the census at every full hour by itself
-	Keep   *Drawer           // where raw recordings are kept, nil for nowhere
-	Chrome *templates.Chrome // of the pages that are rendered on request
-	Log    *slog.Logger      // nil: nothing is logged
+	Record Record                   // what the signed record holds; NoRounds while there is none
+	Roster Roster                   // what the census of the week does; nil where there is none
+	Hourly bool                     // the store fires the census at every full hour by itself
+	Keep   *Drawer                  // where raw recordings are kept, nil for nowhere
+	Chrome func() *templates.Chrome // of the pages that are rendered on request
+	Log    *slog.Logger             // nil: nothing is logged
 	// Share is how long a finished probe answers others who ask for the same URL; 0 is DefaultShare.
 	Share time.Duration
 	// Time bounds one walk; 0 is walk.DefaultTime. Half a minute more includes the wait for its turn, which a handler's

@@ -142,7 +142,7 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		o.record = desk.NoRounds{}
 	}
 	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Secret: bytes.Repeat([]byte("s"), 32), Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: o.record,
-		Chrome: chrome, Roster: o.roster, Hourly: o.hourly, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
+		Chrome: func() *templates.Chrome { return chrome }, Roster: o.roster, Hourly: o.hourly, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
 	if err != nil {
 		return fail(err)
 	}

@@ -1,10 +1,17 @@
 package desk
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"agentstore/content/api"
 	"agentstore/corpus/probe"
@@ -20,6 +27,9 @@ func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		a := p.Answer(d.cfg.BaseURL + "/api/practice/" + id)
+		if a.Status == http.StatusPaymentRequired {
+			a.Body = withSuggestion(a.Body, id, time.Now())
+		}
 		h := w.Header()
 		maps.Copy(h, a.Header)
 		h.Set("Cache-Control", "no-store")
@@ -33,6 +43,22 @@ func (d *Desk) practice(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return &problem.Error{Code: "not_found", Detail: "There is no practice door of this name."}
+}
+
+// withSuggestion adds to the body of a challenge the key that every 402 of this store suggests. Nothing is sold here, so
+// that it opens nothing.
+func withSuggestion(body []byte, scenario string, now time.Time) []byte {
+	inner, ok := bytes.CutSuffix(bytes.TrimSpace(body), []byte("}"))
+	if !ok || !jsontext.Value(body).IsValid() {
+		return body // a fault of the door's own
+	}
+	sum := sha256.Sum256([]byte("practice\n" + scenario))
+	key := "store-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]) + "-" + now.UTC().Format("200601021504")
+	member := fmt.Appendf(nil, `"idempotency":{"suggested_key":%q,"header":"Idempotency-Key","window_hours":24}}`, key)
+	if inner = bytes.TrimSpace(inner); !bytes.HasSuffix(inner, []byte("{")) {
+		member = append([]byte(","), member...)
+	}
+	return append(bytes.Clone(inner), member...)
 }
 
 func (d *Desk) practiceRow() route.Row {

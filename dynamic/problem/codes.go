@@ -49,6 +49,7 @@ var Codes = []Code{
 	{"header_too_large", http.StatusRequestHeaderFieldsTooLarge, "The request header is too large"},
 	{"internal", http.StatusInternalServerError, "Internal error"},
 	{"ledger_unavailable", http.StatusServiceUnavailable, "The ledger cannot be reached"},
+	{"page_unreadable", http.StatusServiceUnavailable, "The page cannot be read at the moment"},
 	{"payment_unknown", http.StatusServiceUnavailable, "The outcome of the payment is not known yet"},
 	{"settlement_unavailable", http.StatusServiceUnavailable, "Payments cannot be settled at the moment"},
 	{"store_closed", http.StatusServiceUnavailable, "The store is closed"},

@@ -94,8 +94,9 @@ func (t *Till) ended(p *Purchase) error {
 		e.Payment = &problem.Payment{Billed: "no", Retry: retry, NextStep: next}
 		// No PAYMENT-REQUIRED, which x402 keeps for payments that were not tried: a stock client would take it for an
 		// invitation. It reads no body, so whoever decides to sign again finds the terms there, as in every 402.
-		if g, ok := t.cfg.Site.Good(p.Item); ok {
-			switch _, terms, err := t.freshTerms(asked{g, http.MethodGet, p.Fingerprint}, p.Reason, t.cfg.Now()); {
+		site := t.cfg.Site.Now()
+		if g, ok := site.Good(p.Item); ok {
+			switch _, terms, err := t.freshTerms(asked{site, g, http.MethodGet, p.Fingerprint}, p.Reason, t.cfg.Now()); {
 			case isOut(err): // no terms at present, but what every 402 says
 				key := suggestion()
 				key.SuggestedKey = suggestedKey(p.Fingerprint, t.cfg.Now())

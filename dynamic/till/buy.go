@@ -40,16 +40,16 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	item := r.PathValue("item_id")
+	item, site := r.PathValue("item_id"), t.cfg.Site.Now()
 	if header == "" {
-		g, inputs, err := t.gates(r.Context(), item, r)
+		g, inputs, err := t.gates(r.Context(), site, item, r)
 		if err != nil {
 			return err
 		}
 		if t.allShut() {
 			return closedError() // nobody should sign for what cannot be delivered
 		}
-		return t.writeChallenge(w, asked{g, r.Method, fingerprint(g.ID, inputs)}, now)
+		return t.writeChallenge(w, asked{site, g, r.Method, fingerprint(g.ID, inputs)}, now)
 	}
 
 	p := t.read(header)
@@ -62,11 +62,11 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 			return t.repeat(w, r, claim, p)
 		}
 	}
-	g, inputs, gate := t.gates(r.Context(), item, r)
+	g, inputs, gate := t.gates(r.Context(), site, item, r)
 	if gate != nil && !stockGate(gate) {
 		return withPayment(gate, notBilled("now", "Correct the request. The payment you sent was not used; send it again with the corrected request, or let it expire."))
 	}
-	order := asked{g, r.Method, fingerprint(g.ID, inputs)}
+	order := asked{site, g, r.Method, fingerprint(g.ID, inputs)}
 	if p.refusal != nil {
 		return t.refuse(order, p, p.refusal, now)
 	}
@@ -217,10 +217,10 @@ func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
-func (t *Till) gates(ctx context.Context, item string, r *http.Request) (content.Good, map[string]string, error) {
-	g, ok := t.cfg.Site.Good(item)
+func (t *Till) gates(ctx context.Context, site *content.Site, item string, r *http.Request) (content.Good, map[string]string, error) {
+	g, ok := site.Good(item)
 	if !ok {
-		if gone, ok := t.cfg.Site.RetiredGood(item); ok {
+		if gone, ok := site.RetiredGood(item); ok {
 			detail := fmt.Sprintf("%s is no longer sold. %s", item, gone.Reason)
 			extra := map[string]any{}
 			if gone.FoldedInto != "" {
@@ -249,7 +249,7 @@ func (t *Till) gates(ctx context.Context, item string, r *http.Request) (content
 	}
 	vctx, cancel := ledgerContext(ctx)
 	defer cancel()
-	err = t.cfg.DB.View(vctx, func(tx ledger.Tx) error { return k.Available(t.maker, tx, g, inputs) })
+	err = t.cfg.DB.View(vctx, func(tx ledger.Tx) error { return k.Available(goods.Maker{Site: site}, tx, g, inputs) })
 	return g, inputs, t.gateError(err)
 }
 
@@ -325,7 +325,7 @@ func (t *Till) match(a asked, p *presented, now time.Time) (rail.Requirement, er
 	// The order is the same in the query and in a body, so terms that were asked for in one form are paid in the other.
 	holds := false
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		c, err := t.challengeFor(asked{good: a.good, method: method}, now)
+		c, err := t.challengeFor(asked{site: a.site, good: a.good, method: method}, now)
 		if err != nil {
 			return rail.Requirement{}, notTaken(err)
 		}

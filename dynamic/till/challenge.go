@@ -67,6 +67,7 @@ type challengeKey struct {
 // cachedChallenge is a good's challenge for one UTC minute and one method.
 type cachedChallenge struct {
 	minute    time.Time
+	site      *content.Site // whose good it is: the keeper may change it meanwhile
 	quote     quote
 	required  x402.Required
 	body      []byte // of the 402, with holes for the nonce and the suggested key
@@ -76,18 +77,18 @@ type cachedChallenge struct {
 // resourceURL is what a payment for a good is for: base_url + path, never the query.
 func (t *Till) resourceURL(g content.Good) string { return t.cfg.BaseURL + "/api/buy/" + g.ID }
 
-// challengeFor returns the good's challenge of this minute for a method, made once, and again when another network can
-// settle than before. It is an error for the client where none can.
+// challengeFor returns the good's challenge of this minute for a method, made once for a site as it stands, and again when
+// another network can settle than before. It is an error for the client where none can.
 func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 	g := a.good
 	minute, out := now.UTC().Truncate(time.Minute), t.leftOut(g)
 	key := challengeKey{g.ID, a.method == http.MethodPost}
 	if v, ok := t.challenges.Load(key); ok {
-		if c := v.(*cachedChallenge); c.minute.Equal(minute) && slices.Equal(c.quote.leftOut, out) {
+		if c := v.(*cachedChallenge); c.minute.Equal(minute) && c.site == a.site && slices.Equal(c.quote.leftOut, out) {
 			return c, nil
 		}
 	}
-	c := &cachedChallenge{minute: minute, quote: t.quote(g, out)}
+	c := &cachedChallenge{minute: minute, site: a.site, quote: t.quote(g, out)}
 	if len(c.quote.accepts) == 0 {
 		return nil, nowhere(out)
 	}
@@ -103,7 +104,7 @@ func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 		X402Version: x402.Version,
 		Error:       "Payment required",
 		Resource: x402.Resource{
-			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: serviceName(t.cfg.Site),
+			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: serviceName(a.site),
 		},
 		Accepts: c.quote.accepts,
 		Extensions: map[string]x402.Extension{

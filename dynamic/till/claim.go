@@ -95,11 +95,11 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
 			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
 		}
-		if err := k.Reserve(t.maker, tx, order); err != nil {
+		if err := k.Reserve(goods.Maker{Site: o.site}, tx, order); err != nil {
 			return err
 		}
 		p = &Purchase{
-			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.fingerprint(),
+			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.fingerprint(), Content: o.site.Digest,
 			Protocol: "x402", Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
 			Entry: order.Entry, Word: order.Word,
 		}

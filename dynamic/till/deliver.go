@@ -90,7 +90,7 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 		return err
 	}
 	if k.Settle != nil {
-		return k.Settle(t.maker, tx, o, p.Made)
+		return k.Settle(t.maker(p), tx, o, p.Made)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
 		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
 		return nil
 	}
-	if err := k.Reserve(t.maker, tx, o); err != nil {
+	if err := k.Reserve(t.maker(p), tx, o); err != nil {
 		if !refused(err) {
 			return err
 		}
@@ -129,7 +129,7 @@ func refused(err error) bool {
 func (t *Till) certificate(p *Purchase, g content.Good, info rail.Info) attest.Certificate {
 	c := attest.Certificate{
 		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
-		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Config.Keeper,
+		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Of(p.Content).Config.Keeper,
 		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
 		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: "x402 " + info.Via,
 	}
@@ -232,7 +232,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 			return err
 		}
 		if k.Complete != nil {
-			if err := k.Complete(t.maker, tx, o, p.Made); err != nil {
+			if err := k.Complete(t.maker(p), tx, o, p.Made); err != nil {
 				return err
 			}
 		}
@@ -248,7 +248,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 	if err != nil {
 		return err
 	}
-	made, err := k.Make(ctx, t.maker, o)
+	made, err := k.Make(ctx, t.maker(p), o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -256,7 +256,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
 		_, err := t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
 			if k.Release != nil {
-				if err := k.Release(t.maker, tx, o); err != nil {
+				if err := k.Release(t.maker(p), tx, o); err != nil {
 					return err
 				}
 			}

@@ -108,7 +108,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 	o, k, err := t.order(p)
 	var made *goods.Made
 	if err == nil {
-		made, err = k.Make(ctx, t.maker, o)
+		made, err = k.Make(ctx, t.maker(p), o)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why ending) error {
 	_, err := t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
 		if o, k, err := t.order(p); err == nil && k.Release != nil {
-			if err := k.Release(t.maker, tx, o); err != nil {
+			if err := k.Release(t.maker(p), tx, o); err != nil {
 				return err
 			}
 		}

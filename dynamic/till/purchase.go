@@ -46,7 +46,8 @@ type Purchase struct {
 	Inputs      map[string]string `json:"inputs,omitzero"`
 	Source      string            `json:"source,omitzero"`
 	Fingerprint string            `json:"fingerprint"`
-	Slot        string            `json:"slot,omitzero"` // hex SHA-256 of the idempotency key
+	Slot        string            `json:"slot,omitzero"`    // hex SHA-256 of the idempotency key
+	Content     string            `json:"content,omitzero"` // digest of the site that it was claimed under
 
 	Protocol string           `json:"protocol"` // x402
 	Payment  rail.Payment     `json:"payment"`
@@ -235,9 +236,12 @@ func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
+// maker makes the goods of a purchase from what it was claimed under.
+func (t *Till) maker(p *Purchase) goods.Maker { return goods.Maker{Site: t.cfg.Site.Of(p.Content)} }
+
 // order is the goods' view of a purchase.
 func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
-	g, ok := t.cfg.Site.Good(p.Item)
+	g, ok := t.cfg.Site.Of(p.Content).Good(p.Item)
 	if !ok {
 		return nil, goods.Kind{}, fmt.Errorf("till: %s is no longer on the shelf", p.Item)
 	}

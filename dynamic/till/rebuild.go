@@ -71,7 +71,7 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 	out := Rebuilt{Unknown: []UnknownPayments{}}
 	var marks []HighMark
 	item := map[string]string{} // pool → a good that gives its entries once
-	for _, g := range t.cfg.Site.Goods {
+	for _, g := range t.cfg.Site.Now().Goods {
 		if g.Stock {
 			item[g.Pool] = g.ID
 		}

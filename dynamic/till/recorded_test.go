@@ -37,3 +37,21 @@ func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
 		t.Errorf("an unreadable record: %d %s", v.status, v.raw)
 	}
 }
+
+// What the record holds has its printable page, as a certificate has.
+func TestBrowsersGetAPageOfWhatTheRecordHolds(t *testing.T) {
+	s := newShop(t, shopOptions{networks: []uint64{8453}, config: func(c *till.Config) {
+		c.Sealed = func(id string) (*till.Verification, error) {
+			return &till.Verification{Valid: true, ArtifactClass: "row", Report: map[string]any{"host": "shop.example"}}, nil
+		}
+		c.VerifyPage = func(id string, _ till.Verification) ([]byte, error) { return []byte("<p>" + id), nil }
+	}})
+	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/json", "": "application/json"} {
+		for _, id := range []string{"row_4711", "round_12", "observation_3"} {
+			r := s.do("GET", "/api/verify/"+id, map[string]string{"Accept": accept})
+			if r.status != 200 || r.header.Get("Content-Type") != want || r.header.Get("Vary") != "Accept, Accept-Encoding, User-Agent" {
+				t.Errorf("%s as %q: %d %s, Vary %s", id, accept, r.status, r.header.Get("Content-Type"), r.header.Get("Vary"))
+			}
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 				if err := ledger.Raise(tx, goods.JarCounter, m.Jar); err != nil {
 					return err
 				}
-				g, ok := t.cfg.Site.Good(m.Item)
+				g, ok := t.cfg.Site.Now().Good(m.Item)
 				if ok && g.Stock && m.Word == "" && m.Entry != "" {
 					if err := goods.MarkTaken(tx, m.Pool, m.Entry); err != nil {
 						return err

@@ -254,6 +254,7 @@ func badKey(detail string) *problem.Error {
 
 // asked is the order that a 402 is about.
 type asked struct {
+	site   *content.Site // that the good is of
 	good   content.Good
 	method string // of the request
 	print  string // fingerprint

@@ -64,8 +64,8 @@ import (
 
 // Config is what a till stands on. All fields but the last group are required.
 type Config struct {
-	BaseURL string // https://store.example, without a slash at the end
-	Site    *content.Site
+	BaseURL string           // https://store.example, without a slash at the end
+	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -111,7 +111,6 @@ type Config struct {
 type Till struct {
 	cfg      Config
 	host     string // of BaseURL, with its port
-	maker    goods.Maker
 	nonces   *x402.Nonces
 	wallets  *challenge.Maker
 	tokenKey []byte
@@ -178,7 +177,7 @@ func New(cfg Config) (*Till, error) {
 		cfg.AfterStep = func(string) {}
 	}
 	t := &Till{
-		cfg: cfg, host: u.Host, maker: goods.Maker{Site: cfg.Site}, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
+		cfg: cfg, host: u.Host, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
 		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
@@ -197,7 +196,7 @@ func New(cfg Config) (*Till, error) {
 			return nil, fmt.Errorf("till: %w", err)
 		}
 	}
-	for _, g := range cfg.Site.Goods {
+	for _, g := range cfg.Site.Now().Goods {
 		if _, err := goods.Of(g); err != nil {
 			return nil, err
 		}

@@ -270,7 +270,7 @@ func (t *Till) creditedBy(tx ledger.Tx, info rail.Info, tr rail.Transfer) (sure,
 // cheapest is the lowest price on the shelf.
 func (t *Till) cheapest() int64 {
 	least := int64(0)
-	for _, g := range t.cfg.Site.Goods {
+	for _, g := range t.cfg.Site.Now().Goods {
 		if least == 0 || g.Price < least {
 			least = g.Price
 		}

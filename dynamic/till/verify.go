@@ -64,8 +64,7 @@ func (t *Till) verify(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
-	// What the record holds has pages of its own.
-	if t.cfg.VerifyPage != nil && prefersHTML(r) && v.Report == nil {
+	if t.cfg.VerifyPage != nil && prefersHTML(r) {
 		page, err := t.cfg.VerifyPage(r.PathValue("id"), v)
 		if err != nil {
 			return err
@@ -143,7 +142,7 @@ func (t *Till) verified(rec certRecord) (Verification, error) {
 	sum := sha256.Sum256([]byte(rec.Proof.SignedPayload))
 	v.ArtifactHash = hex.EncodeToString(sum[:])
 	v.DoesNotProve = "A certificate proves only that this store issued it with these fields on this date."
-	if g, ok := t.cfg.Site.Good(rec.Certificate.Item); ok && g.DoesNotProve != "" {
+	if g, ok := t.cfg.Site.Now().Good(rec.Certificate.Item); ok && g.DoesNotProve != "" {
 		v.DoesNotProve = g.DoesNotProve
 	}
 	v.HowTo = "Check signature (ed25519, hex) over the bytes of signed_payload with public_key, and find that key at " +
@@ -219,7 +218,7 @@ func (t *Till) badge(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (t *Till) goodName(id string) string {
-	if g, ok := t.cfg.Site.Good(id); ok {
+	if g, ok := t.cfg.Site.Now().Good(id); ok {
 		return g.Name
 	}
 	return id

@@ -29,6 +29,7 @@ type OnDisplay struct {
 	Left      int    `json:"left"`
 	Says      string `json:"says,omitzero"`       // why it is not to be had
 	ReopensAt string `json:"reopens_at,omitzero"` // RFC 3339
+	HeldUntil string `json:"held_until,omitzero"` // RFC 3339: what is left is held for payments that are not settled yet
 	PriceUSDC string `json:"price_usdc"`
 	BuyURL    string `json:"buy_url"`
 }
@@ -46,11 +47,12 @@ func (t *Till) window(w http.ResponseWriter, r *http.Request) error {
 		"GET buy_url without a payment answers 402 with the terms and reserves nothing.", "GET " + t.cfg.BaseURL + "/menu.json lists the goods that are not counted as well."}}
 	err := t.view(r.Context(), func(tx ledger.Tx) error {
 		out.AsOf, out.Stock = tx.Now().UTC().Truncate(time.Second).Format(time.RFC3339), out.Stock[:0]
-		for _, g := range t.cfg.Site.Goods {
+		site := t.cfg.Site.Now()
+		for _, g := range site.Goods {
 			if !g.Stock {
 				continue
 			}
-			d, err := t.display(tx, g)
+			d, err := t.display(tx, goods.Maker{Site: site}, g)
 			if err != nil {
 				return err
 			}
@@ -66,9 +68,9 @@ func (t *Till) window(w http.ResponseWriter, r *http.Request) error {
 }
 
 // display says how one counted good stands.
-func (t *Till) display(tx ledger.Tx, g content.Good) (OnDisplay, error) {
+func (t *Till) display(tx ledger.Tx, m goods.Maker, g content.Good) (OnDisplay, error) {
 	d := OnDisplay{ItemID: g.ID, Name: g.Name, State: onTheShelf, PriceUSDC: g.PriceUSDC(), BuyURL: t.cfg.BaseURL + "/api/buy/" + g.ID}
-	left, err := t.maker.Left(tx, g)
+	left, err := m.Left(tx, g)
 	if err != nil {
 		return d, err
 	}
@@ -77,7 +79,7 @@ func (t *Till) display(tx ledger.Tx, g content.Good) (OnDisplay, error) {
 	if err != nil || k.Available == nil {
 		return d, err
 	}
-	err = k.Available(t.maker, tx, g, nil)
+	err = k.Available(m, tx, g, nil)
 	if err == nil {
 		return d, nil
 	}
@@ -89,6 +91,7 @@ func (t *Till) display(tx ledger.Tx, g content.Good) (OnDisplay, error) {
 	if e, ok := errors.AsType[*problem.Error](t.gateError(err)); ok {
 		d.Says = e.Detail
 		d.ReopensAt, _ = e.Extra["reopens_at"].(string)
+		d.HeldUntil, _ = e.Extra["held_until"].(string)
 	}
 	return d, nil
 }

@@ -1,0 +1,84 @@
+package shop
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+)
+
+// errSpecimen refuses to sell what is public.
+var errSpecimen = errors.New("this would sell with the specimen's keys, texts or name to strangers")
+
+// local reports whether a configuration is for this machine alone.
+func local(c *Config) (bool, error) {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return false, err
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if c.Listen != "" && err != nil {
+		return false, fmt.Errorf("listen = %q: %w; want an address and a port, such as 127.0.0.1:4020", c.Listen, err)
+	}
+	return loopback(u.Hostname()) && (c.Listen == "" || loopback(host)), nil
+}
+
+// mayServe refuses the specimen's keys on anything but a loopback address. A specimen key is known by itself, under
+// whatever name of a file it came.
+func (s *Shop) mayServe() error {
+	if here, err := local(&s.Config); err != nil || here {
+		return err
+	}
+	if s.Config.Keys.Log == specimen {
+		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store key init", errSpecimen)
+	}
+	for _, k := range s.Ring.Current {
+		if attest.IsSpecimen(ed25519.PublicKey(k.Public)) {
+			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with store key init", errSpecimen, k.Purpose)
+		}
+	}
+	return nil
+}
+
+// maySell refuses the specimen's texts, and its keeper and address, on anything but a loopback address.
+func (s *Shop) maySell(site *content.Site) error {
+	if here, err := local(&s.Config); err != nil || here {
+		return err
+	}
+	if err := ownName(site); err != nil {
+		return err
+	}
+	borrowed, err := site.Borrowed()
+	if err != nil {
+		return err
+	}
+	if len(borrowed) > 0 {
+		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock, then run store build", errSpecimen, strings.Join(borrowed, ", "))
+	}
+	return nil
+}
+
+// ownName refuses a site that still names the specimen's keeper or address: whoever has a question or found a hole would
+// write to nobody.
+func ownName(site *content.Site) error {
+	first, err := LoadSpecimen()
+	if err != nil {
+		return err
+	}
+	var left []string
+	if site.Config.Keeper == first.Config.Keeper {
+		left = append(left, fmt.Sprintf("keeper = %q", site.Config.Keeper))
+	}
+	if site.Config.Contact == first.Config.Contact {
+		left = append(left, fmt.Sprintf("contact = %q", site.Config.Contact))
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: site.toml still has the specimen's %s; write your own there, then run store build", errSpecimen, strings.Join(left, " and "))
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package generator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	goldtext "github.com/yuin/goldmark/text"
+
+	"agentstore/content/api"
+)
+
+// What the keeper writes is read before it is published: a link within the site leads somewhere, a picture is there, and
+// there is no HTML in it, since that would be left out in silence.
+
+// ErrProse is wrapped by what is wrong with the keeper's prose.
+var ErrProse = errors.New("the site's prose has faults")
+
+// checkProse reads the prose of all pages and goods. The error has a line for each fault, as "file:line: what".
+func (s *source) checkProse() error {
+	known := s.linkable()
+	var faults []error
+	for _, p := range s.Site.Pages {
+		faults = append(faults, s.faults(p.File(), p.Line, p.Body, known)...)
+	}
+	for i := range s.Site.Goods {
+		g := &s.Site.Goods[i]
+		faults = append(faults, s.faults(g.File(), g.Line, g.Body, known)...)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("%w:\n%w", ErrProse, errors.Join(faults...))
+	}
+	return nil
+}
+
+// faults are those of one body, which begins on a line of its file.
+func (s *source) faults(file string, first int, body string, known addresses) (faults []error) {
+	if !strings.ContainsAny(body, "<[") {
+		return nil // neither a link nor a picture nor HTML begins otherwise
+	}
+	src := []byte(body)
+	doc := markdown.Parser().Parse(goldtext.NewReader(src))
+	at := 0 // in src, of the block that is being read
+	fault := func(offset int, format string, args ...any) {
+		line := first + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
+		faults = append(faults, fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+	}
+	// from is where a text stands behind the beginning of its block, whose beginning it is otherwise.
+	from := func(needle string) int {
+		if i := bytes.Index(src[at:], []byte(needle)); i >= 0 {
+			return at + i
+		}
+		return at
+	}
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker itself never fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		if n.Type() == ast.TypeBlock && n.Lines() != nil && n.Lines().Len() > 0 {
+			at = n.Lines().At(0).Start
+		}
+		switch n := n.(type) {
+		case *ast.HTMLBlock:
+			fault(at, "raw HTML is not published: write Markdown, or put it between backquotes to show it")
+		case *ast.RawHTML:
+			fault(n.Segments.At(0).Start, "raw HTML is not published: write Markdown, or put it between backquotes to show it")
+		case *ast.Link:
+			if why := s.deadLink(string(n.Destination), known); why != "" {
+				fault(from("("+string(n.Destination)), "link to %s: %s", n.Destination, why)
+			}
+		case *ast.AutoLink:
+			if why := s.deadLink(string(n.URL(src)), known); n.AutoLinkType == ast.AutoLinkURL && why != "" {
+				fault(from(string(n.URL(src))), "link to %s: %s", n.URL(src), why)
+			}
+		case *ast.Image:
+			if to := string(n.Destination); !strings.HasPrefix(to, "/") || !known.has(to) {
+				fault(from("("+to), "picture %s: there is none on this site, and pages show none of others", to)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return faults
+}
+
+// deadLink says why a link leads nowhere, "" where it does not.
+func (s *source) deadLink(to string, known addresses) string {
+	to = s.Site.Expand(to)
+	if own, ok := strings.CutPrefix(to, s.base); ok && (own == "" || own[0] == '/' || own[0] == '#' || own[0] == '?') {
+		to = "/" + strings.TrimPrefix(own, "/")
+	}
+	u, err := url.Parse(to)
+	switch {
+	case err != nil:
+		return "it is no address"
+	case u.Scheme == "http" || u.Scheme == "https":
+		if u.Host == "" {
+			return "it is no address"
+		}
+		return ""
+	case u.Scheme == "mailto":
+		return ""
+	case u.Scheme != "" || u.Host != "":
+		return "want https:, mailto:, or an address of this site that begins with /"
+	case u.Path == "":
+		return "" // within the page
+	case u.Path[0] != '/':
+		return "an address of this site begins with /"
+	case !known.has(u.Path):
+		return "there is nothing at this address of the site"
+	}
+	return ""
+}
+
+// addresses are those that a link may lead to: exact ones, and families of which any member may be there.
+type addresses struct {
+	exact    map[string]bool
+	families []string // such as /corpus/host/{host}
+}
+
+func (a addresses) has(path string) bool {
+	return a.exact[path] || slices.ContainsFunc(a.families, func(family string) bool { return fits(family, path) })
+}
+
+// fits reports whether a path may be of a family.
+func fits(family, path string) bool {
+	head, rest, _ := strings.Cut(family, "{")
+	parameter, tail, _ := strings.Cut(rest, "}")
+	value, ok := strings.CutPrefix(path, head)
+	if !ok {
+		return false
+	}
+	if more, _, several := strings.Cut(tail, "{"); several {
+		return strings.Contains(value, more)
+	}
+	value, ok = strings.CutSuffix(value, tail)
+	return ok && value != "" && (strings.HasSuffix(parameter, "...") || !strings.Contains(value, "/"))
+}
+
+// linkable lists what the site answers. The members of families that the record grows are not counted one by one.
+func (s *source) linkable() addresses {
+	known := addresses{exact: make(map[string]bool)}
+	add := func(pattern string) {
+		if strings.Contains(pattern, "{") {
+			known.families = append(known.families, pattern)
+			return
+		}
+		known.exact[pattern] = true
+	}
+	members := make(map[string][]string) // of families that are listed here
+	for i := range s.rows {
+		if row := &s.rows[i]; row.keys != nil {
+			members[row.name] = row.keys(s)
+		}
+	}
+	for _, d := range api.Documents {
+		keys, listed := members[d.Name]
+		var patterns []string
+		if d.Path != "" {
+			patterns = append(patterns, d.Path)
+		}
+		for _, f := range d.Files {
+			patterns = append(patterns, "/"+f.Path)
+		}
+		for _, p := range patterns {
+			if start, end := strings.IndexByte(p, '{'), strings.IndexByte(p, '}'); listed && start >= 0 {
+				for _, key := range keys {
+					known.exact[p[:start]+key+p[end+1:]] = true
+				}
+				continue
+			}
+			add(p)
+		}
+		if d.Query != nil {
+			known.exact[d.Query.Path] = true
+		}
+	}
+	for _, r := range s.API {
+		if r.Method == "GET" && !r.Internal {
+			add(r.Pattern)
+		}
+	}
+	// A copy of the record is cloned from here.
+	known.exact["/corpus.git"] = true
+	return known
+}
