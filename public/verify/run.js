@@ -60,9 +60,10 @@
         return;
       }
       said.textContent = "Checked in this browser in " + ((Date.now() - began) / 1000).toFixed(1) + " s. No file left this machine.";
-      show(data.sound ? "verified" : "not verified", data.sound ? "good" : "bad", data.text, data.report, data.head);
+      const [word, mark] = data.sound ? ["verified", "good"] : data.unproven ? ["unproven", "unknown"] : ["not verified", "bad"];
+      show(word, mark, data.text, data.report, data.head);
     };
-    worker.postMessage({ files, options: { keys: await text("keys"), checkpoint: await text("checkpoint") } });
+    worker.postMessage({ files, options: { keys: await text("keys"), checkpoint: await text("checkpoint"), asOf: form.elements.as_of.value.trim() } });
   };
 
   // Of a git folder only its being there counts, so that a clone of many objects is not read for nothing.
