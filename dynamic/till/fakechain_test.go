@@ -140,16 +140,6 @@ func (c *fakeChain) use(key string) (fakeUse, *fakeBlock) {
 	return fakeUse{}, nil
 }
 
-// block is where a transaction is; nil if it is in none.
-func (c *fakeChain) block(tx string) *fakeBlock {
-	for _, b := range slices.Backward(c.blocks) {
-		if slices.ContainsFunc(b.txs, func(x *fakeTx) bool { return x.id() == tx }) {
-			return b
-		}
-	}
-	return nil
-}
-
 // runs reports whether a payment would go through in a block of that time.
 func (c *fakeChain) runs(p fakePayload, at time.Time) string {
 	switch _, used := c.use(p.key()); {
