@@ -80,7 +80,7 @@ var arrows = []arrow{
 	{from: "dynamic/ledger/postgres", may: []string{"dynamic/ledger"}},
 	{from: "dynamic/problem", may: []string{"content/api"}},
 	{from: "dynamic/rail", may: []string{"corpus/attest/..."}},
-	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "dynamic/rail"}, tests: []string{"dynamic/ledger", "dynamic/rail/facilitator", "dynamic/rail/gas"}},
+	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/rail"}, tests: []string{"dynamic/ledger", "dynamic/rail/facilitator", "dynamic/rail/gas"}},
 	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/ledger", "dynamic/rail", "dynamic/rail/gas"}, tests: []string{"dynamic/rail/evm"}},
 	{from: "dynamic/rail/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/rail/railtest", may: []string{"dynamic/rail"}},
