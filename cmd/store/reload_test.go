@@ -66,6 +66,8 @@ rpc = [%q]
 pay_to = %q
 relayer_key = "var/keys/relayer.key"
 genesis_hash = "any"
+coin_price = "3000"
+coin_price_date = "2026-11-20"
 [server]
 log_level = "info"
 `, s.base, listen, chain.Chains[0].URL, chain.PayTo.Hex())

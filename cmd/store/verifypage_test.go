@@ -88,7 +88,7 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		say("build -config " + config)
-		return c.Public
+		return filepath.Join(c.Public, "current")
 	}
 	specimen, err := specimenConfig()
 	if err != nil {
