@@ -46,9 +46,6 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if t.allShut() {
-			return closedError() // nobody should sign for what cannot be delivered
-		}
 		return t.writeChallenge(w, asked{site, g, r.Method, fingerprint(g.ID, inputs)}, now)
 	}
 
@@ -70,7 +67,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 	if p.refusal != nil {
 		return t.refuse(order, p, p.refusal, now)
 	}
-	req, err := t.match(order, p, now)
+	req, err := t.match(order, p)
 	if err != nil {
 		var refusal *rail.Refusal
 		if errors.As(err, &refusal) {
@@ -316,22 +313,14 @@ func (t *Till) read(header string) *presented {
 }
 
 // match finds the terms that a payment accepts and checks what came with it.
-func (t *Till) match(a asked, p *presented, now time.Time) (rail.Requirement, error) {
+func (t *Till) match(a asked, p *presented) (rail.Requirement, error) {
 	terms := t.terms(a.good)
 	i := x402.Match(p.x402, terms)
 	if i < 0 {
 		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
 	}
 	// The order is the same in the query and in a body, so terms that were asked for in one form are paid in the other.
-	holds := false
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		c, err := t.challengeFor(asked{site: a.site, good: a.good, method: method}, now)
-		if err != nil {
-			return rail.Requirement{}, notTaken(err)
-		}
-		holds = holds || x402.EchoHolds(p.x402.Extensions, c.required.Extensions)
-	}
-	if !holds {
+	if sent := p.x402.Extensions; !x402.EchoHolds(sent, echoed(a.good, false)) && !x402.EchoHolds(sent, echoed(a.good, true)) {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
 	}
 	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(a.good) {

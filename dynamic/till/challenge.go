@@ -89,7 +89,11 @@ func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 		}
 	}
 	c := &cachedChallenge{minute: minute, site: a.site, quote: t.quote(g, out)}
-	if len(c.quote.accepts) == 0 {
+	switch {
+	case len(c.quote.accepts) > 0:
+	case t.allShut():
+		return nil, closedError() // nobody should sign for what cannot be delivered
+	default:
 		return nil, nowhere(out)
 	}
 	offers, err := t.offers(g, c.quote, minute)
@@ -107,13 +111,9 @@ func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: serviceName(a.site),
 		},
 		Accepts: c.quote.accepts,
-		Extensions: map[string]x402.Extension{
-			x402.ExtBazaar:    bazaar(g, key.post),
-			x402.ExtOffers:    offerExt,
-			x402.ExtPaymentID: x402.PaymentIDExtension(),
-			x402.ExtChallenge: x402.ChallengeExtension(),
-		},
+		Extensions: echoed(g, key.post),
 	}
+	c.required.Extensions[x402.ExtOffers] = offerExt
 	if c.body, err = t.challengeBody(g, key.post, c, offers); err != nil {
 		return nil, err
 	}
@@ -122,6 +122,15 @@ func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 	}
 	t.challenges.Store(key, c)
 	return c, nil
+}
+
+// echoed are the extensions of a good's challenge that a buyer has to send back as they were, if at all.
+func echoed(g content.Good, post bool) map[string]x402.Extension {
+	return map[string]x402.Extension{
+		x402.ExtBazaar:    bazaar(g, post),
+		x402.ExtPaymentID: x402.PaymentIDExtension(),
+		x402.ExtChallenge: x402.ChallengeExtension(),
+	}
 }
 
 // offers signs one offer for every entry of accepts. They stand until the buyer can no longer pay on them.
