@@ -159,6 +159,37 @@ func (m *model) land(payer string) {
 	time.Sleep(time.Minute)
 }
 
+// A wallet that is empty only while its payment is mined could have its secret held by one settlement after the other. The
+// first that reverts ends the hold, though the next would go through.
+func TestOneRevertEndsAHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := bubble(t, scarce(t, map[string]int{"secrets": 1}), nil)
+		defer func() { m.stop() }()
+		hog := m.begin(m.offered(secret, "hog", "of the hog", 0))
+		synctest.Wait()
+		m.chain.mu.Lock()
+		m.chain.poor["hog"] = true
+		m.chain.seal(false)
+		m.chain.poor["hog"] = false
+		m.chain.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		m.seal()
+		if got := m.states(); got[till.NotSettled] != 1 {
+			t.Errorf("after one revert %v, want the payment given up", got)
+		}
+		if r := <-hog; r.status != 402 || r.str("billed") != "no" {
+			t.Errorf("the hog is answered %d %s", r.status, r.raw)
+		}
+		next := m.begin(m.offered(secret, "buyer", "of the buyer", 0))
+		synctest.Wait()
+		m.seal()
+		if r := <-next; r.status != 200 {
+			t.Errorf("the next buyer is answered %d %s", r.status, r.raw)
+		}
+	})
+}
+
 // A word that somebody pays for right now is held, and not on the register.
 func TestHeldWord(t *testing.T) {
 	t.Parallel()
