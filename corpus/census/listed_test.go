@@ -41,7 +41,7 @@ func TestListsAreQuoted(t *testing.T) {
 	})
 	var slept time.Duration
 	on := reading(c, &slept)
-	cfg := &Config{Client: c, Lists: c, Now: on.Now, Sleep: on.Sleep, Log: on.Log}
+	cfg := &Config{Client: c, Lists: c, Now: on.Now, Sleep: on.Sleep, Log: on.Log, SourceTime: time.Minute}
 	r, err := cfg.readSources(t.Context(), []Source{Discovery("bazaar", "https://list.example")}, nil, "2026-W47")
 	if err != nil {
 		t.Fatal(err)
