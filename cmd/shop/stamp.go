@@ -24,8 +24,8 @@ import (
 type TimestampsConfig struct {
 	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at: two or more."`
 	Upgrades  []string `toml:"upgrades" doc:"Calendars that are asked for the finished proof, as their addresses stand in pending ones. Only these and calendars are ever asked. Empty takes the public calendars."`
-	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes. Empty has none."`
-	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have. Two must agree on each."`
+	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes, the newest within the hour: proofs are checked by them, and the order of a census is drawn by them. Empty has none."`
+	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have, and for the newest height. Two must agree on each."`
 }
 
 // publicCalendars are those behind the public pools.

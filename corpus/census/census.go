@@ -101,6 +101,12 @@ const (
 	OutcomeNotOpen = "no_open_round" // an hourly run came after the round was closed
 )
 
+// By what the order of a round was drawn.
+const (
+	LotBlock = "block" // a Bitcoin block
+	LotOwn   = "own"   // a value of the census's own, because no block could be had
+)
+
 // Report says what a run did.
 type Report struct {
 	Week     string         `json:"week"`
@@ -115,6 +121,7 @@ type Report struct {
 	Suspect  bool           `json:"coverage_suspect"`
 	Dropped  bool           `json:"coverage_drop"`
 	Rows     int64          `json:"rows"`
+	Lot      string         `json:"lot,omitzero"` // of the round: LotBlock or LotOwn
 	Digest   string         `json:"digest,omitzero"`
 }
 

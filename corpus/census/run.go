@@ -210,6 +210,12 @@ func (r *run) sealed(ctx context.Context, round corpus.Round, outcome string) er
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
 	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
 	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
+	switch {
+	case round.Lot.IsOwn():
+		r.report.Lot = LotOwn
+	case round.Lot != nil:
+		r.report.Lot = LotBlock
+	}
 	if w.Phase == PhaseSealed || w.Phase == PhaseNone {
 		return nil
 	}
