@@ -36,6 +36,8 @@ type RecordReport struct {
 	Verdicts Rejudged         `json:"verdicts"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
+	// Lots counts by what the orders of rounds were drawn.
+	Lots LotReport `json:"lots"`
 	// Unproven says what was asked for, or has to be shown, and is not shown by this record.
 	Unproven []string `json:"unproven"`
 	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
@@ -95,6 +97,7 @@ type checker struct {
 	checked int64 // rows
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
+	closed   map[string]closedRoster // by week
 }
 
 // VerifyRecord checks a whole record with the keys of a ring and no network: every header, the chain, each row's
@@ -102,7 +105,7 @@ type checker struct {
 // every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there. It works on all cores and holds a few parts of
 // rounds in memory, not the rows. The error is for records that cannot be read.
 func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
-	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), o: o}
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []CloneProblem{}
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err

@@ -138,7 +138,7 @@ func Rejudge(row Row, raw, judgement []byte) error {
 	}
 	got := RowFrom(report, j)
 	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week, row.PreviousLeaf
-	got.Host, got.Listed, got.Source, got.Catalog, got.KID, got.Signature = row.Host, row.Listed, row.Source, row.Catalog, row.KID, row.Signature
+	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source, row.Catalog, row.Late, row.KID, row.Signature
 	again, err := attest.Canonical(got)
 	if err != nil {
 		return fail(err)

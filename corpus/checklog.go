@@ -49,6 +49,9 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 		before = &old
 		g.roots[old.Size] = attest.MerkleRoot(nil)
 	}
+	if err := c.closedIn(c.observed); err != nil {
+		return err
+	}
 	if err := c.leaves(ctx, g); err != nil || len(c.out.Problems) > 0 {
 		return err
 	}
@@ -121,21 +124,23 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that observations are missing", round.FirstLeaf, g.t.size))
 			return nil
 		}
-		if err := c.round(ctx, round, part, g); err != nil || len(c.out.Problems) > 0 {
+		if err := c.round(ctx, round, observed, part, g); err != nil || len(c.out.Problems) > 0 {
 			return err
 		}
 	}
 	return observeUntil(1 << 62)
 }
 
-// round takes one round's parts from next, checks how they follow one another, and adds its leaves.
-func (c *checker) round(ctx context.Context, round Round, next func() (checkedPart, bool), g *grower) error {
+// round takes one round's parts from next, checks how they follow one another, and adds its leaves. The log has so many
+// observations before it.
+func (c *checker) round(ctx context.Context, round Round, observed int, next func() (checkedPart, bool), g *grower) error {
 	if _, ok := c.ring.ByKID(round.KID); !ok {
 		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
 	}
 	index := c.grow(hostsPath(round.Sequence, ""), false)
 	last := ""
 	var probed int64
+	lot := lotCheck{roster: NewRosterHash(round.Week)}
 	for range round.Parts {
 		part, _ := next()
 		name := partPath(round.Sequence, part.number)
@@ -153,6 +158,12 @@ func (c *checker) round(ctx context.Context, round Round, next func() (checkedPa
 		}
 		last = part.last
 		probed += part.probed
+		for _, host := range part.roster {
+			if err := lot.roster.Add(host); err != nil {
+				return err
+			}
+		}
+		lot.join(part.turns)
 		for _, f := range part.evidence.files {
 			c.files[f] = true
 		}
@@ -175,10 +186,11 @@ func (c *checker) round(ctx context.Context, round Round, next func() (checkedPa
 	}
 	counted := round
 	counted.Coverage.Probed = probed
-	counted.count()
+	counted.count((&Record{rounds: c.rounds}).before(round.Sequence))
 	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
 		c.problem(headerPath(round.Sequence), attest.ProblemChanged, "its coverage is not that of its rows")
 	}
+	c.lot(round, observed, &lot)
 	root, err := index.finish()
 	if err != nil {
 		return err
@@ -223,6 +235,8 @@ type checkedPart struct {
 	leaves, entries []tlog.Hash
 	first, last     string
 	probed          int64
+	roster          []string // hosts that were on the roster when it was closed
+	turns           lotCheck // of these hosts
 	evidence        *evidenceCheck
 	missing         bool
 	err             error
@@ -282,6 +296,10 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 		return out
 	}
 	position := int64(i) * MaxPartRows
+	var seed [32]byte
+	if round.Lot != nil {
+		seed = round.Lot.Seed()
+	}
 	out.evidence = openEvidence(c.fsys, round.Sequence, i, !c.o.Unjudged)
 	for n, raw := range out.rows {
 		row, err := VerifyRow(raw, ed25519.PublicKey(signer.Public))
@@ -308,6 +326,10 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 		out.last = row.Host
 		if row.Verdict != VerdictNotProbed {
 			out.probed++
+		}
+		if round.Lot != nil && !row.Late {
+			out.roster = append(out.roster, row.Host)
+			out.turns.add(seed, row)
 		}
 		out.evidence.row(row, raw)
 		out.leaves = append(out.leaves, tlog.RecordHash(raw))

@@ -85,6 +85,7 @@ func (r *RecordReport) print(w io.Writer) {
 	if r.Private {
 		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for publication.")
 	}
+	r.Lots.print(w)
 	r.Verdicts.print(w)
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
@@ -106,6 +107,21 @@ func (r *RecordReport) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
 		}
 	}
+}
+
+// print says by what the orders of rounds were drawn.
+func (l LotReport) print(w io.Writer) {
+	if l.Block+l.Own == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  Orders: of %d rounds drawn again by a Bitcoin block that was fixed before it was made; of %d by a value of the census's own, fixed with the roster", l.Block, l.Own)
+	if l.Weak > 0 {
+		fmt.Fprintf(w, "; %d of the blocks show too little work to be of the main chain", l.Weak)
+	}
+	if l.None > 0 {
+		fmt.Fprintf(w, "; %d rounds do not say", l.None)
+	}
+	fmt.Fprintln(w, ".")
 }
 
 // subject names what a proof is about.

@@ -24,7 +24,7 @@ func TestSuspectUnderSixtyPercent(t *testing.T) {
 		r.Coverage.PreviousProbed, r.Coverage.Probed = c.before, c.now
 		r.Roster.Capped = c.capped
 		r.Roster.Sources = []RosterSource{{Complete: c.complete}}
-		r.count()
+		r.count(nil)
 		if r.Coverage.Dropped != c.dropped || r.Coverage.Suspect != c.suspect {
 			t.Errorf("%+v: dropped %v, suspect %v", c, r.Coverage.Dropped, r.Coverage.Suspect)
 		}

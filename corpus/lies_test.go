@@ -20,7 +20,7 @@ func sealLies(t *testing.T, lie func(rows []Row, r *Round)) *Writer {
 	d := draft(2)
 	round := Round{Origin: w.Origin, Sequence: 2, Week: d.Week, TakenAt: d.TakenAt.Format(secondLayout), Battery: "v2", Roster: d.Roster, Inflows: d.Inflows,
 		FirstLeaf: r.Log.head.Size, PreviousDigest: r.rounds[0].Digest, Coverage: Coverage{Probed: 2, PreviousProbed: 2}, Rows: 2}
-	round.count()
+	round.count(nil)
 	first, second := int64(0), int64(1)
 	rows := []Row{walked("a.example", VerdictReady), walked("b.example", VerdictReady)}
 	rows[0].PreviousLeaf, rows[1].PreviousLeaf = &first, &second

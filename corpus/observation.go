@@ -24,6 +24,7 @@ const (
 	ObservationArtifactsIssued = "artifacts_issued" // Issued: how many artifacts there are
 	ObservationKeyEvent        = "key_event"        // Handover of a key
 	ObservationWithdrawn       = "withdrawn"        // Withdrawn: bytes that are missing on purpose
+	ObservationRoster          = "roster"           // Roster: the hosts of a week, before they are walked
 )
 
 // MaxObservation bounds one signed observation in bytes.
@@ -49,6 +50,7 @@ type Observation struct {
 	Issued      *Issued          `json:"issued,omitzero"`
 	Handover    *attest.Handover `json:"handover,omitzero"`
 	Withdrawn   *Withdrawn       `json:"withdrawn,omitzero"`
+	Roster      *ClosedRoster    `json:"roster,omitzero"`
 
 	KID       string     `json:"kid"`
 	Signature attest.Hex `json:"signature,omitzero"`

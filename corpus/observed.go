@@ -130,7 +130,7 @@ func ContentType(header string) string {
 // checkMembers demands the members of the observation's kind, and no others.
 func (o Observation) checkMembers() error {
 	present := 0
-	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil} {
+	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil, o.Roster != nil} {
 		if there {
 			present++
 		}
@@ -180,6 +180,10 @@ func (o Observation) checkMembers() error {
 	case ObservationWithdrawn:
 		if o.Withdrawn != nil {
 			return o.Withdrawn.check()
+		}
+	case ObservationRoster:
+		if o.Roster != nil {
+			return o.Roster.check()
 		}
 	default:
 		return fmt.Errorf("unknown kind %q", o.Kind)

@@ -31,6 +31,7 @@ type Round struct {
 	Battery        string        `json:"battery"`
 	Private        bool          `json:"private,omitzero"` // read inside a company's own networks: never to be published
 	Roster         Roster        `json:"roster"`
+	Lot            *Lot          `json:"lot,omitzero"` // by what the order of the roster was drawn
 	Coverage       Coverage      `json:"coverage"`
 	Control        Control       `json:"control"`
 	Inflows        Inflows       `json:"inflows"`
@@ -66,7 +67,7 @@ type Coverage struct {
 	NotProbed      int64 `json:"not_probed"`
 	PreviousProbed int64 `json:"previous_probed"` // in the round before, 0 in the first
 	Dropped        bool  `json:"dropped"`         // probed under 60 % of the round before
-	Suspect        bool  `json:"suspect"`         // dropped, capped, or a source not read to its end
+	Suspect        bool  `json:"suspect"`         // dropped, capped, a source not read to its end, or own lots twice in a row
 }
 
 // Control tells how the walks to our own control door went: while they fail,
@@ -252,6 +253,11 @@ func (r Round) Check() error {
 	if rows != r.Rows {
 		return fail("%d rows, but its parts hold %d", r.Rows, rows)
 	}
+	if r.Lot != nil {
+		if err := r.Lot.check(); err != nil {
+			return fail("its lot: %v", err)
+		}
+	}
 	for _, n := range r.Inflows.Networks {
 		if !isAmount(n.USDC) || n.Read != (n.Reason == "") {
 			return fail("inflow of %s", n.Network)
@@ -262,7 +268,7 @@ func (r Round) Check() error {
 
 // Follows checks that r is the round directly after previous in the same
 // chain: next number, its digest, private or not as it is (else ErrMixed), a
-// later week and moment, and rows that come later in the log.
+// later week and moment, rows that come later in the log, and a lot where the previous has one.
 func (r Round) Follows(previous Round) error {
 	fail := func(what string) error {
 		return fmt.Errorf("checking chain: round %d does not follow round %d: %s", r.Sequence, previous.Sequence, what)
@@ -280,6 +286,8 @@ func (r Round) Follows(previous Round) error {
 		return fail("not later")
 	case r.FirstLeaf < previous.FirstLeaf+previous.Rows:
 		return fail("its rows overlap in the log")
+	case r.Lot == nil && previous.Lot != nil:
+		return fail("it does not say by what lot its order was drawn")
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ type Row struct {
 	Listed         bool         `json:"listed"`
 	Source         string       `json:"source"`                 // Source…
 	Catalog        string       `json:"catalog"`                // the catalogue that listed it, "" for none
+	Late           bool         `json:"late,omitzero"`          // it came onto the roster after that was closed
 	Verdict        string       `json:"verdict"`                // Verdict…
 	Reason         string       `json:"reason,omitzero"`        // why it was not probed or not reached
 	ReachedLevel   string       `json:"reached_level,omitzero"` // L0 to L6

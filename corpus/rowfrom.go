@@ -93,7 +93,7 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 
 // unjudged makes a row one that was not probed, because what was seen cannot be judged or not be kept.
 func (r *Row) unjudged() {
-	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Battery: r.Battery, Verdict: VerdictNotProbed,
+	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Late: r.Late, Battery: r.Battery, Verdict: VerdictNotProbed,
 		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{},
 		Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
 	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) {

@@ -56,6 +56,10 @@ func (c *scanner) afterHead(r *Row, like *rowLike) bool {
 // seen reads a row from its host up to its fault.
 func (c *scanner) seen(r *Row) {
 	r.Host, r.URL, r.Listed, r.Source, r.Catalog = c.text(``), c.text(`,"url":`), c.truth(`,"listed":`), c.text(`,"source":`), c.text(`,"catalog":`)
+	if c.at(`,"late":`) {
+		r.Late = c.truth(`,"late":`)
+		c.bad = c.bad || !r.Late
+	}
 	r.Verdict, r.Reason, r.ReachedLevel = c.text(`,"verdict":`), c.maybe(`,"reason":`), c.maybe(`,"reached_level":`)
 	r.Failed, r.Advisories = c.list(`,"failed":`), c.list(`,"advisories":`)
 	if c.at(`,"also_under":{`) {

@@ -48,6 +48,7 @@ type Draft struct {
 	Battery  string
 	Private  bool   // read inside a company's own networks: every round of a record is, or none (ErrMixed)
 	Roster   Roster // Walked is counted by Seal
+	Lot      *Lot   // nil where no roster was closed
 	Control  Control
 	Inflows  Inflows
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
@@ -260,7 +261,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	}
 	round := Round{
 		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
-		Private: d.Private, Roster: d.Roster, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
+		Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
 	}
 	if n := len(r.rounds); n > 0 {
 		last := r.rounds[n-1]
@@ -269,7 +270,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
-	round.count()
+	round.count(r.before(round.Sequence))
 	round, header, err := SignRound(round, w.Identity)
 	if err != nil {
 		return Round{}, err
@@ -292,13 +293,23 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	return round, w.catchUp(ctx, dir, r)
 }
 
-// count completes what follows from the rows and the round before.
-func (r *Round) count() {
+// before is the round before one, nil for the first.
+func (r *Record) before(sequence int64) *Round {
+	if sequence < 2 {
+		return nil
+	}
+	return &r.rounds[sequence-2]
+}
+
+// count completes what follows from the rows and the round before, nil for the first.
+func (r *Round) count(previous *Round) {
 	c := &r.Coverage
 	c.Due, c.NotProbed = r.Rows, r.Rows-c.Probed
 	r.Roster.Walked = c.Probed
 	c.Dropped = c.Probed*100 < c.PreviousProbed*60
 	c.Suspect = c.Dropped || r.Roster.Capped
+	// Twice in a row the keeper alone decided who came first.
+	c.Suspect = c.Suspect || r.Lot.IsOwn() && previous != nil && previous.Lot.IsOwn()
 	for _, s := range r.Roster.Sources {
 		c.Suspect = c.Suspect || !s.Complete
 	}

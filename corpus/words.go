@@ -144,6 +144,11 @@ func (o *Observation) public() (out []*Said) {
 	return out
 }
 
+// HasText reports whether the observation holds the digest of a text that stands, or stood, in a file.
+func (o *Observation) HasText(digest string) bool {
+	return slices.ContainsFunc(o.public(), func(s *Said) bool { return s.SHA256 == digest })
+}
+
 // said are all texts of an observation.
 func (o *Observation) said() []*Said {
 	out := o.public()

@@ -228,6 +228,14 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		}
 	}
 	cfg.Sources = c.sources(db)
+	// An explorer answers shortly and at once, or is not waited for.
+	explorers, err := client(func(f *fetch.Config) { f.Timeout = 10 * time.Second })
+	if err != nil {
+		return cfg, nil, err
+	}
+	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" || len(h.explorers) > 0 {
+		cfg.Headers = h
+	}
 	if c.Record != "" {
 		ring, err := Ring(c)
 		if err != nil {
@@ -253,6 +261,9 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 			cfg.Inflows = in
 		}
 	}
+	if cfg.Publish, err = c.publisher(db, cfg.Writer); err != nil {
+		return cfg, nil, err
+	}
 	if c.Census.Recordings != "" {
 		if folder, err = census.OpenFolder(c.Census.Recordings, cfg.Owner); err != nil {
 			return cfg, nil, err
@@ -260,6 +271,48 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		cfg.Raw = folder
 	}
 	return cfg, folder, nil
+}
+
+// publisher puts the closings of rosters on the feed and, where there is a writer, from there on the record.
+func (c *Config) publisher(db ledger.DB, w *corpus.Writer) (func(context.Context, corpus.ClosedRoster) (time.Time, error), error) {
+	if c.Record == "" {
+		return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
+			err = db.Update(ctx, func(tx ledger.Tx) error {
+				fresh, err := feed.Fresh(tx)
+				if err == nil && fresh {
+					// The record may have numbers that this ledger does not know of.
+					err = errors.New("the ledger knows nothing of the record yet; hint: run store build, or the census, once where the record is")
+				}
+				if err == nil {
+					at, err = feed.Close(tx, closed)
+				}
+				return err
+			})
+			return at, err
+		}, nil
+	}
+	ring, err := Ring(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
+		read := func(after int64) ([]corpus.Observation, error) { return readFeed(ctx, c, db, ring, after) }
+		// A ledger that is younger than the record learns first what stands there.
+		have, err := lastObservation(c.Record)
+		if err == nil {
+			_, err = read(have)
+		}
+		if err == nil {
+			err = db.Update(ctx, func(tx ledger.Tx) (err error) {
+				at, err = feed.Close(tx, closed)
+				return err
+			})
+		}
+		if err == nil && w != nil {
+			_, err = exportFeed(ctx, c, w, read)
+		}
+		return at, err
+	}, nil
 }
 
 // walkerKey signs the requests of the census.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"agentstore/corpus"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
@@ -74,6 +75,12 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 		q := r.URL.Query()
 		answerKeeper(w, func(out io.Writer) error {
 			return s.reopen(r.Context(), till.ReopenOptions{Network: q.Get("network"), Dry: q.Has("dry")}, out)
+		})
+	})
+	mux.HandleFunc("POST /withdraw", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		answerKeeper(w, func(out io.Writer) error {
+			return s.withdraw(r.Context(), corpus.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")}, q.Has("dry"), out)
 		})
 	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := exportFeed(ctx, c, w)
+	n, err := exportFeed(ctx, c, w, func(after int64) ([]corpus.Observation, error) { return observationsAfter(ctx, c, after) })
 	if err != nil {
 		return n, err
 	}
@@ -54,7 +54,8 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	return n, CoverRecord(ctx, c, w)
 }
 
-func exportFeed(ctx context.Context, c *Config, w *corpus.Writer) (written int, err error) {
+// exportFeed puts on the record what read gives behind a number, until it gives nothing more.
+func exportFeed(ctx context.Context, c *Config, w *corpus.Writer, read func(after int64) ([]corpus.Observation, error)) (written int, err error) {
 	for {
 		// What a crash cut off is logged first, and then counted.
 		if _, err := w.CatchUp(ctx); err != nil {
@@ -64,7 +65,7 @@ func exportFeed(ctx context.Context, c *Config, w *corpus.Writer) (written int, 
 		if err != nil {
 			return written, err
 		}
-		fresh, err := observationsAfter(ctx, c, have)
+		fresh, err := read(have)
 		if err != nil {
 			return written, fmt.Errorf("reading new observations: %w", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -16,7 +15,6 @@ import (
 
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/ots/calendar"
@@ -26,8 +24,8 @@ import (
 type TimestampsConfig struct {
 	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at: two or more."`
 	Upgrades  []string `toml:"upgrades" doc:"Calendars that are asked for the finished proof, as their addresses stand in pending ones. Only these and calendars are ever asked. Empty takes the public calendars."`
-	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes. Empty has none."`
-	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have. Two must agree on each."`
+	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes, the newest within the hour: proofs are checked by them, and the order of a census is drawn by them. Empty has none."`
+	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have, and for the newest height. Two must agree on each."`
 }
 
 // publicCalendars are those behind the public pools.
@@ -81,7 +79,7 @@ type stamper struct {
 	record    fs.FS
 	calendars []ots.Calendar
 	upgrades  []ots.Calendar
-	explorers []string
+	bitcoin   bitcoin
 	headers   map[int64]ots.Header // that are known
 	out       Stamped
 }
@@ -99,10 +97,11 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 	if _, err := w.CatchUp(ctx); err != nil {
 		return Stamped{}, err
 	}
-	s := &stamper{o: o, record: os.DirFS(c.Record), explorers: c.Timestamps.Explorers, headers: map[int64]ots.Header{}, out: Stamped{Files: []string{}, Problems: []string{}}}
+	s := &stamper{o: o, record: os.DirFS(c.Record), headers: map[int64]ots.Header{}, out: Stamped{Files: []string{}, Problems: []string{}}}
 	if s.client, err = o.client(c); err != nil {
 		return s.out, err
 	}
+	s.bitcoin = bitcoin{explorers: c.Timestamps.Explorers, client: s.client}
 	upgrades := c.Timestamps.Upgrades
 	if len(upgrades) == 0 {
 		upgrades = publicCalendars()
@@ -269,7 +268,7 @@ func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots
 		h, ok := s.headers[c.Height]
 		if !ok {
 			var err error
-			if h, ok, err = s.explore(ctx, c.Height); err != nil {
+			if h, ok, err = s.bitcoin.explore(ctx, c.Height); err != nil {
 				s.problem("%s: block %d: %v", sub.name, c.Height, err)
 			}
 		}
@@ -370,61 +369,4 @@ func readHeaders(file string) (map[int64]ots.Header, error) {
 		}
 	}
 	return out, lines.Err()
-}
-
-// explore asks the explorers for the header of a block; ok is false where there are none to ask. Two must agree and
-// none may say otherwise.
-func (s *stamper) explore(ctx context.Context, height int64) (h ots.Header, ok bool, err error) {
-	if len(s.explorers) == 0 {
-		return h, false, nil
-	}
-	agree := 0
-	var problems []error
-	for _, base := range s.explorers {
-		hash, err := s.ask(ctx, base+"/block-height/"+strconv.FormatInt(height, 10))
-		var raw string
-		if err == nil {
-			raw, err = s.ask(ctx, base+"/block/"+hash+"/header")
-		}
-		var got ots.Header
-		if err == nil {
-			got, err = ots.ParseHeader([]byte(raw + "\n"))
-		}
-		if err == nil && got.Hash() != hash {
-			err = errors.New("its header is not of the block that it names")
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", base, err))
-			continue
-		}
-		if agree > 0 && got != h {
-			return h, false, errors.New("the explorers name different blocks")
-		}
-		h = got
-		agree++
-	}
-	if agree < 2 {
-		return h, false, errors.Join(append(problems, fmt.Errorf("%d of %d explorers answered, and two must", agree, len(s.explorers)))...)
-	}
-	return h, true, nil
-}
-
-// ask reads one short text of an explorer.
-func (s *stamper) ask(ctx context.Context, at string) (string, error) {
-	x, err := s.client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
-	switch {
-	case err != nil:
-		return "", err
-	case x.Error.Stage != "":
-		return "", fmt.Errorf("%s: %s", x.Error.Stage, x.Error.Text)
-	case x.Response.Status != http.StatusOK:
-		return "", fmt.Errorf("it answers with status %d", x.Response.Status)
-	case len(x.Response.Body) > 4<<10:
-		return "", errors.New("its answer is too long")
-	}
-	text := strings.ToLower(strings.TrimSpace(string(x.Response.Body)))
-	if text == "" || strings.Trim(text, "0123456789abcdef") != "" {
-		return "", errors.New("its answer is not hexadecimal")
-	}
-	return text, nil
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"agentstore/cmd/shop"
+	"agentstore/corpus"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
@@ -122,9 +124,14 @@ func runRestore(ctx context.Context, c *call) error {
 
 // runKeeper is the keeper's desk.
 func runKeeper(ctx context.Context, c *call) error {
-	what := c.subverb("reopen", "owed", "high-water")
+	what := c.subverb("reopen", "owed", "withdraw", "high-water")
 	rebuild := what != "high-water" || c.subverb("rebuild") != ""
+	digest := ""
+	if what == "withdraw" && len(c.args) > 0 && !strings.HasPrefix(c.args[0], "-") {
+		digest, c.args = c.args[0], c.args[1:] // before the flags, which Go's flag package stops at
+	}
 	file := c.flags.String("config", "store.toml", "configuration file")
+	reason := c.flags.String("reason", "", "withdraw: why the text is taken off the record; it stands there for ever, so it repeats nothing of the text")
 	network := c.flags.String("network", "", "reopen: one network, such as eip155:8453; all of them when left out")
 	wait := c.flags.Bool("wait", false, "reopen: wait until nothing that was sent before the restore can land any more")
 	dry := c.flags.Bool("dry-run", false, "say what would be done and change nothing")
@@ -135,11 +142,32 @@ func runKeeper(ctx context.Context, c *call) error {
 		c.flags.Usage()
 		return errUsage
 	}
+	if what == "withdraw" {
+		problem := ""
+		switch {
+		case digest == "":
+			problem = "name the text by its SHA-256, which stands beside it in its observation and in the name of its file words/SHA256.json"
+		case len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "":
+			problem = fmt.Sprintf("%.80q is not 64 lower-case hexadecimal digits", digest)
+		case *reason == "":
+			problem = "say why with -reason"
+		}
+		if problem != "" {
+			fmt.Fprintln(c.stderr, "store keeper withdraw: "+problem)
+			return errUsage
+		}
+	}
 	cfg, err := shop.Load(*file)
 	if err != nil {
 		return err
 	}
 	switch what {
+	case "withdraw":
+		out, err := shop.Withdraw(ctx, cfg, corpus.Withdrawn{SHA256: digest, Reason: *reason}, *dry, c.logger)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(c.stdout).Encode(out)
 	case "owed":
 		return shop.Owed(ctx, cfg, c.logger, c.stdout)
 	case "high-water":

@@ -82,6 +82,9 @@ func censusText(r census.Report) string {
 	case census.OutcomeNotOpen:
 		text += "this week's round takes no more hosts: nothing was added\n"
 	}
+	if r.Lot == census.LotOwn {
+		text += "no Bitcoin block could be had, so the census drew its own order, and twice in a row is suspect: name timestamps.explorers or timestamps.headers\n"
+	}
 	if r.Capped {
 		text += "the cap struck: hosts beyond it have rows that say so\n"
 	}

@@ -58,7 +58,7 @@ var verbs = []verb{
 	{"buy", "URL", "buy from a door, journalled, within a ceiling", false, runBuy},
 	{"backup", "FILE", "write a verified backup of the ledger while the store runs", false, runBackup},
 	{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", false, runRestore},
-	{"keeper", "reopen | owed | high-water rebuild", "the keeper's desk: open a restored store, list what is owed, make a lost high-water file anew", true, runKeeper},
+	{"keeper", "reopen | owed | withdraw SHA256 | high-water rebuild", "the keeper's desk: open a restored store, list what is owed, withdraw a stranger's text, make a lost high-water file anew", true, runKeeper},
 }
 
 // call is one run of a verb: its flags, arguments and streams.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ const (
 	DefaultRevisits = 8
 	// DefaultSourceTime is longer than a large catalogue takes, with the pauses that it asks for.
 	DefaultSourceTime = 30 * time.Minute
+	// DefaultHeaderTime is longer than two blocks take but once in ten thousand times.
+	DefaultHeaderTime = 2 * time.Hour
 )
 
 // Recordings keeps raw recordings in a private place. It may be called by many goroutines at once.
@@ -57,6 +60,19 @@ type Config struct {
 	Writer *corpus.Writer
 	Raw    Recordings // nil keeps no raw recordings
 
+	// Publish puts the closing of a roster on the record, once for a week however often it is called, and returns when it
+	// stands in the log, or where this process holds no keys, where an exporter will put it there; with the time that it is
+	// dated. Another closing of the same week is an error. nil: no closing is published, and rounds say nothing of their lot.
+	Publish func(ctx context.Context, closed corpus.ClosedRoster) (time.Time, error)
+	// Headers tell of the blocks that order rosters; nil has none, and every lot is the census's own.
+	Headers Headers
+	// HeaderTime is how long after a roster is closed the block of its lot is waited for; 0 is DefaultHeaderTime.
+	HeaderTime time.Duration
+	// Difficulty is the least that a header must have been made with, see ots.Header.Work.
+	Difficulty float64
+	// Random gives the values that stand in for blocks; nil is crypto/rand.
+	Random io.Reader
+
 	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in that time is not waited
 	// for, and the round says that it was not read to its end.
 	SourceTime time.Duration
@@ -85,6 +101,12 @@ const (
 	OutcomeNotOpen = "no_open_round" // an hourly run came after the round was closed
 )
 
+// By what the order of a round was drawn.
+const (
+	LotBlock = "block" // a Bitcoin block
+	LotOwn   = "own"   // a value of the census's own, because no block could be had
+)
+
 // Report says what a run did.
 type Report struct {
 	Week     string         `json:"week"`
@@ -99,6 +121,7 @@ type Report struct {
 	Suspect  bool           `json:"coverage_suspect"`
 	Dropped  bool           `json:"coverage_drop"`
 	Rows     int64          `json:"rows"`
+	Lot      string         `json:"lot,omitzero"` // of the round: LotBlock or LotOwn
 	Digest   string         `json:"digest,omitzero"`
 }
 
@@ -122,7 +145,7 @@ func (c *Config) check() error {
 		return errors.New("the store, the client or the owner's name is missing")
 	case c.Control.URL != "" && c.Control.Client == nil:
 		return errors.New("the control door has no client")
-	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0:
+	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0 || c.HeaderTime < 0:
 		return errors.New("a bound is negative")
 	}
 	names := map[string]bool{}

@@ -59,11 +59,7 @@ func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most := -1
-		if limit > 0 {
-			most = limit
-		}
-		known, _, _ := got.known("2026-W47", battery, most, newQuota(limit, false, 0))
+		known, _ := got.known([]byte("salt"), newQuota(limit, false, 0), false)
 		of := map[string]int{}
 		for k := range known {
 			_, icann := registrable(k.Host)

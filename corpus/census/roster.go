@@ -21,9 +21,9 @@ import (
 
 // Reasons of rows that are not probed, where no answer decided; corpus has the others.
 const (
-	ReasonInterrupted = "interrupted" // begun, and the process died: not repeated in that week
-	ReasonBeyondCap   = "beyond_cap"  // the week's cap was reached before its turn
-	ReasonWeekOver    = "week_over"   // the week ended before its turn
+	ReasonInterrupted = "interrupted"          // begun, and the process died: not repeated in that week
+	ReasonBeyondCap   = corpus.ReasonBeyondCap // the week's cap was reached before its turn
+	ReasonWeekOver    = "week_over"            // the week ended before its turn
 	ReasonNotJudged   = corpus.ReasonNotJudged
 )
 
@@ -211,43 +211,42 @@ func (p *place) entry() Entry {
 	return e
 }
 
-// known yields the roster in an order that the week deals anew, so that a cap does not strike the same hosts each week. At
-// most so many are walked, all if that is negative; capped says whether it struck. Those that only declared themselves
-// have a place within their quota, and no row beyond it.
-func (r *roster) known(week, battery string, most int, q *quota) (_ iter.Seq[Known], due int64, capped bool) {
-	type turn struct {
-		lot [32]byte
-		p   *place
-	}
-	var turns []turn
-	var rest []*place
-	for host, p := range r.places {
+// known yields the hosts of the roster, those with a door sorted by host before the others, and returns the names of those
+// that have a place. Those that only declared themselves have one within their quota, and no row beyond it; who of them
+// has it is drawn by salt, which nobody knows who chooses a name. late marks hosts that come after the roster was closed.
+func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], placed []string) {
+	var all, rest []*place
+	for _, p := range r.places {
 		if p.url == "" {
 			rest = append(rest, p)
 			continue
 		}
-		turns = append(turns, turn{sha256.Sum256([]byte(week + "|" + host)), p})
+		all = append(all, p)
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return bytes.Compare(a.lot[:], b.lot[:]) })
-	turns = slices.DeleteFunc(turns, func(t turn) bool {
-		over := t.p.selfDeclared() && !q.let(t.p.host)
+	turn := func(p *place) [sha256.Size]byte { return sha256.Sum256(append(salt[:len(salt):len(salt)], p.host...)) }
+	slices.SortFunc(all, func(a, b *place) int {
+		x, y := turn(a), turn(b)
+		return bytes.Compare(x[:], y[:])
+	})
+	all = slices.DeleteFunc(all, func(p *place) bool {
+		over := p.selfDeclared() && !q.let(p.host)
 		if over {
-			t.p.reason = ReasonOverQuota
-			rest = append(rest, t.p)
+			p.reason = ReasonOverQuota
+			rest = append(rest, p)
 		}
 		return over
 	})
-	slices.SortFunc(rest, func(a, b *place) int { return cmp.Compare(a.host, b.host) })
-	capped = most >= 0 && len(turns) > most
+	byHost := func(a, b *place) int { return cmp.Compare(a.host, b.host) }
+	slices.SortFunc(all, byHost)
+	slices.SortFunc(rest, byHost)
+	for _, p := range all {
+		placed = append(placed, p.host)
+	}
 	return func(yield func(Known) bool) {
-		for i, t := range turns {
-			e := t.p.entry()
-			k := Known{Host: t.p.host, Named: t.p.named, Entry: &e}
-			if most >= 0 && i >= most {
-				row := notProbed(e, battery, ReasonBeyondCap)
-				k.Row, k.Reason = &row, ReasonBeyondCap
-			}
-			if !yield(k) {
+		for _, p := range all {
+			e := p.entry()
+			e.Late = late
+			if !yield(Known{Host: p.host, Named: p.named, Entry: &e}) {
 				return
 			}
 		}
@@ -256,12 +255,12 @@ func (r *roster) known(week, battery string, most int, q *quota) (_ iter.Seq[Kno
 				return
 			}
 		}
-	}, int64(len(turns)), capped
+	}, placed
 }
 
 // notProbed is the row of a host that was not walked, for a reason on our side.
 func notProbed(e Entry, battery, reason string) corpus.Row {
-	return corpus.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Verdict: corpus.VerdictNotProbed, Reason: reason,
+	return corpus.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late, Verdict: corpus.VerdictNotProbed, Reason: reason,
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: battery, Fault: corpus.FaultInstrument}
 }
 

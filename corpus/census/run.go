@@ -2,6 +2,7 @@ package census
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,12 @@ func newRun(cfg Config) (*run, error) {
 	}
 	if r.SourceTime == 0 {
 		r.SourceTime = DefaultSourceTime
+	}
+	if r.HeaderTime == 0 {
+		r.HeaderTime = DefaultHeaderTime
+	}
+	if r.Random == nil {
+		r.Random = rand.Reader
 	}
 	if r.Domain == nil {
 		r.Domain = func(host string) string { domain, _ := registrable(host); return domain }
@@ -129,7 +136,7 @@ func Hourly(ctx context.Context, cfg Config) (Report, error) {
 	if err != nil {
 		return r.report, err
 	}
-	if w.Phase == PhaseNone {
+	if w.Phase == PhaseNone || w.Phase == PhaseListed {
 		// A ledger may be younger than the record.
 		stood, err := r.stands(ctx)
 		if err == nil && !stood {
@@ -203,6 +210,12 @@ func (r *run) sealed(ctx context.Context, round corpus.Round, outcome string) er
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
 	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
 	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
+	switch {
+	case round.Lot.IsOwn():
+		r.report.Lot = LotOwn
+	case round.Lot != nil:
+		r.report.Lot = LotBlock
+	}
 	if w.Phase == PhaseSealed || w.Phase == PhaseNone {
 		return nil
 	}
@@ -216,7 +229,7 @@ func (r *run) count(ctx context.Context) error {
 	return err
 }
 
-// list waits until the week's roster stands, and writes it if nobody else does.
+// list waits until the week's roster is closed and its order drawn, and does what of that nobody else does.
 func (r *run) list(ctx context.Context) error {
 	for {
 		w, err := r.Store.Week(ctx, r.Week)
@@ -226,12 +239,17 @@ func (r *run) list(ctx context.Context) error {
 		if w.Phase == PhaseDropped {
 			return fmt.Errorf("census: %s was begun and not sealed in time, and nothing is kept of it", r.Week)
 		}
-		if w.Phase != PhaseNone {
+		work := r.writeRoster
+		switch w.Phase {
+		case PhaseNone:
+		case PhaseListed:
+			work = r.deal
+		default:
 			return r.of(w)
 		}
 		lease, err := r.Store.Take(ctx, r.Week, JobRoster, r.Owner, r.Lease)
 		if err == nil {
-			err = r.under(ctx, lease, func(ctx context.Context) error { return r.writeRoster(ctx, lease) })
+			err = r.under(ctx, lease, func(ctx context.Context) error { return work(ctx, lease) })
 		}
 		if err != nil && !errors.Is(err, ErrHeld) && !errors.Is(err, ErrLost) {
 			return fmt.Errorf("listing the hosts of %s: %w", r.Week, err)
@@ -257,14 +275,21 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
-	most := -1
-	if r.Cap > 0 {
-		most = r.Cap
+	salt, err := r.ownValue()
+	if err != nil {
+		return err
 	}
-	known, due, capped := roster.known(r.Week, battery, most, newQuota(r.Cap, false, 0))
-	r.Log.Info("roster read", "week", r.Week, "listed", len(roster.places), "due", due, "capped", capped)
-	return r.Store.List(ctx, lease, Week{Week: r.Week, OpenedAt: r.Now().UTC().Truncate(time.Second), Listed: int64(len(roster.places)),
-		Capped: capped, Sources: roster.report, Private: r.private()}, known, r.Shard, r.Lease)
+	known, placed := roster.known(salt, newQuota(r.Cap, false, 0), false)
+	w := Week{Week: r.Week, Listed: int64(len(roster.places)), Sources: roster.report, Private: r.private(), Most: -1}
+	if r.Cap > 0 {
+		w.Most, w.Capped = r.Cap, len(placed) > r.Cap
+	}
+	if w.Closed, w.Own, err = r.close(ctx, placed); err != nil {
+		return err
+	}
+	w.OpenedAt = r.Now().UTC().Truncate(time.Second)
+	r.Log.Info("roster closed", "week", r.Week, "listed", w.Listed, "due", w.Closed.Hosts, "capped", w.Capped, "digest", w.Closed.Digest, "height", w.Closed.Height)
+	return r.Store.List(ctx, lease, w, known, r.Lease)
 }
 
 // append adds newly declared hosts to an open week.
@@ -298,8 +323,12 @@ func (r *run) append(ctx context.Context) error {
 		if err := r.onlyFresh(ctx, roster, q); err != nil {
 			return err
 		}
-		known, _, capped := roster.known(r.Week, battery, -1, q)
-		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Capped: capped, Sources: roster.report}, slices.Collect(known), r.Shard)
+		salt, err := r.ownValue()
+		if err != nil {
+			return err
+		}
+		known, _ := roster.known(salt, q, true)
+		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Sources: roster.report}, slices.Collect(known), r.Shard)
 		return err
 	})
 }

@@ -56,6 +56,10 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
+	// Its closing stands in the log before its rows, whoever closed it.
+	if _, err := r.publish(ctx, w); err != nil {
+		return err
+	}
 	taken := r.Now().UTC().Truncate(time.Second)
 	in, err := r.inflows(ctx, rounds, taken)
 	if err != nil {
@@ -63,8 +67,8 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	}
 	round, err := r.Writer.Seal(ctx, corpus.Draft{
 		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: battery, Private: w.Private,
-		Roster:  corpus.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
-		Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
+		Roster: corpus.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
+		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
 		Evidence: func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
 	})
 	if errors.Is(err, corpus.ErrSealed) {

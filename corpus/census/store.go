@@ -27,7 +27,8 @@ var (
 // The phases of a week's round, in their order.
 const (
 	PhaseNone   = ""       // no roster stands yet
-	PhaseOpen   = "open"   // the roster stands and hosts are walked
+	PhaseListed = "listed" // the roster is closed, and its order is not drawn or not dealt yet
+	PhaseOpen   = "open"   // the order stands and hosts are walked
 	PhaseClosed = "closed" // every host is finished and no more are taken
 	PhaseSealed = "sealed" // the round stands in the record
 	// PhaseDropped is a week that was begun and not sealed in time: its roster and rows are gone.
@@ -52,12 +53,18 @@ type Week struct {
 	Listed   int64 // hosts known by name
 	Capped   bool
 	Sources  []corpus.RosterSource
-	Due      int64 // hosts on the roster, those beyond the cap included
+	Due      int64 // hosts on the roster once it is dealt, those beyond the cap included
 	Late     int64 // of them those that declared themselves after it was read
 	Done     int64 // of them those that are finished
 	Control  corpus.Control
 	Sequence int64 // of the round, once it is sealed
-	Private  bool  // walked by processes that may read private networks, and by no others
+	// Closed is what closed the roster, Own the value that stands in for the block that it fixes, and Most how many of its
+	// hosts are walked, all if that is negative. Lot is what its order was drawn by, nil as long as it was not.
+	Closed  corpus.ClosedRoster
+	Own     []byte
+	Most    int
+	Lot     *corpus.Lot
+	Private bool // walked by processes that may read private networks, and by no others
 }
 
 // Entry is one host on the roster of a week: the door that is walked and how it came there.
@@ -70,6 +77,7 @@ type Entry struct {
 	Declared probe.Declaration // the method, where a source says it
 	// SelfDeclared is a host that would not be on the roster had it not declared itself.
 	SelfDeclared bool
+	Late         bool // it came onto the roster after that was closed
 }
 
 // Naming is one source's word about a host.
@@ -151,10 +159,17 @@ type Leases interface {
 type Rosters interface {
 	// Week returns the state of a week; its phase is PhaseNone for one that was not begun.
 	Week(ctx context.Context, week string) (Week, error)
-	// List writes the roster of a week in shards of so many hosts, in the order given, in place of what an unfinished
-	// List left, and opens the week. The lease is of JobRoster and is renewed for ttl as long as it goes on. Weeks that
-	// were begun more than KeepWeeks before and were not even closed since are dropped.
-	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], shard int, ttl time.Duration) error
+	// List writes the roster of a week, in place of what an unfinished List left, and closes it: from then on nothing of
+	// it or of w changes. The lease is of JobRoster and is renewed for ttl as long as it goes on. Weeks that were begun
+	// more than KeepWeeks before and were not even closed for walkers since are dropped.
+	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], ttl time.Duration) error
+	// Closed yields the hosts of a closed roster that have an entry, sorted by host bytes, until the week is opened.
+	Closed(ctx context.Context, week string) iter.Seq2[Known, error]
+	// Draw keeps the lot of a closed roster and returns the one that stands: the first that was kept.
+	Draw(ctx context.Context, l Lease, lot corpus.Lot) (corpus.Lot, error)
+	// Deal puts the hosts of a closed roster, whose lot is drawn, in shards of so many, in the order given, in place of
+	// what an unfinished Deal left, and opens the week. The lease is as for List.
+	Deal(ctx context.Context, l Lease, roster iter.Seq[Known], shard int, ttl time.Duration) error
 	// Append adds those hosts that have no place on the roster yet and returns how many there were; of those without an
 	// entry it keeps the reason. w's Sources are counted into those of the week. ErrNotOpen if the week takes none.
 	Append(ctx context.Context, l Lease, w Week, roster []Known, shard int) (int, error)

@@ -61,7 +61,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		return because(ReasonNotJudged), nil
 	}
 	on := func(row corpus.Row) corpus.Row {
-		row.Host, row.Listed, row.Source, row.Catalog = e.Host, e.Listed, e.Source, e.Catalog
+		row.Host, row.Listed, row.Source, row.Catalog, row.Late = e.Host, e.Listed, e.Source, e.Catalog, e.Late
 		return row
 	}
 	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}

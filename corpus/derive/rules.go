@@ -23,7 +23,7 @@ func CurrentRules() Rules {
 		Order:    "The last 8 rounds from the host's first sighting are read, those that missed it included. The rules are tested in this order, and the first that holds gives the tier.",
 		Window:   Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 		Label:    "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and the last 4 for every other tier; a host that was first seen later has fewer.",
-		Suspect:  "A round is suspect for a host that it did not observe if it was capped, or probed fewer than 60 % of the hosts that the round before it did. A round's own coverage_suspect says this, or that a source of names was not read to its end, which changes no tier.",
+		Suspect:  "A round is suspect for a host that it did not observe if it was capped, or probed fewer than 60 % of the hosts that the round before it did. A round's own coverage_suspect says this, or that a source of names was not read to its end, or that this round's order and the one before's were both drawn by a value of the census's own, because no block could be had; these two change no tier.",
 		Coverage: "Rounds since the first sighting are the rounds that observed the host and those that missed it, listed_not_walked; rounds before_first_sighting are not counted. Coverage is observed of rounds since the first sighting, in whole percent, rounded down. A missed round is a fact about the store and not about the door.",
 		Gaps: []GapWords{
 			{BeforeFirst, "no source had named the host yet; not counted against the store"},

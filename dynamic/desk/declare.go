@@ -238,9 +238,9 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 			walk.Then += ", and is walked once when the keeper has the census of that week run."
 		}
 		return walk, nil
-	case phase == census.PhaseOpen && d.cfg.Hourly:
+	case (phase == census.PhaseOpen || phase == census.PhaseListed) && d.cfg.Hourly:
 		walk.Then = "The next hourly firing of the census puts the host on this week's roster, within the quota for hosts that declared themselves, and walks this door, once. "
-	case phase == census.PhaseOpen:
+	case phase == census.PhaseOpen || phase == census.PhaseListed:
 		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + corpus.ISOWeek(next) + ". "
 	case d.cfg.Hourly:
 		walk.Then = "The roster of " + week + " is not made yet. The next hourly firing of the census makes it, with the host on it, and walks this door, once. "

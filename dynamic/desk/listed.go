@@ -86,7 +86,7 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 		if err != nil {
 			return out, ledgerDown(err)
 		}
-		if w.Phase != census.PhaseNone {
+		if w.Phase != census.PhaseNone && w.Phase != census.PhaseListed {
 			out.week, sources = this, w.Sources
 		}
 		if out.week != "" {

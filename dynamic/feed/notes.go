@@ -36,7 +36,8 @@ func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 }
 
 // Recorded tells a restored ledger of an observation that the record holds: its number is never given again, a key event is
-// not put there twice, and a count of artifacts does not fall; what hosts declared is known again.
+// not put there twice, and a count of artifacts does not fall; what hosts declared and which rosters were
+// closed is known again.
 func Recorded(tx ledger.Tx, o corpus.Observation) error {
 	if err := ledger.Raise(tx, Counter, o.Number); err != nil {
 		return err
@@ -46,6 +47,9 @@ func Recorded(tx ledger.Tx, o corpus.Observation) error {
 		return recorded(tx, o)
 	case o.Issued != nil:
 		return ledger.SetJSON(tx, issuedKey(), issued{Total: o.Issued.Total})
+	case o.Roster != nil:
+		_, err := closed(tx, o)
+		return err
 	case o.Handover == nil:
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"agentstore/corpus"
+	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/ledger"
@@ -42,6 +43,7 @@ const chunk = 256
 // The keys, below census/.
 //
 //	week/<week>                   weekRecord
+//	closed/<week>/<host>          closedRecord: on the closed roster, until its order is dealt
 //	shard/<week>/<shard>          shardRecord
 //	entry/<week>/<shard>/<host>   entryRecord: to be walked
 //	intent/<week>/<shard>/<host>  entryRecord: about to be walked, or interrupted
@@ -54,6 +56,10 @@ func weekKey(week string) []byte { return ledger.CensusKey("week", week) }
 
 func shardKey(week string, n int) []byte {
 	return ledger.CensusKey("shard", week, ledger.Number(uint64(n)))
+}
+
+func closedKey(week string, host ...string) []byte {
+	return ledger.CensusKey(append([]string{"closed", week}, host...)...)
 }
 
 func entryKey(week string, n int, host ...string) []byte {
@@ -88,6 +94,10 @@ type weekRecord struct {
 	Shards   int                   `json:"shards"`
 	Settled  int64                 `json:"settled"` // hosts whose row needed no walk
 	Late     int64                 `json:"late,omitzero"`
+	Closed   corpus.ClosedRoster   `json:"closed"`
+	Own      attest.Hex            `json:"own,omitzero"`
+	Most     int                   `json:"most"`
+	Lot      *corpus.Lot           `json:"lot,omitzero"`
 	Sequence int64                 `json:"sequence"`
 	Private  bool                  `json:"private,omitzero"`
 }
@@ -114,14 +124,21 @@ type entryRecord struct {
 	Method  string `json:"method"`
 	By      string `json:"by"`
 	Self    bool   `json:"self_declared,omitzero"`
+	Late    bool   `json:"late,omitzero"`
 }
 
 func record(e census.Entry) entryRecord {
-	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared}
+	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared, Late: e.Late}
 }
 
 func (r entryRecord) entry(host string) census.Entry {
-	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed, Declared: probe.Declaration{Method: r.Method, By: r.By}, SelfDeclared: r.Self}
+	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed, Declared: probe.Declaration{Method: r.Method, By: r.By}, SelfDeclared: r.Self, Late: r.Late}
+}
+
+// closedRecord is a host of a closed roster.
+type closedRecord struct {
+	Entry entryRecord    `json:"entry"`
+	Named []namingRecord `json:"named"`
 }
 
 // namedRecord is what a week's roster says of a host.

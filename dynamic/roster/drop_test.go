@@ -98,7 +98,13 @@ func TestOldRostersAreDropped(t *testing.T) {
 		}
 		lease, err := w.store.Take(t.Context(), week(i), census.JobRoster, "a", time.Hour)
 		if err == nil {
-			err = w.store.List(t.Context(), lease, census.Week{Week: week(i), OpenedAt: monday}, known, 2, time.Hour)
+			err = w.store.List(t.Context(), lease, census.Week{Week: week(i), OpenedAt: monday}, known, time.Hour)
+		}
+		if err == nil {
+			_, err = w.store.Draw(t.Context(), lease, corpus.Lot{Own: make([]byte, 32)})
+		}
+		if err == nil {
+			err = w.store.Deal(t.Context(), lease, known, 2, time.Hour)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +174,7 @@ func TestOldRostersAreDropped(t *testing.T) {
 	}
 	lease, err = w.store.Take(t.Context(), week(0), census.JobRoster, "b", time.Hour)
 	if err == nil {
-		err = w.store.List(t.Context(), lease, census.Week{Week: week(0)}, func(func(census.Known) bool) {}, 2, time.Hour)
+		err = w.store.List(t.Context(), lease, census.Week{Week: week(0)}, func(func(census.Known) bool) {}, time.Hour)
 	}
 	if err == nil {
 		t.Error("a roster was written for it again")

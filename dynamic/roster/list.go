@@ -27,6 +27,7 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 			w.Phase = census.PhaseDropped
 		}
 		w.Private, w.Late = r.Private, r.Late
+		w.Closed, w.Own, w.Most, w.Lot = r.Closed, r.Own, r.Most, r.Lot
 		w.Due, w.Done = r.Settled, r.Settled
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
 			w.Due += c.Hosts
@@ -63,31 +64,48 @@ func eachShard(tx ledger.Tx, week string, do func(n int, c shardRecord) error) e
 	return nil
 }
 
-// List implements census.Store.
-func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known], size int, ttl time.Duration) error {
-	if size < 1 {
-		return fmt.Errorf("roster: shards of %d hosts", size)
-	}
-	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources, Private: w.Private}
-	under := func(f func(ledger.Tx) error) error {
+// writing returns what does transactions of a long work on a week that is in a phase, under a lease that each renews.
+func (s *Store) writing(ctx context.Context, l census.Lease, ttl time.Duration, may func(head weekRecord, begun bool) bool) func(func(ledger.Tx) error) error {
+	return func(f func(ledger.Tx) error) error {
 		return said(s.update(ctx, func(tx ledger.Tx) error {
 			if _, err := ledger.Renew(tx, lease(l), ttl); err != nil {
 				return err
 			}
-			r, ok, err := get[weekRecord](tx, weekKey(l.Week))
+			head, begun, err := get[weekRecord](tx, weekKey(l.Week))
 			if err != nil {
 				return err
 			}
-			if ok && r.Phase != phaseWriting {
+			if !may(head, begun) {
 				return fmt.Errorf("roster: the roster of %s stands", l.Week)
 			}
 			return f(tx)
 		}))
 	}
+}
+
+// inChunks hands hosts to do, so many at a time, and once more at the end.
+func inChunks(known iter.Seq[census.Known], do func([]census.Known) error) error {
+	some := make([]census.Known, 0, chunk)
+	for k := range known {
+		if some = append(some, k); len(some) == chunk {
+			if err := do(some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return do(some)
+}
+
+// List implements census.Store.
+func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known], ttl time.Duration) error {
+	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources, Private: w.Private,
+		Closed: w.Closed, Own: w.Own, Most: w.Most}
+	under := s.writing(ctx, l, ttl, func(r weekRecord, begun bool) bool { return !begun || r.Phase == phaseWriting })
 	if err := under(func(tx ledger.Tx) error { return ledger.SetJSON(tx, weekKey(l.Week), head) }); err != nil {
 		return err
 	}
-	for _, kind := range []string{"shard", "entry", "intent", "row"} {
+	for _, kind := range []string{"closed", "shard", "entry", "intent", "row"} {
 		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
 			return err
 		}
@@ -95,9 +113,115 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 	if err := s.dropOld(ctx, l.Week, under); err != nil {
 		return err
 	}
+	err := inChunks(known, func(some []census.Known) error {
+		return under(func(tx ledger.Tx) error {
+			for _, k := range some {
+				if k.Entry == nil {
+					if err := ledger.SetJSON(tx, namedKey(k.Host), named(l.Week, -1, k)); err != nil {
+						return err
+					}
+					continue
+				}
+				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: record(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return under(func(tx ledger.Tx) error {
+		head.Phase = census.PhaseListed
+		return ledger.SetJSON(tx, weekKey(l.Week), head)
+	})
+}
+
+// Closed implements census.Store. Nothing changes a closed roster, so that it is read in transactions of a few hundred.
+func (s *Store) Closed(ctx context.Context, week string) iter.Seq2[census.Known, error] {
+	return func(yield func(census.Known, error) bool) {
+		from, to := ledger.Prefix(closedKey(week))
+		for {
+			var some []census.Known
+			err := s.view(ctx, func(tx ledger.Tx) error {
+				some = some[:0]
+				for e, err := range tx.Scan(from, to) {
+					if err != nil {
+						return err
+					}
+					name, err := host(e.Key)
+					if err != nil {
+						return err
+					}
+					r, err := ledger.DecodeJSON[closedRecord](e)
+					if err != nil {
+						return err
+					}
+					entry := r.Entry.entry(name)
+					k := census.Known{Host: name, Entry: &entry}
+					for _, n := range r.Named {
+						k.Named = append(k.Named, census.Naming(n))
+					}
+					if some = append(some, k); len(some) == chunk {
+						break
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				yield(census.Known{}, err)
+				return
+			}
+			for _, k := range some {
+				if !yield(k, nil) {
+					return
+				}
+			}
+			if len(some) < chunk {
+				return
+			}
+			from = append(closedKey(week, some[len(some)-1].Host), 0)
+		}
+	}
+}
+
+// Draw implements census.Store.
+func (s *Store) Draw(ctx context.Context, l census.Lease, lot corpus.Lot) (corpus.Lot, error) {
+	err := said(s.update(ctx, func(tx ledger.Tx) error {
+		if err := ledger.Check(tx, lease(l)); err != nil {
+			return err
+		}
+		head, err := ledger.GetJSON[weekRecord](tx, weekKey(l.Week))
+		if err != nil {
+			return err
+		}
+		if head.Lot != nil {
+			lot = *head.Lot
+			return nil
+		}
+		if head.Phase != census.PhaseListed {
+			return fmt.Errorf("roster: no lot is drawn for %s, which is %s", l.Week, head.Phase)
+		}
+		head.Lot = &lot
+		return ledger.SetJSON(tx, weekKey(l.Week), head)
+	}))
+	return lot, err
+}
+
+// Deal implements census.Store.
+func (s *Store) Deal(ctx context.Context, l census.Lease, known iter.Seq[census.Known], size int, ttl time.Duration) error {
+	if size < 1 {
+		return fmt.Errorf("roster: shards of %d hosts", size)
+	}
+	under := s.writing(ctx, l, ttl, func(r weekRecord, _ bool) bool { return r.Phase == census.PhaseListed && r.Lot != nil })
+	for _, kind := range []string{"shard", "entry", "intent", "row"} {
+		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
+			return err
+		}
+	}
 	var p placing
-	some := make([]census.Known, 0, chunk)
-	flush := func() error {
+	err := inChunks(known, func(some []census.Known) error {
 		var next placing
 		err := under(func(tx ledger.Tx) error {
 			next = p
@@ -108,23 +232,25 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 			}
 			return next.close(tx, l.Week)
 		})
-		p, some = next, some[:0]
+		p = next
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	for k := range known {
-		if some = append(some, k); len(some) == chunk {
-			if err := flush(); err != nil {
-				return err
-			}
+	err = under(func(tx ledger.Tx) error {
+		head, err := ledger.GetJSON[weekRecord](tx, weekKey(l.Week))
+		if err != nil {
+			return err
 		}
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return under(func(tx ledger.Tx) error {
 		head.Phase, head.Settled, head.Shards = census.PhaseOpen, p.settled, p.shards()
 		return ledger.SetJSON(tx, weekKey(l.Week), head)
 	})
+	if err != nil {
+		return err
+	}
+	// What a crash leaves of it goes when the week is sealed or dropped.
+	return clear(closedKey(l.Week), func(f func(ledger.Tx) error) error { return s.update(ctx, f) })
 }
 
 // placing puts hosts into shards, one after another.

@@ -170,7 +170,7 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	}
 	// Rows stay until the next round is sealed: they say why and when in the week's answers. The bytes that the record
 	// now has go, and so do the rows of the round before.
-	for _, kind := range []string{"judged", "entry", "intent"} {
+	for _, kind := range []string{"closed", "judged", "entry", "intent"} {
 		if err := clear(ledger.CensusKey(kind, week), update); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	if err := s.forget(ctx, week); err != nil {
 		return err
 	}
-	if err := s.drop(ctx, week, update, census.PhaseOpen, census.PhaseClosed); err != nil {
+	if err := s.drop(ctx, week, update, census.PhaseListed, census.PhaseOpen, census.PhaseClosed); err != nil {
 		return err
 	}
 	return update(func(tx ledger.Tx) error {

@@ -54,7 +54,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 	if err != nil {
 		return out, err
 	}
-	begun = begun && head.Phase != phaseWriting
+	begun = begun && head.Phase != phaseWriting && head.Phase != census.PhaseListed
 	out.Known = seen || listed
 	if listed && begun && name.Week == week {
 		if name.Reason == census.ReasonOverQuota {

@@ -35,9 +35,9 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "4a5c6de502e76119017e67e25d0fa5a9bd56fe4456c3e5c469252d12a36cfb77",
+    "digest": "8dec775597d32589829e01c794c09c59cbd08e41270a6a53b204914a5ad0abe4",
     "rounds": 12,
-    "observations": 21,
+    "observations": 33,
     "index": "https://store.example/corpus.json",
     "license": "CC-BY-4.0",
     "signed": "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."

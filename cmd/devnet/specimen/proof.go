@@ -75,6 +75,9 @@ func (c *calendar) Upgrade(_ context.Context, commitment []byte) ([]byte, error)
 	return slices.Concat([]byte{opAppend, 32}, rest[:], []byte{opSHA256, opSHA256}, tagBitcoin, []byte{byte(len(number))}, number), nil
 }
 
+// leastWork is less than any header states.
+const leastWork = 1e-12
+
 // mine makes a block of the least difficulty.
 func (c *calendar) mine(root [sha256.Size]byte) {
 	before := sha256.Sum256(fmt.Append(nil, "the block before ", c.height))
@@ -82,7 +85,7 @@ func (c *calendar) mine(root [sha256.Size]byte) {
 	for n := uint32(0); ; n++ {
 		binary.LittleEndian.PutUint32(h[76:], n)
 		c.header = ots.Header(h)
-		if c.header.Work(1e-12) == nil {
+		if c.header.Work(leastWork) == nil {
 			return
 		}
 	}

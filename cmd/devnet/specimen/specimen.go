@@ -51,6 +51,7 @@ type maker struct {
 	nonces  io.Reader
 	store   *roster.Store
 	pending []stamped
+	closed  map[string]time.Time // when rosters were closed, by week
 	// anchored is how many anchors of the chain over the keys are stamped.
 	anchored int
 }
@@ -83,7 +84,7 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 			return fmt.Errorf("making the specimen's record: %s/%s is there already, and a record is never written over", dir, name)
 		}
 	}
-	m.dir, m.origin, m.play, m.clock, m.nonces = dir, u.Host+"/corpus", thePlay(), street.NewClock(moment(firstWeek, 0, 0)), &counter{}
+	m.dir, m.origin, m.play, m.clock, m.nonces, m.closed = dir, u.Host+"/corpus", thePlay(), street.NewClock(moment(firstWeek, 0, 0)), &counter{}, map[string]time.Time{}
 	db := ledger.NewMem(ledger.MemOptions{Calm: true})
 	defer func() { err = errors.Join(err, db.Close()) }()
 	m.store = roster.New(db)

@@ -116,7 +116,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 	for _, o := range observed {
 		kinds[o.Kind]++
 	}
-	if len(kinds) != 8 {
+	if len(kinds) != 9 {
 		t.Errorf("observations of %d kinds: %v", len(kinds), kinds)
 	}
 }

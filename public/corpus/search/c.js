@@ -31,7 +31,7 @@
       "host": "crane.quay.street",
       "at": 0,
       "path": "/corpus/host/crane.quay.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     }
   ]
 };

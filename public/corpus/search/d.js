@@ -19,7 +19,7 @@
       "host": "lamp.dock.street",
       "at": 5,
       "path": "/corpus/host/lamp.dock.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     },
     {
       "host": "loom.dock.street",

@@ -73,7 +73,7 @@
       "host": "knot.hill.street",
       "at": 5,
       "path": "/corpus/host/knot.hill.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     },
     {
       "host": "ladle.hill.street",

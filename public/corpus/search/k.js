@@ -19,7 +19,7 @@
       "host": "knot.hill.street",
       "at": 0,
       "path": "/corpus/host/knot.hill.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     },
     {
       "host": "xn--bcher-kva.street",

@@ -13,7 +13,7 @@
       "host": "lamp.dock.street",
       "at": 0,
       "path": "/corpus/host/lamp.dock.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     },
     {
       "host": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.ddddddddddddddddddddddddddddddddddddddddddddddddd.long.street",

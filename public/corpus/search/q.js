@@ -13,7 +13,7 @@
       "host": "crane.quay.street",
       "at": 6,
       "path": "/corpus/host/crane.quay.street",
-      "line": "indeterminate — 3 of 4, W43–W46"
+      "line": "established — 4 of 4, W43–W46"
     },
     {
       "host": "eddy.quay.street",
