@@ -62,17 +62,6 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 	return out, w.catchUp(ctx, dir, r)
 }
 
-// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
-func withdraw(dir *folder, o Observation) error {
-	if o.Withdrawn == nil {
-		return nil
-	}
-	if err := dir.root.Remove(wordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
-	}
-	return nil
-}
-
 func readObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, []byte, error) {
 	name := "observations/" + Observation{Number: n}.File()
 	raw, err := fs.ReadFile(fsys, name)

@@ -266,28 +266,6 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	return round, w.catchUp(ctx, dir, r)
 }
 
-// before is the round before one, nil for the first.
-func (r *Record) before(sequence int64) *Round {
-	if sequence < 2 {
-		return nil
-	}
-	return &r.rounds[sequence-2]
-}
-
-// count completes what follows from the rows and the round before, nil for the first.
-func (r *Round) count(previous *Round) {
-	c := &r.Coverage
-	c.Due, c.NotProbed = r.Rows, r.Rows-c.Probed
-	r.Roster.Walked = c.Probed
-	c.Dropped = c.Probed*100 < c.PreviousProbed*60
-	c.Suspect = c.Dropped || r.Roster.Capped
-	// Twice in a row the keeper alone decided who came first.
-	c.Suspect = c.Suspect || r.Lot.IsOwn() && previous != nil && previous.Lot.IsOwn()
-	for _, s := range r.Roster.Sources {
-		c.Suspect = c.Suspect || !s.Complete
-	}
-}
-
 // writeParts signs rows and writes them part by part, with the tiles of the host index and the evidence that is kept,
 // and counts them into round.
 func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *Round, d Draft) error {

@@ -282,6 +282,17 @@ func putWords(dir *folder, o Observation, withdrawn []string) error {
 	return nil
 }
 
+// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
+func withdraw(dir *folder, o Observation) error {
+	if o.Withdrawn == nil {
+		return nil
+	}
+	if err := dir.root.Remove(wordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
+	}
+	return nil
+}
+
 // WordsReport counts the public texts of a record's observations.
 type WordsReport struct {
 	Kept      int64 `json:"kept"`      // each is of its digest

@@ -49,8 +49,13 @@ var columns = []column{
 		func(r *corpus.StoredRow) (any, error) { return r.Source, nil }},
 	{"catalog", typeText, "catalog", true, "the catalogue that listed it",
 		func(r *corpus.StoredRow) (any, error) { return present(r.Catalog), nil }},
-	{"late", typeFlag, "late", false, "whether it declared itself after the week's roster was closed, whose turn was not drawn by the week's lot",
-		func(r *corpus.StoredRow) (any, error) { return r.Late, nil }},
+	{"late", typeFlag, "late", true, "true for a host that declared itself after the week's roster was closed, whose turn was not drawn by the week's lot",
+		func(r *corpus.StoredRow) (any, error) {
+			if !r.Late {
+				return nil, nil
+			}
+			return true, nil
+		}},
 	{"verdict", typeText, "verdict", false, "ready, not_ready, unreachable or not_probed; not_probed is a gap of ours and says nothing about the host",
 		func(r *corpus.StoredRow) (any, error) { return r.Verdict, nil }},
 	{"reason", typeText, "reason", true, "why it was not probed or not reached",

@@ -105,7 +105,7 @@ print(json.dumps(out))
 	for i, row := range got["all"] {
 		for j, v := range row {
 			want := records[i+1][j]
-			if columns[j].kind == typeFlag {
+			if columns[j].kind == typeFlag && v != nil {
 				v = v == 1.0
 			}
 			if v == nil {
