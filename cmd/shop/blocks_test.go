@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/ots"
 )
 
 // TestTheNewestBlock asks an own node's file and explorers that agree, lie, stand still or do not answer.
 func TestTheNewestBlock(t *testing.T) {
-	tips := map[string]string{"a.example": "900000", "b.example": "900001", "low.example": "899000", "junk.example": "zz<script>"}
+	tips := map[string]string{"a.example.com": "900000", "b.example.com": "900001", "low.example.com": "899000", "junk.example.com": "zz<script>"}
 	explorers := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tip, ok := tips[r.Host]; ok && r.URL.Path == "/blocks/tip/height" {
 			fmt.Fprint(w, tip)
@@ -24,7 +25,7 @@ func TestTheNewestBlock(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	cfg := fetch.Config{UserAgent: "store/1"}
+	cfg := fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(), Agent: "https://store.example"}
 	outside(t, explorers).Reach(&cfg)
 	client, err := fetch.New(cfg)
 	if err != nil {
@@ -51,13 +52,13 @@ func TestTheNewestBlock(t *testing.T) {
 		tip       int64
 		want      string // of the error
 	}{
-		"two":               {explorers: at("a.example", "b.example"), tip: 900_001},
-		"one is not enough": {explorers: at("a.example", "dead.example"), want: "1 of 2 explorers told the newest height, and two must"},
-		"one is behind":     {explorers: at("a.example", "b.example", "low.example"), want: "from 899000 to 900001"},
-		"one tells junk":    {explorers: at("a.example", "junk.example"), want: "not hexadecimal"},
-		"two and a dead":    {explorers: at("dead.example", "a.example", "b.example"), tip: 900_001},
-		"own node":          {file: file(time.Now().Add(-time.Hour)), explorers: at("low.example"), tip: 899_999},
-		"it stands still":   {file: file(time.Now().Add(-30 * time.Hour)), explorers: at("a.example", "b.example"), tip: 900_001},
+		"two":               {explorers: at("a.example.com", "b.example.com"), tip: 900_001},
+		"one is not enough": {explorers: at("a.example.com", "dead.example.com"), want: "1 of 2 explorers told the newest height, and two must"},
+		"one is behind":     {explorers: at("a.example.com", "b.example.com", "low.example.com"), want: "from 899000 to 900001"},
+		"one tells junk":    {explorers: at("a.example.com", "junk.example.com"), want: "not hexadecimal"},
+		"two and a dead":    {explorers: at("dead.example.com", "a.example.com", "b.example.com"), tip: 900_001},
+		"own node":          {file: file(time.Now().Add(-time.Hour)), explorers: at("low.example.com"), tip: 899_999},
+		"it stands still":   {file: file(time.Now().Add(-30 * time.Hour)), explorers: at("a.example.com", "b.example.com"), tip: 900_001},
 		"and nobody else":   {file: file(time.Now().Add(-30 * time.Hour)), want: "is older than 3h"},
 		"no such file":      {file: "nowhere.txt", want: "reading timestamps.headers"},
 	} {

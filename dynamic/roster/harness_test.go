@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -35,6 +37,8 @@ type world struct {
 	store  *roster.Store
 	key    *attest.Key
 	now    time.Time
+	export sync.Mutex   // of what is published
+	asked  atomic.Int64 // headers of blocks
 }
 
 func newWorld(t *testing.T) *world {
@@ -140,8 +144,9 @@ func (w *world) config(sources ...census.Source) census.Config {
 	return census.Config{
 		Owner: rand.Text(), Store: w.store, Client: client, Control: census.Control{URL: controlDoor, Client: client},
 		Sources: sources, Record: w.record, Writer: w.writer, Workers: 32, Shard: 16, Batch: 16, Lease: time.Minute,
-		Now:    func() time.Time { return w.now },
-		Domain: func(host string) string { return host }, // the street is one domain
+		Now:     func() time.Time { return w.now },
+		Domain:  func(host string) string { return host }, // the street is one domain
+		Publish: w.publish, Headers: homemade{time.Now(), &w.asked}, Difficulty: 1e-12,
 	}
 }
 
