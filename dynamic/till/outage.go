@@ -103,16 +103,7 @@ func (t *Till) whileOut(w http.ResponseWriter, r *http.Request, o *offer, err er
 	if len(t.leftOut(o.good)) < len(t.cfg.Rails) {
 		next += ", or ask for terms without a payment and pay on another network"
 	}
-	out := withPayment(e, notBilled("same_payment", next+"."))
-	if o.key == "" || t.cfg.Gas.Ready(r.Context(), outage.Network) != nil {
-		return out
-	}
-	mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
-	if err != nil && !emptyWallet(err) {
-		return out
-	}
-	o.local = mark.Local
-	return t.replaySlot(w, r, o, out)
+	return t.otherwise(w, r, o, withPayment(e, notBilled("same_payment", next+".")))
 }
 
 // refuseOrOut answers a payment that the chain refuses: with fresh terms where that is this payment's trouble, as an

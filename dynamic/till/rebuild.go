@@ -144,7 +144,10 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayments, error) {
 	info := r.Info()
 	u := UnknownPayments{Network: info.Network}
-	var err error
+	err := t.cfg.Gas.Ready(ctx, info.Network)
+	if err != nil {
+		return u, err
+	}
 	if u.From, err = readFrom(ctx, t.cfg.DB, info.Network); err != nil {
 		return u, err
 	}

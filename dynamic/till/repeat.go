@@ -27,22 +27,29 @@ func emptyWallet(err error) bool {
 	return ok && strings.HasSuffix(refusal.Reason, "insufficient_balance")
 }
 
-// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
-// the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked or
-// checks here.
-func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
-	if stockGate(otherwise) {
-		otherwise = stockRefusal(otherwise)
+// otherwise answers a request that cannot be taken, whatever payment came with it: with the purchase its key belongs to, if
+// there is one and the payment proves its payer; with what became of the payment, where it was used before; else with the
+// error that stood in its way.
+func (t *Till) otherwise(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
+	if t.cfg.Gas.Ready(r.Context(), o.p.payment.Network) != nil {
+		return err // whose signature it is cannot be known
 	}
+	mark, refused := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
+	if refused != nil && !emptyWallet(refused) {
+		if used := t.usedBefore(r.Context(), o, refused); used != nil {
+			return used
+		}
+		return err
+	}
+	o.local = mark.Local
+	return t.replaySlot(w, r, o, err)
+}
+
+// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
+// the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked.
+func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
 	if o.key == "" {
 		return otherwise
-	}
-	if stockGate(otherwise) {
-		mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
-		if err != nil && !emptyWallet(err) {
-			return otherwise
-		}
-		o.local = mark.Local
 	}
 	var rep *repeated
 	ctx, cancel := ledgerContext(r.Context())
