@@ -181,15 +181,17 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 	if err != nil {
 		return t.whileOut(w, r, o, err)
 	}
-	defer left()
 	p, repeat, err := t.claim(r.Context(), o, mark)
-	if err != nil {
-		return err
+	if p == nil {
+		left()
 	}
-	if repeat != nil {
+	switch {
+	case err != nil:
+		return err
+	case repeat != nil:
 		return t.answerRepeat(w, r, repeat)
 	}
-	t.fly(p.ID)
+	t.fly(p.ID, left)
 	return t.waitAndAnswer(w, r, p.ID, t.cfg.SettleWait, false)
 }
 

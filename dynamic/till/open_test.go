@@ -3,6 +3,8 @@ package till_test
 import (
 	"context"
 	"fmt"
+	"math/big"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -400,4 +402,59 @@ func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
 	if n, gas := one.reverted(); n != 0 {
 		t.Errorf("%d of our transactions reverted, %d gas", n, gas)
 	}
+}
+
+// purse is a rail whose relayer can pay for so many settlements at once.
+type purse struct {
+	rail.Rail
+	settlements int64
+}
+
+func (p purse) Standing(ctx context.Context) (rail.Standing, error) {
+	s, err := p.Rail.Standing(ctx)
+	s.Need, s.Balance = big.NewInt(1), big.NewInt(p.settlements)
+	return s, err
+}
+
+// A settlement counts among those that the relayer has to pay for until it is over, also when its buyer has gone away.
+func TestASettlementOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := bubble(t, nil, func(r rail.Rail) rail.Rail { return purse{r, 1} })
+		defer func() { m.stop() }()
+		const path = "/api/buy/hello"
+		gone := m.offered(path, "impatient", "of the impatient", 0)
+		next := m.offered(path, "next", "of the next", 0)
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+		r.Header.Set("PAYMENT-SIGNATURE", gone.header)
+		left := make(chan struct{})
+		go func() {
+			m.serve.ServeHTTP(httptest.NewRecorder(), r)
+			close(left)
+		}()
+		synctest.Wait()
+		leave()
+		<-left
+		if got := m.states(); got[till.Settling] != 1 {
+			t.Fatalf("%v, want one on its way", got)
+		}
+		out := m.begin(next)
+		synctest.Wait()
+		select {
+		case r := <-out:
+			if r.status != 503 || r.code() != "settlement_unavailable" || r.str("billed") != "no" {
+				t.Errorf("a payment beyond what the relayer can pay for is answered %d %s", r.status, r.raw)
+			}
+		default:
+			t.Errorf("a payment beyond what the relayer can pay for is taken: %v", m.states())
+		}
+		m.seal()
+		again := m.begin(next)
+		synctest.Wait()
+		m.seal()
+		if r := <-again; r.status != 200 {
+			t.Errorf("once the first is settled the next is answered %d %s", r.status, r.raw)
+		}
+	})
 }

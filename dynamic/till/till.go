@@ -135,7 +135,8 @@ type Till struct {
 // flight is one purchase being driven; done is closed when the driving stops.
 type flight struct {
 	done  chan struct{}
-	waits bool // for the chain alone; guarded by Till.mu
+	waits bool     // for the chain alone; guarded by Till.mu
+	left  []func() // called when the driving stops; guarded by Till.mu
 }
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.
