@@ -151,7 +151,7 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 	if u.From, err = readFrom(ctx, t.cfg.DB, info.Network); err != nil {
 		return u, err
 	}
-	for tr, err := range r.Incoming(ctx, u.From) {
+	for tr, err := range r.Incoming(ctx, u.From, 0) {
 		if err != nil {
 			return u, err
 		}

@@ -123,7 +123,7 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 	if rec.From, err = readFrom(ctx, db, info.Network); err != nil {
 		return rec, err
 	}
-	for tr, err := range r.Incoming(ctx, rec.From) {
+	for tr, err := range r.Incoming(ctx, rec.From, 0) {
 		if err != nil {
 			return rec, err
 		}

@@ -164,12 +164,9 @@ func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (m
 		return false, nil
 	}
 	to := min(final.Block, from+sweepBlocks)
-	for tr, err := range r.Incoming(ctx, from+1) {
+	for tr, err := range r.Incoming(ctx, from+1, to) {
 		if err != nil {
 			return false, err
-		}
-		if tr.Block > to {
-			break
 		}
 		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
 			if err := t.judgeTransfers(ctx, l, r, list, tr.Block-1); err != nil {
