@@ -178,6 +178,7 @@ func (t *Till) sign(ctx context.Context, p *Purchase) error {
 		})
 		return err
 	}
+	why.payer = why.payer || f.State == rail.Dead && f.Payer // cancelled since the claim
 	t.suspect(ctx, p, why)
 	return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, why)
 }
