@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -455,6 +456,39 @@ func TestASettlementOutlivesItsClient(t *testing.T) {
 		m.seal()
 		if r := <-again; r.status != 200 {
 			t.Errorf("once the first is settled the next is answered %d %s", r.status, r.raw)
+		}
+	})
+}
+
+// Requests that wait for a settlement which this process drives are woken by its end, and do not wear out the ledger.
+func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var views atomic.Int64
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(op string) (bool, error) {
+			if op == "view" {
+				views.Add(1)
+			}
+			return true, nil
+		}})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		waiting := m.opened(64, func(i int) string { return fmt.Sprintf("payer-%d", i) })
+		before := views.Load()
+		time.Sleep(10 * time.Second)
+		if n := views.Load() - before; n > 64*5 {
+			t.Errorf("64 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
+		}
+		m.seal()
+		for _, c := range waiting {
+			if r := <-c; r.status != 200 {
+				t.Errorf("one of them is answered %d %s", r.status, r.raw)
+			}
 		}
 	})
 }

@@ -123,10 +123,11 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 			return p, err
 		}
 		var done <-chan struct{}
+		pause := 200 * time.Millisecond
 		if f != nil {
-			done = f.done
+			done, pause = f.done, 5*time.Second
 		}
-		again := time.NewTimer(200 * time.Millisecond)
+		again := time.NewTimer(pause)
 		select {
 		case <-done:
 		case <-again.C:
