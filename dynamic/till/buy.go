@@ -192,7 +192,12 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 		return t.answerRepeat(w, r, repeat)
 	}
 	t.fly(p.ID, left)
-	return t.waitAndAnswer(w, r, p.ID, t.cfg.SettleWait, false)
+	now, err := t.await(r.Context(), p.ID, t.cfg.SettleWait)
+	if err != nil {
+		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
+		return t.notYet(p)
+	}
+	return t.answer(w, now, false)
 }
 
 // expiring is how many seconds before its end an authorization may be refused as expired.

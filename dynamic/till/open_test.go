@@ -492,3 +492,35 @@ func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 		}
 	})
 }
+
+// A ledger that stops answering after the claim is not said to have claimed nothing.
+func TestLedgerThatFailsAfterTheClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failing atomic.Bool
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
+			if failing.Load() {
+				return false, errDisk
+			}
+			return true, nil
+		}})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		waits := m.begin(m.offered("/api/buy/hello", "payer", "on its way", 0))
+		synctest.Wait()
+		failing.Store(true)
+		r := <-waits
+		failing.Store(false)
+		if r.status != 503 || r.str("billed") != "unknown" || r.str("retry") != "same_payment" || r.str("recovery", "status_token") == "" || r.response()["errorReason"] != "settlement_pending" {
+			t.Errorf("a claimed payment whose ledger fails is answered %d %s", r.status, r.raw)
+		}
+		if got := m.states(); got[till.Settling] != 1 {
+			t.Errorf("%v, want one on its way", got)
+		}
+	})
+}

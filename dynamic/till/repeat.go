@@ -100,15 +100,6 @@ func (t *Till) answerRepeat(w http.ResponseWriter, r *http.Request, rep *repeate
 	return t.answer(w, p, true)
 }
 
-// waitAndAnswer waits for a purchase and answers as it stands then.
-func (t *Till) waitAndAnswer(w http.ResponseWriter, r *http.Request, id string, wait time.Duration, replay bool) error {
-	p, err := t.await(r.Context(), id, wait)
-	if err != nil {
-		return ledgerDown(err)
-	}
-	return t.answer(w, p, replay)
-}
-
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. A purchase that is
 // driven elsewhere is read again now and then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
