@@ -79,7 +79,7 @@ func (closedRail) Funds(context.Context, string, []string) (rail.Funds, error) {
 func (closedRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_signature"}
 }
-func (closedRail) Incoming(context.Context, uint64) iter.Seq2[rail.Transfer, error] {
+func (closedRail) Incoming(context.Context, uint64, uint64) iter.Seq2[rail.Transfer, error] {
 	return func(func(rail.Transfer, error) bool) {}
 }
 func (closedRail) Standing(context.Context) (rail.Standing, error) {

@@ -290,8 +290,9 @@ type Rail interface {
 	Funds(ctx context.Context, payer string, nonces []string) (Funds, error)
 	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
 	ProveSigner(ctx context.Context, address string, message, signature []byte) error
-	// Incoming lists transfers to payTo from a block on, in order.
-	Incoming(ctx context.Context, from uint64) iter.Seq2[Transfer, error]
+	// Incoming lists transfers to payTo in the blocks from one to another, in order. It is an error where the chain is not seen
+	// to be as long. 0 for the last is the one that is the head when it is called.
+	Incoming(ctx context.Context, from, to uint64) iter.Seq2[Transfer, error]
 	// Fuel is what the relayer still has, and whether it is below the alarm.
 	Fuel(ctx context.Context) (amount *big.Int, low bool, err error)
 	// Run follows the chain until ctx ends (polling heads and logs).

@@ -26,13 +26,13 @@ func notBilled(retry, next string) problem.Payment {
 	return problem.Payment{Billed: "no", Retry: retry, NextStep: next}
 }
 
-// ledgerDown is the answer when the ledger fails: nothing was claimed, so nothing was charged.
+// ledgerDown is the answer when the ledger fails and it is not known what it holds.
 func ledgerDown(err error) error {
 	if _, ok := errors.AsType[*problem.Error](err); ok {
 		return err
 	}
 	return withPayment(&problem.Error{Code: "ledger_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
-		Detail: "The store's ledger did not answer in time. Nothing was claimed for you by this request."},
+		Detail: "The store's ledger did not answer in time, so what became of this request is not known."},
 		problem.Payment{Billed: "unknown", Retry: "same_payment", NextStep: "Send the identical request with the identical payment again: if it was claimed it is recognised, and it is never charged twice."})
 }
 

@@ -73,6 +73,14 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		if errors.As(err, &refusal) {
 			return t.refuse(order, p, refusal, now)
 		}
+		switch {
+		case !isOut(err):
+			return err
+		case t.charged(r.Context(), readUsed, p.payment, nil, rail.Mark{}) == "yes":
+			return usedError("yes")
+		case t.allShut():
+			return closedError()
+		}
 		return err
 	}
 	if key, err = keyOf(key, p.x402); err != nil {
@@ -81,7 +89,7 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 	o := &offer{asked: order, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
-		return t.replaySlot(w, r, o, gate)
+		return t.otherwise(w, r, o, stockRefusal(gate))
 	}
 	return t.take(w, r, o)
 }
@@ -170,16 +178,23 @@ func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
 	if err != nil {
 		return t.whileOut(w, r, o, err)
 	}
-	defer left()
 	p, repeat, err := t.claim(r.Context(), o, mark)
-	if err != nil {
-		return err
+	if p == nil {
+		left()
 	}
-	if repeat != nil {
+	switch {
+	case err != nil:
+		return err
+	case repeat != nil:
 		return t.answerRepeat(w, r, repeat)
 	}
-	t.fly(p.ID)
-	return t.waitAndAnswer(w, r, p.ID, t.cfg.SettleWait, false)
+	t.fly(p.ID, left)
+	now, err := t.await(r.Context(), p.ID, t.cfg.SettleWait)
+	if err != nil {
+		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
+		return t.notYet(p)
+	}
+	return t.answer(w, now, false)
 }
 
 // expiring is how many seconds before its end an authorization may be refused as expired.
@@ -187,30 +202,41 @@ const expiring = 60
 
 // notVerified answers a payment that its rail did not accept.
 func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
-	var refusal *rail.Refusal
-	switch {
-	case errors.Is(err, rail.ErrUsed):
+	refusal, refused := errors.AsType[*rail.Refusal](err)
+	if !refused {
+		return unreadable(err)
+	}
+	if errors.Is(err, rail.ErrUsed) {
 		// The authorization may have been claimed and settled between our first look and the check.
-		claim, found, lookErr := t.claimOf(r.Context(), o.p.payment)
-		if lookErr != nil {
-			return ledgerDown(lookErr)
+		claim, found, err := t.claimOf(r.Context(), o.p.payment)
+		if err != nil {
+			return ledgerDown(err)
 		}
 		if found {
 			return t.repeat(w, r, claim, o.p)
 		}
-		return t.alreadyUsed(r.Context(), o.p.payment)
-	case errors.As(err, &refusal):
-		// Expired now, it may have paid before, unknown to a ledger that was restored: who believes that it did not signs again.
-		if o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
-			t.charged(r.Context(), readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
-			return usedError("yes")
-		}
-		if emptyWallet(err) && o.key != "" {
-			return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
-		}
-		return t.refuseOrOut(w, r, o, refusal)
 	}
-	return unreadable(err)
+	if used := t.usedBefore(r.Context(), o, refusal); used != nil {
+		return used
+	}
+	if emptyWallet(err) && o.key != "" {
+		return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
+	}
+	return t.refuseOrOut(w, r, o, refusal)
+}
+
+// usedBefore is the answer to a payment that its rail refused although it may have paid, unknown to a ledger that was
+// restored: who believes that it did not signs again. It is nil for one that was not used, as far as can be told.
+func (t *Till) usedBefore(ctx context.Context, o *offer, refused error) error {
+	if errors.Is(refused, rail.ErrUsed) {
+		return t.alreadyUsed(ctx, o.p.payment)
+	}
+	refusal, ok := errors.AsType[*rail.Refusal](refused)
+	if ok && o.p.payment.ValidBefore <= o.at.Unix()+expiring && strings.HasSuffix(refusal.Reason, "valid_before") &&
+		t.charged(ctx, readLate, o.p.payment, nil, rail.Mark{}) == "yes" {
+		return usedError("yes")
+	}
+	return nil
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.

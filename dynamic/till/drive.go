@@ -39,14 +39,16 @@ func (t *Till) waits(id string, waits bool) {
 	}
 }
 
-// fly drives a purchase in the background, once at a time in this process. The driving outlives the request.
-func (t *Till) fly(id string) *flight {
+// fly drives a purchase in the background, once at a time in this process, and calls left when that stops. The driving
+// outlives the request.
+func (t *Till) fly(id string, left ...func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f := t.flights[id]; f != nil {
-		return f
+		f.left = append(f.left, left...)
+		return
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{done: make(chan struct{}), left: left}
 	t.flights[id] = f
 	t.busy++
 	go func() {
@@ -58,7 +60,11 @@ func (t *Till) fly(id string) *flight {
 			}
 			close(t.freed)
 			t.freed = make(chan struct{})
+			left := f.left
 			t.mu.Unlock()
+			for _, left := range left {
+				left()
+			}
 			close(f.done)
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), t.cfg.SettleWait)
@@ -68,7 +74,6 @@ func (t *Till) fly(id string) *flight {
 			t.cfg.Log.Error("purchase stopped on its way", "purchase", id, "err", err)
 		}
 	}()
-	return f
 }
 
 // drive pushes a purchase forward until it rests or ctx ends. It may be called for any purchase in any state, by any
@@ -173,6 +178,7 @@ func (t *Till) sign(ctx context.Context, p *Purchase) error {
 		})
 		return err
 	}
+	why.payer = why.payer || f.State == rail.Dead && f.Payer // cancelled since the claim
 	t.suspect(ctx, p, why)
 	return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, why)
 }

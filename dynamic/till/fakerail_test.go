@@ -347,14 +347,20 @@ func (r fakeRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_exact_evm_signature"}
 }
 
-func (r fakeRail) Incoming(_ context.Context, from uint64) iter.Seq2[rail.Transfer, error] {
+func (r fakeRail) Incoming(_ context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
 	return func(yield func(rail.Transfer, error) bool) {
 		r.c.mu.Lock()
 		blocks := slices.Clone(r.c.blocks)
 		r.c.mu.Unlock()
+		if last := blocks[len(blocks)-1].number; last < to {
+			yield(rail.Transfer{}, errors.New("the chain is shorter"))
+			return
+		} else if to == 0 {
+			to = last
+		}
 		for _, b := range blocks {
 			for key, u := range b.uses {
-				if b.number < from || u.cancelled || u.to != fakePayTo {
+				if b.number < from || b.number > to || u.cancelled || u.to != fakePayTo {
 					continue
 				}
 				var payer, nonce string

@@ -1,6 +1,7 @@
 package till_test
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
 	"agentstore/dynamic/till"
 )
 
@@ -169,6 +171,43 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		for i := range 3 {
 			if r := m.pay(fmt.Sprint("honest-", i), nil); r.status != 200 {
 				t.Errorf("payer %d afterwards = %d %s", i, r.status, r.raw)
+			}
+		}
+	})
+}
+
+// fickle is a rail whose payers cancel between the claim of a payment and its first draft.
+type fickle struct {
+	rail.Rail
+	chain *fakeChain
+}
+
+func (r fickle) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+	if strings.HasPrefix(p.Payer, "fickle") {
+		r.chain.mu.Lock()
+		paid := payloadOf(p)
+		r.chain.pool = append(r.chain.pool, &fakeTx{Cancels: &paid, Salt: "the payer"})
+		r.chain.seal(false)
+		r.chain.mu.Unlock()
+	}
+	return r.Rail.Draft(ctx, p)
+}
+
+// A payer who cancels after the goods were made and before anything was sent is shown to have done so: nothing is made ahead
+// for it after three (M5).
+func TestCancelledBeforeTheDraft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := bubble(t, nil, func(r rail.Rail) rail.Rail { return fickle{r, r.(fakeRail).c} })
+		defer func() { m.stop() }()
+		for i := range 4 {
+			want := "402 payment_invalid"
+			if i == 3 {
+				want = "429 payment_refused_for_now"
+			}
+			r := <-m.begin(m.offered("/api/buy/hello", "fickle", fmt.Sprint("cancelled ", i), 0))
+			if got := fmt.Sprint(r.status, " ", r.code()); got != want || r.str("billed") != "no" {
+				t.Errorf("payment %d of one who cancels is answered %s %s, want %s", i+1, got, r.raw, want)
 			}
 		}
 	})

@@ -32,8 +32,6 @@ const (
 	// that settled here before. Nothing that a contract says in a simulation is to be believed.
 	maxCoded  = 32
 	keptCoded = maxCoded / 4
-	// maxKnown is how many of a payer's newest purchases are searched for one that settled.
-	maxKnown = 64
 	// maxWaiting is how many requests of one process may wait for room.
 	maxWaiting = 64
 	// openPause is the longest time between two looks for room; payments that end here are heard of at once.
@@ -162,7 +160,7 @@ func (a *admission) checkCoded(tx ledger.Tx) error {
 	if n < maxCoded-keptCoded {
 		return nil
 	}
-	known, err := settledBefore(tx, a.o.p.payment.Payer, a.o.p.payment.Network)
+	known, err := a.t.cfg.Gas.Proven(tx, a.o.p.payment.Network, a.o.p.payment.Payer, "")
 	if err != nil {
 		return err
 	}
@@ -170,31 +168,6 @@ func (a *admission) checkCoded(tx ledger.Tx) error {
 		return noRoom(fmt.Sprintf("%d payments of smart wallets are under way", n))
 	}
 	return nil
-}
-
-// settledBefore reports whether one of a payer's newest purchases on a network was paid.
-func settledBefore(tx ledger.Tx, payer, network string) (bool, error) {
-	n := 0
-	for e, err := range tx.ScanDown(ledger.PayerPurchases(payer)) {
-		if err != nil {
-			return false, err
-		}
-		if n++; n > maxKnown {
-			break
-		}
-		parts, err := ledger.Parts(e.Key)
-		if err != nil {
-			return false, err
-		}
-		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(parts[len(parts)-1]))
-		if err != nil {
-			return false, err
-		}
-		if p.Payment.Network == network && (p.State == Settled || p.State == Delivered) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // checkFunds demands that the payer can pay for all that is open on the network and not mined yet at the block of which

@@ -3,8 +3,11 @@ package till_test
 import (
 	"context"
 	"fmt"
+	"math/big"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -404,4 +407,124 @@ func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
 	if n, gas := one.reverted(); n != 0 {
 		t.Errorf("%d of our transactions reverted, %d gas", n, gas)
 	}
+}
+
+// purse is a rail whose relayer can pay for so many settlements at once.
+type purse struct {
+	rail.Rail
+	settlements int64
+}
+
+func (p purse) Standing(ctx context.Context) (rail.Standing, error) {
+	s, err := p.Rail.Standing(ctx)
+	s.Need, s.Balance = big.NewInt(1), big.NewInt(p.settlements)
+	return s, err
+}
+
+// A settlement counts among those that the relayer has to pay for until it is over, also when its buyer has gone away.
+func TestASettlementOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := bubble(t, nil, func(r rail.Rail) rail.Rail { return purse{r, 1} })
+		defer func() { m.stop() }()
+		const path = "/api/buy/hello"
+		gone := m.offered(path, "impatient", "of the impatient", 0)
+		next := m.offered(path, "next", "of the next", 0)
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+		r.Header.Set("PAYMENT-SIGNATURE", gone.header)
+		left := make(chan struct{})
+		go func() {
+			m.serve.ServeHTTP(httptest.NewRecorder(), r)
+			close(left)
+		}()
+		synctest.Wait()
+		leave()
+		<-left
+		if got := m.states(); got[till.Settling] != 1 {
+			t.Fatalf("%v, want one on its way", got)
+		}
+		out := m.begin(next)
+		synctest.Wait()
+		select {
+		case r := <-out:
+			if r.status != 503 || r.code() != "settlement_unavailable" || r.str("billed") != "no" {
+				t.Errorf("a payment beyond what the relayer can pay for is answered %d %s", r.status, r.raw)
+			}
+		default:
+			t.Errorf("a payment beyond what the relayer can pay for is taken: %v", m.states())
+		}
+		m.seal()
+		again := m.begin(next)
+		synctest.Wait()
+		m.seal()
+		if r := <-again; r.status != 200 {
+			t.Errorf("once the first is settled the next is answered %d %s", r.status, r.raw)
+		}
+	})
+}
+
+// Requests that wait for a settlement which this process drives are woken by its end, and do not wear out the ledger.
+func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var views atomic.Int64
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(op string) (bool, error) {
+			if op == "view" {
+				views.Add(1)
+			}
+			return true, nil
+		}})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		waiting := m.opened(64, func(i int) string { return fmt.Sprintf("payer-%d", i) })
+		before := views.Load()
+		time.Sleep(10 * time.Second)
+		if n := views.Load() - before; n > 64*5 {
+			t.Errorf("64 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
+		}
+		m.seal()
+		for _, c := range waiting {
+			if r := <-c; r.status != 200 {
+				t.Errorf("one of them is answered %d %s", r.status, r.raw)
+			}
+		}
+	})
+}
+
+// A ledger that stops answering after the claim is not said to have claimed nothing.
+func TestLedgerThatFailsAfterTheClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failing atomic.Bool
+		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
+			if failing.Load() {
+				return false, errDisk
+			}
+			return true, nil
+		}})}
+		m.calm.Store(true)
+		m.start(site)
+		defer func() { m.stop() }()
+		waits := m.begin(m.offered("/api/buy/hello", "payer", "on its way", 0))
+		synctest.Wait()
+		failing.Store(true)
+		r := <-waits
+		failing.Store(false)
+		if r.status != 503 || r.str("billed") != "unknown" || r.str("retry") != "same_payment" || r.str("recovery", "status_token") == "" || r.response()["errorReason"] != "settlement_pending" {
+			t.Errorf("a claimed payment whose ledger fails is answered %d %s", r.status, r.raw)
+		}
+		if got := m.states(); got[till.Settling] != 1 {
+			t.Errorf("%v, want one on its way", got)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"agentstore/content"
@@ -17,19 +16,19 @@ import (
 // What a buyer is told while a network, or every network, takes no payment (decisions §3).
 
 // enter counts a payment that was verified, so that nobody fills the count with worthless ones, among those that the
-// relayer of its network has to pay for, unless it cannot pay for one more; left is to be called when its settlement is over
-// or not begun.
+// relayer of its network has to pay for, unless it cannot pay for one more; left is to be called when nobody here drives its
+// settlement any more, or it was not begun, and not when the client is gone.
 func (t *Till) enter(ctx context.Context, o *offer) (left func(), err error) {
 	network := o.p.payment.Network
 	t.mu.Lock()
 	under := t.under[network]
 	t.under[network]++
 	t.mu.Unlock()
-	left = sync.OnceFunc(func() {
+	left = func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.under[network]--
-	})
+	}
 	if err := t.cfg.Gas.Take(ctx, network, o.amount(), under); err != nil {
 		left()
 		return nil, err
@@ -103,16 +102,7 @@ func (t *Till) whileOut(w http.ResponseWriter, r *http.Request, o *offer, err er
 	if len(t.leftOut(o.good)) < len(t.cfg.Rails) {
 		next += ", or ask for terms without a payment and pay on another network"
 	}
-	out := withPayment(e, notBilled("same_payment", next+"."))
-	if o.key == "" || t.cfg.Gas.Ready(r.Context(), outage.Network) != nil {
-		return out
-	}
-	mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
-	if err != nil && !emptyWallet(err) {
-		return out
-	}
-	o.local = mark.Local
-	return t.replaySlot(w, r, o, out)
+	return t.otherwise(w, r, o, withPayment(e, notBilled("same_payment", next+".")))
 }
 
 // refuseOrOut answers a payment that the chain refuses: with fresh terms where that is this payment's trouble, as an

@@ -70,7 +70,7 @@ type UnknownPayments struct {
 func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 	out := Rebuilt{Unknown: []UnknownPayments{}}
 	var marks []HighMark
-	item := map[string]string{} // pool → a good that gives its entries once
+	item := map[string]string{} // pool → a good on the shelf that gives its entries once, if any
 	for _, g := range t.cfg.Site.Now().Goods {
 		if g.Stock {
 			item[g.Pool] = g.ID
@@ -106,9 +106,9 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 			if g.Word != "" {
 				out.Words++
 				marks = append(marks, HighMark{Word: g.Word})
-			} else if id := item[g.Pool]; id != "" {
+			} else {
 				out.Entries++
-				marks = append(marks, HighMark{Item: id, Pool: g.Pool, Entry: g.Entry})
+				marks = append(marks, HighMark{Item: item[g.Pool], Pool: g.Pool, Entry: g.Entry})
 			}
 		}
 		if out.Patron, err = ledger.Last(tx, CounterPatron); err != nil {
@@ -144,11 +144,14 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayments, error) {
 	info := r.Info()
 	u := UnknownPayments{Network: info.Network}
-	var err error
+	err := t.cfg.Gas.Ready(ctx, info.Network)
+	if err != nil {
+		return u, err
+	}
 	if u.From, err = readFrom(ctx, t.cfg.DB, info.Network); err != nil {
 		return u, err
 	}
-	for tr, err := range r.Incoming(ctx, u.From) {
+	for tr, err := range r.Incoming(ctx, u.From, 0) {
 		if err != nil {
 			return u, err
 		}

@@ -180,6 +180,10 @@ func reopen(ctx context.Context, db ledger.DB, r rail.Rail, since time.Time, dry
 	}
 	until := since.Add(info.Timeout + rail.Longer + reopenMargin)
 	s.WaitUntil = until.UTC().Format(time.RFC3339)
+	if err := r.Check(ctx); err != nil {
+		s.Reason = "its node is not seen to be on the configured chain"
+		return s, err
+	}
 	final, err := r.Final(ctx)
 	if err != nil {
 		s.Reason = "the network cannot be read"

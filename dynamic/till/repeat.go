@@ -27,22 +27,29 @@ func emptyWallet(err error) bool {
 	return ok && strings.HasSuffix(refusal.Reason, "insufficient_balance")
 }
 
-// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
-// the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked or
-// checks here.
-func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
-	if stockGate(otherwise) {
-		otherwise = stockRefusal(otherwise)
+// otherwise answers a request that cannot be taken, whatever payment came with it: with the purchase its key belongs to, if
+// there is one and the payment proves its payer; with what became of the payment, where it was used before; else with the
+// error that stood in its way.
+func (t *Till) otherwise(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
+	if t.cfg.Gas.Ready(r.Context(), o.p.payment.Network) != nil {
+		return err // whose signature it is cannot be known
 	}
+	mark, refused := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
+	if refused != nil && !emptyWallet(refused) {
+		if used := t.usedBefore(r.Context(), o, refused); used != nil {
+			return used
+		}
+		return err
+	}
+	o.local = mark.Local
+	return t.replaySlot(w, r, o, err)
+}
+
+// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
+// the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked.
+func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
 	if o.key == "" {
 		return otherwise
-	}
-	if stockGate(otherwise) {
-		mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
-		if err != nil && !emptyWallet(err) {
-			return otherwise
-		}
-		o.local = mark.Local
 	}
 	var rep *repeated
 	ctx, cancel := ledgerContext(r.Context())
@@ -93,15 +100,6 @@ func (t *Till) answerRepeat(w http.ResponseWriter, r *http.Request, rep *repeate
 	return t.answer(w, p, true)
 }
 
-// waitAndAnswer waits for a purchase and answers as it stands then.
-func (t *Till) waitAndAnswer(w http.ResponseWriter, r *http.Request, id string, wait time.Duration, replay bool) error {
-	p, err := t.await(r.Context(), id, wait)
-	if err != nil {
-		return ledgerDown(err)
-	}
-	return t.answer(w, p, replay)
-}
-
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. A purchase that is
 // driven elsewhere is read again now and then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
@@ -116,10 +114,11 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 			return p, err
 		}
 		var done <-chan struct{}
+		pause := 200 * time.Millisecond
 		if f != nil {
-			done = f.done
+			done, pause = f.done, 5*time.Second
 		}
-		again := time.NewTimer(200 * time.Millisecond)
+		again := time.NewTimer(pause)
 		select {
 		case <-done:
 		case <-again.C:

@@ -75,8 +75,9 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 				if err := ledger.Raise(tx, goods.JarCounter, m.Jar); err != nil {
 					return err
 				}
+				// Of a good that is off the shelf nobody can tell whether it gave its entries once.
 				g, ok := t.cfg.Site.Now().Good(m.Item)
-				if ok && g.Stock && m.Word == "" && m.Entry != "" {
+				if (g.Stock || !ok) && m.Word == "" && m.Entry != "" {
 					if err := goods.MarkTaken(tx, m.Pool, m.Entry); err != nil {
 						return err
 					}
@@ -123,7 +124,7 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 	if rec.From, err = readFrom(ctx, db, info.Network); err != nil {
 		return rec, err
 	}
-	for tr, err := range r.Incoming(ctx, rec.From) {
+	for tr, err := range r.Incoming(ctx, rec.From, 0) {
 		if err != nil {
 			return rec, err
 		}

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/till"
@@ -288,4 +291,31 @@ func (s *shop) journalled(p payment) till.Purchase {
 	}
 	s.t.Fatal("the journal does not hold the payment")
 	return till.Purchase{}
+}
+
+// What was given once is not given again after a restore, though the good that it was sold as is off the shelf when the marks
+// are read.
+func TestMarksOfGoodsOffTheShelf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site := scarce(t, map[string]int{"secrets": 1})
+		m := bubble(t, site, nil)
+		defer func() { m.stop() }()
+		m.restore(site, m.backup())
+		told := till.HighMark{Patron: 1, Item: "a_secret_of_last_year", Pool: "secrets", Entry: site.Pools["secrets"].Entries[0].Digest}
+		if _, err := m.till.Reconcile(t.Context(), []till.HighMark{told}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ := m.do(secret, nil); r.status != 409 || !strings.Contains(string(r.raw), "will not come back") {
+			t.Errorf("a secret that was told before the restore = %d %s", r.status, r.raw)
+		}
+		// Nor is it missing in marks that are made anew.
+		if err := m.db.Update(t.Context(), func(tx ledger.Tx) error { return goods.MarkTaken(tx, "pool_of_last_year", "told") }); err != nil {
+			t.Fatal(err)
+		}
+		marks, _, err := m.till.HighMarks(t.Context())
+		if err != nil || !slices.ContainsFunc(marks, func(h till.HighMark) bool { return h.Pool == "pool_of_last_year" && h.Entry == "told" }) {
+			t.Errorf("HighMarks = %+v, %v, want an entry of a pool that no good on the shelf gives", marks, err)
+		}
+	})
 }

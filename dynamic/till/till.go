@@ -31,9 +31,33 @@
 //	                                                                                 that it settles
 //
 // What a payer with code may burn is held against the budget when its settlement is signed for, so that any number at once
-// pass it by nothing. Three payments of a payer that are shown to have failed by its own doing, within a day, refuse it (M5).
+// pass it by nothing.
 //
-// Money rules: decisions §4, cited as M1 to M15 where they are kept.
+// The money rules that this repository keeps and cites by their numbers, also as those of decisions §4:
+//
+//	M1   A payment that comes again finds its purchase if it is the same header byte for byte and holds a nonce of ours;
+//	     everything else with a used authorization is told only what its chain shows to everybody.
+//	M2   An authorization is claimed for ever by network, asset, method, payer and nonce. One that was used on chain before
+//	     it was first presented is never a payment.
+//	M3   What proves a payment is the token's Transfer to payTo at the log directly after its AuthorizationUsed. It credits
+//	     one purchase.
+//	M4   An authorization is valid for no longer than was asked and 300 s; what failed is final only past that, at depth,
+//	     and what lands later is delivered or owed.
+//	M5   Before settlement goods are made and nothing is published. Three payments of a payer in a day that fail by what is
+//	     shown to be its doing, and nothing is made ahead for it.
+//	M6   Stock is taken in the transaction that claims, and given back when the purchase fails.
+//	M7   Number, id, date and key of a certificate are fixed in the transaction that settles, its signature is stored in the
+//	     one that delivers, and the answer leaves after that. A settled payment is watched until it is final.
+//	M8   Nothing about a purchase is cached, and a HEAD never pays.
+//	M10  A settler's word is no proof: M3 is. A facilitator settles only for the accounts it is told of.
+//	M12  Leases go by the ledger's clock and carry a number that is checked in every Update; relayer numbers are given out
+//	     in Update.
+//	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
+//	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
+//	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
+//	     payers with code, may have open (package gas, open.go, the table above).
+//	M16  A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
+//	     held, one unit a payer, and given back at the first revert.
 package till
 
 import (
@@ -135,7 +159,8 @@ type Till struct {
 // flight is one purchase being driven; done is closed when the driving stops.
 type flight struct {
 	done  chan struct{}
-	waits bool // for the chain alone; guarded by Till.mu
+	waits bool     // for the chain alone; guarded by Till.mu
+	left  []func() // called when the driving stops; guarded by Till.mu
 }
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.

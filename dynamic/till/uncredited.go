@@ -12,6 +12,7 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/gas"
 )
 
 // Money that no purchase credits (decisions §4 M13). A payment can arrive that the ledger knows nothing of: its claim went
@@ -93,7 +94,7 @@ func (t *Till) sweep(ctx context.Context, l ledger.Lease) {
 		}
 		wg.Go(func() {
 			more, err := t.sweepNetwork(ctx, l, r)
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells
 				t.cfg.Log.Warn("what arrived could not be read", "network", n, "err", err)
 			}
 			if !more {
@@ -110,6 +111,9 @@ func (t *Till) sweep(ctx context.Context, l ledger.Lease) {
 // further blocks.
 func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (more bool, err error) {
 	network := r.Info().Network
+	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
+		return false, err
+	}
 	final, err := r.Final(ctx)
 	if err != nil {
 		return false, err
@@ -160,12 +164,9 @@ func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (m
 		return false, nil
 	}
 	to := min(final.Block, from+sweepBlocks)
-	for tr, err := range r.Incoming(ctx, from+1) {
+	for tr, err := range r.Incoming(ctx, from+1, to) {
 		if err != nil {
 			return false, err
-		}
-		if tr.Block > to {
-			break
 		}
 		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
 			if err := t.judgeTransfers(ctx, l, r, list, tr.Block-1); err != nil {

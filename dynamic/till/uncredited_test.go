@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -289,4 +291,71 @@ func TestUncreditedOnAChain(t *testing.T) {
 	}
 	s.want("the payment, shown at last", s.present(path, p), 409, "payment_already_used")
 	s.audit()
+}
+
+// longChain is a rail on a chain that has grown by many blocks since, of which a node reads so many a second.
+type longChain struct {
+	rail.Rail
+	grown *atomic.Uint64
+}
+
+const readASecond = 10_000
+
+func (r longChain) Final(ctx context.Context) (rail.Mark, error) {
+	m, err := r.Rail.Final(ctx)
+	m.Block += r.grown.Load()
+	return m, err
+}
+
+func (r longChain) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+	return func(yield func(rail.Transfer, error) bool) {
+		grown := r.grown.Load()
+		head, err := r.Rail.Head(ctx)
+		if err != nil {
+			yield(rail.Transfer{}, err)
+			return
+		}
+		last := head.Block + grown
+		if to > 0 {
+			last = min(last, to)
+		}
+		select {
+		case <-time.After(time.Duration(last-from) * time.Second / readASecond):
+		case <-ctx.Done():
+			yield(rail.Transfer{}, ctx.Err())
+			return
+		}
+		for tr, err := range r.Rail.Incoming(ctx, 0, 0) {
+			tr.Block += grown
+			if tr.Block >= from && tr.Block <= last && !yield(tr, err) {
+				return
+			}
+		}
+	}
+}
+
+// A store that was away for long reads what arrived meanwhile in parts, however far behind it is and however little came.
+func TestWhatArrivedIsReadInParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var grown atomic.Uint64
+		m := bubble(t, site, func(r rail.Rail) rail.Rail { return longChain{r, &grown} })
+		defer func() { m.stop() }()
+		m.pass(time.Minute)
+		unseen := m.offered("/api/buy/hello", "eager", "never presented", 0)
+		m.stop()
+		grown.Store(300_000)
+		m.chain.mu.Lock()
+		m.chain.pool = append(m.chain.pool, &fakeTx{Pays: []fakePayload{unseen.payload}, Salt: "strangers"})
+		m.chain.mu.Unlock()
+		m.start(site)
+		m.pass(5 * time.Minute)
+		if o := m.owed(); len(o) != 1 || o[0].Payer != "eager" {
+			t.Errorf("owed after %d blocks without one: %+v, want what arrived then", grown.Load(), o)
+		}
+	})
 }

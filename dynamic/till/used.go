@@ -88,6 +88,9 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 	// Who asks and goes away must not make the answer for everybody else.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime)
 	defer cancel()
+	if t.cfg.Gas.Ready(ctx, p.Network) != nil {
+		return word
+	}
 	if since == (rail.Mark{}) {
 		head, err := r.Head(ctx)
 		if err != nil {

@@ -50,15 +50,21 @@ func (r *Rail) windows(ctx context.Context, from, to uint64, topics ...any) iter
 	}
 }
 
-// Incoming implements rail.Rail. It ends at the block that is the head when it is called.
-func (r *Rail) Incoming(ctx context.Context, from uint64) iter.Seq2[rail.Transfer, error] {
+// Incoming implements rail.Rail.
+func (r *Rail) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
 	return func(yield func(rail.Transfer, error) bool) {
 		head, err := r.Head(ctx)
+		if err == nil && head.Block < to {
+			err = errBehind // what such a node knows no logs of is not empty
+		}
 		if err != nil {
 			yield(rail.Transfer{}, err)
 			return
 		}
-		for w, err := range r.windows(ctx, from, head.Block, topicTransfer.Hex(), nil, common.BytesToHash(r.payTo[:]).Hex()) {
+		if to == 0 {
+			to = head.Block
+		}
+		for w, err := range r.windows(ctx, from, to, topicTransfer.Hex(), nil, common.BytesToHash(r.payTo[:]).Hex()) {
 			var ts []rail.Transfer
 			if err == nil {
 				ts, err = r.transfers(ctx, w)

@@ -245,6 +245,11 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	j, found := h.job(n, p, want)
+	if j == nil {
+		w.Header().Set("Retry-After", "5")
+		answer(w, http.StatusServiceUnavailable, map[string]string{"error": "too many settlements are under way; send the same again"})
+		return
+	}
 	if !slices.Equal(j.p.Signature, p.Signature) {
 		answer(w, http.StatusOK, Settled{Network: want.Network, Payer: p.Payer, Reason: "duplicate_settlement"})
 		return
@@ -304,7 +309,8 @@ func (h *Handler) driver(j *job) *driver {
 	return j.driver
 }
 
-// job is the settlement of an authorization, found or begun.
+// job is the settlement of an authorization, found or begun; nil where as many as are remembered are under way. One that is
+// under way is never forgotten: it would be settled twice.
 func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -313,8 +319,12 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 		return j, true
 	}
 	if len(h.old) >= maxJobs {
-		delete(h.jobs, h.old[0])
-		h.old = h.old[1:]
+		i := slices.IndexFunc(h.old, func(key string) bool { return !h.jobs[key].driven() })
+		if i < 0 {
+			return nil, false
+		}
+		delete(h.jobs, h.old[i])
+		h.old = slices.Delete(h.old, i, i+1)
 	}
 	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), held: map[string]gas.Held{}, last: Settled{Network: want.Network, Payer: p.Payer}}
 	h.jobs[key] = j

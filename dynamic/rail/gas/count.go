@@ -135,9 +135,8 @@ func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error
 }
 
 // Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and the subsidy is free for
-// a sale. A
-// payer whose doing it is has to settle again before the spent budget lets it pass; where it is nobody's, the third alike
-// takes the network out.
+// a sale. A payer whose doing it is has to settle again before the spent budget lets it pass; where it is nobody's, the third
+// alike takes the network out.
 func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
 	for name, n := range map[string]int64{nameLost: held.Amount, nameSubsidy: held.Subsidy} {

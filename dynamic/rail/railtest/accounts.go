@@ -74,7 +74,7 @@ func incoming(s *suite) {
 		xs = append(xs, x)
 	}
 	var got []rail.Transfer
-	for t, err := range s.r.Incoming(s.Context(), 0) {
+	for t, err := range s.r.Incoming(s.Context(), 0, 0) {
 		if err != nil {
 			s.Fatalf("Incoming: %v", err)
 		}
@@ -91,7 +91,23 @@ func incoming(s *suite) {
 			s.Errorf("Incoming[%d] = %+v, want %+v of %s", i, t, f.Proof, x.p.ClaimKey())
 		}
 	}
-	for range s.r.Incoming(s.Context(), got[2].Block+1) {
+	for range s.r.Incoming(s.Context(), got[2].Block+1, 0) {
 		s.Error("Incoming lists transfers before the block asked for")
+	}
+	n := 0
+	for t, err := range s.r.Incoming(s.Context(), got[1].Block, got[1].Block) {
+		if n++; err != nil || t.Tx != got[1].Tx {
+			s.Errorf("Incoming of one block lists %+v, %v, want %+v", t, err, got[1])
+		}
+	}
+	if n != 1 {
+		s.Errorf("Incoming of one block lists %d transfers, want 1", n)
+	}
+	var short error
+	for _, err := range s.r.Incoming(s.Context(), 0, got[2].Block+1_000_000) {
+		short = err
+	}
+	if short == nil {
+		s.Error("Incoming of blocks that there are not is no error")
 	}
 }

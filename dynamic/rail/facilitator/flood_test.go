@@ -1,0 +1,99 @@
+package facilitator_test
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/gas"
+)
+
+// stuck is a network on which nothing ends: what a flooder presents is being verified, what an honest payer presented waits
+// for a block.
+type stuck struct {
+	rail.Rail
+	drafts atomic.Int64
+}
+
+func (*stuck) Info() rail.Info { return rail.Info{Network: "eip155:1"} }
+func (*stuck) Requirement(n int64) rail.Requirement {
+	return rail.Requirement{Scheme: "exact", Network: "eip155:1", Asset: "0xa", Amount: fmt.Sprint(n)}
+}
+func (*stuck) Parse(payload []byte, _ rail.Requirement) (*rail.Payment, error) {
+	return &rail.Payment{Network: "eip155:1", Payer: "payer", Nonce: string(payload), Amount: big.NewInt(1_000_000)}, nil
+}
+func (*stuck) Verify(ctx context.Context, p *rail.Payment, _ rail.Requirement, _ time.Time) (rail.Mark, error) {
+	if !strings.Contains(p.Nonce, "honest") {
+		<-ctx.Done()
+	}
+	return rail.Mark{}, ctx.Err()
+}
+func (*stuck) Check(context.Context) error { return nil }
+func (*stuck) Standing(context.Context) (rail.Standing, error) {
+	return rail.Standing{Head: time.Now(), Priced: true}, nil
+}
+func (s *stuck) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
+	s.drafts.Add(1)
+	return plain{}, nil
+}
+func (*stuck) Send(context.Context, rail.Signed) error { return nil }
+func (*stuck) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, nil
+}
+func (*stuck) Changed() <-chan struct{} { return nil }
+
+type plain struct{}
+
+func (plain) Sign(rail.Sequencer) (rail.Signed, error) { return rail.Signed{ID: "0x1"}, nil }
+func (plain) Price() rail.Price                        { return rail.Price{} }
+
+// Worthless authorizations, however many, do not make the facilitator forget a settlement that is under way, which it would
+// then send twice.
+func TestAFloodForgetsNothingUnderWay(t *testing.T) {
+	t.Parallel()
+	r := new(stuck)
+	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{r}, Gas: g, PayTo: []string{"0xb"}, Poll: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	settle := func(ctx context.Context, nonce string) *httptest.ResponseRecorder {
+		terms := `{"scheme":"exact","network":"eip155:1","amount":"1000000","asset":"0xa","payTo":"0xb","maxTimeoutSeconds":60}`
+		body := `{"x402Version":2,"paymentPayload":{"x402Version":2,"payload":{"nonce":"` + nonce + `"},"accepted":` + terms + `},"paymentRequirements":` + terms + `}`
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/settle", strings.NewReader(body)))
+		return w
+	}
+	waited, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if w := settle(waited, "honest"); !strings.Contains(w.Body.String(), facilitator.Pending) {
+		t.Fatalf("an honest payment is answered %d %s", w.Code, w.Body)
+	}
+	var last *httptest.ResponseRecorder
+	for i := range 4096 {
+		last = settle(gone, fmt.Sprint("flood-", i))
+	}
+	if last.Code != 503 || last.Header().Get("Retry-After") == "" || !strings.Contains(last.Body.String(), "too many") {
+		t.Errorf("one too many is answered %d %s", last.Code, last.Body)
+	}
+	again, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	settle(again, "honest")
+	if n := r.drafts.Load(); n != 1 {
+		t.Errorf("%d settlements of one authorization, want 1", n)
+	}
+}

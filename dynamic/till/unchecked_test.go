@@ -1,0 +1,168 @@
+package till_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"iter"
+	"math/big"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/till"
+)
+
+// misled is a rail whose node answers for another chain while it is lost: there everything is final, every authorization
+// was cancelled, every signature is good, and somebody has paid.
+type misled struct {
+	rail.Rail
+	lost *atomic.Bool
+}
+
+func (r misled) Check(ctx context.Context) error {
+	if r.lost.Load() {
+		return rail.ErrWrongChain
+	}
+	return r.Rail.Check(ctx)
+}
+
+func (r misled) Final(ctx context.Context) (rail.Mark, error) {
+	if r.lost.Load() {
+		return rail.Mark{Block: 1 << 40, Time: time.Now().Add(time.Hour)}, nil
+	}
+	return r.Rail.Final(ctx)
+}
+
+func (r misled) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+	if r.lost.Load() {
+		return func(yield func(rail.Transfer, error) bool) {
+			yield(rail.Transfer{Network: fakeNetwork, Tx: "0xelsewhere", Block: from, Time: time.Now(), Payer: "elsewhere", Amount: big.NewInt(500_000),
+				Nonce: "elsewhere", Method: "fake"}, nil)
+		}
+	}
+	return r.Rail.Incoming(ctx, from, to)
+}
+
+func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
+	if r.lost.Load() {
+		return rail.Finding{State: rail.Dead, Reason: "cancelled", Final: true}, nil
+	}
+	return r.Rail.Look(ctx, p, signed, since, now)
+}
+
+func (r misled) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+	if r.lost.Load() {
+		return rail.Mark{}, nil
+	}
+	return r.Rail.Verify(ctx, p, want, now)
+}
+
+// edited is a payment whose wire form is changed by f.
+func edited(t *testing.T, s *modelSale, f func(wire map[string]any)) *modelSale {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(s.header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wire map[string]any
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		t.Fatal(err)
+	}
+	f(wire)
+	if raw, err = json.Marshal(wire); err != nil {
+		t.Fatal(err)
+	}
+	out := *s
+	out.header = base64.StdEncoding.EncodeToString(raw)
+	return &out
+}
+
+// Nothing that the node of another chain says is believed: not what arrived there, not what became of an authorization, not
+// that a restored store may open.
+func TestAnotherChainIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		site, err := content.Load(content.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lost atomic.Bool
+		m := bubble(t, site, func(r rail.Rail) rail.Rail { return misled{r, &lost} })
+		defer func() { m.stop() }()
+		m.pass(time.Minute)
+		const path = "/api/buy/hello"
+		unseen := m.offered(path, "eager", "never presented", 0)
+		older := m.backup()
+		under := m.offered(path, "slow", "on its way", 0)
+		m.begin(under)
+		synctest.Wait()
+		m.stop()
+
+		lost.Store(true)
+		m.start(site)
+		bare := edited(t, under, func(wire map[string]any) { delete(wire, "extensions") })
+		if r := <-m.begin(bare); r.status != 409 || r.str("billed") != "unknown" {
+			t.Errorf("a payment on its way is answered %d %s", r.status, r.raw)
+		}
+		time.Sleep(2 * time.Minute)
+		if o := m.owed(); len(o) != 0 {
+			t.Errorf("owed for what arrived on another chain: %+v", o)
+		}
+		if _, _, err := m.till.HighMarks(context.Background()); err == nil {
+			t.Error("a high-water file is rebuilt from another chain")
+		}
+		m.stop()
+
+		lost.Store(false)
+		m.start(site)
+		m.chain.mu.Lock()
+		m.chain.pool = append(m.chain.pool, &fakeTx{Pays: []fakePayload{unseen.payload}, Salt: "strangers"})
+		m.chain.mu.Unlock()
+		m.pass(3 * time.Minute)
+		if o := m.owed(); len(o) != 1 || o[0].Payer != "eager" {
+			t.Errorf("owed on the right chain: %+v, want what arrived there", o)
+		}
+
+		m.restore(site, older)
+		if _, err := m.till.Reconcile(context.Background(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		lost.Store(true)
+		got, err := till.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}}, till.ReopenOptions{})
+		if !errors.Is(err, rail.ErrWrongChain) || len(got) != 1 || got[0].Open || got[0].Reason == "" {
+			t.Errorf("Reopen by the word of another chain = %+v, %v", got, err)
+		}
+	})
+}
+
+// A signature that the node of another chain calls good opens nobody's slot.
+func TestAnotherChainProvesNobody(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-that-was-guessed"
+	var lost atomic.Bool
+	o := shopOptions{networks: []uint64{8453, 137}, db: ledger.NewMem(ledger.MemOptions{}), site: scarce(t, map[string]int{"secrets": 1}),
+		rail: func(r rail.Rail) rail.Rail {
+			if r.Info().Network == "eip155:137" {
+				return misled{r, &lost}
+			}
+			return r
+		}}
+	s := newShop(t, o)
+	ch := s.challenge(secret)
+	owner := s.net.Buyers[0]
+	bought := s.present(secret, s.sign(ch, 1, owner, nil), "Idempotency-Key", key)
+	s.want("the last secret", bought, 200, "")
+	s.stop()
+	lost.Store(true)
+	o.net = s.net
+	again := newShop(t, o)
+	forged := again.signAs(ch, 1, s.net.Buyers[1], owner.Address, nil)
+	delete(forged.wire, "resource") // it was of the other process
+	again.want("a payment that another chain calls good", again.present(secret, forged, "Idempotency-Key", key), 409, "sold_out")
+}
