@@ -73,14 +73,6 @@ func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
 		if errors.As(err, &refusal) {
 			return t.refuse(order, p, refusal, now)
 		}
-		switch {
-		case !isOut(err):
-			return err
-		case t.charged(r.Context(), readUsed, p.payment, nil, rail.Mark{}) == "yes":
-			return usedError("yes")
-		case t.allShut():
-			return closedError()
-		}
 		return err
 	}
 	if key, err = keyOf(key, p.x402); err != nil {

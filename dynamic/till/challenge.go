@@ -110,7 +110,7 @@ func (t *Till) challengeFor(a asked, now time.Time) (*cachedChallenge, error) {
 		Resource: x402.Resource{
 			URL: t.resourceURL(g), Description: g.Description, MimeType: "application/json", ServiceName: serviceName(a.site),
 		},
-		Accepts: c.quote.accepts,
+		Accepts:    c.quote.accepts,
 		Extensions: echoed(g, key.post),
 	}
 	c.required.Extensions[x402.ExtOffers] = offerExt
