@@ -94,10 +94,7 @@ func TestOneLotForAll(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before the draw ", before), func(t *testing.T) {
 			w := newWorld(t)
-			var lines []string
-			for _, d := range w.doors()[:12] {
-				lines = append(lines, d)
-			}
+			lines := w.doors()[:12]
 			dead := new(atomic.Bool)
 			cfg := func() census.Config {
 				c := w.config(lists(lines...)...)
