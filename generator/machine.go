@@ -1,7 +1,9 @@
 package generator
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -119,21 +121,58 @@ func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 		cfg.Contact, cfg.SecurityExpires.UTC().Format(time.RFC3339), s.base), nil
 }
 
-// renderHeaders writes the rules by which a content network serves the tree:
-// every page of the table, by the class of its document.
-func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+// headerRule is what a content network says with the files that a pattern fits.
+type headerRule struct {
+	pattern string
+	fields  []templates.HeaderField
+}
+
+// wildcards are the parts of a pattern that fit anything, or anything within a segment.
+var wildcards = regexp.MustCompile(`\*|:[a-z_]+`)
+
+// narrower sorts patterns: what fits more files stands before what fits some of them.
+func narrower(a, b headerRule) int {
+	return cmp.Or(cmp.Compare(len(wildcards.Split(a.pattern, 2)[0]), len(wildcards.Split(b.pattern, 2)[0])),
+		cmp.Compare(len(wildcards.ReplaceAllString(a.pattern, "*")), len(wildcards.ReplaceAllString(b.pattern, "*"))))
+}
+
+// covers reports whether a pattern also fits what another is for.
+func covers(pattern, other string) bool {
 	var b strings.Builder
-	b.WriteString("/*\n  Access-Control-Allow-Origin: *\n")
-	for _, f := range templates.SecurityFields("/") {
-		fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.Value)
-	}
-	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
-		fmt.Fprintf(&b, "%s\n  Cache-Control: %s\n", placeholders(urlPath), cache.Control())
-		if negotiated {
-			b.WriteString("  CDN-Cache-Control: no-store\n  Vary: Accept, Accept-Encoding, User-Agent\n")
-			return
+	for rest := pattern; ; {
+		at := wildcards.FindStringIndex(rest)
+		if at == nil {
+			b.WriteString(regexp.QuoteMeta(rest))
+			break
 		}
-		fmt.Fprintf(&b, "  Content-Type: %s\n", mediaType)
+		b.WriteString(regexp.QuoteMeta(rest[:at[0]]))
+		if rest[at[0]] == '*' {
+			b.WriteString(".*")
+		} else {
+			b.WriteString("[^/]+")
+		}
+		rest = rest[at[1]:]
+	}
+	return regexp.MustCompile("^" + b.String() + "$").MatchString(wildcards.ReplaceAllString(other, "x"))
+}
+
+// renderHeaders writes the rules by which a content network serves the tree: every page of the table, by the class of its
+// document. A network applies all rules that fit an address, in order, and joins what they say, so a rule first takes away
+// what broader ones said.
+func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	var rules []headerRule
+	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
+		r := headerRule{placeholders(urlPath), []templates.HeaderField{{Name: "Cache-Control", Value: cache.Control()}}}
+		if negotiated {
+			r.fields = append(r.fields, templates.HeaderField{Name: "CDN-Cache-Control", Value: "no-store"},
+				templates.HeaderField{Name: "Vary", Value: "Accept, Accept-Encoding, User-Agent"})
+		} else {
+			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Type", Value: mediaType})
+		}
+		if urlPath == templates.WorkerPath { // a worker has a policy of its own; this one alone may compile the verifier
+			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Security-Policy", Value: templates.VerifierPolicy()})
+		}
+		rules = append(rules, r)
 	}
 	for _, d := range api.Documents {
 		if d.TreeOnly {
@@ -143,36 +182,56 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 			}
 			continue
 		}
-		if d.Path == "" {
-			for _, f := range d.Files {
-				if before, _, family := strings.Cut(f.Path, "{"); family {
-					rule("/"+before+"*", f.MediaType, d.Cache, false)
-				}
-			}
-			continue
+		files := d.Files
+		if d.Path != "" {
+			rule(d.Path, d.Files[0].MediaType, d.Cache, d.Serve == api.Negotiated)
+			files = d.Twins()
 		}
-		rule(d.Path, d.Files[0].MediaType, d.Cache, d.Serve == api.Negotiated)
-		for _, twin := range d.Twins() {
-			rule("/"+twin.Path, twin.MediaType, d.Cache, false)
+		for _, f := range files {
+			rule("/"+f.Path, f.MediaType, d.Cache, false)
 		}
 	}
-	// A worker has a policy of its own; this one alone may compile the verifier.
-	fmt.Fprintf(&b, "%s\n  ! Content-Security-Policy\n  Content-Security-Policy: %s\n", templates.WorkerPath, templates.VerifierPolicy())
 	layout := attest.PublicLayout()
 	rule("/"+layout.Head(), api.JSON, api.Checked, false)
-	rule("/"+layout.Place+"/*", api.JSON, api.Checked, false)
+	rule("/"+layout.Place+"/{part...}", api.JSON, api.Checked, false)
+	slices.SortStableFunc(rules, narrower)
+	everywhere := headerRule{"/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}}, templates.SecurityFields("/")...)}
+	rules = slices.Insert(rules, 0, everywhere)
+	var b strings.Builder
+	for i, r := range rules {
+		fmt.Fprintln(&b, r.pattern)
+		var said []string
+		for j, before := range rules[:i] {
+			if !covers(before.pattern, r.pattern) {
+				continue
+			}
+			for _, f := range before.fields {
+				if j > 0 || slices.ContainsFunc(r.fields, func(own templates.HeaderField) bool { return own.Name == f.Name }) {
+					said = append(said, f.Name)
+				}
+			}
+		}
+		slices.Sort(said)
+		for _, name := range slices.Compact(said) {
+			fmt.Fprintf(&b, "  ! %s\n", name)
+		}
+		for _, f := range r.fields {
+			fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.Value)
+		}
+	}
 	return []byte(b.String()), nil
 }
 
 // placeholders writes {item_id} as the :item_id that rule files know, and as a
-// splat where something follows it in the same segment.
+// splat where something follows it in the same segment or it is of several.
 func placeholders(urlPath string) string {
 	i, j := strings.IndexByte(urlPath, '{'), strings.IndexByte(urlPath, '}')
 	if i < 0 {
 		return urlPath
 	}
-	if rest := urlPath[j+1:]; rest != "" {
+	name, several := strings.CutSuffix(urlPath[i+1:j], "...")
+	if rest := urlPath[j+1:]; rest != "" || several {
 		return urlPath[:i] + "*" + rest
 	}
-	return urlPath[:i] + ":" + urlPath[i+1:j]
+	return urlPath[:i] + ":" + name
 }

@@ -481,3 +481,102 @@ func TestHeaderRulesCoverEveryDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaderRulesGiveEachFileItsOwn reads _headers as a content network does, which applies every rule that fits an address,
+// in order, and joins what two of them say: each file of the tree must come to the caching of its own document alone. What
+// may be withdrawn is not to be kept for a year because a round beside it is.
+func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
+	_, tree := specimenTree(t)
+	body, err := fs.ReadFile(tree, "_headers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type field struct{ name, value string }
+	type rule struct {
+		fits   *regexp.Regexp
+		fields []field
+	}
+	var rules []rule
+	var seen string
+	for line := range strings.Lines(string(body)) {
+		line, indented := strings.TrimRight(line, "\n"), strings.HasPrefix(line, " ")
+		if !indented {
+			if strings.Contains("\n"+seen, "\n"+line+"\n") {
+				t.Errorf("%s has two rules, of which a network keeps the last", line)
+			}
+			seen += line + "\n"
+			fits := strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*")
+			rules = append(rules, rule{fits: regexp.MustCompile("^" + regexp.MustCompile(`:[a-z_]\w*`).ReplaceAllString(fits, "[^/]+") + "$")})
+			continue
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		last := &rules[len(rules)-1]
+		last.fields = append(last.fields, field{name, value})
+	}
+	at := func(address, name string) string {
+		var said []string
+		for _, r := range rules {
+			if !r.fits.MatchString(address) {
+				continue
+			}
+			for _, f := range r.fields {
+				switch f.name {
+				case "! " + name:
+					said = nil
+				case name:
+					said = append(said, f.value)
+				}
+			}
+		}
+		return strings.Join(said, ", ")
+	}
+	for file, want := range map[string]struct{ cache, mediaType string }{
+		"/corpus/12.json":                      {api.Immutable.Control(), api.JSON},
+		"/corpus/wallet-facts.json":            {api.Short.Control(), api.JSON},
+		"/corpus/tiers.json":                   {api.Short.Control(), api.JSON},
+		"/corpus/feed.json":                    {api.Short.Control(), api.JSON},
+		"/corpus/feed/1.json":                  {api.Immutable.Control(), api.JSON},
+		"/corpus/index.json":                   {api.Short.Control(), api.JSON},
+		"/corpus/host/door.example.json":       {api.Short.Control(), api.JSON},
+		"/corpus/search.json":                  {api.Short.Control(), api.JSON},
+		"/corpus/search/0.json":                {api.Short.Control(), api.JSON},
+		"/corpus/words/ab.json":                {api.Checked.Control(), api.JSON},
+		"/corpus/evidence/12-0.index.json":     {api.Checked.Control(), api.JSON},
+		"/corpus/evidence/12-0.jsonl.gz":       {api.Checked.Control(), api.Gzip},
+		"/corpus/bulk/rows.csv.gz":             {api.Checked.Control(), api.Gzip},
+		"/corpus/bulk/rows.sqlite":             {api.Checked.Control(), api.SQLite},
+		"/corpus/bulk/dictionary.json":         {api.Checked.Control(), api.JSON},
+		"/corpus/log/checkpoint":               {api.Checked.Control(), api.PlainText},
+		"/corpus/log/tile/0/000":               {api.Immutable.Control(), api.Binary},
+		"/corpus.git/objects/pack/p.pack":      {api.Immutable.Control(), api.Binary},
+		"/corpus.git/info/refs":                {api.Checked.Control(), api.PlainText},
+		"/menu/hello.json":                     {api.Short.Control(), api.JSON},
+		"/menu/hello.md":                       {api.Short.Control(), api.Markdown},
+		"/okf/index.md":                        {api.Short.Control(), api.Markdown},
+		"/.well-known/manifest/corpus.json":    {api.Checked.Control(), api.JSON},
+		"/verify/worker.js":                    {api.Short.Control(), api.JavaScript},
+		"/corpus/search/index.js":              {api.Short.Control(), api.JavaScript},
+		"/corpus/changes/2026-W46.json":        {api.Immutable.Control(), api.JSON},
+		"/corpus/bulk/delta-2026-W46.jsonl.gz": {api.Immutable.Control(), api.Gzip},
+	} {
+		if got := at(file, "Cache-Control"); got != want.cache {
+			t.Errorf("%s is cached %q, want %q", file, got, want.cache)
+		}
+		if got := at(file, "Content-Type"); got != want.mediaType {
+			t.Errorf("%s is %q, want %q", file, got, want.mediaType)
+		}
+		if got := at(file, "CDN-Cache-Control") + at(file, "Vary"); got != "" {
+			t.Errorf("%s is told to vary: %q", file, got)
+		}
+	}
+	for page, want := range map[string]string{"/corpus/12.json": templates.ContentSecurityPolicy(), templates.WorkerPath: templates.VerifierPolicy()} {
+		if got := at(page, "Content-Security-Policy"); got != want {
+			t.Errorf("%s has the policy %q, want %q", page, got, want)
+		}
+	}
+	for _, page := range []string{"/menu/hello", "/corpus/host/door.example", "/corpus/tiers/1", "/corpus", "/"} {
+		if got := at(page, "CDN-Cache-Control"); got != "no-store" || at(page, "Cache-Control") != api.Short.Control() || at(page, "Content-Type") != "" {
+			t.Errorf("%s, which is negotiated, is kept %q, %q as %q", page, got, at(page, "Cache-Control"), at(page, "Content-Type"))
+		}
+	}
+}

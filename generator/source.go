@@ -79,7 +79,7 @@ func newSource(in *Input, rows []output) (*source, error) {
 	}
 
 	d := newDigester()
-	d.text(generation, templates.Digest(), string(s.chrome.Header), string(s.chrome.Footer), s.base, string(in.reload))
+	d.text(generation, templates.Digest(), string(s.chrome.Header), fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer), s.base, string(in.reload))
 	s.shared = d.sum()
 	var work errgroup.Group
 	work.Go(func() (err error) {
@@ -113,12 +113,12 @@ func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
 // navigation is the header of every page; a test follows it.
 var navigation = []templates.Link{
 	{Text: "shop", Href: "/"},
-	{Text: "shelves", Href: "/#shelves"},
+	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
 	{Text: "spending", Href: "/what"},
 	{Text: "words", Href: "/retired-words"},
-	{Text: "record", Href: "/corpus"},
-	{Text: "instruments", Href: "/try"},
-	{Text: "verify", Href: "/verify"},
+	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria"}},
+	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
+	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
 }
 
 // sortGoods sorts the goods by id. A good is large, so that none is copied.

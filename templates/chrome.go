@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,16 @@ type Prose struct {
 // Link is a link with the words it hangs on.
 type Link struct {
 	Text, Href string
+	// Also are addresses beside Href below which the pages of this link stand. Only the header knows them.
+	Also []string
+}
+
+// leads reports whether a link of the header is that of the page at an address, and of it or of one above it.
+func (l Link) leads(page string) (it, above bool) {
+	for _, p := range append([]string{l.Href}, l.Also...) {
+		above = above || p == page || strings.HasPrefix(page, p+"/")
+	}
+	return l.Href == page, above
 }
 
 // Chrome is what all pages of one site share: name, navigation and the lines
@@ -23,8 +34,25 @@ type Link struct {
 // of goroutines.
 type Chrome struct {
 	ChromeView
-	// Header and Footer are their finished markup.
+	// Header and Footer are their finished markup. Header marks no page; HeaderOn does.
 	Header, Footer template.HTML
+
+	marked []markedHeader // one for each link of Nav
+}
+
+// markedHeader is the header on the page that a link leads to, and on those below it.
+type markedHeader struct{ on, below template.HTML }
+
+// HeaderOn is the header of the page at a path: the link that leads to it, or to what it stands below, is marked.
+func (c *Chrome) HeaderOn(page string) template.HTML {
+	for i, m := range c.marked {
+		if it, above := c.Nav[i].leads(page); it {
+			return m.on
+		} else if above {
+			return m.below
+		}
+	}
+	return c.Header
 }
 
 // ChromeView is what a Chrome is made from.
@@ -46,16 +74,24 @@ type ChromeView struct {
 
 // NewChrome renders what the pages share.
 func NewChrome(v ChromeView) (*Chrome, error) {
-	c := &Chrome{ChromeView: v}
-	for _, part := range []struct {
-		name string
-		into *template.HTML
-	}{{"header", &c.Header}, {"footer", &c.Footer}} {
+	c := &Chrome{ChromeView: v, marked: make([]markedHeader, len(v.Nav))}
+	type part struct {
+		name, href, mark string
+		into             *template.HTML
+	}
+	parts := []part{{name: "header", into: &c.Header}, {name: "footer", into: &c.Footer}}
+	for i, l := range v.Nav {
+		parts = append(parts, part{"header", l.Href, "page", &c.marked[i].on}, part{"header", l.Href, "true", &c.marked[i].below})
+	}
+	for _, p := range parts {
 		var b bytes.Buffer
-		if err := htmlPages.ExecuteTemplate(&b, part.name, v); err != nil {
-			return nil, fmt.Errorf("rendering the %s: %w", part.name, err)
+		if err := htmlPages.ExecuteTemplate(&b, p.name, struct {
+			ChromeView
+			Current, Mark string
+		}{v, p.href, p.mark}); err != nil {
+			return nil, fmt.Errorf("rendering the %s: %w", p.name, err)
 		}
-		*part.into = template.HTML(b.String())
+		*p.into = template.HTML(b.String())
 	}
 	return c, nil
 }

@@ -47,7 +47,7 @@ func appendTop(b []byte, p *Page, c *Chrome) ([]byte, error) {
 	b = append(b, `<link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/style.css">
 `...)
-	return add(b, string(p.Reload), "</head>\n<body>\n", string(c.Header), "<main id=\"main\">\n"), nil
+	return add(b, string(p.Reload), "</head>\n<body>\n", string(c.HeaderOn(p.Path)), "<main id=\"main\">\n"), nil
 }
 
 // appendTitle is the page's heading, with the sentence below it.

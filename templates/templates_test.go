@@ -207,3 +207,26 @@ func TestReceiptAddsUp(t *testing.T) {
 		t.Errorf("no total of 5.5 in %s", b)
 	}
 }
+
+// TestHeaderMarksThePage looks for the one link of the header that leads to where a reader is.
+func TestHeaderMarksThePage(t *testing.T) {
+	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", Nav: []templates.Link{
+		{Text: "shop", Href: "/"}, {Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}}, {Text: "record", Href: "/corpus", Also: []string{"/fresh-set"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, want := range map[string]string{
+		"/":                         `<a href="/" aria-current="page">shop</a>`,
+		"/menu/hello":               `<a href="/#shelves" aria-current="true">shelves</a>`,
+		"/corpus":                   `<a href="/corpus" aria-current="page">record</a>`,
+		"/corpus/host/door.example": `<a href="/corpus" aria-current="true">record</a>`,
+		"/fresh-set":                `<a href="/corpus" aria-current="true">record</a>`,
+		"/corpuscle":                "",
+		"":                          "",
+	} {
+		html := string(chrome.HeaderOn(page))
+		if n := strings.Count(html, "aria-current"); !strings.Contains(html, want) || n != min(len(want), 1) {
+			t.Errorf("on %q %d links are marked, want %q: %s", page, n, want, html)
+		}
+	}
+}

@@ -173,11 +173,7 @@ func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (r
 	if err != nil || cfg.Writer == nil {
 		return report, err
 	}
-	// A crash may have come between the round and its manifest.
-	ok, err := covered(c.Record, cfg.Writer.Ring)
-	if err == nil && !ok {
-		err = CoverRecord(ctx, c, cfg.Writer)
-	}
+	err = CoverWhatChanged(ctx, c, cfg.Writer)
 	if err == nil && folder != nil {
 		weeks := c.Census.RecordingsWeeks
 		if weeks == 0 {

@@ -125,6 +125,20 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 	return held, nil
 }
 
+// CoverHandover has the record's manifest know the ring that a handover of the log left in the record. It is called when
+// the new key is in its place.
+func CoverHandover(ctx context.Context, config string) error {
+	c, err := Load(config)
+	if err != nil || c.Record == "" {
+		return err
+	}
+	w, err := RecordWriter(c)
+	if err != nil {
+		return err
+	}
+	return CoverWhatChanged(ctx, c, w)
+}
+
 // WriteNew writes a file that must not exist, and returns when it is on disk.
 func WriteNew(path string, b []byte, mode os.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

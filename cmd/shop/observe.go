@@ -48,10 +48,7 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
-		return n, err
-	}
-	return n, CoverRecord(ctx, c, w)
+	return n, CoverWhatChanged(ctx, c, w)
 }
 
 // exportFeed puts on the record what read gives behind a number, until it gives nothing more.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -179,6 +181,15 @@ func TestExportGoesThroughTheServingProcess(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.serveControl(ctx, c.Ledger) }()
+	socket, _ := controlSocket(c.Ledger)
+	for { // it listens before anybody asks
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
+		if err == nil {
+			_ = conn.Close()
+			break
+		}
+		runtime.Gosched()
+	}
 	// Two at once: what one of them writes the other one finds written.
 	errs := make(chan error, 2)
 	for range 2 {

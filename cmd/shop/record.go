@@ -56,6 +56,15 @@ func CoverRecord(ctx context.Context, c *Config, w *corpus.Writer) error {
 	return w.Cover(ctx, meta)
 }
 
+// CoverWhatChanged signs the manifest anew where it does not know the record as it is: a crash may have come between the
+// two, or a handover of keys.
+func CoverWhatChanged(ctx context.Context, c *Config, w *corpus.Writer) error {
+	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
+		return err
+	}
+	return CoverRecord(ctx, c, w)
+}
+
 func recordMeta(c *Config) (attest.Meta, error) {
 	site, err := LoadSite(c)
 	if err != nil {
@@ -65,7 +74,7 @@ func recordMeta(c *Config) (attest.Meta, error) {
 }
 
 // covered reports whether the record's manifest knows the log's last checkpoint, which changes with every row and
-// observation: a crash may have come between the two.
+// observation, and the ring of keys, which changes with a handover.
 func covered(dir string, ring attest.Ring) (bool, error) {
 	fsys := os.DirFS(dir)
 	layout := attest.CorpusLayout()
@@ -74,20 +83,24 @@ func covered(dir string, ring attest.Ring) (bool, error) {
 		return false, nil // none yet, or one that a crash or new keys left behind: it is made anew
 	}
 	const checkpoint = "log/checkpoint"
-	raw, err := fs.ReadFile(fsys, checkpoint)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // nothing was logged yet: a new store's record is its keys alone
-	}
-	if err != nil {
-		return false, err
+	want := map[string]attest.Digest{}
+	for _, name := range []string{checkpoint, corpus.RingFile} {
+		raw, err := fs.ReadFile(fsys, name)
+		if errors.Is(err, fs.ErrNotExist) && name == checkpoint {
+			return true, nil // nothing was logged yet: a new store's record is its keys alone
+		}
+		if err != nil {
+			return false, err
+		}
+		want[name] = sha256.Sum256(raw)
 	}
 	for e, err := range m.Entries(fsys, layout) {
 		if err != nil {
 			return false, nil // as above
 		}
-		if e.Path == checkpoint {
-			return e.SHA256 == sha256.Sum256(raw), nil
+		if want[e.Path] == e.SHA256 {
+			delete(want, e.Path)
 		}
 	}
-	return false, nil
+	return len(want) == 0, nil
 }

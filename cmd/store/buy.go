@@ -89,12 +89,13 @@ func runBuy(ctx context.Context, c *call) error {
 	if terms.Free {
 		return nil
 	}
+	// Who only looks is told what a choice of theirs leaves nothing of; a price is theirs to read.
+	if terms.Chosen < 0 && (cfg.Wallet != nil || opts.Choice != (buyer.Choice{})) {
+		return because(errNo, "%s", hintFor(target, terms, opts.Choice))
+	}
 	if cfg.Wallet == nil {
 		fmt.Fprintln(c.stdout, "Nothing was bought: name a wallet with -wallet FILE.")
 		return nil
-	}
-	if terms.Chosen < 0 {
-		return because(errNo, "%s", hintFor(target, terms, opts.Choice))
 	}
 	if !*yes {
 		ok, err := c.ask("Pay this? [y/N] ")

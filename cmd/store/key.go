@@ -142,6 +142,9 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 		return err
 	}
 	if p == attest.PurposeLog {
+		if err := shop.CoverHandover(ctx, config); err != nil {
+			return fmt.Errorf("the log was handed over, and the record's manifest does not know it yet: %w\nhint: store build makes it anew", err)
+		}
 		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it. What runs with the ring of before writes nothing more: restart it.\n", fresh.KID())
 		return nil
 	}

@@ -96,3 +96,43 @@ func TestHandoverOfTheLogKey(t *testing.T) {
 		t.Errorf("it says %s", said)
 	}
 }
+
+// TestHandoverKeepsTheRecordWhole hands each key over and has the record checked as a stranger would: its ring has changed,
+// and the manifest must know.
+func TestHandoverKeepsTheRecordWhole(t *testing.T) {
+	for _, purpose := range []string{"identity", "log"} {
+		t.Run(purpose, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "site")
+			keys, config, record := filepath.Join(dir, "var", "keys"), filepath.Join(dir, "store.toml"), filepath.Join(dir, "corpus")
+			say := func(call string) {
+				t.Helper()
+				var said bytes.Buffer
+				if code := run(t.Context(), strings.Fields(call), &said, &said); code != 0 {
+					t.Fatalf("store %s: exit code %d: %s", call, code, &said)
+				}
+			}
+			say("init " + dir)
+			say("key init -on 2026-01-01 -dir " + keys)
+			c, err := shop.Load(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := shop.RecordWriter(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			word := corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}
+			if _, err := w.Observe(t.Context(), word); err != nil {
+				t.Fatal(err)
+			}
+			if err := shop.CoverRecord(t.Context(), c, w); err != nil {
+				t.Fatal(err)
+			}
+			say("verify " + record)
+			say("key handover -purpose " + purpose + " -reason yearly -dir " + keys + " -config " + config)
+			say("verify " + record)
+			say("build -config " + config)
+			say("verify " + record)
+		})
+	}
+}

@@ -154,7 +154,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "usage: store <verb> [flags] [arguments]\n\n")
 	for _, v := range verbs {
-		fmt.Fprintf(w, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
+		fmt.Fprintf(w, "  %-42s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
 	}
 	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no,\n4 what was verified does not show all that it has to.\n")
 }

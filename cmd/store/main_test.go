@@ -90,6 +90,7 @@ func TestExitCodes(t *testing.T) {
 		{"buy " + asked, 0, "Nothing was bought", ""},
 		{"buy -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "hint: raise -max"},
 		{"buy -yes -network eip155:1 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", `it takes nothing on -network eip155:1; leave that out, or name one of: ["eip155:8453"]`},
+		{"buy -network eip155:1 " + asked, 3, "2 USDC", "it takes nothing on -network eip155:1"}, // without a wallet too
 		{"buy -yes -amount 0.5 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "it does not ask for -amount 0.5; leave that out, or name one of: 2\n"},
 		{"buy -json -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, `"chosen":-1`, "hint: raise -max"},
 	} {

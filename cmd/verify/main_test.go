@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -307,5 +308,14 @@ func TestCalledWrongly(t *testing.T) {
 	}
 	if code := run([]string{filepath.Join(t.TempDir(), "nothing")}, &out, &errs); code == 0 {
 		t.Error("a folder that is not there verified")
+	}
+	trees := t.TempDir() // as store build leaves it
+	if err := errors.Join(os.MkdirAll(filepath.Join(trees, "trees", "one"), 0o755), os.Symlink(filepath.Join("trees", "one"), filepath.Join(trees, "current"))); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	errs.Reset()
+	if code := run([]string{trees}, &out, &errs); code != 1 || !strings.Contains(errs.String(), filepath.Join(trees, "current")) {
+		t.Errorf("of a folder of trees: exit %d, it says %s%s", code, &out, &errs)
 	}
 }

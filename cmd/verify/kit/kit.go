@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"agentstore/corpus"
@@ -138,6 +139,11 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	}
 	var report Report
 	if info.IsDir() {
+		if l, err := os.Lstat(filepath.Join(name, "current")); err == nil && l.Mode()&fs.ModeSymlink != 0 {
+			if _, err := os.Stat(filepath.Join(name, "trees")); err == nil {
+				return ExitTrouble, fmt.Errorf("%s holds the trees of a store, one for each build: name one, such as %s", name, filepath.Join(name, "current"))
+			}
+		}
 		var clone corpus.CloneReport
 		clone, err = corpus.VerifyClone(ctx, os.DirFS(name), o)
 		report = clone
