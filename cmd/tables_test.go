@@ -60,7 +60,7 @@ var arrows = []arrow{
 	{from: "corpus/onpage", may: []string{"corpus/exchange", "corpus/probe"}},
 	{from: "corpus/visible"},
 	{from: "corpus/selection", may: []string{"corpus/attest/...", "corpus/exchange", "corpus/networks", "corpus/probe"}},
-	{from: "templates", may: []string{"content", "corpus", "corpus/attest", "corpus/derive", "templates/drawing"}},
+	{from: "templates", may: []string{"content", "corpus", "corpus/attest", "corpus/derive", "corpus/networks", "templates/drawing"}},
 	{from: "templates/drawing", tests: []string{"content"}},
 	{from: "generator", may: []string{"content/...", "corpus/...", "generator/...", "templates/..."}},
 	{from: "generator/bulk", may: []string{"corpus", "corpus/attest", "generator/gitpack"}, tests: []string{"corpus/exchange", "corpus/ots", "corpus/probe"}},

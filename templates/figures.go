@@ -199,7 +199,7 @@ func InflowsSheet(v SheetView, f derive.InflowsView) SheetView {
 			table.Rows = append(table.Rows, []Cell{roundCell(w.Week, w.Sequence), words("none was configured"), words("–"), words("–"), words("–"), words("no")})
 		}
 		for _, n := range w.Networks {
-			row := []Cell{roundCell(w.Week, w.Sequence), words(networks([]string{n.Network})), num(n.Transfers), num(n.Addresses), words(n.USDC), words("yes")}
+			row := []Cell{roundCell(w.Week, w.Sequence), words(rails([]string{n.Network})), num(n.Transfers), num(n.Addresses), words(n.USDC), words("yes")}
 			if !n.Read {
 				row[2], row[3], row[4], row[5] = words("–"), words("–"), words("–"), words("no: "+n.Reason)
 			}

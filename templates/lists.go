@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agentstore/corpus/derive"
+	"agentstore/corpus/networks"
 )
 
 // FreshSheet is /fresh-set.
@@ -22,7 +23,7 @@ func FreshSheet(v SheetView, f derive.FreshView) SheetView {
 	}
 	table := &Table{Caption: caption, Dense: true, Head: heads("Host", "Rails", "Schemes", "#Cheapest ask, USDC")}
 	for _, r := range rows {
-		table.Rows = append(table.Rows, []Cell{{Text: r.Host, Href: derive.HostPath(r.Host), Mono: true}, mono(networks(r.Rails)), words(strings.Join(r.Schemes, ", ")), dash(r.MinUSDC)})
+		table.Rows = append(table.Rows, []Cell{{Text: r.Host, Href: derive.HostPath(r.Host), Mono: true}, mono(rails(r.Rails)), words(strings.Join(r.Schemes, ", ")), dash(r.MinUSDC)})
 	}
 	v.Sections = []Section{
 		{ID: "coverage", Title: "Of how many", Facts: []Fact{
@@ -37,17 +38,14 @@ func FreshSheet(v SheetView, f derive.FreshView) SheetView {
 	return v
 }
 
-// networks names rails as people do.
-func networks(list []string) string {
-	var names []string
-	for _, n := range list {
-		switch n {
-		case derive.Base:
-			n = "Base"
-		case derive.Solana:
-			n = "Solana"
+// rails names networks as people do, as far as they have a name.
+func rails(list []string) string {
+	names := make([]string, len(list))
+	for i, n := range list {
+		names[i] = n
+		if chain, ok := networks.Find(n); ok {
+			names[i] = chain.Name
 		}
-		names = append(names, n)
 	}
 	return strings.Join(names, ", ")
 }
