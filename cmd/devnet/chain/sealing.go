@@ -28,7 +28,7 @@ func (c *Chain) watch(ctx context.Context) {
 
 // look is how often the sealing loop looks at the pool unasked. The pool tells nobody of a transaction that it takes while
 // it moves to a new head, about once in some hundred runs of ten payments.
-const look = 200 * time.Millisecond
+const look = time.Second
 
 // seals is the sealing loop. It sleeps until the pool gets something, the head grows old, or the next second makes room.
 func (c *Chain) seals(ctx context.Context) {
