@@ -156,6 +156,12 @@ func (n *Node) broadcast(k Key, tx *types.Transaction) {
 	if err := n.RPC.SendTransaction(n.T.Context(), tx); err != nil {
 		n.T.Fatal(err)
 	}
+	n.counted(k, tx)
+}
+
+// counted waits until the node counts a transaction's nonce.
+func (n *Node) counted(k Key, tx *types.Transaction) {
+	n.T.Helper()
 	n.until("the sender's nonce", func() bool {
 		nonce, err := n.RPC.PendingNonceAt(n.T.Context(), k.Address)
 		return err == nil && nonce > tx.Nonce()
@@ -225,24 +231,33 @@ func (n *Node) Revert(from, to common.Address, data []byte) string {
 // whose own signatures the token refuses.
 func (n *Node) Delegate(k Key, target common.Address) *types.Transaction {
 	n.T.Helper()
-	nonce, err := n.RPC.PendingNonceAt(n.T.Context(), k.Address)
-	if err != nil {
-		n.T.Fatal(err)
-	}
 	id := uint256.NewInt(n.ChainID)
-	auth, err := types.SignSetCode(k.Private, types.SetCodeAuthorization{ChainID: *id, Address: target, Nonce: nonce + 1})
-	if err != nil {
-		n.T.Fatal(err)
-	}
-	tx := n.sign(k, &types.SetCodeTx{
-		ChainID:   id,
-		Nonce:     nonce,
-		GasTipCap: uint256.NewInt(1_000_000_000),
-		GasFeeCap: uint256.NewInt(20_000_000_000),
-		Gas:       300_000, // To stays the zero address: calling the account itself would run what it delegates to
-		AuthList:  []types.SetCodeAuthorization{auth},
+	var tx *types.Transaction
+	// The pool follows a new head a little later, and refuses by what stood before it.
+	n.until("the pool to take a delegation", func() bool {
+		nonce, err := n.RPC.PendingNonceAt(n.T.Context(), k.Address)
+		if err != nil {
+			n.T.Fatal(err)
+		}
+		auth, err := types.SignSetCode(k.Private, types.SetCodeAuthorization{ChainID: *id, Address: target, Nonce: nonce + 1})
+		if err != nil {
+			n.T.Fatal(err)
+		}
+		tx = n.sign(k, &types.SetCodeTx{
+			ChainID:   id,
+			Nonce:     nonce,
+			GasTipCap: uint256.NewInt(1_000_000_000),
+			GasFeeCap: uint256.NewInt(20_000_000_000),
+			Gas:       300_000, // To stays the zero address: calling the account itself would run what it delegates to
+			AuthList:  []types.SetCodeAuthorization{auth},
+		})
+		err = n.RPC.SendTransaction(n.T.Context(), tx)
+		if err != nil && !strings.Contains(err.Error(), "nonce too low") && !strings.Contains(err.Error(), "in-flight transaction limit") {
+			n.T.Fatal(err)
+		}
+		return err == nil
 	})
-	n.broadcast(k, tx)
+	n.counted(k, tx)
 	return tx
 }
 
