@@ -370,6 +370,12 @@ func TestMovedWhileTried(t *testing.T) {
 	})
 }
 
+// What is not there is dropped without complaint.
+func TestDropOfNothing(t *testing.T) {
+	db := ledger.NewMem(ledger.MemOptions{})
+	update(t, db, func(tx ledger.Tx) error { return schedule.Drop(tx, "work", "none") })
+}
+
 func TestNewRefuses(t *testing.T) {
 	do := func(context.Context, schedule.Task) error { return nil }
 	for name, jobs := range map[string][]schedule.Job{
