@@ -255,8 +255,6 @@ func flood(s *suite, h HostilePayer) {
 		}
 	}
 	saved := s.reverted(beyond, 0).Gas
-	s.r = s.h.Restart() // one that has just seen them good may believe that for a moment
-	s.follow(s.r)
 	for _, x := range xs[h.Open+1:] {
 		s.refused(x, reason(s, "insufficient_balance"))
 		_, err := s.r.Draft(s.Context(), x.p)
