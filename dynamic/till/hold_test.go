@@ -189,6 +189,9 @@ func TestOneRevertEndsAHold(t *testing.T) {
 		m.chain.mu.Unlock()
 		time.Sleep(2 * time.Second)
 		m.seal()
+		if row := railtest.HostileNamed("holds stock"); len(m.chain.reverted) != row.Reverts {
+			t.Errorf("%d settlements reverted, want %d", len(m.chain.reverted), row.Reverts)
+		}
 		if got := m.states(); got[till.NotSettled] != 1 {
 			t.Errorf("after one revert %v, want the payment given up", got)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/devnet/token"
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
@@ -18,6 +19,8 @@ import (
 	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/railtest"
 	"agentstore/dynamic/till"
+
+	"github.com/ethereum/go-ethereum/core/types"
 )
 
 // hostileKinds is how this package meets each row of railtest.Hostile.
@@ -134,6 +137,42 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A plain wallet that has its money whenever a settlement is drafted, and not when it is mined, costs as many settlements as
+// are stated, and no more.
+func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
+	t.Parallel()
+	row := railtest.HostileNamed("spends elsewhere")
+	s := newShop(t, shopOptions{manual: true})
+	buyer, friend := s.net.Buyers[0], s.net.Buyers[1]
+	all := s.net.Balance(buyer.Address)
+	move := func(from, to chaintest.Key) *types.Transaction {
+		return s.foreign(s.net.Minter, s.net.Asset, 0, s.net.SignTransfer(from, to.Address, all).Call())
+	}
+	answered := s.pending(hello, s.sign(s.challenge(hello), 0, buyer, tenMinutes))
+	for n := 1; ; n++ {
+		var p till.Purchase
+		until(t, "another settlement, or the end", func() bool {
+			p = purchases(t, s.db)[0]
+			return len(p.Sent) == n || p.State == till.NotSettled
+		})
+		if p.State == till.NotSettled {
+			break
+		}
+		var settlement types.Transaction
+		if err := settlement.UnmarshalBinary(p.Sent[n-1].Raw); err != nil {
+			t.Fatal(err)
+		}
+		s.net.MustSealTxs(move(buyer, friend))
+		s.net.MustSealTxs(&settlement, move(friend, buyer))
+	}
+	s.want("the payment", answered()[0], 402, "payment_invalid")
+	n, burnt := s.burnt()
+	t.Logf("%d settlements of one authorization reverted and burnt %d gas", n, burnt)
+	if n != row.Reverts || burnt > row.Measured {
+		t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, burnt, row.Reverts, row.Measured)
 	}
 }
 

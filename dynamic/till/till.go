@@ -15,8 +15,8 @@
 // and gas are of one authorization, in brackets what was measured on a local chain; open is how many of its authorizations
 // may be under way at once, of all wallets where a row speaks of several; a day is per network, beside what was gained from
 // those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget,
-// TestOneWalletHoldsOneUnit, TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and the conformance test of rails show
-// them.
+// TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit, TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and
+// the conformance test of rails show them.
 //
 //	payer                                            reverts  gas                open  a day
 //	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     the budget
