@@ -25,7 +25,6 @@ type source struct {
 	chrome *templates.Chrome
 	goods  []*content.Good // by id
 	ids    []string        // of goods
-	views  sync.Pool       // of *goodView
 	codes  []string        // problem codes, sorted
 	words  []templates.RetiredWord
 

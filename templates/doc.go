@@ -8,7 +8,7 @@
 // can say more than the other. Rendering reads no clock, no file and no
 // network and depends on its view alone.
 //
-//	b, err := templates.AppendItem(nil, &templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
+//	b, err := templates.RenderItem(templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
 //
 // The package owns the look: one style sheet, [Style], with the colours as
 // tokens, each with a light and a dark value.
