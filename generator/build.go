@@ -27,6 +27,7 @@ type build struct {
 	next    *recordWriter
 	report  Report
 	spare   sync.Pool // of *[]item
+	faults  []error   // of the prose
 	// expected is how many files the tree held before, if that is known.
 	expected int
 
@@ -51,9 +52,6 @@ func newBuild(in *Input) (*build, error) {
 	}
 	s, err := newSource(in, rows)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.checkProse(); err != nil {
 		return nil, err
 	}
 	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory), published: extsort.New(spoolMemory)}
@@ -95,7 +93,10 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.begin(); err != nil {
 		return Report{}, err
 	}
-	if err := b.render(ctx); err != nil {
+	if err := b.checkProse(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := b.render(ctx, b.rows); err != nil {
 		return Report{}, err
 	}
 	if err := b.apart(ctx); err != nil {

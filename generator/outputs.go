@@ -50,6 +50,8 @@ type output struct {
 	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
 	write  func(s *source, u unit, mediaType string, w io.Writer) error
 	copy   func(u unit) string
+	// check says what is wrong with a unit; nil for nothing to check.
+	check func(u unit) []error
 	// sum is the SHA-256 of a file that was rendered, where its renderer has worked
 	// it out; nil for nowhere.
 	sum func(u unit, mediaType string) (attest.Digest, bool)

@@ -26,6 +26,8 @@ type source struct {
 	goods  []*content.Good // by id
 	ids    []string        // of goods
 	codes  []string        // problem codes, sorted
+	own    []content.Page  // the keeper's own, by name
+	names  []string        // of those
 	words  []templates.RetiredWord
 
 	rows    []output                     // the table
@@ -53,7 +55,7 @@ type source struct {
 const generation = "3"
 
 func newSource(in *Input, rows []output) (*source, error) {
-	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
+	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL, own: in.Site.OwnPages()}
 	s.sitemap = sync.OnceValues(s.countAddresses)
 	s.book = sync.OnceValues(s.readBook)
 	s.search = sync.OnceValues(s.indexHosts)
@@ -64,6 +66,9 @@ func newSource(in *Input, rows []output) (*source, error) {
 	s.host = host
 	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
 		return nil, err
+	}
+	for i := range s.own {
+		s.names = append(s.names, s.own[i].Name)
 	}
 	if err := s.checkOwn(); err != nil {
 		return nil, err
