@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"agentstore/cmd/shop"
+	"agentstore/content"
 	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
@@ -113,17 +114,34 @@ type built struct {
 	Files   int     `json:"files"`
 }
 
+// siteOptions say what a builder builds: the specimen if nothing else is named.
+type siteOptions struct {
+	Content string // folder of the sources
+	Record  string // folder of the record
+	Out     string
+}
+
 func buildSite(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%s takes the folder of a record and one for the site", siteBuilder)
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes what to build, as JSON", siteBuilder)
 	}
-	site, err := shop.LoadSpecimen()
+	var o siteOptions
+	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+		return err
+	}
+	var from content.Sources
+	if o.Content != "" {
+		from.Content = os.DirFS(o.Content)
+	}
+	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
+	site, err := content.Load(from)
 	if err != nil {
 		return err
 	}
-	in := input(site, args[1])
-	in.Corpus = os.DirFS(args[0])
-	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
+	in := input(site, o.Out)
+	if o.Record != "" {
+		in.Corpus = os.DirFS(o.Record)
+	}
 	var out built
 	out.Seconds, err = timed(func() error {
 		r, err := generator.Build(context.Background(), in)
@@ -149,8 +167,8 @@ func buildSite(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// build builds a site with a record in a process of its own, into a folder that goes after the row.
-func (l *lab) build(ctx context.Context, record string) (out built, public string, err error) {
+// build builds a site in a process of its own, into a folder that goes after the row.
+func (l *lab) build(ctx context.Context, o siteOptions) (out built, public string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return out, "", err
@@ -159,7 +177,12 @@ func (l *lab) build(ctx context.Context, record string) (out built, public strin
 	if err != nil {
 		return out, "", err
 	}
-	cmd := exec.CommandContext(ctx, self, siteBuilder, record, public)
+	o.Out = public
+	what, err := json.Marshal(o)
+	if err != nil {
+		return out, "", err
+	}
+	cmd := exec.CommandContext(ctx, self, siteBuilder, string(what))
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
@@ -171,7 +194,7 @@ func (l *lab) build(ctx context.Context, record string) (out built, public strin
 // hostsPerSecond is a run that builds a site of n hosts.
 func (l *lab) hostsPerSecond(record string, n int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		b, _, err := l.build(ctx, record)
+		b, _, err := l.build(ctx, siteOptions{Record: record})
 		return float64(n) / b.Seconds, err
 	}
 }
@@ -188,7 +211,7 @@ func openHostsWrite(ctx context.Context, l *lab) (*contest, error) {
 			var public string
 			took, err := onDisk(func() (seconds float64, err error) {
 				var b built
-				b, public, err = l.build(ctx, record)
+				b, public, err = l.build(ctx, siteOptions{Record: record})
 				return b.Seconds, err
 			})
 			if err == nil && files == nil {
@@ -215,7 +238,7 @@ func openHostsRate(ctx context.Context, l *lab) (*contest, error) {
 		peer: func(ctx context.Context) (float64, error) {
 			seconds := 0.0
 			for range manyHosts / someHosts {
-				b, _, err := l.build(ctx, some)
+				b, _, err := l.build(ctx, siteOptions{Record: some})
 				if err != nil {
 					return 0, err
 				}
@@ -230,7 +253,7 @@ func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
 	peak := func(n int) (func(context.Context) (float64, error), error) {
 		record, err := l.record(ctx, n)
 		return func(ctx context.Context) (float64, error) {
-			b, public, err := l.build(ctx, record)
+			b, public, err := l.build(ctx, siteOptions{Record: record})
 			return b.PeakMB, errors.Join(err, os.RemoveAll(public))
 		}, err
 	}
