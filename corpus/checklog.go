@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"agentstore/corpus/attest"
 )
 
@@ -106,7 +104,7 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 	observeUntil := func(leaf int64) error {
 		for g.t.size < leaf && observed < len(c.observed) {
 			raw := c.observed[observed]
-			if err := g.add(raw, tlog.RecordHash(raw)); err != nil {
+			if err := g.add(raw, attest.LeafHash(raw)); err != nil {
 				return err
 			}
 			observed++
@@ -208,7 +206,7 @@ func (c *checker) round(ctx context.Context, round Round, observed int, next fun
 		return err
 	}
 	for _, leaf := range [][]byte{first, second} {
-		if err := g.add(leaf, tlog.RecordHash(leaf)); err != nil {
+		if err := g.add(leaf, attest.LeafHash(leaf)); err != nil {
 			return err
 		}
 	}
@@ -232,7 +230,7 @@ func (c *checker) progress(rows int64) {
 type checkedPart struct {
 	number          int
 	rows            [][]byte
-	leaves, entries []tlog.Hash
+	leaves, entries []attest.Digest
 	first, last     string
 	probed          int64
 	roster          []string // hosts that were on the roster when it was closed
@@ -309,7 +307,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 		if err == nil && row.Host <= out.last {
 			err = fmt.Errorf("%q does not sort after %q", row.Host, out.last)
 		}
-		var entry tlog.Hash
+		var entry attest.Digest
 		if err == nil {
 			entry, err = hostEntry(round, position+int64(n), row.Host, raw).hash()
 		}
@@ -332,7 +330,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 			out.turns.add(seed, row)
 		}
 		out.evidence.row(row, raw)
-		out.leaves = append(out.leaves, tlog.RecordHash(raw))
+		out.leaves = append(out.leaves, attest.LeafHash(raw))
 		out.entries = append(out.entries, entry)
 	}
 	out.evidence.end()

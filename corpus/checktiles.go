@@ -2,31 +2,28 @@ package corpus
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"path"
 	"strconv"
 	"strings"
-
-	"golang.org/x/mod/sumdb/tlog"
 
 	"agentstore/corpus/attest"
 )
 
 // grower rebuilds a tree of tiles from its leaves and compares it with the files below a directory.
 type grower struct {
-	c      *checker
-	dir    string
-	t      tower
-	bundle []byte // of the log; a host index has none
-	inLog  bool
-	roots  map[int64]attest.Digest // at the sizes asked for
+	c     *checker
+	dir   string
+	t     tower
+	roots map[int64]attest.Digest // at the sizes asked for
 }
 
-func (c *checker) grow(dir string, inLog bool) *grower {
-	g := &grower{c: c, dir: dir, inLog: inLog, roots: make(map[int64]attest.Digest)}
-	g.t.write = func(tile tlog.Tile, data []byte) error {
-		g.same(tilePath(tile), data)
+func (c *checker) grow(dir string, bundles bool) *grower {
+	g := &grower{c: c, dir: dir, roots: make(map[int64]attest.Digest)}
+	g.t = tower{bundles: bundles, write: func(name string, data []byte) error {
+		g.same(name, data)
 		return nil
-	}
+	}}
 	return g
 }
 
@@ -47,7 +44,7 @@ func (g *grower) same(name string, data []byte) {
 		held, ok := g.c.read(part)
 		want := -1
 		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
-			want = width * tlog.HashSize
+			want = width * sha256.Size
 			if strings.Contains(part, "/entries/") {
 				want = bundleLength(data, width)
 			}
@@ -70,19 +67,9 @@ func bundleLength(bundle []byte, n int) int {
 	return at
 }
 
-func (g *grower) add(entry []byte, h tlog.Hash) error {
-	if g.inLog {
-		var err error
-		if g.bundle, err = bundleEntry(g.bundle, entry); err != nil {
-			return err
-		}
-	}
-	if err := g.t.add(h); err != nil {
+func (g *grower) add(entry []byte, leaf attest.Digest) error {
+	if err := g.t.add(entry, leaf); err != nil {
 		return err
-	}
-	if g.inLog && g.t.size%tileWidth == 0 {
-		g.same(bundlePath(g.t.size/tileWidth-1, tileWidth), g.bundle)
-		g.bundle = g.bundle[:0]
 	}
 	if _, asked := g.roots[g.t.size]; asked {
 		root, err := g.t.root()
@@ -94,11 +81,8 @@ func (g *grower) add(entry []byte, h tlog.Hash) error {
 
 // finish compares what is not full and returns the root.
 func (g *grower) finish() (attest.Digest, error) {
-	if err := g.t.partial(g.t.write); err != nil {
+	if err := g.t.flush(); err != nil {
 		return attest.Digest{}, err
-	}
-	if w := int(g.t.size % tileWidth); g.inLog && w > 0 {
-		g.same(bundlePath(g.t.size/tileWidth, w), g.bundle)
 	}
 	return g.t.root()
 }

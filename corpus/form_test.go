@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"agentstore/corpus/attest"
 )
 
@@ -66,7 +64,7 @@ func TestHostEntryIsCanonical(t *testing.T) {
 		}
 		for _, canonical := range []func(any) ([]byte, error){attest.Canonical, attest.JCS} {
 			b, err := canonical(e)
-			if err != nil || got != tlog.RecordHash(b) {
+			if err != nil || got != attest.LeafHash(b) {
 				t.Errorf("%s is not hashed as %s: %v", host, b, err)
 			}
 		}

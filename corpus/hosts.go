@@ -9,8 +9,6 @@ import (
 	"sort"
 	"strconv"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"agentstore/corpus/attest"
 )
 
@@ -28,9 +26,9 @@ func hostEntry(r Round, position int64, host string, raw []byte) HostEntry {
 	return HostEntry{Host: host, Leaf: r.FirstLeaf + position, SHA256: sha256.Sum256(raw)}
 }
 
-func (e HostEntry) hash() (tlog.Hash, error) {
+func (e HostEntry) hash() (attest.Digest, error) {
 	if !isHost(e.Host) {
-		return tlog.Hash{}, fmt.Errorf("hashing host entry: %q is not a host name", e.Host)
+		return attest.Digest{}, fmt.Errorf("hashing host entry: %q is not a host name", e.Host)
 	}
 	// Host names hold nothing that JSON escapes, so that declared order is the form of RFC 8785. It is spelt out because
 	// every row needs it.
@@ -38,7 +36,7 @@ func (e HostEntry) hash() (tlog.Hash, error) {
 	b = append(append(append(b, `{"host":"`...), e.Host...), `","leaf":`...)
 	b = append(strconv.AppendInt(b, e.Leaf, 10), `,"sha256":"`...)
 	b = append(hex.AppendEncode(b, e.SHA256[:]), `"}`...)
-	return tlog.RecordHash(b), nil
+	return attest.LeafHash(b), nil
 }
 
 // PlacedHost is a host's entry and the proof that it stands at a position of the index.
@@ -141,7 +139,7 @@ func (p HostProof) Verify(ring attest.Ring) (Checkpoint, error) {
 		if place.Entry.Leaf != proof.Index-1-p.Size+place.Position {
 			return fail("an entry is not at its place in the log")
 		}
-		if err := tlog.CheckRecord(tlogHashes(place.Hashes), p.Size, tlog.Hash(p.Root), place.Position, h); err != nil {
+		if err := checkInclusion(place.Hashes, p.Size, p.Root, place.Position, h); err != nil {
 			return fail(err.Error())
 		}
 	}

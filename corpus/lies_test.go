@@ -45,7 +45,7 @@ func sealLies(t *testing.T, lie func(rows []Row, r *Round)) *Writer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := index.add(h); err != nil {
+		if err := index.add(nil, h); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -177,6 +177,11 @@ func CheckConsistency(proof []attest.Digest, from, to Checkpoint) error {
 	return tlog.CheckTree(tlogHashes(proof), to.Size, tlog.Hash(to.Root), from.Size, tlog.Hash(from.Root))
 }
 
+// checkInclusion verifies what Inclusion proved of the leaf with a hash.
+func checkInclusion(proof []attest.Digest, size int64, root attest.Digest, index int64, leaf attest.Digest) error {
+	return tlog.CheckRecord(tlogHashes(proof), size, tlog.Hash(root), index, tlog.Hash(leaf))
+}
+
 // Entry returns the bytes of one leaf, checked against the log.
 func (l *Log) Entry(index int64) ([]byte, error) {
 	if index < 0 || index >= l.head.Size {

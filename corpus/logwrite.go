@@ -26,27 +26,13 @@ func appendLog(ctx context.Context, dir *folder, log *Log, origin string, k *att
 	if err != nil {
 		return nil, err
 	}
-	put := func(name string, data []byte) error { return dir.put(inLog(name), data) }
-	t.write = func(tile tlog.Tile, data []byte) error { return put(tilePath(tile), data) }
-	var bundle []byte
-	if w := int(head.Size % tileWidth); w > 0 {
-		if bundle, err = log.read(bundlePath(head.Size/tileWidth, w)); err != nil {
-			return nil, fmt.Errorf("reading log: %w", err)
-		}
-	}
+	t.write = func(name string, data []byte) error { return dir.put(inLog(name), data) }
 	for entry, err := range entries {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err == nil {
-			bundle, err = bundleEntry(bundle, entry)
-		}
-		if err == nil {
-			err = t.add(tlog.RecordHash(entry))
-		}
-		if err == nil && t.size%tileWidth == 0 {
-			err = put(bundlePath(t.size/tileWidth-1, tileWidth), bundle)
-			bundle = bundle[:0]
+			err = t.add(entry, attest.LeafHash(entry))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("appending to log: %w", err)
@@ -55,12 +41,7 @@ func appendLog(ctx context.Context, dir *folder, log *Log, origin string, k *att
 	if t.size == head.Size && head.Raw != nil {
 		return log, nil
 	}
-	if w := int(t.size % tileWidth); w > 0 {
-		if err := put(bundlePath(t.size/tileWidth, w), bundle); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.partial(t.write); err != nil {
+	if err := t.flush(); err != nil {
 		return nil, err
 	}
 	if err := syncLog(dir, head.Size, t.size); err != nil {

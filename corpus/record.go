@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"agentstore/corpus/attest"
 )
@@ -289,9 +288,9 @@ func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, erro
 				s, err = glance(raw)
 			}
 			if err == nil {
-				var h tlog.Hash
+				var h attest.Digest
 				h, err = hostEntry(round, position, s.host, raw).hash()
-				err = errors.Join(err, index.add(h))
+				err = errors.Join(err, index.add(nil, h))
 			}
 			if !yield(raw, err) || err != nil {
 				return

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/mod/sumdb/tlog"
 	"golang.org/x/sync/errgroup"
 
 	"agentstore/corpus/attest"
@@ -271,8 +270,7 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *Round, d Draft) error {
 	seen := r.lastSeen()
 	defer seen.stop()
-	put := func(t tlog.Tile, data []byte) error { return dir.put(hostsPath(round.Sequence, tilePath(t)), data) }
-	index := &tower{write: put}
+	index := &tower{write: func(name string, data []byte) error { return dir.put(hostsPath(round.Sequence, name), data) }}
 	keep, err := newPacker(w.pack)
 	if err != nil {
 		return err
@@ -299,7 +297,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 		for i, b := range signed {
 			h, err := hostEntry(*round, round.Rows, part[i].Host, b).hash()
 			if err == nil {
-				err = index.add(h)
+				err = index.add(nil, h)
 			}
 			if err != nil {
 				return err
@@ -355,7 +353,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 	if err := flush(); err != nil {
 		return err
 	}
-	if err := index.partial(put); err != nil {
+	if err := index.flush(); err != nil {
 		return err
 	}
 	return errors.Join(dir.syncTree(roundPath(round.Sequence, "")), dir.syncTree(evidencePath(round.Sequence)))

@@ -83,7 +83,7 @@ func (p Proof) Verify(leaf []byte, ring attest.Ring) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	if err := tlog.CheckRecord(tlogHashes(p.Hashes), c.Size, tlog.Hash(c.Root), p.Index, tlog.RecordHash(leaf)); err != nil {
+	if err := checkInclusion(p.Hashes, c.Size, c.Root, p.Index, attest.LeafHash(leaf)); err != nil {
 		return Checkpoint{}, fmt.Errorf("checking proof: %w", err)
 	}
 	return c, nil

@@ -29,14 +29,16 @@ func bundlePath(n int64, w int) string {
 // tower holds the right edge of a growing tree: of every level of tiles the one that is not full. Its memory does not
 // follow the size of the tree.
 type tower struct {
-	size  int64
-	edge  [][]tlog.Hash
-	write func(t tlog.Tile, data []byte) error // told of every tile that becomes full
+	write   func(name string, data []byte) error // told of every file that is full; nil where only the root is asked
+	bundles bool                                 // of entries stand beside the tiles: of a log, not of a host index
+	size    int64
+	edge    [][]tlog.Hash
+	bundle  []byte // the one that is not full
 }
 
-// openTower restores the tower of a tree of a size from its tiles and demands its root.
+// openTower restores the tower of a log of a size from its tiles and its last bundle, and demands its root.
 func openTower(size int64, root attest.Digest, read func(name string) ([]byte, error)) (*tower, error) {
-	t := &tower{size: size}
+	t := &tower{bundles: true, size: size}
 	for level := 0; size>>(tileHeight*level) > 0; level++ {
 		n := size >> (tileHeight * level)
 		var edge []tlog.Hash
@@ -58,11 +60,35 @@ func openTower(size int64, root attest.Digest, read func(name string) ([]byte, e
 	if got, err := t.root(); err != nil || got != root {
 		return nil, errors.Join(errors.New("reading log: its tiles do not lead to the root of its checkpoint"), err)
 	}
+	if w := int(size % tileWidth); w > 0 {
+		var err error
+		if t.bundle, err = read(bundlePath(size/tileWidth, w)); err != nil {
+			return nil, fmt.Errorf("reading log: %w", err)
+		}
+	}
 	return t, nil
 }
 
-// add appends one leaf hash.
-func (t *tower) add(h tlog.Hash) error {
+// add appends a leaf by its hash, and its entry where there are bundles.
+func (t *tower) add(entry []byte, leaf attest.Digest) error {
+	if t.bundles {
+		var err error
+		if t.bundle, err = bundleEntry(t.bundle, entry); err != nil {
+			return err
+		}
+	}
+	if err := t.addHash(tlog.Hash(leaf)); err != nil {
+		return err
+	}
+	if !t.bundles || t.size%tileWidth > 0 {
+		return nil
+	}
+	full := t.bundle
+	t.bundle = t.bundle[:0]
+	return t.write(bundlePath(t.size/tileWidth-1, tileWidth), full)
+}
+
+func (t *tower) addHash(h tlog.Hash) error {
 	t.size++
 	for level := 0; ; level++ {
 		if level == len(t.edge) {
@@ -74,7 +100,7 @@ func (t *tower) add(h tlog.Hash) error {
 		}
 		if t.write != nil {
 			n := t.size>>(tileHeight*(level+1)) - 1
-			if err := t.write(tlog.Tile{H: tileHeight, L: level, N: n, W: tileWidth}, joinHashes(t.edge[level])); err != nil {
+			if err := t.write(tilePath(tlog.Tile{H: tileHeight, L: level, N: n, W: tileWidth}), joinHashes(t.edge[level])); err != nil {
 				return err
 			}
 		}
@@ -83,13 +109,19 @@ func (t *tower) add(h tlog.Hash) error {
 	}
 }
 
-// partial tells write of the tiles that are not full.
-func (t *tower) partial(write func(tile tlog.Tile, data []byte) error) error {
+// flush tells write of the bundle and the tiles that are not full.
+func (t *tower) flush() error {
+	if len(t.bundle) > 0 {
+		if err := t.write(bundlePath(t.size/tileWidth, int(t.size%tileWidth)), t.bundle); err != nil {
+			return err
+		}
+	}
 	for level, edge := range t.edge {
 		if len(edge) == 0 {
 			continue
 		}
-		if err := write(tlog.Tile{H: tileHeight, L: level, N: t.size >> (tileHeight * (level + 1)), W: len(edge)}, joinHashes(edge)); err != nil {
+		tile := tlog.Tile{H: tileHeight, L: level, N: t.size >> (tileHeight * (level + 1)), W: len(edge)}
+		if err := t.write(tilePath(tile), joinHashes(edge)); err != nil {
 			return err
 		}
 	}
