@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -232,29 +231,6 @@ func (p AnchorProof) check(digest attest.Digest) error {
 	}
 	if parsed.Digest != digest {
 		return errors.New("its proof is about something else")
-	}
-	return nil
-}
-
-// anchorLog checks the anchor log of a published tree against the record in it.
-func (r *CloneReport) anchorLog(site, record fs.FS, keys attest.Ring) error {
-	raw, err := fs.ReadFile(site, AnchorFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rec, err := Open(record, keys)
-	if err != nil {
-		return err
-	}
-	feed, err := rec.Observations()
-	if err != nil {
-		return err
-	}
-	if err := CheckAnchorLog(raw, keys, feed); err != nil {
-		r.Problems = append(r.Problems, CloneProblem{Path: AnchorFile, Kind: attest.ProblemChanged, Detail: err.Error()})
 	}
 	return nil
 }

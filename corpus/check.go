@@ -62,9 +62,6 @@ type CosignedReport struct {
 	At          time.Time `json:"at,omitzero"` // when the witness says it signed that
 }
 
-// recordDirs are the directories that belong to a record.
-var recordDirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds", "words"}
-
 // RecordOptions says how a record is checked. The zero value is what a stranger wants.
 type RecordOptions struct {
 	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history that does not go on from

@@ -38,12 +38,8 @@ func (c *checker) cosignatures(head Checkpoint) {
 	if !ok {
 		return
 	}
-	if len(raw) > maxNote {
-		c.problem(name, attest.ProblemChanged, "too large")
-		return
-	}
-	if _, err := splitNoteLines(string(raw)); err != nil || len(raw) == 0 {
-		c.problem(name, attest.ProblemChanged, "not signature lines of a note")
+	if err := checkCosignatures(raw); err != nil {
+		c.problem(name, attest.ProblemChanged, err.Error())
 		return
 	}
 	for i, w := range c.o.Witnesses {

@@ -184,7 +184,7 @@ func (c *checker) round(ctx context.Context, round Round, observed int, next fun
 	}
 	counted := round
 	counted.Coverage.Probed = probed
-	counted.count((&Record{rounds: c.rounds}).before(round.Sequence))
+	counted.count(before(c.rounds, round.Sequence))
 	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
 		c.problem(headerPath(round.Sequence), attest.ProblemChanged, "its coverage is not that of its rows")
 	}
@@ -309,7 +309,7 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 		}
 		var entry attest.Digest
 		if err == nil {
-			entry, err = hostEntry(round, position+int64(n), row.Host, raw).hash()
+			entry, err = round.hostEntry(position+int64(n), row.Host, raw).hash()
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -340,38 +340,20 @@ func (c *checker) part(ctx context.Context, round Round, i int) (out checkedPart
 
 // previousLeaves demands that every row names its host's row before it.
 func (c *checker) previousLeaves(ctx context.Context) error {
-	r := &Record{fsys: c.fsys, ring: c.ring, rounds: c.rounds, reread: newReread(c.rounds)}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for _, round := range c.rounds {
 		c.out.Rows += round.Rows
 	}
-	var feeds []*feed[sighting]
-	for _, round := range c.rounds {
-		f := newFeed(ahead(ctx, r, round))
-		defer f.stop()
-		feeds = append(feeds, f)
+	name, detail, err := PreviousLeaves(ctx, c.fsys, c.rounds)
+	if name != "" {
+		c.problem(name, attest.ProblemChanged, detail)
 	}
-	for {
-		host, any, err := least(feeds, func(s sighting) string { return s.host })
-		if err != nil || !any {
-			return err
-		}
-		previous := int64(-1)
-		for i, f := range feeds {
-			if !f.ok || f.held.host != host {
-				continue
-			}
-			if f.held.previous != previous {
-				part := int((f.held.leaf - c.rounds[i].FirstLeaf) / MaxPartRows)
-				c.problem(partPath(c.rounds[i].Sequence, part), attest.ProblemChanged, fmt.Sprintf("%s names leaf %d before it, which is %d", host, f.held.previous, previous))
-				return nil
-			}
-			previous = f.held.leaf
-			f.next()
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return err
+}
+
+// before is the round before one, nil for the first.
+func before(rounds []Round, sequence int64) *Round {
+	if sequence < 2 {
+		return nil
 	}
+	return &rounds[sequence-2]
 }

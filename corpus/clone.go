@@ -376,7 +376,7 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		}
 		tree = sub
 	}
-	tree = recordFS{tree}
+	tree = recordFS{FS: tree}
 	if place == "" && bare(tree) {
 		r.Bare = true
 		commits := "the signatures of commits, which git verify-commit checks"
@@ -408,4 +408,27 @@ func bare(record fs.FS) bool {
 		}
 	}
 	return true
+}
+
+// anchorLog checks the anchor log of a published tree against the record in it.
+func (r *CloneReport) anchorLog(site, record fs.FS, keys attest.Ring) error {
+	raw, err := fs.ReadFile(site, AnchorFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rec, err := Open(record, keys)
+	if err != nil {
+		return err
+	}
+	feed, err := rec.Observations()
+	if err != nil {
+		return err
+	}
+	if err := CheckAnchorLog(raw, keys, feed); err != nil {
+		r.Problems = append(r.Problems, CloneProblem{Path: AnchorFile, Kind: attest.ProblemChanged, Detail: err.Error()})
+	}
+	return nil
 }

@@ -328,7 +328,7 @@ func TestHandoverOfKeys(t *testing.T) {
 	// It signs a manifest over a tree whose own keys say that it was retired.
 	meta := attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}
 	held := mapFS(t, w.Dir)
-	m, err := attest.BuildManifest(t.Context(), recordFS{held}, attest.CorpusLayout())
+	m, err := attest.BuildManifest(t.Context(), recordFS{FS: held}, attest.CorpusLayout())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 	"agentstore/corpus/attest"
 )
 
+// recordDirs are the directories that belong to a record.
+var recordDirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds", "words"}
+
 // recordFS shows of a folder what belongs to a record and its manifest, so that a record may live beside other files.
 type recordFS struct{ fs.FS }
 
@@ -52,7 +55,7 @@ func (w *Writer) Cover(ctx context.Context, meta attest.Meta) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := dir.tidy(); err != nil {
+	if err := tidy(dir); err != nil {
 		return err
 	}
 	tree, err := attest.BuildManifest(ctx, recordFS{r.fsys}, attest.CorpusLayout())
@@ -82,11 +85,11 @@ func (w *Writer) Cover(ctx context.Context, meta attest.Meta) (err error) {
 }
 
 // tidy removes what crashes left half written.
-func (f *folder) tidy() error {
-	fsys := recordFS{f.root.FS()}
+func tidy(dir *folder) error {
+	fsys := recordFS{dir.root.FS()}
 	return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasPrefix(path.Base(name), ".") && strings.HasSuffix(name, ".new") {
-			err = f.root.Remove(name)
+			err = dir.root.Remove(name)
 		}
 		return err
 	})

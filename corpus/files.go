@@ -76,6 +76,19 @@ func (f *folder) once(name string, data []byte) error {
 	return nil
 }
 
+// keep writes a file once; one that is there already must be the same.
+func (f *folder) keep(name string, data []byte) error {
+	err := f.once(name, data)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	held, err := f.root.ReadFile(name)
+	if err == nil && string(held) != string(data) {
+		err = fmt.Errorf("%s is there and differs", name)
+	}
+	return err
+}
+
 // put writes a file whole or not at all, over an older one if need be. It is durable once its directory is synced.
 func (f *folder) put(name string, data []byte) error {
 	tmp, err := f.fresh(name, data)

@@ -22,7 +22,8 @@ type HostEntry struct {
 	SHA256 attest.Digest `json:"sha256"` // of the row's exact bytes
 }
 
-func hostEntry(r Round, position int64, host string, raw []byte) HostEntry {
+// hostEntry is the entry of the row at a position of the round.
+func (r Round) hostEntry(position int64, host string, raw []byte) HostEntry {
 	return HostEntry{Host: host, Leaf: r.FirstLeaf + position, SHA256: sha256.Sum256(raw)}
 }
 
@@ -75,7 +76,6 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 		return HostProof{}, err
 	}
 	out := HostProof{Host: host, Sequence: sequence, Present: present, Size: round.Rows, Claim: HostClaim(round.LeavesEnd()), Places: []PlacedHost{}}
-	index := &Log{fsys: hostsFS{r.fsys, sequence}}
 	leaf, err := r.Log.Entry(round.HostsLeaf())
 	if err != nil {
 		return HostProof{}, err
@@ -85,7 +85,7 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 		return HostProof{}, errors.Join(fmt.Errorf("proving %s: leaf %d is not the host index", host, round.HostsLeaf()), err)
 	}
 	out.Root = committed.Root
-	index.head = Checkpoint{Size: round.Rows, Root: committed.Root}
+	index := treeAt(hostsFS{r.fsys, sequence}, round.Rows, committed.Root)
 	positions := []int64{at}
 	if !present {
 		positions = []int64{at - 1, at}
@@ -102,7 +102,7 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 		if err != nil {
 			return HostProof{}, err
 		}
-		out.Places = append(out.Places, PlacedHost{Position: p, Entry: hostEntry(round, p, row.Host, raw), Hashes: hashes})
+		out.Places = append(out.Places, PlacedHost{Position: p, Entry: round.hostEntry(p, row.Host, raw), Hashes: hashes})
 	}
 	proof, err := r.Log.Prove(round.HostsLeaf(), round.LeavesEnd(), r.ring)
 	out.Log = string(proof.Text())

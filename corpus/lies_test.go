@@ -41,7 +41,7 @@ func sealLies(t *testing.T, lie func(rows []Row, r *Round)) *Writer {
 	}
 	index := &tower{}
 	for i, b := range signed {
-		h, err := hostEntry(round, int64(i), rows[i].Host, b).hash()
+		h, err := round.hostEntry(int64(i), rows[i].Host, b).hash()
 		if err != nil {
 			t.Fatal(err)
 		}

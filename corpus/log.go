@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -24,40 +23,6 @@ type Log struct {
 	edges edgeCache
 }
 
-// roundLeaf is the leaf that commits to a round, in the form of RFC 8785.
-type roundLeaf struct {
-	Digest     attest.Digest `json:"digest"`
-	FileSHA256 attest.Digest `json:"file_sha256"` // of header.json
-	Sequence   int64         `json:"sequence"`
-	Type       string        `json:"type"` // round
-}
-
-// hostsLeaf is the leaf that commits to a round's host index, in the form of RFC 8785.
-type hostsLeaf struct {
-	Root     attest.Digest `json:"root"`
-	Sequence int64         `json:"sequence"`
-	Type     string        `json:"type"` // hosts
-}
-
-// EncodeRoundLeaf returns the leaf that commits to a round whose header has these exact bytes.
-func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
-	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence, Type: "round"})
-}
-
-func encodeHostsLeaf(sequence int64, root attest.Digest) ([]byte, error) {
-	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Type: "hosts"})
-}
-
-// RoundLeaf is the log index of the leaf that commits to the round, behind its rows.
-func (r Round) RoundLeaf() int64 { return r.FirstLeaf + r.Rows }
-
-// HostsLeaf is the log index of the root of the round's host index.
-func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
-
-// LeavesEnd is the log index behind the round's last leaf: the size of the checkpoint that was signed when the round was
-// sealed, to which proofs of its rows are pinned.
-func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
-
 // OpenLog opens the log of a record, whose key the ring tells for each size. A record without a checkpoint has an empty
 // log.
 func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
@@ -78,6 +43,11 @@ func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	}
 	l := &Log{fsys: fsys, head: head}
 	return l, l.handedOver(ring)
+}
+
+// treeAt is a tree of tiles of a size and a root that the caller knows, without checkpoints: such as a host index.
+func treeAt(fsys fs.FS, size int64, root attest.Digest) *Log {
+	return &Log{fsys: fsys, head: Checkpoint{Size: size, Root: root}}
 }
 
 // handedOver demands that the log goes on from every head at which its key changed hands.

@@ -146,3 +146,38 @@ func prune(dir *folder, before int64) error {
 	}
 	return nil
 }
+
+// cosign keeps beside the log's head the cosignatures by witnesses that are good and not there yet, and returns them. The
+// caller holds the lock of dir.
+func (l *Log) cosign(dir *folder, lines []byte, witnesses []Witness) ([]Cosignature, error) {
+	fresh, err := Cosignatures(l.head, lines, witnesses)
+	if err != nil {
+		return nil, err
+	}
+	text, err := l.cosigned(l.head.Size)
+	if err != nil {
+		return nil, err
+	}
+	held, err := Cosignatures(l.head, text, witnesses)
+	if err != nil {
+		return nil, err
+	}
+	var added []Cosignature
+	for _, c := range fresh {
+		known := false
+		for _, h := range held {
+			known = known || h.Witness == c.Witness
+		}
+		if !known {
+			text = append(text, c.Line...)
+			added = append(added, c)
+		}
+	}
+	if len(added) == 0 {
+		return nil, nil
+	}
+	if err := dir.put(inLog(fmt.Sprintf("cosignatures/%d", l.head.Size)), text); err != nil {
+		return nil, err
+	}
+	return added, dir.syncUp("log/cosignatures")
+}

@@ -18,7 +18,7 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	held := r.Log.head.Size
+	held := r.Log.Head().Size
 	for _, round := range r.rounds {
 		held -= round.Rows + 2
 	}

@@ -98,19 +98,6 @@ func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof,
 	}
 }
 
-// keep writes a file once; one that is there already must be the same.
-func (f *folder) keep(name string, data []byte) error {
-	err := f.once(name, data)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	held, err := f.root.ReadFile(name)
-	if err == nil && string(held) != string(data) {
-		err = fmt.Errorf("%s is there and differs", name)
-	}
-	return err
-}
-
 // RoundProof is all that is known of when a round existed.
 type RoundProof struct {
 	Merged ots.Proof  // what is served as the round's proof

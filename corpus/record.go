@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -272,43 +271,4 @@ func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) e
 		return fmt.Errorf("%s: %w", partPath(r.Sequence, int((leaf-r.FirstLeaf)/MaxPartRows)), err)
 	}
 	return nil
-}
-
-// leaves yields what a round adds to the log: its rows, its record and its host index.
-func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		index := &tower{}
-		var position int64
-		for raw, err := range r.raws(round) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			var s sighting
-			if err == nil {
-				s, err = glance(raw)
-			}
-			if err == nil {
-				var h attest.Digest
-				h, err = hostEntry(round, position, s.host, raw).hash()
-				err = errors.Join(err, index.add(nil, h))
-			}
-			if !yield(raw, err) || err != nil {
-				return
-			}
-			position++
-		}
-		header, err := r.Header(round.Sequence)
-		var leaf []byte
-		if err == nil {
-			leaf, err = EncodeRoundLeaf(round, header)
-		}
-		if !yield(leaf, err) || err != nil {
-			return
-		}
-		root, err := index.root()
-		if err == nil {
-			leaf, err = encodeHostsLeaf(round.Sequence, root)
-		}
-		yield(leaf, err)
-	}
 }

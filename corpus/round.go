@@ -302,14 +302,6 @@ func (r *Round) Belongs(row *Row) error {
 	return nil
 }
 
-// before is the round before one, nil for the first.
-func (r *Record) before(sequence int64) *Round {
-	if sequence < 2 {
-		return nil
-	}
-	return &r.rounds[sequence-2]
-}
-
 // count completes what follows from the rows and the round before, nil for the first.
 func (r *Round) count(previous *Round) {
 	c := &r.Coverage

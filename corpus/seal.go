@@ -87,7 +87,7 @@ func (w *Writer) open(ctx context.Context) (_ *folder, _ *Record, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := dir.keepRing(fresh); err != nil {
+	if err := keepRing(dir, fresh); err != nil {
 		return nil, nil, err
 	}
 	return dir, r, w.catchUp(ctx, dir, r)
@@ -127,14 +127,14 @@ func (w *Writer) freshRing(dir *folder) ([]byte, error) {
 }
 
 // keepRing puts a fresh ring into the record.
-func (f *folder) keepRing(fresh []byte) error {
+func keepRing(dir *folder, fresh []byte) error {
 	if fresh == nil {
 		return nil
 	}
-	if err := f.put(RingFile, fresh); err != nil {
+	if err := dir.put(RingFile, fresh); err != nil {
 		return err
 	}
-	return f.syncUp("keys")
+	return dir.syncUp("keys")
 }
 
 // HandOver lets the key of the log be followed by another: the outgoing one, which is the Writer's, signs the last head
@@ -145,7 +145,7 @@ func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effec
 		return attest.Ring{}, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	head := r.Log.head
+	head := r.Log.Head()
 	next, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: effective, Reason: reason,
 		LastHead: &attest.LogHead{Size: head.Size, Root: head.Root}}, w.LogKey, incoming)
 	if err != nil {
@@ -155,13 +155,13 @@ func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effec
 	if err != nil {
 		return attest.Ring{}, err
 	}
-	return next, dir.keepRing(raw)
+	return next, keepRing(dir, raw)
 }
 
 // catchUp logs what stands in the record's files and is not in its log yet: the round that a crash cut off, then
 // observations.
 func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
-	size := r.Log.head.Size
+	size := r.Log.Head().Size
 	logged := size // observations in the log
 	for _, round := range r.rounds {
 		if round.LeavesEnd() <= size {
@@ -175,7 +175,7 @@ func (w *Writer) catchUp(ctx context.Context, dir *folder, r *Record) error {
 		if err != nil {
 			return err
 		}
-		r.Log, size = log, log.head.Size
+		r.Log, size = log, log.Head().Size
 	}
 	entries, err := fs.ReadDir(r.fsys, "observations")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -233,16 +233,17 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	}
 	round := Round{
 		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
-		Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.head.Size, Parts: []Part{},
+		Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.Head().Size, Parts: []Part{},
 	}
+	var previous *Round
 	if n := len(r.rounds); n > 0 {
-		last := r.rounds[n-1]
-		round.PreviousDigest, round.Coverage.PreviousProbed = last.Digest, last.Coverage.Probed
+		previous = &r.rounds[n-1]
+		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
 	}
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
-	round.count(r.before(round.Sequence))
+	round.count(previous)
 	round, header, err := SignRound(round, w.Identity)
 	if err != nil {
 		return Round{}, err
@@ -250,8 +251,8 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	if _, err := OpenRound(header, d.Sequence, w.Ring); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
-	if n := len(r.rounds); n > 0 {
-		if err := round.Follows(r.rounds[n-1]); err != nil {
+	if previous != nil {
+		if err := round.Follows(*previous); err != nil {
 			return Round{}, err
 		}
 	}
@@ -295,7 +296,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *folder, r *Record, round *
 		}
 		var raw []byte
 		for i, b := range signed {
-			h, err := hostEntry(*round, round.Rows, part[i].Host, b).hash()
+			h, err := round.hostEntry(round.Rows, part[i].Host, b).hash()
 			if err == nil {
 				err = index.add(nil, h)
 			}
@@ -384,7 +385,7 @@ func (w *Writer) CatchUp(ctx context.Context) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	return r.Log.head, dir.Close()
+	return r.Log.Head(), dir.Close()
 }
 
 // Cosign keeps the cosignatures that a witness answered with for the head of the log, after verifying them. Lines by
@@ -395,34 +396,5 @@ func (w *Writer) Cosign(ctx context.Context, lines []byte, witnesses []Witness) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	fresh, err := Cosignatures(r.Log.head, lines, witnesses)
-	if err != nil {
-		return nil, err
-	}
-	text, err := r.Log.cosigned(r.Log.head.Size)
-	if err != nil {
-		return nil, err
-	}
-	held, err := Cosignatures(r.Log.head, text, witnesses)
-	if err != nil {
-		return nil, err
-	}
-	var added []Cosignature
-	for _, c := range fresh {
-		known := false
-		for _, h := range held {
-			known = known || h.Witness == c.Witness
-		}
-		if !known {
-			text = append(text, c.Line...)
-			added = append(added, c)
-		}
-	}
-	if len(added) == 0 {
-		return nil, nil
-	}
-	if err := dir.put(inLog(fmt.Sprintf("cosignatures/%d", r.Log.head.Size)), text); err != nil {
-		return nil, err
-	}
-	return added, dir.syncUp("log/cosignatures")
+	return r.Log.cosign(dir, lines, witnesses)
 }

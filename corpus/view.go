@@ -115,24 +115,24 @@ func (v *View) Head() ViewHead { return v.head }
 // Check demands that the view was made from this record, perhaps before its newest rounds: then it is stale, and says
 // what was so at its head.
 func (v *View) Check(r *Record) (stale bool, err error) {
-	n := v.head.Sequence()
-	if n > int64(len(r.rounds)) {
-		return false, fmt.Errorf("checking view: it holds %d rounds of a record of %d", n, len(r.rounds))
+	n, all := len(v.head.Weeks), len(r.Rounds())
+	if n > all {
+		return false, fmt.Errorf("checking view: it holds %d rounds of a record of %d", n, all)
 	}
-	head, err := r.viewHead(n)
+	head, err := headOf(r, n)
 	if err != nil {
 		return false, err
 	}
 	if head.Origin != v.head.Origin || head.Size != v.head.Size || head.Root != v.head.Root {
 		return false, fmt.Errorf("checking view: at round %d it is of another log than the record", n)
 	}
-	return n < int64(len(r.rounds)), nil
+	return n < all, nil
 }
 
-// viewHead is what a view of the first n rounds is made from, but for its counts.
-func (r *Record) viewHead(n int64) (ViewHead, error) {
+// headOf is what a view of a record's first n rounds is made from, but for its counts.
+func headOf(r *Record, n int) (ViewHead, error) {
 	h := ViewHead{Format: ViewFormat, Root: attest.MerkleRoot(nil), Weeks: []string{}}
-	for _, round := range r.rounds[:n] {
+	for _, round := range r.Rounds()[:n] {
 		h.Origin, h.Size = round.Origin, round.LeavesEnd()
 		h.Weeks = append(h.Weeks, round.Week)
 	}

@@ -42,7 +42,7 @@ func buildView(ctx context.Context, r *Record, dir string, sizes viewSizes) (err
 		return fmt.Errorf("building view: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	head, err := r.viewHead(int64(len(r.rounds)))
+	head, err := headOf(r, len(r.Rounds()))
 	if err != nil {
 		return fmt.Errorf("building view: %w", err)
 	}
@@ -85,11 +85,11 @@ func buildView(ctx context.Context, r *Record, dir string, sizes viewSizes) (err
 	if err != nil {
 		return fmt.Errorf("building view: %w", err)
 	}
-	return f.removeViews(name, before)
+	return removeViews(f, name, before)
 }
 
 // removeViews removes all views but the one in force and the one before it, which may be being read.
-func (f *folder) removeViews(keep ...string) error {
+func removeViews(f *folder, keep ...string) error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("building view: %w", err)

@@ -48,6 +48,17 @@ type Cosignature struct {
 	Line    string    // with its newline
 }
 
+// checkCosignatures demands lines in the form of signatures, whoever made them.
+func checkCosignatures(lines []byte) error {
+	if len(lines) > maxNote {
+		return errors.New("too large")
+	}
+	if _, err := splitNoteLines(string(lines)); err != nil || len(lines) == 0 {
+		return errors.New("not signature lines of a note")
+	}
+	return nil
+}
+
 // Cosignatures verifies the signature lines of third parties under a checkpoint. Lines by keys that are not among the
 // witnesses are dropped; a witness whose line does not fit, or who signs twice, is an error.
 func Cosignatures(c Checkpoint, lines []byte, witnesses []Witness) ([]Cosignature, error) {
