@@ -55,18 +55,6 @@ func (g *grower) same(name string, data []byte) {
 	}
 }
 
-// bundleLength is how many bytes the first n entries of a bundle have, -1 if it has fewer.
-func bundleLength(bundle []byte, n int) int {
-	at := 0
-	for range n {
-		if at+2 > len(bundle) {
-			return -1
-		}
-		at += 2 + int(bundle[at])<<8 + int(bundle[at+1])
-	}
-	return at
-}
-
 func (g *grower) add(entry []byte, leaf attest.Digest) error {
 	if err := g.t.add(entry, leaf); err != nil {
 		return err

@@ -51,15 +51,6 @@ func covered(t testing.TB) (*Writer, fstest.MapFS) {
 	return w, mapFS(t, w.Dir)
 }
 
-func mapFS(t testing.TB, dir string) fstest.MapFS {
-	t.Helper()
-	out := fstest.MapFS{}
-	for name, body := range readAll(t, dir) {
-		out[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o444}
-	}
-	return out
-}
-
 func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
 	t.Helper()
 	r, err := VerifyClone(t.Context(), tree, o)
@@ -206,7 +197,7 @@ func TestMissingAndAddedInAClone(t *testing.T) {
 func TestMovedRowsAreRefused(t *testing.T) {
 	k := fixedKey(t, 1)
 	row := signRow(t, unprobedRow(), k)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public(), attest.PurposeLog: fixedKey(t, 2).Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: k.Public(), attest.PurposeLog: fixedKey(t, 2).Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +268,7 @@ func TestRewrittenHistoryIsRefused(t *testing.T) {
 // TestHandoverOfKeys checks a record begun under one identity and log key and continued under others.
 func TestHandoverOfKeys(t *testing.T) {
 	id, lk, id2, lk2 := fixedKey(t, 1), fixedKey(t, 2), fixedKey(t, 3), fixedKey(t, 4)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: id.Public(), attest.PurposeLog: lk.Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(), attest.PurposeLog: lk.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,51 +17,6 @@ import (
 	"agentstore/corpus/attest"
 )
 
-type keyBytes = ed25519.PublicKey
-
-// fixedKey is a key that is the same in every run.
-func fixedKey(t testing.TB, seed byte) *attest.Key {
-	t.Helper()
-	k, err := attest.Generate(bytes.NewReader(bytes.Repeat([]byte{seed}, ed25519.SeedSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
-
-func readyRow() Row {
-	previous := int64(0)
-	return Row{
-		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "door.example", URL: "https://door.example/pay?<&>",
-		Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: VerdictReady, ReachedLevel: "L4",
-		Failed: []string{}, Advisories: []string{"no-signed-offers"},
-		AlsoUnder: &AlsoUnder{Version: "v1", Verdict: VerdictReady}, Protocols: []string{"x402"},
-		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
-		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
-			PayTo: []PayTo{{Network: "eip155:8453", Digest: digest("address")}}},
-		Battery: "v2", Fault: FaultNone, ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: digest("evidence"), PreviousLeaf: &previous,
-	}
-}
-
-func unprobedRow() Row {
-	return Row{
-		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "away.example", URL: "https://away.example/",
-		Source: SourceRevisit, Verdict: VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: FaultInstrument,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{},
-	}
-}
-
-func signRow(t testing.TB, r Row, k *attest.Key) []byte {
-	t.Helper()
-	b, err := SignRow(r, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestRowRoundTrip(t *testing.T) {
 	k := fixedKey(t, 1)
 	for _, r := range []Row{readyRow(), unprobedRow()} {
@@ -98,10 +53,6 @@ func TestRowBytes(t *testing.T) {
 	}
 }
 
-func privateHalf(seed byte) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
-}
-
 func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
 	t.Parallel()
 	k := fixedKey(t, 1)
@@ -109,23 +60,6 @@ func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
 		_, err := VerifyRow(raw, k.Public())
 		return err == nil
 	})
-}
-
-func everyByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
-	t.Helper()
-	if !accepted(raw) {
-		t.Fatal("the unchanged artifact is refused")
-	}
-	changed := bytes.Clone(raw)
-	for i := range raw {
-		for x := 1; x < 256; x++ {
-			changed[i] = raw[i] ^ byte(x)
-			if accepted(changed) {
-				t.Fatalf("byte %d changed from %#02x to %#02x is accepted", i, raw[i], changed[i])
-			}
-		}
-		changed[i] = raw[i]
-	}
 }
 
 func TestRowShape(t *testing.T) {
@@ -167,31 +101,6 @@ func rows(t testing.TB, n int, k *attest.Key) [][]byte {
 		out = append(out, signRow(t, r, k))
 	}
 	return out
-}
-
-func testRound(parts ...Part) Round {
-	r := Round{
-		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", TakenAt: "2026-11-22T00:00:00Z",
-		PreviousDigest: sha256.Sum256([]byte("previous")), Battery: "v2",
-		Roster:    Roster{Listed: 5, Walked: 4, Sources: []RosterSource{{Name: "bazaar", Kind: SourceDiscovery, Hosts: 5, Complete: true}}},
-		Coverage:  Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
-		Control:   Control{Walks: 2},
-		Inflows:   Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z", Networks: []NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2, USDC: "1.5"}}},
-		FirstLeaf: 100, Parts: parts,
-	}
-	for _, p := range parts {
-		r.Rows += p.Rows
-	}
-	return r
-}
-
-func signRound(t testing.TB, r Round, k *attest.Key) (Round, []byte) {
-	t.Helper()
-	r, raw, err := SignRound(r, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, raw
 }
 
 func TestRoundCommitsToItsRows(t *testing.T) {

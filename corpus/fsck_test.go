@@ -3,7 +3,6 @@ package corpus
 import (
 	"context"
 	"fmt"
-	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"agentstore/corpus/attest"
 )
 
 // buildFsck builds tessera's checker of logs, an implementation of the format that is not ours, from a module file of
@@ -36,38 +37,21 @@ func fsck(t *testing.T, bin, dir, vkey string, patience time.Duration) (bool, st
 	return err == nil && strings.Contains(string(out), "Completed ranges") && !strings.Contains(string(out), "failed"), string(out)
 }
 
-func leavesFrom(from, to int64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for i := from; i < to; i++ {
-			if !yield(fmt.Appendf(nil, `{"leaf":%d}`, i), nil) {
-				return
-			}
-		}
-	}
-}
-
 func TestTesseraAcceptsTheLog(t *testing.T) {
 	bin := buildFsck(t)
-	w := testWriter(t)
+	key := attest.SpecimenKeyFor(attest.PurposeLog)
 	vkey := filepath.Join(t.TempDir(), "vkey")
-	if err := os.WriteFile(vkey, []byte(VerifierKey(testOrigin, w.LogKey.Public())), 0o644); err != nil {
+	if err := os.WriteFile(vkey, []byte(VerifierKey(logName, key.Public())), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := openFolder(w.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	log, err := OpenLog(dir.root.FS(), w.Ring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, log := logOf(t, 0)
 	var heads []Checkpoint
 	for _, size := range []int64{1, 3, 256, 300, 700, 70_000} {
-		if log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(log.head.Size, size)); err != nil {
+		var err error
+		if log, err = appendLog(t.Context(), dir, log, logName, key, leavesFrom(log.head.Size, size)); err != nil {
 			t.Fatal(err)
 		}
-		if ok, out := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 10*time.Minute); !ok {
+		if ok, out := fsck(t, bin, filepath.Join(dir.root.Name(), "log"), vkey, 10*time.Minute); !ok {
 			t.Fatalf("size %d: %s", size, out)
 		}
 		// Every leaf by x/mod's own client where that is cheap, some of them otherwise.
@@ -89,11 +73,11 @@ func TestTesseraAcceptsTheLog(t *testing.T) {
 		}
 		heads = append(heads, log.head)
 	}
-	again, err := appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, 0))
+	again, err := appendLog(t.Context(), dir, log, logName, key, leavesFrom(0, 0))
 	if err != nil || string(again.head.Raw) != string(log.head.Raw) {
 		t.Errorf("nothing appended: %v", err)
 	}
-	bundle := filepath.Join(w.Dir, "log", bundlePath(3, tileWidth))
+	bundle := filepath.Join(dir.root.Name(), "log", bundlePath(3, tileWidth))
 	raw, err := os.ReadFile(bundle)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +89,7 @@ func TestTesseraAcceptsTheLog(t *testing.T) {
 	if err := os.WriteFile(bundle, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if ok, _ := fsck(t, bin, filepath.Join(w.Dir, "log"), vkey, 5*time.Second); ok {
+	if ok, _ := fsck(t, bin, filepath.Join(dir.root.Name(), "log"), vkey, 5*time.Second); ok {
 		t.Error("a damaged log is accepted")
 	}
 }

@@ -10,32 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
-)
 
-// logOf is a log of so many leaves in a folder that is open until the end.
-func logOf(t testing.TB, size int64) (*Writer, *folder, *Log) {
-	t.Helper()
-	w := testWriter(t)
-	dir, err := openFolder(w.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dir.Close() })
-	log, err := OpenLog(dir.root.FS(), w.Ring)
-	if err == nil {
-		log, err = appendLog(t.Context(), dir, log, testOrigin, w.LogKey, leavesFrom(0, size))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w, dir, log
-}
+	"agentstore/corpus/attest"
+)
 
 // Every proof is the one that x/mod makes from the same tiles, whatever was kept by then.
 func TestInclusionIsThatOfTlog(t *testing.T) {
 	const most = 66_000 // three levels of tiles
-	w, dir, log := logOf(t, most)
-	peer, err := OpenLog(dir.root.FS(), w.Ring)
+	dir, log := logOf(t, most)
+	peer, err := OpenLog(dir.root.FS(), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +61,9 @@ func TestInclusionIsThatOfTlog(t *testing.T) {
 // A node that is not what the log committed to is in no proof.
 func TestInclusionFromDamagedTiles(t *testing.T) {
 	const size = 700
-	w, dir, log := logOf(t, size)
-	tiles, err := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*"))
-	more, globErr := filepath.Glob(filepath.Join(w.Dir, "log/tile/*/*/*"))
+	dir, log := logOf(t, size)
+	tiles, err := filepath.Glob(filepath.Join(dir.root.Name(), "log/tile/*/*"))
+	more, globErr := filepath.Glob(filepath.Join(dir.root.Name(), "log/tile/*/*/*"))
 	if err != nil || globErr != nil {
 		t.Fatal(err, globErr)
 	}
@@ -91,7 +74,7 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 			continue // a folder, or leaves, which no proof reads
 		}
 		// One log has read the tile above, or this one, before.
-		warm, err := OpenLog(dir.root.FS(), w.Ring)
+		warm, err := OpenLog(dir.root.FS(), attest.SpecimenRing())
 		if err == nil {
 			_, err = warm.Inclusion(size-1, size)
 		}
@@ -108,7 +91,7 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 		}
 		refused := 0
 		for index := int64(0); index < size; index += 7 {
-			again, err := OpenLog(dir.root.FS(), w.Ring)
+			again, err := OpenLog(dir.root.FS(), attest.SpecimenRing())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +128,7 @@ func rewrite(name string, raw []byte) error {
 
 func BenchmarkInclusion(b *testing.B) {
 	const most = 120_000
-	_, _, log := logOf(b, most)
+	_, log := logOf(b, most)
 	for i := int64(0); b.Loop(); i++ {
 		if _, err := log.Inclusion(110_000+i%10_000, most); err != nil {
 			b.Fatal(err)

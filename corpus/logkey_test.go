@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ type handedOver struct {
 func handOver(t testing.TB) handedOver {
 	t.Helper()
 	id, first, second := fixedKey(t, 1), fixedKey(t, 2), fixedKey(t, 3)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: id.Public(), attest.PurposeLog: first.Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(), attest.PurposeLog: first.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,14 +53,10 @@ func handOver(t testing.TB) handedOver {
 }
 
 // sign puts a head signed by a key in the place of one of the record.
-func sign(t testing.TB, tree fstest.MapFS, size int64, root attest.Digest, k *attest.Key, places ...string) {
-	t.Helper()
-	c, err := signCheckpoint(testOrigin, size, root, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+func sign(tree fstest.MapFS, size int64, root attest.Digest, k *attest.Key, places ...string) {
+	raw := signHead(size, root, k)
 	for _, name := range places {
-		tree[name] = &fstest.MapFile{Data: c.Raw, Mode: 0o444}
+		tree[name] = &fstest.MapFile{Data: raw, Mode: 0o444}
 	}
 }
 
@@ -93,7 +90,7 @@ func TestALogKeyOutOfItsTimeIsRefused(t *testing.T) {
 			if size == head.Size {
 				places = append(places, "log/checkpoint")
 			}
-			sign(t, tree, size, root, c.key, places...)
+			sign(tree, size, root, c.key, places...)
 			r := verify(t, tree, CloneOptions{})
 			if c.ok && len(r.Problems) > 0 || !c.ok && !names(r, places[len(places)-1]) {
 				t.Errorf("%s at %d leaves of %d, handed over at %d: %v", who, size, head.Size, h.at.Size, r.Problems)
@@ -118,11 +115,7 @@ func TestALogKeyOutOfItsTimeIsRefused(t *testing.T) {
 	}
 	// At the size of the handover itself the root is given.
 	for _, k := range []*attest.Key{h.former.LogKey, h.w.LogKey} {
-		c, err := signCheckpoint(testOrigin, h.at.Size, attest.Digest{7}, k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := OpenCheckpoint(c.Raw, h.w.Ring); !errors.Is(err, attest.ErrNotInForce) {
+		if _, _, err := OpenCheckpoint(signHead(h.at.Size, attest.Digest{7}, k), h.w.Ring); !errors.Is(err, attest.ErrNotInForce) {
 			t.Errorf("another root where the log changed hands: %v", err)
 		}
 	}
@@ -151,10 +144,10 @@ func TestAHandoverIsNotRewritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sign(t, tree, size, root, h.former.LogKey, name)
+			sign(tree, size, root, h.former.LogKey, name)
 		}
 	}
-	sign(t, tree, head.Size, head.Root, h.former.LogKey, "log/checkpoint")
+	sign(tree, head.Size, head.Root, h.former.LogKey, "log/checkpoint")
 	if r := verify(t, tree, CloneOptions{Ring: h.ring}); !names(r, RingFile) {
 		t.Errorf("with keys that were learned elsewhere: %v", r.Problems)
 	}
@@ -188,7 +181,7 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 	for _, name := range []string{"log/tile/0/000.p/", "log/tile/entries/000.p/"} {
 		tree[name+"4"] = &fstest.MapFile{Data: part(t, h.before[name+"5"].Data, strings.Contains(name, "entries")), Mode: 0o444}
 	}
-	sign(t, tree, 4, root, h.former.LogKey, "log/checkpoint", "log/checkpoints/4")
+	sign(tree, 4, root, h.former.LogKey, "log/checkpoint", "log/checkpoints/4")
 	if r := verify(t, tree, CloneOptions{}); !names(r, "log/checkpoint") {
 		t.Errorf("cut behind its back: %v %v", r.Problems, r.Lacking())
 	}
@@ -245,11 +238,8 @@ func TestARememberedHeadOutOfItsTime(t *testing.T) {
 		"one by a key of no ring":       {h.at.Size, h.at.Root, fixedKey(t, 9), false},
 		"before its time by the latter": {h.at.Size - 1, attest.Digest{1}, h.w.LogKey, false},
 	} {
-		seen, err := signCheckpoint(testOrigin, c.size, c.root, c.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := verify(t, h.after, CloneOptions{RecordOptions: RecordOptions{Remembered: seen.Raw}})
+		seen := signHead(c.size, c.root, c.key)
+		r := verify(t, h.after, CloneOptions{RecordOptions: RecordOptions{Remembered: seen}})
 		if c.ok != r.Sound() || !c.ok && (len(r.Problems) != 1 || r.Problems[0].Kind != ProblemRewritten) {
 			t.Errorf("%s was seen: %v", name, r.Problems)
 		}
@@ -278,7 +268,7 @@ func TestAProcessThatMissedAHandoverWritesNothing(t *testing.T) {
 // TestAnIdentityOutOfItsTimeIsRefused has a key sign before it was in force and after.
 func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 	id, next := fixedKey(t, 1), fixedKey(t, 5)
-	ring, err := attest.NewRing("2026-08-10", map[attest.Purpose]keyBytes{attest.PurposeIdentity: id.Public(), attest.PurposeLog: fixedKey(t, 2).Public()})
+	ring, err := attest.NewRing("2026-08-10", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(), attest.PurposeLog: fixedKey(t, 2).Public()})
 	if err != nil {
 		t.Fatal(err)
 	}

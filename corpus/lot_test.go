@@ -86,7 +86,7 @@ func sealLot(t *testing.T, w *Writer, sequence int64, bend func(*aLot)) Round {
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Host, b.Host) })
 	d.Rows, d.Lot = each(rows...), &l.lot
 	shut := func() {
-		if _, err := w.Observe(t.Context(), Observation{At: l.at.Format(secondLayout), Kind: ObservationRoster, Roster: &l.closed}); err != nil {
+		if _, err := w.Observe(t.Context(), Observation{At: l.at.Format(time.RFC3339), Kind: ObservationRoster, Roster: &l.closed}); err != nil {
 			t.Fatal(err)
 		}
 	}

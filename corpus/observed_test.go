@@ -1,26 +1,17 @@
 package corpus
 
 import (
-	"strings"
+	"crypto/ed25519"
 	"testing"
 
 	"agentstore/corpus/attest"
 )
 
-// said is a text under a salt that is always the same.
-func said(text string) *Said {
-	s, err := Say(strings.NewReader(strings.Repeat("s", saltBytes)), text)
-	if err != nil {
-		panic(err) // a test's own text
-	}
-	return &s
-}
-
 // TestAuditsOfBeforeCiteV1: what was signed about a door before September 2026 was judged by battery v1, whatever came in
 // force meanwhile, and cites it for good. A refresh that claims otherwise is neither signed nor believed.
 func TestAuditsOfBeforeCiteV1(t *testing.T) {
 	k := fixedKey(t, 1)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: k.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +39,7 @@ func TestAuditsOfBeforeCiteV1(t *testing.T) {
 
 func TestKindsOfObservations(t *testing.T) {
 	k := fixedKey(t, 1)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: k.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,103 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/mod/sumdb/note"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/google/go-cmp/cmp"
-
-	"agentstore/corpus/attest"
 )
-
-const testOrigin = "store.example/corpus"
-
-func testWriter(t testing.TB) *Writer {
-	t.Helper()
-	return &Writer{Dir: t.TempDir(), Origin: testOrigin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-}
-
-// each yields values without an error.
-func each[T any](values ...T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, v := range values {
-			if !yield(v, nil) {
-				return
-			}
-		}
-	}
-}
-
-// walked is a row as a walk hands it in.
-func walked(host, verdict string) Row {
-	r := readyRow()
-	r.Host, r.URL, r.Verdict, r.PreviousLeaf, r.Sequence, r.Origin, r.Week = host, "https://"+host+"/", verdict, nil, 0, "", ""
-	if verdict == VerdictNotProbed {
-		u := unprobedRow()
-		u.Host, u.URL, u.Sequence, u.Origin, u.Week = host, r.URL, 0, "", ""
-		return u
-	}
-	if verdict != VerdictReady {
-		r.ReachedLevel, r.Failed, r.Fault = "L1", []string{"status-402"}, FaultDoor
-	}
-	return r
-}
-
-func draft(sequence int64, rows ...Row) Draft {
-	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
-	return Draft{
-		Sequence: sequence, Week: ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: each(rows...),
-		Roster:  Roster{Listed: int64(len(rows)), Sources: []RosterSource{{Name: "bazaar", Kind: SourceDiscovery, Hosts: int64(len(rows)), Complete: true}}},
-		Control: Control{Walks: 1},
-		Inflows: Inflows{From: at.AddDate(0, 0, -7).Format(secondLayout), To: at.Format(secondLayout), Networks: []NetworkInflow{}},
-	}
-}
-
-func seal(t testing.TB, w *Writer, d Draft) Round {
-	t.Helper()
-	r, err := w.Seal(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// smallRecord has three rounds, two observations and a host that comes and goes.
-func smallRecord(t testing.TB) *Writer {
-	t.Helper()
-	w := testWriter(t)
-	seal(t, w, draft(1, walked("a.example", VerdictReady), walked("b.example", VerdictNotReady), walked("c.example", VerdictNotProbed)))
-	observe(t, w, "first")
-	seal(t, w, draft(2, walked("a.example", VerdictReady), walked("c.example", VerdictUnreachable)))
-	observe(t, w, "second")
-	seal(t, w, draft(3, walked("b.example", VerdictReady), walked("d.example", VerdictReady)))
-	return w
-}
-
-func observe(t testing.TB, w *Writer, word string) {
-	t.Helper()
-	if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: &Said{Text: word}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func open(t testing.TB, w *Writer) *Record {
-	t.Helper()
-	r, err := Open(os.DirFS(w.Dir), w.Ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 func TestSealedRecordReadsBack(t *testing.T) {
 	w := smallRecord(t)
@@ -178,23 +89,6 @@ func TestASealedRoundIsNeverReplaced(t *testing.T) {
 	}
 }
 
-func readAll(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == lockFile {
-			return err
-		}
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		out[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // TestCrashesAtEveryWrite copies the record as it stands after each single file operation of a seal, and demands that
 // sealing there again gives the very same record, or says that it is sealed.
 func TestCrashesAtEveryWrite(t *testing.T) {
@@ -248,7 +142,7 @@ func TestCrashesAtEveryWrite(t *testing.T) {
 		if diff := cmp.Diff(want, readAll(t, w.Dir)); diff != "" && !strings.Contains(diff, ".p/") {
 			t.Fatalf("after %v the record differs:\n%s", written[:n], diff)
 		}
-		if report := check(t, w); len(report.Problems) > 0 {
+		if report := audited(t, w); len(report.Problems) > 0 {
 			t.Fatalf("after %v: %v", written[:n], report.Problems)
 		}
 	}
@@ -275,88 +169,8 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d seals of one round", won)
 	}
-	if report := check(t, w); len(report.Problems) > 0 {
+	if report := audited(t, w); len(report.Problems) > 0 {
 		t.Error(report.Problems)
-	}
-}
-
-func TestLogProofs(t *testing.T) {
-	w := smallRecord(t)
-	r := open(t, w)
-	for _, size := range []int64{5, 6, 10, 11, 15} {
-		for index := range size {
-			p, err := r.Log.Prove(index, size, w.Ring)
-			if err != nil {
-				t.Fatal(err)
-			}
-			back, err := ParseProof(p.Text())
-			if err != nil {
-				t.Fatal(err)
-			}
-			leaf, err := r.Log.Entry(index)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c, err := back.Verify(leaf, w.Ring); err != nil || c.Size != size {
-				t.Errorf("leaf %d of %d: %v", index, size, err)
-			}
-			if _, err := back.Verify(append(leaf, ' '), w.Ring); err == nil {
-				t.Errorf("another leaf is proved at %d", index)
-			}
-		}
-		old, err := r.Log.Checkpoint(size, w.Ring)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof, err := r.Log.Consistency(size, 15)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := CheckConsistency(proof, old, r.Log.Head()); err != nil {
-			t.Error(err)
-		}
-		old.Root[0] ^= 1
-		if err := CheckConsistency(proof, old, r.Log.Head()); err == nil {
-			t.Error("another history is consistent")
-		}
-	}
-	p, err := r.Log.Prove(7, 15, w.Ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, _ := r.Log.Entry(7)
-	everyByteChange(t, p.Text(), func(raw []byte) bool {
-		p, err := ParseProof(raw)
-		if err == nil {
-			_, err = p.Verify(leaf, w.Ring)
-		}
-		return err == nil
-	})
-}
-
-func TestCheckpointsAreStrict(t *testing.T) {
-	w := smallRecord(t)
-	head := open(t, w).Log.Head()
-	everyByteChange(t, head.Raw, func(raw []byte) bool {
-		_, others, err := OpenCheckpoint(raw, w.Ring)
-		return err == nil && len(others) == 0
-	})
-	// What x/mod's own verifier says of the same bytes.
-	v, err := note.NewVerifier(VerifierKey(testOrigin, w.LogKey.Public()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := note.Open(head.Raw, note.VerifierList(v)); err != nil {
-		t.Error(err)
-	}
-	line := head.Raw[len(head.Text)+1:]
-	if _, _, err := OpenCheckpoint(append(slices.Clone(head.Raw), line...), w.Ring); err == nil {
-		t.Error("a checkpoint that the log signed twice opens")
-	}
-	alien := []byte("— witness.example AAAAAAAA\n")
-	c, others, err := OpenCheckpoint(append(slices.Clone(head.Raw), alien...), w.Ring)
-	if err != nil || !bytes.Equal(others, alien) || !bytes.Equal(c.Raw, head.Raw) {
-		t.Errorf("a line of somebody else: %q, %v", others, err)
 	}
 }
 
@@ -416,68 +230,12 @@ func TestHostProofs(t *testing.T) {
 	}
 }
 
-func check(t testing.TB, w *Writer) RecordReport {
+// audited is what the check of a whole record says of one.
+func audited(t testing.TB, w *Writer) RecordReport {
 	t.Helper()
 	report, err := VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
-}
-
-// TestPartialTilesStayUntilTheFullOneExists: whoever holds any checkpoint that was signed reads its tree, by its own
-// partial tiles or by the full ones that took their places.
-func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
-	w := testWriter(t)
-	seal(t, w, judged(t, 1, hosts(230)...))
-	fsys := os.DirFS(w.Dir)
-	there := func(name string) bool {
-		_, err := fs.Stat(fsys, name)
-		return err == nil
-	}
-	var sizes []int64
-	for i := range 40 {
-		observe(t, w, fmt.Sprintf("word%d", i))
-		sizes = append(sizes, open(t, w).Log.head.Size)
-		now := sizes[len(sizes)-1]
-		for _, size := range sizes {
-			for _, name := range partialFiles(size) {
-				full := strings.TrimSuffix(path.Dir(name), ".p")
-				if !there(name) && !there(full) {
-					t.Fatalf("at size %d, %s of size %d is gone, and there is no %s", now, name, size, full)
-				}
-			}
-		}
-	}
-	// What a full tile has made needless goes.
-	left := 0
-	for _, size := range sizes {
-		for _, name := range partialFiles(size) {
-			if there(name) && there(strings.TrimSuffix(path.Dir(name), ".p")) {
-				left++
-			}
-		}
-	}
-	if last := sizes[len(sizes)-1]; last < tileWidth+10 || left > 0 {
-		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
-	}
-	if report := check(t, w); len(report.Problems) > 0 {
-		t.Error(report.Problems)
-	}
-}
-
-// partialFiles are the tiles and the bundle that are not full in a log of a size.
-func partialFiles(size int64) (names []string) {
-	for level := 0; size>>(tileHeight*level) > 0; level++ {
-		n := size >> (tileHeight * level)
-		w := int(n % tileWidth)
-		if w == 0 {
-			continue
-		}
-		names = append(names, inLog(tilePath(tlog.Tile{H: tileHeight, L: level, N: n / tileWidth, W: w})))
-		if level == 0 {
-			names = append(names, inLog(bundlePath(n/tileWidth, w)))
-		}
-	}
-	return names
 }

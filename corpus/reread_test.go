@@ -2,8 +2,6 @@ package corpus
 
 import (
 	"bytes"
-	"hash/maphash"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +44,7 @@ func TestAPartIsCheckedEachTimeItIsRead(t *testing.T) {
 			if err := read(r); err != nil {
 				t.Fatalf("%s: %v", first, err)
 			}
-			if r.reread.of(2, 0).Load() == 0 {
+			if !r.Remembers(2, 0) {
 				t.Errorf("after %s nothing is remembered", first)
 			}
 			changed := bytes.Replace(whole, []byte(`"listed":true`), []byte(`"listed":!rue`), 1)
@@ -100,50 +98,5 @@ func TestRawRowsAreTheParts(t *testing.T) {
 	}
 	if n != 1 {
 		t.Error("no row")
-	}
-}
-
-// TestRereadSum writes the same bytes in pieces of all kinds: the hash is of the bytes alone, and of every one of them.
-func TestRereadSum(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	s := newRereadSum(maphash.MakeSeed())
-	sum := func(b []byte, whole bool) uint64 {
-		for len(b) > 0 {
-			n := len(b)
-			if !whole {
-				n = min(n, r.IntN(3*rereadBlock))
-			}
-			s.Write(b[:n])
-			b = b[n:]
-		}
-		return s.end()
-	}
-	for _, size := range []int{0, 1, 127, 128, rereadBlock - 1, rereadBlock, rereadBlock + 1, 3 * rereadBlock, 5*rereadBlock + 77} {
-		b := make([]byte, size)
-		for i := range b {
-			b[i] = byte(r.Uint32())
-		}
-		want := sum(b, true)
-		for range 20 {
-			if got := sum(b, false); got != want {
-				t.Fatalf("%d bytes in pieces: %x, want %x", size, got, want)
-			}
-		}
-		for range min(size, 200) {
-			at := r.IntN(size)
-			b[at] ^= 1 << r.IntN(8)
-			if sum(b, false) == want {
-				t.Fatalf("%d bytes: another byte %d has the same hash", size, at)
-			}
-			want = sum(b, true)
-		}
-		if sum(append(b, 0), false) == want {
-			t.Fatalf("%d bytes and a zero have the same hash", size)
-		}
-	}
-	s.Write([]byte("left behind"))
-	s.reset()
-	if s.end() != sum(nil, true) {
-		t.Error("a reset leaves something behind")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,36 +11,6 @@ import (
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 )
-
-// look walks a door that answers every request in one way, or with a failure.
-func look(t testing.TB, url string, answer probe.Answer, failure exchange.Error, at time.Time) (probe.Report, probe.Judgement) {
-	t.Helper()
-	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var recorded []exchange.Exchange
-	for {
-		report, next, err := p.Step(recorded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if next == nil {
-			j, err := p.Judgement(recorded)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return report, j
-		}
-		x := exchange.Exchange{Request: next.Request, StartedAt: at, Error: failure}
-		if failure.Stage == "" {
-			x.Response = exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header, Body: answer.Body}
-		}
-		recorded = append(recorded, x)
-	}
-}
-
-var lookedAt = time.Date(2026, 9, 13, 4, 5, 6, 0, time.UTC)
 
 // placed is a row as Seal places it.
 func placed(row Row, host string) Row {
@@ -120,7 +89,7 @@ func TestRowFromOffer(t *testing.T) {
 		{"no address", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
 			RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "0.01", PayTo: []PayTo{}, NotCapturedReason: NotCapturedNoAddress}},
 	} {
-		if diff := cmp.Diff(c.want, *offerFrom(slices.Values(c.terms))); diff != "" {
+		if diff := cmp.Diff(c.want, *OfferFrom(slices.Values(c.terms))); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
 	}

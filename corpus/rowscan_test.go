@@ -13,10 +13,24 @@ import (
 	"agentstore/corpus/attest"
 )
 
+// seen is a row of a door that was walked.
+func seen(host, verdict string) Row {
+	r := Row{Host: host, URL: "https://" + host + "/", Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: verdict, ReachedLevel: "L4",
+		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: &AlsoUnder{Version: "v1", Verdict: VerdictReady}, Protocols: []string{"x402"},
+		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
+		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
+			PayTo: []PayTo{{Network: "eip155:8453", Digest: strings.Repeat("b1", 32)}}},
+		Battery: "v2", Fault: FaultNone, ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: strings.Repeat("0a", 32)}
+	if verdict != VerdictReady {
+		r.ReachedLevel, r.Failed, r.Fault = "L1", []string{"status-402"}, FaultDoor
+	}
+	return r
+}
+
 // TestScanRowReadsWhatJSONReads compares both readers on rows with and without each member, on rows that need escapes,
 // and on rows with a byte changed: where scanRow reads one, JSON reads the same.
 func TestScanRowReadsWhatJSONReads(t *testing.T) {
-	full := walked("a.example", VerdictReady)
+	full := seen("a.example", VerdictReady)
 	full.Origin, full.Sequence, full.Week, full.Catalog = "store.example/corpus", 12, "2026-W47", "bazaar"
 	full.AlsoUnder = &AlsoUnder{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}
 	full.ProbeMethod = &ProbeMethod{Used: "POST", Attempted: []string{"GET", "POST"}, DeclaredBy: "allow"}
@@ -32,7 +46,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	escaped := full
 	escaped.URL = "https://a.example/\"ü\"\u2028"
 	scanned := 0
-	for i, row := range []Row{full, missed, empty, escaped, walked("c.example", VerdictUnreachable)} {
+	for i, row := range []Row{full, missed, empty, escaped, seen("c.example", VerdictUnreachable)} {
 		row.Origin, row.Week, row.Sequence = "store.example/corpus", "2026-W47", max(row.Sequence, 1)
 		raw, err := SignRow(row, attest.SpecimenKey())
 		if err != nil {
@@ -143,7 +157,7 @@ func TestPrintable(t *testing.T) {
 }
 
 func BenchmarkScanRow(b *testing.B) {
-	row := walked("a.example", VerdictReady)
+	row := seen("a.example", VerdictReady)
 	row.Origin, row.Sequence, row.Week = "store.example/corpus", 12, "2026-W47"
 	raw, err := SignRow(row, attest.SpecimenKey())
 	if err != nil {
@@ -165,7 +179,7 @@ func BenchmarkScanRow(b *testing.B) {
 // in all but one member: each is what JSON reads.
 func TestRowsLikeTheOneBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	row := walked("a.example", VerdictReady)
+	row := seen("a.example", VerdictReady)
 	row.Origin, row.Week = "store.example/corpus", "2026-W47"
 	room := new(rowRoom)
 	alike := 0

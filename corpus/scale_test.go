@@ -3,54 +3,12 @@ package corpus
 import (
 	"crypto/ed25519"
 	"fmt"
-	"iter"
 	"os"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 )
-
-// manyRows yields n rows without holding them.
-func manyRows(n int) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		row := walked("a.example", VerdictReady)
-		for i := range n {
-			row.Host = fmt.Sprintf("h%09d.example", i)
-			row.URL = "https://" + row.Host + "/"
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
-}
-
-// peak watches the heap while f runs and returns the most that was in use, in bytes.
-func peak(f func()) uint64 {
-	runtime.GC()
-	stop := make(chan struct{})
-	var most uint64
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			runtime.GC() // how much of what is dead lies about depends on the machine
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	f()
-	close(stop)
-	wg.Wait()
-	return most
-}
 
 // sealAndVerify seals a round of n rows and one more of the same hosts, verifies and reads them, and returns the peak
 // of memory and the time that verifying took.

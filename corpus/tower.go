@@ -200,3 +200,15 @@ func splitBundle(data []byte) (entries [][]byte, err error) {
 }
 
 func inLog(name string) string { return path.Join("log", name) }
+
+// bundleLength is how many bytes the first n entries of a bundle have, -1 if it has fewer.
+func bundleLength(bundle []byte, n int) int {
+	at := 0
+	for range n {
+		if at+2 > len(bundle) {
+			return -1
+		}
+		at += 2 + int(bundle[at])<<8 + int(bundle[at+1])
+	}
+	return at
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -146,14 +147,18 @@ func TestMissingWordsAreExcusedByAWithdrawalAlone(t *testing.T) {
 // one, are refused where they are made, and found where they stand.
 func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	const text = "synergy"
-	bare := sha256.Sum256([]byte(text))
-	salt := bytes.Repeat([]byte{7}, saltBytes)
+	salted := func(salt []byte, text string) string {
+		sum := sha256.Sum256(append(bytes.Clone(salt), text...))
+		return hex.EncodeToString(sum[:])
+	}
+	unsalted := salted(nil, text)
+	salt := bytes.Repeat([]byte{7}, 32)
 	for name, s := range map[string]Said{
-		"no salt in the digest": {SHA256: hex.EncodeToString(bare[:]), Salt: salt, Text: text},
-		"no salt at all":        {SHA256: hex.EncodeToString(bare[:]), Text: text},
-		"half a salt":           {SHA256: saltedDigest(salt[:16], text), Salt: salt[:16], Text: text},
-		"another salt":          {SHA256: saltedDigest(salt, text), Salt: bytes.Repeat([]byte{8}, saltBytes), Text: text},
-		"salt without text":     {SHA256: saltedDigest(salt, text), Salt: salt},
+		"no salt in the digest": {SHA256: unsalted, Salt: salt, Text: text},
+		"no salt at all":        {SHA256: unsalted, Text: text},
+		"half a salt":           {SHA256: salted(salt[:16], text), Salt: salt[:16], Text: text},
+		"another salt":          {SHA256: salted(salt, text), Salt: bytes.Repeat([]byte{8}, 32), Text: text},
+		"salt without text":     {SHA256: salted(salt, text), Salt: salt},
 	} {
 		w := testWriter(t)
 		o := Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: &s, Epitaph: "It rests."}
@@ -162,7 +167,7 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 		}
 	}
 	// A keeper who salts nothing and signs it all the same.
-	for name, digest := range map[string]string{"no salt": hex.EncodeToString(bare[:]), "half a salt": saltedDigest(salt[:16], text)} {
+	for name, digest := range map[string]string{"no salt": unsalted, "half a salt": salted(salt[:16], text)} {
 		w := testWriter(t)
 		if _, err := w.Observe(t.Context(), Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationRetiredWord, Word: said("other")}); err != nil {
 			t.Fatal(err)
@@ -171,10 +176,7 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := Said{SHA256: digest, Salt: salt, Text: text}.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := fmt.Appendf(nil, `{"format":%q,"salt":"%x","text":%q}`+"\n", WordsFormat, salt, text)
 		for name, b := range map[string][]byte{"observations/000000002.json": raw, wordsPath(digest): file} {
 			if err := os.WriteFile(filepath.Join(w.Dir, name), b, 0o644); err != nil {
 				t.Fatal(err)
