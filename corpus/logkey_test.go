@@ -331,15 +331,15 @@ func TestCountsDoNotFall(t *testing.T) {
 		then []IssuedClass
 		ok   bool
 	}{
-		"more":           {[]IssuedClass{{"anchor", 1}, {"certificate", 5}}, true},
-		"the same":       {[]IssuedClass{{"anchor", 1}, {"certificate", 4}}, true},
-		"fewer":          {[]IssuedClass{{"anchor", 1}, {"certificate", 3}}, false},
-		"fewer of a few": {[]IssuedClass{{"anchor", 0}, {"certificate", 9}}, false},
-		"a class less":   {[]IssuedClass{{"certificate", 9}}, false},
-		"a class more":   {[]IssuedClass{{"anchor", 1}, {"certificate", 4}, {"report", 2}}, true},
+		"more":           {[]IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 5}}, true},
+		"the same":       {[]IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}}, true},
+		"fewer":          {[]IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 3}}, false},
+		"fewer of a few": {[]IssuedClass{{Class: "anchor", Total: 0}, {Class: "certificate", Total: 9}}, false},
+		"a class less":   {[]IssuedClass{{Class: "certificate", Total: 9}}, false},
+		"a class more":   {[]IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}, {Class: "report", Total: 2}}, true},
 	} {
 		w := testWriter(t)
-		for _, classes := range [][]IssuedClass{{{"anchor", 1}, {"certificate", 4}}, c.then} {
+		for _, classes := range [][]IssuedClass{{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}}, c.then} {
 			o := Observation{At: "2026-11-20T00:00:00Z", Kind: ObservationArtifactsIssued, Issued: &Issued{Classes: classes}}
 			for _, class := range classes {
 				o.Issued.Total += class.Total
