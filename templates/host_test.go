@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/templates"
 )
 
@@ -29,9 +30,9 @@ func hostViews(t *testing.T) map[string]templates.HostView {
 }
 
 // hostsOf describes all hosts of a record.
-func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
+func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 	t.Helper()
-	r, err := corpus.Open(record, attest.SpecimenRing())
+	r, err := record.Open(rec, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +58,8 @@ func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
 		history := derive.HostHistory(r.Rounds(), h, feed)
 		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
-			Others: func(sequence int64, p corpus.PayTo) int64 { return shares[sequence].Others(p) },
-			Prove:  func(leaf, size int64) (corpus.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
+			Others: func(sequence int64, p record.PayTo) int64 { return shares[sequence].Others(p) },
+			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -149,11 +150,11 @@ func TestCitedRowsCanBeChecked(t *testing.T) {
 	ring := attest.SpecimenRing()
 	for host, v := range hostViews(t) {
 		c := v.Host.Citation
-		row, err := corpus.VerifyRow([]byte(c.Row), attest.SpecimenKey().Public())
+		row, err := record.VerifyRow([]byte(c.Row), attest.SpecimenKey().Public())
 		if err != nil || row.Host != host || row.Week != c.Week {
 			t.Fatalf("%s: %v, row of %s in %s", host, err, row.Host, row.Week)
 		}
-		proof, err := corpus.ParseProof([]byte(c.Inclusion))
+		proof, err := tlog.ParseProof([]byte(c.Inclusion))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,16 +7,16 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
 // TestHostileDoorsHavePages renders the pages of doors that wish the record ill: each has one in every spelling, and
 // nothing on it turns the writing round.
 func TestHostileDoorsHavePages(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for i := range 2 {
 		h := corpustest.NewHostile(uint64(50+i), corpustest.Monday.AddDate(0, 0, 7*i+6).Add(-time.Hour))
 		if _, err := w.Seal(t.Context(), h.Draft(int64(i+1), 150)); err != nil {
