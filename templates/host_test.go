@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"encoding/json"
 	"html"
 	"io/fs"
 	"regexp"
@@ -130,6 +131,34 @@ func TestTimelineSaysItsWords(t *testing.T) {
 				t.Errorf("%s: %+v says no reason", host, g)
 			}
 		}
+	}
+}
+
+// TestThePaymentAddressIsAlwaysThere: the JSON of every host has the block and says whether an address was captured, and
+// where none was, why.
+func TestThePaymentAddressIsAlwaysThere(t *testing.T) {
+	seen := map[string]int{}
+	for host, v := range hostViews(t) {
+		var doc struct {
+			Payment *struct {
+				Captured *bool  `json:"captured"`
+				WhyNot   string `json:"not_captured_reason"`
+				Digest   string `json:"digest"`
+				Caveat   string `json:"shared_wallet_caveat"`
+			} `json:"payment_address"`
+		}
+		if err := json.Unmarshal(templates.HostJSON(v), &doc); err != nil {
+			t.Fatal(err)
+		}
+		p := doc.Payment
+		if p == nil || p.Captured == nil || *p.Captured != (p.WhyNot == "") || *p.Captured != (p.Digest != "") || p.Caveat == "" {
+			t.Errorf("%s: %+v", host, p)
+			continue
+		}
+		seen[p.WhyNot]++
+	}
+	if seen[""] == 0 || seen[derive.NotCapturedUnseen] == 0 || len(seen) < 3 {
+		t.Errorf("the hosts are too much alike: %v", seen)
 	}
 }
 

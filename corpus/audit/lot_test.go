@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"os"
 	"slices"
 	"strings"
@@ -135,6 +136,8 @@ func TestALotIsDrawnAgain(t *testing.T) {
 		"never closed":               {func(l *aLot) { l.never = true }, "no observation closes"},
 		"closed twice":               {func(l *aLot) { l.twice = true }, "a lot is drawn once"},
 		"a digest of another roster": {func(l *aLot) { l.lot.RosterDigest[0] ^= 1 }, "its rows give a roster"},
+		"another roster was closed":  {func(l *aLot) { l.closed.Digest[0] ^= 1 }, "and the one that was closed is"},
+		"another count was closed":   {func(l *aLot) { l.closed.Hosts++ }, "closed with 6"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := recordtest.Writer(t)
@@ -157,6 +160,25 @@ func TestALotIsDrawnAgain(t *testing.T) {
 	}
 }
 
+// TestATurnFollowsFromItsBlock takes a block and its hash from any explorer, and a turn from sha256sum: whoever draws a
+// lot again by what is written takes the same bytes in the same order.
+func TestATurnFollowsFromItsBlock(t *testing.T) {
+	header, err := hex.DecodeString("01000000" + strings.Repeat("00", 32) +
+		"3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a" + "29ab5f49ffff001d1dac2b7c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &record.Lot{Header: header}
+	if got := l.Block(); got != "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f" {
+		t.Errorf("the first block of all is %s", got)
+	}
+	// (printf 000000000019d6… | xxd -r -p; printf a.example) | sha256sum
+	const turn = "caf63b4558a444d39655b1cbfc7d45acd57e114e0fed6dc536ec66520610a96f"
+	if got := record.Turn(l.Seed(), "a.example"); hex.EncodeToString(got[:]) != turn {
+		t.Errorf("the turn of a.example is %x", got)
+	}
+}
+
 // TestOwnLotsInARowAreSuspect: one round may have to draw its own lot, and the next one is told.
 func TestOwnLotsInARowAreSuspect(t *testing.T) {
 	w := recordtest.Writer(t)
@@ -172,6 +194,14 @@ func TestOwnLotsInARowAreSuspect(t *testing.T) {
 	report, err := VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
 	if err != nil || len(report.Problems) > 0 || report.Lots != (LotReport{Block: 2, Weak: 2, Own: 4}) {
 		t.Errorf("%+v, %v, %v", report.Lots, report.Problems, err)
+	}
+	var said strings.Builder
+	report.print(&said)
+	for _, want := range []string{"of 2 rounds drawn again by a Bitcoin block", "of 4 by a value of the census's own",
+		"2 of the blocks show too little work"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &said)
+		}
 	}
 	// Nor can a record that says by what it draws stop saying it.
 	if _, err := w.Seal(t.Context(), recordtest.Draft(7, recordtest.Walked("a.example", record.VerdictReady))); err == nil || !strings.Contains(err.Error(), "by what lot") {

@@ -133,7 +133,7 @@ func TestMissingWordsAreExcusedByAWithdrawalAlone(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if report := check(t, w); len(report.Problems) != 1 {
+	if report := check(t, w); len(report.Problems) != 1 || !strings.HasSuffix(report.Problems[0].Detail, " withdrew it") {
 		t.Errorf("what was withdrawn is there: %v", report.Problems)
 	}
 	// A copy without the folder says how many it lacks.

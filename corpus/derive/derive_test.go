@@ -362,6 +362,30 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 	}
 }
 
+// TestADiffCountsWhatItsSentenceSays: of each kind of row the sentence beside the counts says whether it is among them.
+func TestADiffCountsWhatItsSentenceSays(t *testing.T) {
+	for _, c := range []struct {
+		row  record.Row
+		in   int64
+		says string
+	}{
+		{record.Row{Source: record.SourceRevisit, Verdict: record.VerdictReady}, 0, "Rows of revisits, and of doors"},
+		{record.Row{Verdict: record.VerdictUnreachable, Fault: record.FaultInstrument}, 0,
+			"walked and not reached through the store's own fault, are left out on both sides."},
+		{record.Row{Verdict: record.VerdictNotProbed, Fault: record.FaultInstrument}, 1,
+			"not probed, for whatever reason, counts among the hosts and has no verdict"},
+	} {
+		w := &world{rounds: []record.Round{{Sequence: 1}}, rows: []map[string]record.Row{{"": c.row}}}
+		d, err := Compare(w.rounds[0], w.rounds[0], w.stream(0), w.stream(0))
+		if err != nil || d.HostsInFrom != c.in || d.HostsInTo != c.in || d.HostsInBoth != c.in {
+			t.Errorf("%+v, %v, want %d hosts", d, err, c.in)
+		}
+		if !strings.Contains(diffExplained, c.says) {
+			t.Errorf("the sentence lacks %q", c.says)
+		}
+	}
+}
+
 // TestTierRules fixes each rule by one example, R ready, N not ready, - not probed, . no row.
 func TestTierRules(t *testing.T) {
 	for _, test := range []struct{ weeks, suspect, want string }{

@@ -121,3 +121,16 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestSourcesOfARow holds how a host came onto the roster against the words that are published: one that declared itself
+// rides under its own file, and a row that says otherwise is not signed.
+func TestSourcesOfARow(t *testing.T) {
+	for source, good := range map[string]bool{"discovery": true, "well-known": true, "list": true, "revisit": true,
+		"declared": false, "": false} {
+		row := placed(recordtest.Walked("door.example", record.VerdictReady), "door.example")
+		row.Source = source
+		if _, err := record.SignRow(row, attest.SpecimenKey()); (err == nil) != good {
+			t.Errorf("source %q: %v", source, err)
+		}
+	}
+}

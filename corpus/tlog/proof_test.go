@@ -151,6 +151,10 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 				if !there(name) && !there(full) {
 					t.Fatalf("at size %d, %s of size %d is gone, and there is no %s", now, name, size, full)
 				}
+				// Whoever reads while the head moves still finds his.
+				if len(sizes) > 1 && size == sizes[len(sizes)-2] && !there(name) {
+					t.Errorf("at size %d, %s of the head before is gone", now, name)
+				}
 			}
 		}
 	}
