@@ -37,7 +37,7 @@ const (
 
 // Head says what a view was made from.
 type Head struct {
-	Format    string        `json:"format"` // ViewFormat
+	Format    string        `json:"format"` // Format
 	Origin    string        `json:"origin"`
 	Size      int64         `json:"size"`  // of the log under which the newest round was sealed
 	Root      attest.Digest `json:"root"`  // of that log
@@ -45,7 +45,7 @@ type Head struct {
 	Rows      int64         `json:"rows"`
 	Hosts     int64         `json:"hosts"`
 	Addresses int64         `json:"addresses"` // pairs of network and digest
-	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxViewNetworks; NetworksAll
+	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxNetworks; NetworksAll
 	// counts all. RowsCut counts the rows that leave addresses out.
 	Networks    []string `json:"networks"`
 	NetworksAll int64    `json:"networks_all"`
