@@ -52,7 +52,7 @@ func BuildView(ctx context.Context, c *Config) error {
 	if ViewDir(c) == "" {
 		return errNoViewDir
 	}
-	return view.BuildView(ctx, record, ViewDir(c))
+	return view.Build(ctx, record, ViewDir(c))
 }
 
 // openArchive opens the configured record for answering, nil for a store that keeps none.

@@ -88,7 +88,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := view.OpenView(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
+	if _, err := view.Open(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
 		t.Errorf("the view is not beside the twins: %v", err)
 	}
 	if got := badge(h, "broken.example"); !strings.Contains(got, "ready (v2)") || strings.Contains(got, "not ready") {

@@ -94,7 +94,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if again.Outcome != census.OutcomeStood || again.Digest != sealed.Digest {
 		t.Errorf("again: %+v", again)
 	}
-	report, err := audit.VerifyClone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

@@ -102,11 +102,11 @@ func agrees(t *testing.T, c *Config) int {
 			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
 		}
 	}
-	report, err := audit.VerifyRecord(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), audit.RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
-	clone, err := audit.VerifyClone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
+	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

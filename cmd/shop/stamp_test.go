@@ -75,7 +75,7 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 // verified demands that the record and its manifest verify.
 func verified(t *testing.T, c *Config) audit.CloneReport {
 	t.Helper()
-	report, err := audit.VerifyClone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}
@@ -334,7 +334,7 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 	}
 	aRound(t, c, 2)
 	witness()
-	log, err := tlog.OpenLog(os.DirFS(c.Record), attest.SpecimenRing())
+	log, err := tlog.Open(os.DirFS(c.Record), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}

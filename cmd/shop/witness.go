@@ -123,7 +123,7 @@ func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 	if _, err := w.CatchUp(ctx); err != nil {
 		return Witnessed{}, err
 	}
-	log, err := tlog.OpenLog(os.DirFS(c.Record), w.Ring)
+	log, err := tlog.Open(os.DirFS(c.Record), w.Ring)
 	if err != nil {
 		return Witnessed{}, err
 	}

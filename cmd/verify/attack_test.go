@@ -163,12 +163,12 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := audit.VerifyClone(ctx, tree, audit.CloneOptions{})
+	r, err := audit.Clone(ctx, tree, audit.CloneOptions{})
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(r.Problems, func(p audit.CloneProblem) bool { return p.Path == name }) {
+		if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == name }) {
 			return fmt.Errorf("the problems are %v, want %s", r.Problems, name)
 		}
 	}
@@ -190,7 +190,7 @@ func records(t testing.TB) map[string]fstest.MapFS {
 		out["specimen"] = tree
 	}
 	for name, tree := range out {
-		r, err := audit.VerifyClone(t.Context(), tree, audit.CloneOptions{})
+		r, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}

@@ -9,7 +9,7 @@ import (
 
 func check(t testing.TB, w *record.Writer) RecordReport {
 	t.Helper()
-	report, err := VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
+	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type CloneReport struct {
 	// Beside names what stands beside a published tree and a record, and was not looked at.
 	Beside []string `json:"not_looked_at,omitempty"`
 	// Problems name files. None: every byte is covered by the signature or named as left out.
-	Problems []CloneProblem `json:"problems"`
+	Problems []Problem `json:"problems"`
 }
 
 // Sound reports whether nothing was found wrong, and nothing that was demanded is lacking.
@@ -58,8 +58,8 @@ func (r CloneReport) Lacking() []string {
 	return r.Record.Unproven
 }
 
-// CloneProblem is one thing that is wrong with one file.
-type CloneProblem struct {
+// Problem is one thing that is wrong with one file.
+type Problem struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`
 	Detail string `json:"detail,omitempty"`
@@ -78,9 +78,9 @@ type CloneOptions struct {
 // PublishedFolder is where a publication repository keeps the published tree, beside the record.
 const PublishedFolder = "public"
 
-// VerifyClone checks, without any network, a published tree, a record, or what holds both: a record stands at the top or
+// Clone checks, without any network, a published tree, a record, or what holds both: a record stands at the top or
 // under corpus, a published tree at the top or, in a publication repository, under public.
-func VerifyClone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
+func Clone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
 	tree = Plain(tree)
 	// The folder is the sign, and not a file in it that could be taken away.
 	if info, err := fs.Stat(tree, PublishedFolder); err == nil && info.IsDir() {
@@ -152,7 +152,7 @@ func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out Clon
 
 // verifyTree checks a published tree, a record, or a published tree that holds the record itself.
 func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
-	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []CloneProblem{}}
+	out := CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: []Problem{}}
 	var keys attest.Ring
 	if out.Trusted {
 		var err error
@@ -183,7 +183,7 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 		keys, err = successor(keys, own)
 	}
 	if err != nil && (!out.Trusted || own.Format != "") {
-		out.Problems = append(out.Problems, CloneProblem{Path: file, Kind: "unreadable", Detail: err.Error()})
+		out.Problems = append(out.Problems, Problem{Path: file, Kind: "unreadable", Detail: err.Error()})
 		return out, nil
 	}
 	identity := keys.Identity()
@@ -306,20 +306,20 @@ func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
 	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch folded := strings.ToLower(strings.ToUpper(name)); {
 		case errors.Is(err, errNotPlain):
-			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
 			return nil
 		case err != nil:
 			return err
 		case name == ".git" && d.IsDir():
 			return fs.SkipDir
 		case !d.IsDir() && !d.Type().IsRegular():
-			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
 		case seen[folded] != "":
 			twin := seen[folded]
 			if !site && record.Owns(name) {
 				name, twin = twin, name // it is the other one that does not belong here
 			}
-			r.Problems = append(r.Problems, CloneProblem{Path: place + name, Kind: attest.ProblemAdded, Detail: "its name differs from " + twin + " in case alone"})
+			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "its name differs from " + twin + " in case alone"})
 		default:
 			seen[folded] = name
 		}
@@ -359,7 +359,7 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 	for _, p := range report.Problems {
 		p.Path = place + p.Path
 		if i, ok := told[what{p.Path, p.Kind}]; !ok {
-			r.Problems = append(r.Problems, CloneProblem(p))
+			r.Problems = append(r.Problems, Problem(p))
 		} else if r.Problems[i].Detail == "" {
 			r.Problems[i].Detail = p.Detail
 		}
@@ -389,7 +389,7 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
-	report, err := VerifyRecord(ctx, tree, keys, o)
+	report, err := Record(ctx, tree, keys, o)
 	if err != nil {
 		return err
 	}
@@ -430,7 +430,7 @@ func (r *CloneReport) anchorLog(site, tree fs.FS, keys attest.Ring) error {
 		return err
 	}
 	if err := record.CheckAnchorLog(raw, keys, feed); err != nil {
-		r.Problems = append(r.Problems, CloneProblem{Path: record.AnchorFile, Kind: attest.ProblemChanged, Detail: err.Error()})
+		r.Problems = append(r.Problems, Problem{Path: record.AnchorFile, Kind: attest.ProblemChanged, Detail: err.Error()})
 	}
 	return nil
 }

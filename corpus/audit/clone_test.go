@@ -56,7 +56,7 @@ func covered(t testing.TB) (*record.Writer, fstest.MapFS) {
 
 func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
 	t.Helper()
-	r, err := VerifyClone(t.Context(), tree, o)
+	r, err := Clone(t.Context(), tree, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func verify(t testing.TB, tree fs.FS, o CloneOptions) CloneReport {
 }
 
 func names(r CloneReport, name string) bool {
-	return slices.ContainsFunc(r.Problems, func(p CloneProblem) bool { return p.Path == name })
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Path == name })
 }
 
 // kind is what a file of a record is one of.
@@ -128,11 +128,11 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 		at := r.IntN(len(f.Data))
 		old := f.Data[at]
 		f.Data[at] ^= byte(1 + r.IntN(255))
-		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name }) {
+		if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Path == name }) {
 			t.Fatalf("%s, byte %d changed to %#02x: %v", name, at, f.Data[at], report.Problems)
 		}
 		f.Data[at] = old
@@ -140,12 +140,12 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 	for _, name := range maps {
 		f := tree[name]
 		delete(tree, name)
-		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// A missing observation shows at the round or the checkpoint behind it; an older partial tile may be missing.
-		named := slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name })
+		named := slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Path == name })
 		older := strings.Contains(name, ".p/") && !strings.HasSuffix(name, ".p/8") && strings.HasPrefix(name, "log/")
 		between := strings.HasPrefix(name, "observations/") || name == "log/checkpoints/6"
 		if !named && !older && !(between && len(report.Problems) > 0) && name != "log/checkpoints/5" {
@@ -155,11 +155,11 @@ func TestRecordWithoutItsManifest(t *testing.T) {
 	}
 	for _, name := range []string{"rounds/2/part-0002.jsonl", "rounds/x", "rounds/1/hosts/tile/0/001", "log/tile/0/009", "log/tile/0/000.p/9", "observations/000000009.json", "proofs/2/x.ots", "keys/x", "log/.checkpoint.new"} {
 		tree[name] = &fstest.MapFile{Data: []byte("x")}
-		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == name }) {
+		if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Path == name }) {
 			t.Errorf("%s is added: %v", name, report.Problems)
 		}
 		delete(tree, name)
@@ -216,7 +216,7 @@ func TestMovedRowsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := fstest.MapFS{"rounds/1/header.json": {Data: header}, "rounds/1/part-0001.jsonl": {Data: part}, record.RingFile: {Data: encoded}}
-	report, err := VerifyRecord(t.Context(), tree, ring, RecordOptions{})
+	report, err := Record(t.Context(), tree, ring, RecordOptions{})
 	if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "rounds/1/part-0001.jsonl" {
 		t.Errorf("%v, %v", report.Problems, err)
 	}

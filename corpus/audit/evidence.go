@@ -39,12 +39,12 @@ type evidenceCheck struct {
 	judge          bool
 	unpack         record.Unpacker
 	out            Rejudged
-	problem        *CloneProblem
+	problem        *Problem
 }
 
 func (e *evidenceCheck) fail(path, kind, format string, args ...any) {
 	if e.problem == nil {
-		e.problem = &CloneProblem{Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+		e.problem = &Problem{Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -42,7 +42,7 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 	if v.Again+v.NotKept+v.Without != report.Rows || v.NotKept < 300 || v.Again < 3000 || v.Unjudged != 0 {
 		t.Errorf("%+v of %d rows", v, report.Rows)
 	}
-	unjudged, err := VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
+	unjudged, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
 	if err != nil || unjudged.Verdicts.Unjudged != v.Again || unjudged.Verdicts.Again != 0 {
 		t.Errorf("unjudged: %+v, %v", unjudged.Verdicts, err)
 	}
@@ -112,11 +112,11 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 	} {
 		tree := recordtest.MapFS(t, w.Dir)
 		c.change(tree)
-		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(report.Problems, func(p CloneProblem) bool { return p.Path == c.file }) {
+		if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Path == c.file }) {
 			t.Errorf("%s: %v, want %s", name, report.Problems, c.file)
 		}
 	}
@@ -124,7 +124,7 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 	tree := recordtest.MapFS(t, w.Dir)
 	delete(tree, pack)
 	delete(tree, index)
-	report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{})
+	report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Verdicts.NotKept == 0 || report.Verdicts.Again == 0 {
 		t.Errorf("%+v %v %v", report.Verdicts, report.Problems, err)
 	}

@@ -43,7 +43,7 @@ type RecordReport struct {
 	// Unproven says what was asked for, or has to be shown, and is not shown by this record.
 	Unproven []string `json:"unproven"`
 	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
-	Problems []CloneProblem `json:"problems"`
+	Problems []Problem `json:"problems"`
 
 	head tlog.Checkpoint
 }
@@ -99,13 +99,13 @@ type checker struct {
 	closed   map[string]closedRoster // by week
 }
 
-// VerifyRecord checks a whole record with the keys of a ring and no network: every header, the chain, each row's
+// Record checks a whole record with the keys of a ring and no network: every header, the chain, each row's
 // signature and place, completeness of each host index, every observation, the log recomputed from all of them against
 // every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there. It works on all cores and holds a few parts of
 // rounds in memory, not the rows. The error is for records that cannot be read.
-func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
+func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
 	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster), o: o}
-	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []CloneProblem{}
+	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err
 	}
@@ -145,12 +145,12 @@ func VerifyRecord(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOpt
 			}
 		}
 	}
-	slices.SortFunc(c.out.Problems, func(a, b CloneProblem) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.out.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return c.out, ctx.Err()
 }
 
 func (c *checker) problem(name, kind, detail string) {
-	c.out.Problems = append(c.out.Problems, CloneProblem{Path: name, Kind: kind, Detail: detail})
+	c.out.Problems = append(c.out.Problems, Problem{Path: name, Kind: kind, Detail: detail})
 }
 
 // list takes down every file, and the tiles and bundles that are not full by what they are a part of.

@@ -29,7 +29,7 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	recordtest.Observe(t, w, "synergy")
 	sign(1_790_000_060)
 	tree := recordtest.MapFS(t, w.Dir)
-	report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{Witnesses: []tlog.Witness{known, silent}})
+	report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Witnesses: []tlog.Witness{known, silent}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	a, b := fmt.Sprintf("log/cosignatures/%d", first.Size), fmt.Sprintf("log/cosignatures/%d", first.Size+1)
 	tree[a], tree[b] = tree[b], tree[a]
 	for _, witnesses := range [][]tlog.Witness{nil, {silent}, {known}} {
-		report, err := VerifyRecord(t.Context(), tree, w.Ring, RecordOptions{Witnesses: witnesses})
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{Witnesses: witnesses})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -303,7 +303,7 @@ func TestForgedBundles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !slices.ContainsFunc(r.Problems, func(p audit.CloneProblem) bool { return p.Path == c.at }) {
+		if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == c.at }) {
 			t.Errorf("%s: %v, want %s", name, r.Problems, c.at)
 		}
 	}
@@ -427,7 +427,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 		}
 		change(&b)
 		report, err := Verify(encoded(t, b), Options{})
-		if err != nil || !slices.ContainsFunc(report.Problems, func(p audit.CloneProblem) bool { return p.Path == at }) {
+		if err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return p.Path == at }) {
 			t.Errorf("%s: %v %v", at, report.Problems, err)
 		}
 	}

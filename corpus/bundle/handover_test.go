@@ -92,7 +92,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 	} {
 		spoilt := b
 		change(&spoilt)
-		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems, func(p audit.CloneProblem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
+		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
 			t.Errorf("%s: %v %v", name, report.Problems, err)
 		}
 	}

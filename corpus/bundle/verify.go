@@ -47,10 +47,10 @@ type Report struct {
 	Verdicts   audit.Rejudged   `json:"verdicts"`
 	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host what the
 	// record has, but for what Unproven says; 0 without rounds.
-	CompleteTo int64                `json:"complete_to"`
-	Week       string               `json:"complete_to_week,omitzero"`
-	Unproven   []Unproven           `json:"unproven"`
-	Problems   []audit.CloneProblem `json:"problems"`
+	CompleteTo int64           `json:"complete_to"`
+	Week       string          `json:"complete_to_week,omitzero"`
+	Unproven   []Unproven      `json:"unproven"`
+	Problems   []audit.Problem `json:"problems"`
 }
 
 // Sound reports whether nothing was found wrong, and nothing lacks of what it tells of.
@@ -138,7 +138,7 @@ type placed struct {
 // what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
 	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint), present: make(map[Want]attest.Digest), placed: make(map[Want]placed)}
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.CloneProblem{}}
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
 	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
 	}
@@ -181,7 +181,7 @@ func Verify(raw []byte, o Options) (Report, error) {
 }
 
 func (v *verifier) problem(place string, err error) {
-	v.out.Problems = append(v.out.Problems, audit.CloneProblem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
+	v.out.Problems = append(v.out.Problems, audit.Problem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
 }
 
 // log opens the head and the remembered checkpoint.

@@ -19,6 +19,7 @@ var Dirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds
 // FS shows of a folder what belongs to a record and its manifest, so that a record may live beside other files.
 type FS struct{ fs.FS }
 
+// Owns reports whether a name in the folder of a record belongs to the record or its manifest.
 func Owns(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	return top == "." || top == "manifest" || top == "manifest.json" || top == "manifest.cosignatures.json" || slices.Contains(Dirs, top)

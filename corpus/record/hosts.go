@@ -28,6 +28,7 @@ func (r Round) HostEntry(position int64, host string, raw []byte) HostEntry {
 	return HostEntry{Host: host, Leaf: r.FirstLeaf + position, SHA256: sha256.Sum256(raw)}
 }
 
+// Hash is the leaf hash of the entry's RFC 8785 form.
 func (e HostEntry) Hash() (attest.Digest, error) {
 	if !isHost(e.Host) {
 		return attest.Digest{}, fmt.Errorf("hashing host entry: %q is not a host name", e.Host)

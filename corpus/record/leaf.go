@@ -30,6 +30,7 @@ func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
 	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence, Type: "round"})
 }
 
+// EncodeHostsLeaf returns the leaf that commits to the root of a round's host index.
 func EncodeHostsLeaf(sequence int64, root attest.Digest) ([]byte, error) {
 	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Type: "hosts"})
 }

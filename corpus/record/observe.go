@@ -62,6 +62,8 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 	return out, w.catchUp(ctx, dir, r)
 }
 
+// OpenObservation reads and verifies observation n of a record's folder and returns its exact bytes beside it, without its
+// texts.
 func OpenObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, []byte, error) {
 	name := "observations/" + Observation{Number: n}.File()
 	raw, err := fs.ReadFile(fsys, name)

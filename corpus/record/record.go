@@ -40,7 +40,11 @@ const RingFile = "keys/ring.json"
 func roundPath(sequence int64, name string) string {
 	return path.Join("rounds", strconv.FormatInt(sequence, 10), name)
 }
-func HeaderPath(sequence int64) string             { return roundPath(sequence, "header.json") }
+
+// HeaderPath names the header of a round.
+func HeaderPath(sequence int64) string { return roundPath(sequence, "header.json") }
+
+// HostsPath names a file of a round's host index.
 func HostsPath(sequence int64, name string) string { return roundPath(sequence, "hosts/"+name) }
 
 // PartPath names the i-th part, counted from 0.
@@ -82,7 +86,7 @@ func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 	}
 	r.reread = newReread(r.rounds)
 	var err error
-	r.Log, err = tlog.OpenLog(fsys, ring)
+	r.Log, err = tlog.Open(fsys, ring)
 	return r, err
 }
 
@@ -209,7 +213,7 @@ func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
 }
 
 // Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is what the header
-// commits to, which was signed and sealed in its own form: the rows' signatures and spelling are for VerifyRecord.
+// commits to, which was signed and sealed in its own form: the rows' signatures and spelling are for package audit.
 func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 	return func(yield func(StoredRow, error) bool) {
 		round, ok := r.Round(sequence)

@@ -82,6 +82,7 @@ type wordFile struct {
 	Text   string     `json:"text"`
 }
 
+// WordsPath names the file of the text of a digest.
 func WordsPath(digest string) string { return "words/" + digest + ".json" }
 
 // encode returns the bytes of the text's file.

@@ -18,7 +18,7 @@ import (
 func TestInclusionIsThatOfTlog(t *testing.T) {
 	const most = 66_000 // three levels of tiles
 	dir, log := logOf(t, most)
-	peer, err := OpenLog(dir.Root.FS(), attest.SpecimenRing())
+	peer, err := Open(dir.Root.FS(), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 			continue // a folder, or leaves, which no proof reads
 		}
 		// One log has read the tile above, or this one, before.
-		warm, err := OpenLog(dir.Root.FS(), attest.SpecimenRing())
+		warm, err := Open(dir.Root.FS(), attest.SpecimenRing())
 		if err == nil {
 			_, err = warm.Inclusion(size-1, size)
 		}
@@ -91,7 +91,7 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 		}
 		refused := 0
 		for index := int64(0); index < size; index += 7 {
-			again, err := OpenLog(dir.Root.FS(), attest.SpecimenRing())
+			again, err := Open(dir.Root.FS(), attest.SpecimenRing())
 			if err != nil {
 				t.Fatal(err)
 			}

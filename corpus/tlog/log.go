@@ -23,9 +23,9 @@ type Log struct {
 	edges edgeCache
 }
 
-// OpenLog opens the log of a record, whose key the ring tells for each size. A record without a checkpoint has an empty
+// Open opens the log of a record, whose key the ring tells for each size. A record without a checkpoint has an empty
 // log.
-func OpenLog(fsys fs.FS, ring attest.Ring) (*Log, error) {
+func Open(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	raw, err := fs.ReadFile(fsys, Path("checkpoint"))
 	if errors.Is(err, fs.ErrNotExist) {
 		l := &Log{fsys: fsys, head: Checkpoint{Root: attest.MerkleRoot(nil)}}
@@ -203,7 +203,7 @@ func (l *Log) cosigned(size int64) ([]byte, error) {
 }
 
 // WitnessRequest is the body of a request to a witness that saw the log at size old, 0 for never: what
-// c2sp.org/tlog-witness calls add-checkpoint. Its answer goes to Writer.Cosign.
+// c2sp.org/tlog-witness calls add-checkpoint. Its answer goes to Log.Cosign.
 func (l *Log) WitnessRequest(old int64) ([]byte, error) {
 	body := fmt.Appendf(nil, "old %d\n", old)
 	if old > 0 {

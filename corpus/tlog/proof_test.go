@@ -19,7 +19,7 @@ import (
 
 func FuzzOpenCheckpoint(f *testing.F) {
 	w := recordtest.Small(f)
-	log, err := tlog.OpenLog(os.DirFS(w.Dir), w.Ring)
+	log, err := tlog.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func FuzzOpenCheckpoint(f *testing.F) {
 
 func FuzzParseProof(f *testing.F) {
 	w := recordtest.Small(f)
-	log, err := tlog.OpenLog(os.DirFS(w.Dir), w.Ring)
+	log, err := tlog.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 	if last := sizes[len(sizes)-1]; last < tlog.TileWidth+10 || left > 0 {
 		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
 	}
-	if report, err := audit.VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
 }
@@ -196,7 +196,7 @@ func TestCosignatures(t *testing.T) {
 	if err != nil || string(published) != string(head.Raw)+string(line) {
 		t.Errorf("published %q, %v", published, err)
 	}
-	if report, err := audit.VerifyRecord(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
 	recordtest.EveryByteChange(t, line, func(raw []byte) bool {

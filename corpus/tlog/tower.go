@@ -199,6 +199,7 @@ func splitBundle(data []byte) (entries [][]byte, err error) {
 	return entries, nil
 }
 
+// Path names a file of the log in the folder of its record.
 func Path(name string) string { return path.Join("log", name) }
 
 // BundleLength is how many bytes the first n entries of a bundle have, -1 if it has fewer.

@@ -49,7 +49,7 @@ func logOf(t testing.TB, size int64) (*durable.Folder, *Log) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	log, err := OpenLog(dir.Root.FS(), attest.SpecimenRing())
+	log, err := Open(dir.Root.FS(), attest.SpecimenRing())
 	if err == nil && size > 0 {
 		log, err = Append(t.Context(), dir, log, logName, attest.SpecimenKeyFor(attest.PurposeLog), leavesFrom(0, size))
 	}

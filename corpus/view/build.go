@@ -22,20 +22,20 @@ import (
 	"agentstore/corpus/record"
 )
 
-// viewSizes bound what a build holds and writes.
-type viewSizes struct {
+// bounds bound what a build holds and writes.
+type bounds struct {
 	file int64 // bytes of a file, after which another is begun
 	sort int   // bytes of entries that are sorted in memory
 }
 
-// BuildView makes the view of a record in a folder of views and puts it in force, whole or not at all, unless it is
+// Build makes the view of a record in a folder of views and puts it in force, whole or not at all, unless it is
 // there. Memory holds one part of each round and what is sorted at a time; it does not follow the number of hosts.
 // Builders of one folder wait for each other.
-func BuildView(ctx context.Context, r *record.Record, dir string) error {
-	return buildView(ctx, r, dir, viewSizes{file: 256 << 20, sort: 64 << 20})
+func Build(ctx context.Context, r *record.Record, dir string) error {
+	return build(ctx, r, dir, bounds{file: 256 << 20, sort: 64 << 20})
 }
 
-func buildView(ctx context.Context, r *record.Record, dir string, sizes viewSizes) (err error) {
+func build(ctx context.Context, r *record.Record, dir string, sizes bounds) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("building view: %w", err)
 	}
@@ -51,7 +51,7 @@ func buildView(ctx context.Context, r *record.Record, dir string, sizes viewSize
 	name := fmt.Sprintf("%d-%s", head.Size, head.Root.String()[:16])
 	before := ""
 	// A view that cannot be opened is built anew.
-	if held, err := OpenView(f.Root.FS()); err == nil {
+	if held, err := Open(f.Root.FS()); err == nil {
 		if held.name == name && held.head.Root == head.Root && held.head.Origin == head.Origin {
 			return nil
 		}
@@ -70,7 +70,7 @@ func buildView(ctx context.Context, r *record.Record, dir string, sizes viewSize
 		return errors.Join(fmt.Errorf("building view: %w", err), f.Root.RemoveAll(fresh))
 	}
 	sum := sha256.Sum256(raw)
-	err = f.Put(path.Join(fresh, viewHead), raw)
+	err = f.Put(path.Join(fresh, headName), raw)
 	if err == nil {
 		// What stands in the place of a view that is not in force was left by a crash.
 		err = errors.Join(f.SyncUp(fresh), f.Root.RemoveAll(name))
@@ -79,7 +79,7 @@ func buildView(ctx context.Context, r *record.Record, dir string, sizes viewSize
 		err = f.Root.Rename(fresh, name)
 	}
 	if err == nil {
-		err = f.Put(viewPointer, fmt.Appendf(nil, "%s %s\n", name, attest.Digest(sum)))
+		err = f.Put(pointerName, fmt.Appendf(nil, "%s %s\n", name, attest.Digest(sum)))
 	}
 	if err == nil {
 		err = f.SyncUp(".")
@@ -107,7 +107,7 @@ func removeViews(f *durable.Folder, keep ...string) error {
 }
 
 // writeView writes the files of a view and returns its head.
-func writeView(ctx context.Context, r *record.Record, into *os.Root, head ViewHead, sizes viewSizes) (_ []byte, err error) {
+func writeView(ctx context.Context, r *record.Record, into *os.Root, head Head, sizes bounds) (_ []byte, err error) {
 	hosts := &treeWriter{root: into, name: "hosts", most: sizes.file}
 	doors := &treeWriter{root: into, name: "doors", most: sizes.file}
 	sums := &treeWriter{root: into, name: "sums", most: sizes.file}
@@ -156,7 +156,7 @@ func writeView(ctx context.Context, r *record.Record, into *os.Root, head ViewHe
 		return nil, err
 	}
 	head.Hosts, head.Addresses = hosts.entries, sums.entries
-	file := viewFile{ViewHead: head}
+	file := headFile{Head: head}
 	var errs [4]error
 	file.HostFiles, errs[0] = hosts.finish()
 	file.DoorFiles, errs[1] = doors.finish()
@@ -192,7 +192,7 @@ func addDoors(into *extsort.Sorter, h record.History) error {
 }
 
 // addNetworks adds each network that a host ever named beside an address, and counts rows that leave addresses out.
-func addNetworks(into *extsort.Sorter, h record.History, head *ViewHead) error {
+func addNetworks(into *extsort.Sorter, h record.History, head *Head) error {
 	seen := map[string]bool{}
 	for _, row := range h.Rows {
 		if row.Offer == nil {
@@ -215,7 +215,7 @@ func addNetworks(into *extsort.Sorter, h record.History, head *ViewHead) error {
 }
 
 // rankNetworks takes from sorted names, one for each host that named it, those of most hosts.
-func (h *ViewHead) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
+func (h *Head) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
 	type ranked struct {
 		name  string
 		hosts int64
@@ -224,7 +224,7 @@ func (h *ViewHead) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
 	first := func(a, b ranked) int { return cmp.Or(cmp.Compare(b.hosts, a.hosts), strings.Compare(a.name, b.name)) }
 	keep := func() {
 		slices.SortFunc(all, first)
-		all = all[:min(len(all), MaxViewNetworks)]
+		all = all[:min(len(all), MaxNetworks)]
 	}
 	var last ranked
 	for e, err := range sorted {
@@ -235,7 +235,7 @@ func (h *ViewHead) rankNetworks(sorted iter.Seq2[extsort.Record, error]) error {
 			if last.hosts > 0 {
 				all = append(all, last)
 			}
-			if len(all) == 2*MaxViewNetworks {
+			if len(all) == 2*MaxNetworks {
 				keep()
 			}
 			last = ranked{name: name}

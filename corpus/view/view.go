@@ -17,8 +17,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// ViewFormat names the format of a View on disk.
-const ViewFormat = "store-view/v2"
+// Format names the format of a View on disk.
+const Format = "store-view/v2"
 
 // A folder of views holds
 //
@@ -31,13 +31,13 @@ const ViewFormat = "store-view/v2"
 //
 // A view says nothing that the record does not: it can be thrown away and made again.
 const (
-	viewPointer = "current"
-	viewHead    = "head.json"
+	pointerName = "current"
+	headName    = "head.json"
 )
 
-// ViewHead says what a view was made from.
-type ViewHead struct {
-	Format    string        `json:"format"` // ViewFormat
+// Head says what a view was made from.
+type Head struct {
+	Format    string        `json:"format"` // Format
 	Origin    string        `json:"origin"`
 	Size      int64         `json:"size"`  // of the log under which the newest round was sealed
 	Root      attest.Digest `json:"root"`  // of that log
@@ -45,22 +45,22 @@ type ViewHead struct {
 	Rows      int64         `json:"rows"`
 	Hosts     int64         `json:"hosts"`
 	Addresses int64         `json:"addresses"` // pairs of network and digest
-	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxViewNetworks; NetworksAll
+	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxNetworks; NetworksAll
 	// counts all. RowsCut counts the rows that leave addresses out.
 	Networks    []string `json:"networks"`
 	NetworksAll int64    `json:"networks_all"`
 	RowsCut     int64    `json:"rows_cut"`
 }
 
-// MaxViewNetworks is the most networks that a view lists: as many as one look-up asks. A door may name any.
-const MaxViewNetworks = 2048
+// MaxNetworks is the most networks that a view lists: as many as one look-up asks. A door may name any.
+const MaxNetworks = 2048
 
 // Sequence is the newest round's, 0 for none.
-func (h ViewHead) Sequence() int64 { return int64(len(h.Weeks)) }
+func (h Head) Sequence() int64 { return int64(len(h.Weeks)) }
 
-// viewFile is head.json.
-type viewFile struct {
-	ViewHead
+// headFile is head.json.
+type headFile struct {
+	Head
 	HostFiles []shard `json:"host_files"`
 	DoorFiles []shard `json:"door_files"`
 	SumFiles  []shard `json:"sum_files"`
@@ -71,47 +71,47 @@ type viewFile struct {
 // reads a few blocks of some kilobytes. Each is checked, so that a damaged view gives errors and no wrong answers. It
 // may be used by several goroutines at once, and after a newer one took its place for as long as its folder stands.
 type View struct {
-	head                      ViewHead
+	head                      Head
 	name                      string
 	hosts, doors, sums, names tree
 }
 
-// ErrNoView is returned for a folder in which no view was built.
-var ErrNoView = errors.New("there is no view")
+// ErrNone is returned for a folder in which no view was built.
+var ErrNone = errors.New("there is no view")
 
-// OpenView opens the view in force of a folder that BuildView filled.
-func OpenView(fsys fs.FS) (*View, error) {
-	raw, err := fs.ReadFile(fsys, viewPointer)
+// Open opens the view in force of a folder that BuildView filled.
+func Open(fsys fs.FS) (*View, error) {
+	raw, err := fs.ReadFile(fsys, pointerName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("opening view: %w", ErrNoView)
+		return nil, fmt.Errorf("opening view: %w", ErrNone)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening view: %w", err)
 	}
 	name, sum, ok := strings.Cut(strings.TrimSuffix(string(raw), "\n"), " ")
 	if !ok || !fs.ValidPath(name) {
-		return nil, fmt.Errorf("opening view: %s is not of the form name and digest", viewPointer)
+		return nil, fmt.Errorf("opening view: %s is not of the form name and digest", pointerName)
 	}
-	raw, err = fs.ReadFile(fsys, path.Join(name, viewHead))
+	raw, err = fs.ReadFile(fsys, path.Join(name, headName))
 	if err != nil {
 		return nil, fmt.Errorf("opening view: %w", err)
 	}
 	if got := sha256.Sum256(raw); attest.Digest(got).String() != sum {
-		return nil, fmt.Errorf("opening view: %s is not the one that %s names", path.Join(name, viewHead), viewPointer)
+		return nil, fmt.Errorf("opening view: %s is not the one that %s names", path.Join(name, headName), pointerName)
 	}
-	var f viewFile
+	var f headFile
 	if err := json.Unmarshal(raw, &f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("opening view: %s: %w", path.Join(name, viewHead), err)
+		return nil, fmt.Errorf("opening view: %s: %w", path.Join(name, headName), err)
 	}
-	if f.Format != ViewFormat {
-		return nil, fmt.Errorf("opening view: format is %q, want %q", f.Format, ViewFormat)
+	if f.Format != Format {
+		return nil, fmt.Errorf("opening view: format is %q, want %q", f.Format, Format)
 	}
 	of := func(shards []shard) tree { return tree{fsys: fsys, dir: name, shards: shards} }
-	return &View{head: f.ViewHead, name: name, hosts: of(f.HostFiles), doors: of(f.DoorFiles), sums: of(f.SumFiles), names: of(f.NameFiles)}, nil
+	return &View{head: f.Head, name: name, hosts: of(f.HostFiles), doors: of(f.DoorFiles), sums: of(f.SumFiles), names: of(f.NameFiles)}, nil
 }
 
 // Head says what the view was made from.
-func (v *View) Head() ViewHead { return v.head }
+func (v *View) Head() Head { return v.head }
 
 // Check demands that the view was made from this record, perhaps before its newest rounds: then it is stale, and says
 // what was so at its head.
@@ -131,8 +131,8 @@ func (v *View) Check(r *record.Record) (stale bool, err error) {
 }
 
 // headOf is what a view of a record's first n rounds is made from, but for its counts.
-func headOf(r *record.Record, n int) (ViewHead, error) {
-	h := ViewHead{Format: ViewFormat, Root: attest.MerkleRoot(nil), Weeks: []string{}}
+func headOf(r *record.Record, n int) (Head, error) {
+	h := Head{Format: Format, Root: attest.MerkleRoot(nil), Weeks: []string{}}
 	for _, round := range r.Rounds()[:n] {
 		h.Origin, h.Size = round.Origin, round.LeavesEnd()
 		h.Weeks = append(h.Weeks, round.Week)

@@ -26,7 +26,7 @@ import (
 )
 
 // tiny makes many files, levels and runs of few rows.
-var tiny = viewSizes{file: 3 << 10, sort: 2 << 10}
+var tiny = bounds{file: 3 << 10, sort: 2 << 10}
 
 // sharedRecord has rounds of random hosts, of which many take money at the same few addresses.
 func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
@@ -62,10 +62,10 @@ func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
 
 func buildTiny(t testing.TB, w *record.Writer, dir string) *View {
 	t.Helper()
-	if err := buildView(t.Context(), recordtest.Open(t, w), dir, tiny); err != nil {
+	if err := build(t.Context(), recordtest.Open(t, w), dir, tiny); err != nil {
 		t.Fatal(err)
 	}
-	v, err := OpenView(os.DirFS(dir))
+	v, err := Open(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 				t.Errorf("%s: an address that was never seen: %v, %v", name, got, err)
 			}
 		}
-		want := ViewHead{Format: ViewFormat, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}, Networks: []string{}}
+		want := Head{Format: Format, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}, Networks: []string{}}
 		named := map[string]map[string]bool{} // hosts by network
 		for p, at := range doors {
 			if named[p.Network] == nil {
@@ -264,7 +264,7 @@ func TestViewIsBuiltOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if err := buildView(t.Context(), r, dir, tiny); err != nil {
+			if err := build(t.Context(), r, dir, tiny); err != nil {
 				t.Error(err)
 			}
 		})
@@ -273,10 +273,10 @@ func TestViewIsBuiltOnce(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	other := t.TempDir()
-	if err := buildView(stopped, r, other, tiny); !errors.Is(err, context.Canceled) {
+	if err := build(stopped, r, other, tiny); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
-	if _, err := OpenView(os.DirFS(other)); !errors.Is(err, ErrNoView) {
+	if _, err := Open(os.DirFS(other)); !errors.Is(err, ErrNone) {
 		t.Errorf("half a view: %v", err)
 	}
 	if left, err := os.ReadDir(other); err != nil || len(left) != 1 { // the lock
@@ -286,7 +286,7 @@ func TestViewIsBuiltOnce(t *testing.T) {
 
 // viewAnswers is all that a view says, or the error it said it with.
 func viewAnswers(fsys fs.FS, hosts []string, addresses []record.PayTo) ([]string, error) {
-	v, err := OpenView(fsys)
+	v, err := Open(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -501,7 +501,7 @@ func TestViewMemoryDoesNotFollowRows(t *testing.T) {
 		r := recordtest.Open(t, w)
 		dir := t.TempDir()
 		return recordtest.Peak(func() {
-			if err := buildView(t.Context(), r, dir, viewSizes{file: 64 << 20, sort: 1 << 20}); err != nil {
+			if err := build(t.Context(), r, dir, bounds{file: 64 << 20, sort: 1 << 20}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -516,10 +516,10 @@ func TestViewMemoryDoesNotFollowRows(t *testing.T) {
 func BenchmarkViewHost(b *testing.B) {
 	w := sharedRecord(b, 12, 200)
 	dir := b.TempDir()
-	if err := BuildView(b.Context(), recordtest.Open(b, w), dir); err != nil {
+	if err := Build(b.Context(), recordtest.Open(b, w), dir); err != nil {
 		b.Fatal(err)
 	}
-	v, err := OpenView(os.DirFS(dir))
+	v, err := Open(os.DirFS(dir))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -538,7 +538,7 @@ func BenchmarkBuildView(b *testing.B) {
 	recordtest.Seal(b, w, d)
 	r := recordtest.Open(b, w)
 	for b.Loop() {
-		if err := BuildView(b.Context(), r, b.TempDir()); err != nil {
+		if err := Build(b.Context(), r, b.TempDir()); err != nil {
 			b.Fatal(err)
 		}
 	}

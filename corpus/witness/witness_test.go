@@ -112,7 +112,7 @@ func observe(t *testing.T, w *record.Writer, words ...string) *tlog.Log {
 			t.Fatal(err)
 		}
 	}
-	l, err := tlog.OpenLog(os.DirFS(w.Dir), w.Ring)
+	l, err := tlog.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 		return nil, err
 	}
 	if len(record.Rounds()) > 0 {
-		if err := view.BuildView(ctx, record, cfg.View); err != nil {
-			if _, older := view.OpenView(os.DirFS(cfg.View)); older != nil {
+		if err := view.Build(ctx, record, cfg.View); err != nil {
+			if _, older := view.Open(os.DirFS(cfg.View)); older != nil {
 				return nil, err
 			}
 			cfg.Log.Error("view of the record not built, the older one stays", "err", err)
@@ -146,8 +146,8 @@ func (a *Archive) read() (*State, error) {
 	if len(rounds) == 0 {
 		return nil, nil
 	}
-	v, err := view.OpenView(os.DirFS(a.cfg.View))
-	if errors.Is(err, view.ErrNoView) {
+	v, err := view.Open(os.DirFS(a.cfg.View))
+	if errors.Is(err, view.ErrNone) {
 		return nil, nil
 	}
 	if err != nil {

@@ -65,7 +65,7 @@ func TestFollowsTheRecord(t *testing.T) {
 	}
 	build := func() {
 		t.Helper()
-		if err := view.BuildView(t.Context(), openRecord(t, w), dir); err != nil {
+		if err := view.Build(t.Context(), openRecord(t, w), dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestRunTakesANewRound(t *testing.T) {
 		if n := len(a.Now().Rounds); n != 1 {
 			t.Errorf("%d rounds before the view moved", n)
 		}
-		if err := view.BuildView(ctx, r, dir); err != nil {
+		if err := view.Build(ctx, r, dir); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(6 * time.Second)
@@ -356,7 +356,7 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	seal(2, map[string]*record.RowOffer{"a.example": cut})
 	fresh, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err == nil {
-		err = view.BuildView(t.Context(), fresh, dir)
+		err = view.Build(t.Context(), fresh, dir)
 	}
 	if err = errors.Join(err, a.Refresh()); err != nil {
 		t.Fatal(err)

@@ -143,7 +143,7 @@ func TestOneLotForAll(t *testing.T) {
 					t.Errorf("turn %d, %s: beyond the cap %v", i, host, out)
 				}
 			}
-			report, err := audit.VerifyRecord(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring, audit.RecordOptions{})
+			report, err := audit.Record(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring, audit.RecordOptions{})
 			if err != nil || len(report.Problems) > 0 || report.Lots.Block != 1 || report.Observations != 1 {
 				t.Errorf("%+v, %d observations, %v, %v", report.Lots, report.Observations, report.Problems, err)
 			}

@@ -213,7 +213,7 @@ func verifyClone(t *testing.T, w *record.Writer, clone string) {
 			t.Errorf("verify-commit says %s", out)
 		}
 	}
-	report, err := audit.VerifyRecord(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
+	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
@@ -335,7 +335,7 @@ func TestCloneAndPull(t *testing.T) {
 	// Every commit is the record as it was then: it verifies by itself.
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
-		report, err := audit.VerifyRecord(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
+		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}

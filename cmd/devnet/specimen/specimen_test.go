@@ -95,7 +95,7 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 }
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
-	report, err := audit.VerifyRecord(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(), audit.RecordOptions{Difficulty: 1e-12})
+	report, err := audit.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(), audit.RecordOptions{Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 	if err := WriteFor(t.Context(), dir, Site{BaseURL: "http://127.0.0.1:4020", Identity: identity, Log: log, Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.VerifyRecord(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Rounds != 12 || report.Observations != 0 || report.Origin != "127.0.0.1:4020/corpus" {
 		t.Errorf("%+v, %v", report, err)
 	}

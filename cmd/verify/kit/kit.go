@@ -146,7 +146,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			}
 		}
 		var clone audit.CloneReport
-		clone, err = audit.VerifyClone(ctx, os.DirFS(name), o)
+		clone, err = audit.Clone(ctx, os.DirFS(name), o)
 		report = clone
 	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
 		return ExitTrouble, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
@@ -196,17 +196,17 @@ func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error
 	if problems := astray(tree); len(problems) > 0 {
 		return audit.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: problems}, nil
 	}
-	r, err := audit.VerifyClone(ctx, within(tree), o)
+	r, err := audit.Clone(ctx, within(tree), o)
 	return r, err
 }
 
 // astray are the entries of a zip file that would not stand where they are read, or not once: names that lead out of it,
 // names twice, and what is neither a file nor a folder. Programs that unpack such a file differ in what they make of it.
-func astray(z *zip.Reader) (out []audit.CloneProblem) {
+func astray(z *zip.Reader) (out []audit.Problem) {
 	seen := make(map[string]bool, len(z.File))
 	for _, f := range z.File {
 		problem := func(detail string) {
-			out = append(out, audit.CloneProblem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
+			out = append(out, audit.Problem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
 		}
 		switch name := strings.TrimSuffix(f.Name, "/"); {
 		case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):

@@ -46,7 +46,7 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", c.name, err)
 			continue
 		}
-		named := slices.ContainsFunc(r.(audit.CloneReport).Problems, func(p audit.CloneProblem) bool {
+		named := slices.ContainsFunc(r.(audit.CloneReport).Problems, func(p audit.Problem) bool {
 			return strings.Contains(c.name, p.Path) && p.Kind == "added" && p.Detail != ""
 		})
 		if !r.Refused() || named == c.ok {

@@ -39,8 +39,10 @@ func Key(t testing.TB, seed byte) *attest.Key {
 	return k
 }
 
+// Digest is SHA-256 of a text in hexadecimal.
 func Digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
 
+// ReadyRow is a row of a door that is ready, with every member.
 func ReadyRow() record.Row {
 	previous := int64(0)
 	return record.Row{
@@ -55,6 +57,7 @@ func ReadyRow() record.Row {
 	}
 }
 
+// UnprobedRow is a row of a door that was not probed.
 func UnprobedRow() record.Row {
 	return record.Row{
 		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "away.example", URL: "https://away.example/",
@@ -63,6 +66,7 @@ func UnprobedRow() record.Row {
 	}
 }
 
+// SignRow signs a row that is good.
 func SignRow(t testing.TB, r record.Row, k *attest.Key) []byte {
 	t.Helper()
 	b, err := record.SignRow(r, k)
@@ -72,6 +76,7 @@ func SignRow(t testing.TB, r record.Row, k *attest.Key) []byte {
 	return b
 }
 
+// Round is the header of a third round of such parts.
 func Round(parts ...record.Part) record.Round {
 	r := record.Round{
 		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", TakenAt: "2026-11-22T00:00:00Z",
@@ -88,6 +93,7 @@ func Round(parts ...record.Part) record.Round {
 	return r
 }
 
+// SignRound signs a header that is good.
 func SignRound(t testing.TB, r record.Round, k *attest.Key) (record.Round, []byte) {
 	t.Helper()
 	r, raw, err := record.SignRound(r, k)
@@ -97,6 +103,7 @@ func SignRound(t testing.TB, r record.Round, k *attest.Key) (record.Round, []byt
 	return r, raw
 }
 
+// EveryByteChange demands that raw is accepted, and nothing that differs from it in one byte.
 func EveryByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
 	t.Helper()
 	if !accepted(raw) {
@@ -114,12 +121,15 @@ func EveryByteChange(t *testing.T, raw []byte, accepted func([]byte) bool) {
 	}
 }
 
+// PrivateHalf is the private key of Key.
 func PrivateHalf(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 }
 
+// Origin is that of the logs.
 const Origin = "store.example/corpus"
 
+// Writer writes a record in a folder of its own with the keys of the specimen.
 func Writer(t testing.TB) *record.Writer {
 	t.Helper()
 	return &record.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
@@ -151,6 +161,7 @@ func Walked(host, verdict string) record.Row {
 	return r
 }
 
+// Draft is a round of rows, a week after the one before it.
 func Draft(sequence int64, rows ...record.Row) record.Draft {
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	return record.Draft{
@@ -161,6 +172,7 @@ func Draft(sequence int64, rows ...record.Row) record.Draft {
 	}
 }
 
+// Seal seals a round that is good.
 func Seal(t testing.TB, w *record.Writer, d record.Draft) record.Round {
 	t.Helper()
 	r, err := w.Seal(t.Context(), d)
@@ -182,6 +194,7 @@ func Small(t testing.TB) *record.Writer {
 	return w
 }
 
+// Observe adds a retired word.
 func Observe(t testing.TB, w *record.Writer, word string) {
 	t.Helper()
 	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
@@ -189,6 +202,7 @@ func Observe(t testing.TB, w *record.Writer, word string) {
 	}
 }
 
+// Open opens the record of a writer.
 func Open(t testing.TB, w *record.Writer) *record.Record {
 	t.Helper()
 	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
@@ -198,6 +212,7 @@ func Open(t testing.TB, w *record.Writer) *record.Record {
 	return r
 }
 
+// ReadAll reads every file below a folder but the lock.
 func ReadAll(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -215,6 +230,7 @@ func ReadAll(t testing.TB, dir string) map[string]string {
 	return out
 }
 
+// MapFS is a copy of a folder that a test may change.
 func MapFS(t testing.TB, dir string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -252,6 +268,7 @@ func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error,
 	}
 }
 
+// LookedAt is when a door was walked.
 var LookedAt = time.Date(2026, 9, 13, 4, 5, 6, 0, time.UTC)
 
 // Judged is a draft of which every row is made from a walk that is kept: hosts answer as the practice doors do, in turn,
@@ -285,6 +302,7 @@ func Judged(t testing.TB, sequence int64, hosts ...string) record.Draft {
 	return d
 }
 
+// Hosts are n names in order.
 func Hosts(n int) []string {
 	var out []string
 	for i := range n {
