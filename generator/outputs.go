@@ -108,6 +108,7 @@ func shopRows() []output {
 		{name: "problems", deps: depsProblems, render: renderProblems},
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
 		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
+		{name: "running", deps: depsPage("running"), render: renderProse("running", "running")},
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: renderVerifierScript},
