@@ -13,7 +13,7 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // priceAge is the age of a coin's price that is warned of.

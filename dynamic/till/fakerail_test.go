@@ -45,6 +45,13 @@ func payloadOf(p *rail.Payment) fakePayload {
 	return fakePayload{p.Payer, p.Nonce, p.PayTo, p.Amount.String(), p.ValidAfter, p.ValidBefore, string(p.Signature)}
 }
 
+func payloadsOf(ps []*rail.Payment) (out []fakePayload) {
+	for _, p := range ps {
+		out = append(out, payloadOf(p))
+	}
+	return out
+}
+
 // lock takes the chain, or says that no node answers.
 func (r fakeRail) lock() (unlock func(), err error) {
 	r.c.mu.Lock()
@@ -153,22 +160,24 @@ type fakeDraft struct {
 	fill     bool
 }
 
-func (r fakeRail) Draft(_ context.Context, p *rail.Payment) (rail.Draft, error) {
+func (r fakeRail) Draft(_ context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	unlock, err := r.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
-		return nil, r.refusal(why)
+	for _, p := range ps {
+		if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+			return nil, r.refusal(why)
+		}
 	}
 	if r.c.empty {
 		return nil, rail.ErrNoGas
 	}
-	return &fakeDraft{price: r.price(p), tx: fakeTx{Relayer: true, Fee: 100, Pays: []fakePayload{payloadOf(p)}}, mined: r.c.head().mined}, nil
+	return &fakeDraft{price: r.price(ps[0]), tx: fakeTx{Relayer: true, Fee: 100, Pays: payloadsOf(ps)}, mined: r.c.head().mined}, nil
 }
 
-func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+func (r fakeRail) Replace(_ context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
 	unlock, err := r.lock()
 	if err != nil {
 		return nil, err
@@ -178,11 +187,11 @@ func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, f
 	if err := json.Unmarshal(old.Raw, &x); err != nil {
 		return nil, err
 	}
-	x.Fee, x.Pays = x.Fee*9/8+1, []fakePayload{payloadOf(p)}
+	x.Fee, x.Pays = x.Fee*9/8+1, payloadsOf(ps)
 	if fill {
 		x.Pays = nil
 	}
-	return &fakeDraft{price: r.price(p), tx: x, sequence: &old.Sequence, fill: fill}, nil
+	return &fakeDraft{price: r.price(ps[0]), tx: x, sequence: &old.Sequence, fill: fill}, nil
 }
 
 func (d *fakeDraft) Price() rail.Price { return d.price }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // workers is how many lying purchases are driven at once; batch is how many are read from the queue at a time.

@@ -36,7 +36,11 @@ type fees struct{ cap, tip *big.Int }
 
 // Draft implements rail.Rail. A settlement that would revert is refused here; a relayer that cannot pay for it, or a
 // network dearer than MaxFee, is an error.
-func (r *Rail) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (r *Rail) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if len(ps) != 1 {
+		return nil, rail.ErrTogether
+	}
+	p := ps[0]
 	if r.cfg.Settler != nil {
 		return r.handOver(ctx, p)
 	}
@@ -44,7 +48,11 @@ func (r *Rail) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
 }
 
 // Replace implements rail.Rail. Both fee fields are at least 10 % above the old ones, without which nodes refuse.
-func (r *Rail) Replace(ctx context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+func (r *Rail) Replace(ctx context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+	if len(ps) != 1 {
+		return nil, rail.ErrTogether
+	}
+	p := ps[0]
 	if r.cfg.Settler != nil {
 		return nil, errors.New("a settlement by a third party cannot be replaced")
 	}

@@ -35,7 +35,7 @@ func watched(t *testing.T, h *harness) (p *rail.Payment, want rail.Requirement, 
 	<-seen
 	first := parsed(t, h, r)
 	since = time.Now()
-	settle(t, r, first, r.Requirement(500_000)) // reads what the next draft is spared
+	sold(t, r, first, r.Requirement(500_000)) // reads what the next draft is spared
 	seen = r.Changed()
 	h.Seal()
 	<-seen
@@ -66,7 +66,7 @@ func TestOnlyTheFirstDraftIsSpared(t *testing.T) {
 		var asked [3]int64
 		var took time.Duration
 		for i := range asked {
-			if _, err := r.Draft(t.Context(), p); err != nil {
+			if _, err := r.Draft(t.Context(), []*rail.Payment{p}); err != nil {
 				t.Fatal(err)
 			}
 			if i == 0 {
@@ -99,7 +99,7 @@ func TestWhatWasCancelledIsNotSpared(t *testing.T) {
 	h.Cancel(data)
 	h.Seal()
 	<-seen
-	if _, err := r.Draft(t.Context(), p); err == nil {
+	if _, err := r.Draft(t.Context(), []*rail.Payment{p}); err == nil {
 		t.Error("a cancelled payment is drafted")
 	}
 }
@@ -109,7 +109,7 @@ func TestSettlementsThatKeepComingAreFollowed(t *testing.T) {
 	h := openOn(t, 8453)
 	h.cfg.Poll = 2 * time.Second // after a Send an eighth of a second
 	p, want, _, r, _ := watched(t, h)
-	_, signed, _ := settle(t, r, p, want)
+	_, signed, _ := sold(t, r, p, want)
 	seen := r.Changed()
 	h.Seal()
 	stop := time.After(patience)

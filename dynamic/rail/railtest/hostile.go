@@ -31,7 +31,7 @@ func hostile(s *suite) {
 		if x.mark = mark; mark.Code == "" || !mark.Local {
 			s.Errorf("%s: Verify sees no code: %+v", h.Name, mark)
 		}
-		d, err := s.r.Draft(s.Context(), x.p)
+		d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 		if err != nil {
 			s.Fatalf("%s: Draft: %v", h.Name, err)
 		}
@@ -65,7 +65,7 @@ func costs(s *suite) {
 		s.Fatalf("Standing = %+v, %v", st, err)
 	}
 	x := s.claim(s.terms(price))
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -252,7 +252,7 @@ func (s *suite) refused(x *sale, reason string) *rail.Refusal {
 // prepare drafts and signs a settlement.
 func (s *suite) prepare(x *sale) rail.Signed {
 	s.Helper()
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatalf("Draft: %v", err)
 	}

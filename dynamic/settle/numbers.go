@@ -1,4 +1,4 @@
-package till
+package settle
 
 import (
 	"context"
@@ -7,25 +7,27 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer key, over all
-// replicas (M12).
+// sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer
+// key, over all replicas (M12).
 //
-// Where the chain is ahead of what was given out, somebody else has used the relayer's key, and the numbers between are
-// skipped. A reorganisation can drop what used them. Then every later number is stuck behind one that no purchase of ours
-// holds; so those that were skipped are remembered, and given out again when the chain asks for one.
+// Where the chain is ahead of what was given out, somebody else has used the relayer's key, and the
+// numbers between are skipped. A reorganisation can drop what used them. Then every later number is
+// stuck behind one that no settlement of ours holds; so those that were skipped are remembered, and
+// given out again when the chain asks for one.
 type sequencer struct {
 	tx      ledger.Tx
 	network string
 }
 
-// maxSkipped is how many skipped numbers are remembered, the newest: more than a reorganisation drops.
+// maxSkipped is how many skipped numbers are remembered, the newest: more than a reorganisation
+// drops.
 const maxSkipped = 64
 
 // Next implements rail.Sequencer.
 func (s sequencer) Next(account string, atLeast uint64) (uint64, error) {
 	key := ledger.RelayerKey(s.network, account, "next")
 	v, err := s.tx.Get(key)
-	if errors.Is(err, errNotFound) {
+	if errors.Is(err, ledger.ErrNotFound) {
 		return atLeast, s.tx.Set(key, []byte(ledger.Number(atLeast+1)))
 	}
 	if err != nil {
@@ -75,11 +77,12 @@ func skippedKey(network, account string, n uint64) []byte {
 	return ledger.RelayerKey(network, account, skippedNumbers, ledger.Number(n))
 }
 
-// takeSkipped reports whether a number is one that was skipped and nobody has been given since, and gives it away.
+// takeSkipped reports whether a number is one that was skipped and nobody has been given since, and
+// gives it away.
 func takeSkipped(tx ledger.Tx, network, account string, n uint64) (bool, error) {
 	key := skippedKey(network, account, n)
 	switch _, err := tx.Get(key); {
-	case errors.Is(err, errNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -109,8 +112,10 @@ func skipped(tx ledger.Tx, network, account string, below uint64) ([]uint64, err
 }
 
 // skippedBelow is skipped in a transaction of its own.
-func (t *Till) skippedBelow(ctx context.Context, network, account string, below uint64) (out []uint64, err error) {
-	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+func (d *Driver) skippedBelow(ctx context.Context, network, account string, below uint64) (out []uint64, err error) {
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
 		out, err = skipped(tx, network, account, below)
 		return err
 	})
