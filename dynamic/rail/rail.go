@@ -73,8 +73,8 @@ type Info struct {
 	Symbol   string
 	Decimals int
 	PayTo    string
-	// Account is the relayer's address, which pays for gas; empty where a third party settles.
-	Account string
+	// Accounts are the relayer's addresses, which pay for gas; none where a third party settles.
+	Accounts []string
 	// Timeout is the advertised validity of a payment (maxTimeoutSeconds).
 	Timeout time.Duration
 	// Via names the settler: "self" or the facilitator's host.
@@ -125,10 +125,17 @@ type Signed struct {
 	At       time.Time `json:"at"`
 }
 
-// Sequencer hands out an account's next sequence number inside the ledger transaction that stores its use; it is
-// serial per account and never goes back. atLeast is the chain's own pending count.
+// Account is one of a relayer's accounts as the chain has it at the newest block.
+type Account struct {
+	Address string
+	Mined   uint64 // transactions in blocks, which is its next sequence number there
+	Pending uint64 // the same with what waits in the node's pool; no less than Mined
+}
+
+// Sequencer chooses one of the accounts that could send and hands out its next sequence number, inside the ledger
+// transaction that stores its use; it is serial per account and never goes back.
 type Sequencer interface {
-	Next(account string, atLeast uint64) (uint64, error)
+	Next(of []Account) (account string, number uint64, err error)
 }
 
 // Draft is a settlement with its fees and gas known and its sequence number open. Sign touches no network and may be
@@ -158,8 +165,8 @@ type Standing struct {
 	// price of the network's coin is configured, and then Cost is nothing.
 	Cost   int64
 	Priced bool
-	// Balance is the relayer's and Need is what one settlement may take of it at most, in wei. Both are nil where a
-	// third party settles.
+	// Balance is the relayer's, of all accounts that can pay for a settlement, and Need is what one settlement may take of
+	// it at most, in wei. Both are nil where a third party settles.
 	Balance, Need *big.Int
 }
 
@@ -288,11 +295,13 @@ type Settler interface {
 	// Replace prepares a settlement of the same payments at the same sequence number as old with higher fees; fill asks
 	// for an empty transaction that only consumes the number.
 	Replace(ctx context.Context, ps []*Payment, old Signed, fill bool) (Draft, error)
-	// Send broadcasts. nil also when the network knows the bytes already. Sending twice is harmless.
-	Send(ctx context.Context, s Signed) error
+	// Send broadcasts, in the order given. nil also when the network knows the bytes already. Sending twice is harmless.
+	Send(ctx context.Context, all ...Signed) error
+	// Accounts are the relayer's at the newest block, Pending left out; none where a third party numbers its own.
+	Accounts(ctx context.Context) ([]Account, error)
 	// Standing reads whether payments can be settled at present and at what cost.
 	Standing(ctx context.Context) (Standing, error)
-	// Fuel is what the relayer still has, and whether it is below the alarm.
+	// Fuel is what the relayer still has, and whether one of its accounts is below the alarm.
 	Fuel(ctx context.Context) (amount *big.Int, low bool, err error)
 	// Explain finds out why a settlement of p reverted.
 	Explain(ctx context.Context, p *Payment, r Revert) (Cause, error)

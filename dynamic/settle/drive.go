@@ -200,8 +200,16 @@ func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member in
 		d.cfg.Log.Warn("settlement not renewed", "settlement", s.ID, "advice", string(a), "err", err)
 		return s, nothing, nil
 	}
-	next, err := d.advance(ctx, s, "resigned", func(tx ledger.Tx, s *Settlement) error { return d.sign(tx, s, draft, of) })
+	held := &places{d: d, network: s.Network}
+	next, err := d.advance(ctx, s, "resigned", func(tx ledger.Tx, s *Settlement) error {
+		held.drop()
+		return d.sign(tx, s, draft, of, held)
+	})
 	if err != nil {
+		held.drop()
+		if errors.Is(err, errNoRoom) { // there will be
+			return s, nothing, nil
+		}
 		return s, nothing, err
 	}
 	return next, signed, nil
@@ -238,7 +246,7 @@ func (d *Driver) sendAll(ctx context.Context, r rail.Rail, s *Settlement) error 
 func (d *Driver) send(ctx context.Context, r rail.Rail, kept *Settlement, sent Sent) error {
 	for _, k := range kept.Sent {
 		if k.ID == sent.ID && string(k.Raw) == string(sent.Raw) {
-			if err := r.Send(ctx, k.Signed); err != nil {
+			if err := d.post(ctx, r, k); err != nil {
 				// Not knowing is normal: the same bytes go out again until the chain has spoken.
 				d.cfg.Log.Warn("broadcast not confirmed", "settlement", kept.ID, "network", kept.Network, "tx", k.ID, "err", err)
 			}
@@ -247,6 +255,15 @@ func (d *Driver) send(ctx context.Context, r rail.Rail, kept *Settlement, sent S
 		}
 	}
 	return fmt.Errorf("settle: transaction %s of %s is not in the ledger and will not be sent", sent.ID, kept.ID)
+}
+
+// post broadcasts a transaction in the order of its account's numbers; a third party that numbers
+// its own needs none.
+func (d *Driver) post(ctx context.Context, r rail.Rail, sent Sent) error {
+	if sent.ID == "" {
+		return r.Send(ctx, sent.Signed)
+	}
+	return d.outboxOf(r.Info().Network, sent.Account).post(ctx, r, sent.Signed)
 }
 
 // fill uses up a relayer's number that a settlement left open, so that later ones are not stuck
@@ -293,7 +310,7 @@ func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open *
 		if err := claim(tx); err != nil {
 			return err
 		}
-		return d.sign(tx, s, draft, nil)
+		return d.sign(tx, s, draft, nil, &places{d: d, network: s.Network})
 	})
 	if err != nil {
 		return s, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
 )
 
 // sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer
@@ -17,39 +18,80 @@ import (
 type sequencer struct {
 	tx      ledger.Tx
 	network string
+	// given is told of each number that is given out, which counts for nothing before the
+	// transaction is stored.
+	given func(account string, number uint64)
 }
+
+// MaxUnmined is how many transactions of one account may be in no block (decisions §4 M16). A node
+// keeps 64 of an account that wait for one before them, and drops the rest.
+const MaxUnmined = 48
+
+// errNoRoom says that every account has as many transactions under way as it may.
+var errNoRoom = errors.New("settle: every relayer account has as many transactions under way as it may")
 
 // maxSkipped is how many skipped numbers are remembered, the newest: more than a reorganisation
 // drops.
 const maxSkipped = 64
 
-// Next implements rail.Sequencer.
-func (s sequencer) Next(account string, atLeast uint64) (uint64, error) {
-	key := ledger.RelayerKey(s.network, account, "next")
-	v, err := s.tx.Get(key)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return atLeast, s.tx.Set(key, []byte(ledger.Number(atLeast+1)))
-	}
-	if err != nil {
-		return 0, err
-	}
-	held, err := ledger.ParseNumber(string(v))
-	if err != nil {
-		return 0, err
-	}
-	switch {
-	case atLeast > held:
-		if err := s.skip(account, held, atLeast); err != nil {
-			return 0, err
+// Next implements rail.Sequencer: the account with most room sends.
+func (s sequencer) Next(of []rail.Account) (account string, number uint64, err error) {
+	var best rail.Account
+	var held uint64
+	most := uint64(0)
+	for _, a := range of {
+		next, known, err := next(s.tx, s.network, a.Address)
+		if err != nil {
+			return "", 0, err
 		}
-	case atLeast < held:
-		if free, err := takeSkipped(s.tx, s.network, account, atLeast); free || err != nil {
-			return atLeast, err
+		if !known {
+			next = a.Pending
+		}
+		if a.Pending < next { // the chain asks for one that was given out
+			free, err := takeSkipped(s.tx, s.network, a.Address, a.Pending)
+			if free || err != nil {
+				s.given(a.Address, a.Pending)
+				return a.Address, a.Pending, err
+			}
+		}
+		if r := room(max(next, a.Pending), a.Mined); r > most {
+			best, held, most = a, next, r
 		}
 	}
-	n := max(atLeast, held)
-	return n, s.tx.Set(key, []byte(ledger.Number(n+1)))
+	if most == 0 {
+		return "", 0, errNoRoom
+	}
+	if best.Pending > held {
+		if err := s.skip(best.Address, held, best.Pending); err != nil {
+			return "", 0, err
+		}
+	}
+	n := max(best.Pending, held)
+	s.given(best.Address, n)
+	return best.Address, n, s.tx.Set(nextKey(s.network, best.Address), []byte(ledger.Number(n+1)))
 }
+
+// room is how many more transactions an account may have under way that gives out a number next and
+// has so many mined.
+func room(next, mined uint64) uint64 {
+	unmined := next - min(next, mined)
+	return MaxUnmined - min(MaxUnmined, unmined)
+}
+
+// next is the next number that an account gives out, and whether it has given out one.
+func next(tx ledger.Tx, network, account string) (n uint64, known bool, err error) {
+	v, err := tx.Get(nextKey(network, account))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	n, err = ledger.ParseNumber(string(v))
+	return n, err == nil, err
+}
+
+func nextKey(network, account string) []byte { return ledger.RelayerKey(network, account, "next") }
 
 // skip remembers the numbers from one up to another, and forgets those far below.
 func (s sequencer) skip(account string, from, to uint64) error {

@@ -48,6 +48,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"agentstore/dynamic/ledger"
@@ -128,6 +129,9 @@ type Config struct {
 type Driver struct {
 	cfg  Config
 	nets map[string]rail.Rail
+
+	lines map[string]*line // by network
+	boxes sync.Map         // network and account → *outbox
 }
 
 // New returns a driver. It makes no request.
@@ -144,9 +148,9 @@ func New(cfg Config) (*Driver, error) {
 	if cfg.AfterStep == nil {
 		cfg.AfterStep = func(string) {}
 	}
-	d := &Driver{cfg: cfg, nets: make(map[string]rail.Rail)}
+	d := &Driver{cfg: cfg, nets: make(map[string]rail.Rail), lines: make(map[string]*line)}
 	for _, r := range cfg.Rails {
-		d.nets[r.Info().Network] = r
+		d.nets[r.Info().Network], d.lines[r.Info().Network] = r, new(line)
 	}
 	return d, nil
 }

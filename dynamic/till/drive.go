@@ -149,8 +149,18 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, wh
 	return err
 }
 
+// errFlies says that a flight does what is left to do for a purchase.
+var errFlies = errors.New("till: the purchase flies")
+
 // sign: goods_ready → settling. The signed bytes and the relayer's number are stored before anything is sent.
 func (t *Till) sign(ctx context.Context, p *Purchase) error {
+	if !t.flying(p.ID) { // the worker, which does not wait for room
+		if t.full() {
+			return context.DeadlineExceeded
+		}
+		t.fly(p.ID)
+		return errFlies
+	}
 	// arrow is the purchase's part of the transaction that stores its settlement.
 	arrow := func(tx ledger.Tx, s *settle.Settlement) error {
 		q, err := read(tx, p.ID)
@@ -163,7 +173,7 @@ func (t *Till) sign(ctx context.Context, p *Purchase) error {
 		q.State, q.Settlement = Settling, s.ID
 		return t.save(tx, q)
 	}
-	_, err := t.settles.Begin(ctx, p.member(), arrow)
+	_, err := t.settles.Begin(ctx, settle.Order{Member: p.member(), Arrow: arrow, Waits: func(waits bool) { t.waits(p.ID, waits) }})
 	why, over := settle.Ended(err)
 	if !over {
 		return err

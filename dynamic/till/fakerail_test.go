@@ -201,7 +201,7 @@ func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	if d.sequence != nil {
 		x.Sequence = *d.sequence
 	} else {
-		n, err := seq.Next("relayer", d.mined)
+		_, n, err := seq.Next([]rail.Account{{Address: "relayer", Mined: d.mined, Pending: d.mined}})
 		if err != nil {
 			return rail.Signed{}, err
 		}
@@ -210,21 +210,39 @@ func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	return rail.Signed{ID: x.id(), Raw: x.raw(), Account: "relayer", Sequence: x.Sequence, Fill: d.fill, At: time.Now().UTC()}, nil
 }
 
-func (r fakeRail) Send(_ context.Context, s rail.Signed) error {
+func (r fakeRail) Send(_ context.Context, all ...rail.Signed) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	x := new(fakeTx)
-	if err := json.Unmarshal(s.Raw, x); err != nil {
-		return err
+	var failed []error
+	for _, s := range all {
+		x := new(fakeTx)
+		if err := json.Unmarshal(s.Raw, x); err != nil {
+			return err
+		}
+		failed = append(failed, r.c.take(x))
 	}
-	return r.c.take(x)
+	return errors.Join(failed...)
+}
+
+// Accounts implements rail.Rail.
+func (r fakeRail) Accounts(context.Context) ([]rail.Account, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return []rail.Account{{Address: "relayer", Mined: r.c.head().mined}}, nil
 }
 
 // take puts a transaction of the relayer's into the pool.
 func (c *fakeChain) take(x *fakeTx) error {
+	if !c.seen[x.Sequence] {
+		c.seen[x.Sequence] = true
+		c.came = append(c.came, x.Sequence)
+	}
 	if x.Sequence < c.head().mined {
 		return nil // the number is spent: as good as known
 	}

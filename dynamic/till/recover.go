@@ -200,7 +200,7 @@ func (t *Till) work(ctx context.Context, l ledger.Lease) error {
 			dctx, cancel := context.WithTimeout(ctx, leaseTTL/2)
 			defer cancel()
 			err := t.drive(dctx, id)
-			if err == nil || errors.Is(err, errMoved) || ctx.Err() != nil {
+			if err == nil || errors.Is(err, errMoved) || errors.Is(err, errFlies) || ctx.Err() != nil {
 				return
 			}
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells

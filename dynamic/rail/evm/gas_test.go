@@ -109,7 +109,7 @@ func TestEmptyRelayerIsOut(t *testing.T) {
 	if _, low, err := r.Fuel(t.Context()); err != nil || !low {
 		t.Errorf("Fuel of an empty relayer without an alarm: low %v, %v", low, err)
 	}
-	if r.Info().Account == "" {
+	if r.Info().Accounts[0] == "" {
 		t.Error("nobody knows whom to fund")
 	}
 }

@@ -45,7 +45,8 @@ func (s *stuck) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 	s.drafts.Add(1)
 	return plain{}, nil
 }
-func (*stuck) Send(context.Context, rail.Signed) error { return nil }
+func (*stuck) Send(context.Context, ...rail.Signed) error       { return nil }
+func (*stuck) Accounts(context.Context) ([]rail.Account, error) { return nil, nil }
 func (*stuck) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
 	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, nil
 }

@@ -32,7 +32,7 @@ type node struct {
 }
 
 func (n *node) Info() rail.Info {
-	return rail.Info{Network: n.id, Name: "Name of " + n.id, Account: "0xrelayer"}
+	return rail.Info{Network: n.id, Name: "Name of " + n.id, Accounts: []string{"0xrelayer"}}
 }
 
 func (n *node) Check(context.Context) error {
