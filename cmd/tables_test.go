@@ -86,17 +86,18 @@ var arrows = []arrow{
 	{from: "dynamic/ledger/postgres", may: []string{"dynamic/ledger"}},
 	{from: "dynamic/problem", may: []string{"content/api"}},
 	{from: "dynamic/rail", may: []string{"corpus/attest/..."}},
-	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/rail"}, tests: []string{"dynamic/ledger", "dynamic/rail/facilitator", "dynamic/rail/gas"}},
-	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/ledger", "dynamic/rail", "dynamic/rail/gas"}, tests: []string{"dynamic/rail/evm"}},
-	{from: "dynamic/rail/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
+	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/rail"}, tests: []string{"dynamic/ledger", "dynamic/rail/facilitator", "dynamic/settle/..."}},
+	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/ledger", "dynamic/rail", "dynamic/settle/..."}, tests: []string{"dynamic/rail/evm"}},
 	{from: "dynamic/rail/railtest", may: []string{"dynamic/rail"}},
 	{from: "dynamic/rail/x402", may: []string{"corpus/attest/...", "dynamic/rail"}},
 	{from: "dynamic/roster", tests: []string{"corpus/audit", "cmd/devnet/street", "corpus/ots", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus/record", "corpus/attest", "corpus/census", "corpus/derive",
 		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
 	{from: "dynamic/schedule", may: []string{"dynamic/ledger"}, tests: []string{"dynamic/ledger/bolt"}},
+	{from: "dynamic/settle", may: []string{"dynamic/ledger", "dynamic/rail", "dynamic/settle/gas"}},
+	{from: "dynamic/settle/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/till", tests: []string{"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/rail/evm"}, may: []string{"content/...", "corpus/record", "corpus/attest/...",
-		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/gas", "dynamic/rail/x402", "dynamic/route", "templates/drawing"}},
+		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/x402", "dynamic/route", "dynamic/settle/...", "templates/drawing"}},
 }
 
 // A door says which packages may import a module, or a part of one, in their code and, beside those, in their tests.

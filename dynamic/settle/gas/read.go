@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentstore/dynamic/ledger"
@@ -97,7 +98,7 @@ func (g *Guard) tell(id string, n *network, old, v *view, err error) {
 		}
 		if s := v.stand; s.Balance != nil && s.Balance.Cmp(s.Need) < 0 {
 			// Ten settlements' worth is enough to begin with.
-			args = append(args, "fund", n.rail.Info().Account, "wei_held", s.Balance.String(), "wei_needed", tenfold(s).String())
+			args = append(args, "fund", strings.Join(n.rail.Info().Accounts, ", "), "wei_held", s.Balance.String(), "wei_needed", tenfold(s).String())
 		}
 		g.cfg.Log.Error("network takes no payments", args...)
 	case v.out == "" && old != nil && old.out != "":

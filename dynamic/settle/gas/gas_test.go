@@ -14,7 +14,7 @@ import (
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // node is a network that says what the test wants.
@@ -32,7 +32,7 @@ type node struct {
 }
 
 func (n *node) Info() rail.Info {
-	return rail.Info{Network: n.id, Name: "Name of " + n.id, Account: "0xrelayer"}
+	return rail.Info{Network: n.id, Name: "Name of " + n.id, Accounts: []string{"0xrelayer"}}
 }
 
 func (n *node) Check(context.Context) error {
