@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // hugoVersion is the peer's. It is built once from its module and kept in the user's cache.
@@ -86,12 +86,12 @@ type hugoSite struct {
 }
 
 // hosts are the pages of hosts.
-func hostsInHugo(record string) hugoSite {
+func hostsInHugo(rec string) hugoSite {
 	return hugoSite{
 		config: hugoConfig("html", "json", "twin"), kinds: []string{"single.html", "single.json", "single.twin.md"}, files: []string{"index.html", "index.json", "index.md"},
 		templates: map[string]string{"single.html": hugoPage, "single.json": hugoData, "single.twin.md": hugoTwin},
 		ends:      map[string]string{"single.html": hugoPageEnd, "single.json": "\"}\n", "single.twin.md": "\n"},
-		content:   func(dir string) (string, error) { return hugoHosts(record, filepath.Join(dir, "host")) },
+		content:   func(dir string) (string, error) { return hugoHosts(rec, filepath.Join(dir, "host")) },
 		ours: func(public, sample string) []string {
 			at := filepath.Join(public, "corpus", sample)
 			return []string{at + "/index.html", at + ".json", at + "/index.md"}
@@ -125,11 +125,11 @@ func proseInHugo(source string) hugoSite {
 
 // openHugo sets a build of the pages of hosts against Hugo's, from the same rows, into files of the same sizes.
 func openHugo(ctx context.Context, l *lab) (*contest, error) {
-	record, err := l.record(ctx, someHosts)
+	rec, err := l.record(ctx, someHosts)
 	if err != nil {
 		return nil, err
 	}
-	return l.againstHugo(ctx, siteOptions{Record: record}, hostsInHugo(record), someHosts)
+	return l.againstHugo(ctx, siteOptions{Record: rec}, hostsInHugo(rec), someHosts)
 }
 
 // openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the same sizes.
@@ -224,11 +224,11 @@ func (h hugoSite) write(site string, more []int) error {
 }
 
 // hugoHosts writes a page for each host of a record, with its rows as data, and names one.
-func hugoHosts(record, dir string) (sample string, err error) {
+func hugoHosts(rec, dir string) (sample string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	keys, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
+	keys, err := os.ReadFile(filepath.Join(rec, record.RingFile))
 	if err != nil {
 		return "", err
 	}
@@ -236,7 +236,7 @@ func hugoHosts(record, dir string) (sample string, err error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := corpus.Open(os.DirFS(record), ring)
+	r, err := record.Open(os.DirFS(rec), ring)
 	if err != nil {
 		return "", err
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"agentstore/content"
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
@@ -62,7 +62,7 @@ var word = Kind{
 		return g, nil
 	},
 	Complete: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: o.Word}, Epitaph: g.Deliverable.Text})
+		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word}, Epitaph: g.Deliverable.Text})
 	},
 }
 

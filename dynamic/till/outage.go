@@ -10,7 +10,7 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // What a buyer is told while a network, or every network, takes no payment (decisions §3).
