@@ -58,7 +58,7 @@ func (s *source) checkOwn() error {
 	}
 	var errs []error
 	for _, p := range s.own {
-		if taken[p.Name] {
+		if first, _, _ := strings.Cut(p.Name, "/"); taken[first] {
 			errs = append(errs, fmt.Errorf("%s: the store itself uses the address /%s; hint: give your page another name", p.File(), p.Name))
 		}
 	}

@@ -26,17 +26,14 @@ var ErrProse = errors.New("the site's prose has faults")
 // other addresses. The error has a line for each fault, as "file:line: what".
 func (b *build) checkProse(ctx context.Context) error {
 	s := b.s
-	bodies := make([]body, 0, len(s.Site.Pages)+len(s.goods))
+	var keys []string // in order
+	var bodies []body
 	for i := range s.Site.Pages {
 		p := &s.Site.Pages[i]
-		bodies = append(bodies, body{p.File(), p.Line, p.Body})
+		keys, bodies = append(keys, "pages/"+p.Name), append(bodies, body{p.File(), p.Line, p.Body})
 	}
 	for _, g := range s.goods {
-		bodies = append(bodies, body{g.File(), g.Line, g.Body})
-	}
-	keys := make([]string, len(bodies))
-	for i := range bodies {
-		keys[i] = bodies[i].file
+		keys, bodies = append(keys, "shelf/"+g.ID), append(bodies, body{g.File(), g.Line, g.Body})
 	}
 	known := s.linkable()
 	addresses := s.digestAddresses()

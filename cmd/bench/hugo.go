@@ -106,16 +106,7 @@ func proseInHugo(source string) hugoSite {
 		templates: map[string]string{"single.html": hugoProse, "single.twin.md": "# {{ .Title }}\n\n{{ .Params.summary }}\n\n{{ .RawContent }}\n"},
 		ends:      map[string]string{"single.html": hugoPageEnd, "single.twin.md": "\n"},
 		content: func(dir string) (string, error) {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return "", err
-			}
-			names, err := filepath.Glob(filepath.Join(source, "pages", "page-*.md"))
-			for _, name := range names {
-				if err == nil {
-					err = os.Link(name, filepath.Join(dir, filepath.Base(name)))
-				}
-			}
-			return pageName(0), err
+			return pageName(0), os.CopyFS(filepath.Join(dir, "notes"), os.DirFS(filepath.Join(source, "pages", "notes")))
 		},
 		ours: func(public, sample string) []string {
 			return []string{filepath.Join(public, sample, "index.html"), filepath.Join(public, sample+".md")}

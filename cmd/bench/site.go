@@ -24,6 +24,9 @@ func writeSite(dir string, n int) error {
 	if err := os.CopyFS(dir, content.Specimen); err != nil {
 		return err
 	}
+	if err := os.Mkdir(filepath.Join(dir, "pages", "notes"), 0o755); err != nil {
+		return err
+	}
 	for i := range n {
 		page := fmt.Sprintf("+++\ntitle = \"Page number %d\"\nsummary = \"What stands on page number %d.\"\n+++\n%s", i, i, syntheticBody(i, 0))
 		if err := os.WriteFile(filepath.Join(dir, "pages", pageName(i)+".md"), []byte(page), 0o644); err != nil {
@@ -33,7 +36,7 @@ func writeSite(dir string, n int) error {
 	return nil
 }
 
-func pageName(i int) string { return fmt.Sprintf("page-%06d", i) }
+func pageName(i int) string { return fmt.Sprintf("notes/page-%06d", i) }
 
 // pagesSite writes a site with n pages once, keeps it until the end, and loads it.
 func (l *lab) pagesSite(n int) (*content.Site, string, error) {

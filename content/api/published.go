@@ -171,8 +171,8 @@ var storeDocuments = []Document{
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
-		Name: "own_page", Path: "/{page}", Summary: "A page of the keeper's own.",
-		Files: pages("/{page}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
+		Name: "own_page", Path: "/{page...}", Summary: "A page of the keeper's own.",
+		Files: pages("/{page...}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
 	},
 	{
 		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",
