@@ -23,7 +23,7 @@ func renderOwn(s *source, u unit, mediaType string, made attest.Digest) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.prose(p.Body)
+	body, err := s.proseIn(mediaType, p.Body)
 	if err != nil {
 		return nil, err
 	}

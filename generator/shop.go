@@ -141,7 +141,7 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.prose(g.Body)
+	body, err := s.proseIn(mediaType, g.Body)
 	if err != nil {
 		return nil, err
 	}
