@@ -92,7 +92,12 @@ type scratch struct {
 
 // table is everything that is published but the manifest, which covers it.
 func table() []output {
-	return slices.Concat(shopRows(), recordRows())
+	return slices.Concat(shopRows(), recordRows(), ownRows())
+}
+
+// ownRows stand behind all others, since any name is of their form.
+func ownRows() []output {
+	return []output{{name: "own_page", keys: ownKeys, deps: depsOwn, render: renderOwn}}
 }
 
 func shopRows() []output {
@@ -128,7 +133,6 @@ func shopRows() []output {
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
 		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
-		{name: "own_page", keys: ownKeys, deps: depsOwn, render: renderOwn},
 		{name: "robots", deps: depsConfig, render: renderRobots},
 		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
 		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,

@@ -4,7 +4,15 @@ import "slices"
 
 // Documents is the one table of published files that are routes. The generator renders each row by its Name, the
 // server answers each row from the published tree, and both are tested to be complete. Names and paths are permanent.
-var Documents = slices.Concat(storeDocuments, recordDocuments)
+var Documents = slices.Concat(storeDocuments, recordDocuments, ownDocuments)
+
+// ownDocuments stand behind all others, since any address is of their form.
+var ownDocuments = []Document{
+	{
+		Name: "own_page", Path: "/{page...}", Summary: "A page of the keeper's own.",
+		Files: pages("/{page...}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
+	},
+}
 
 // storeDocuments are the pages of the shop and its instruments, and the record as it stands.
 var storeDocuments = []Document{
@@ -169,10 +177,6 @@ var storeDocuments = []Document{
 		Description: "A version being retired is listed here with its date before its answers carry Deprecation and Sunset.",
 		Tags:        []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
-	},
-	{
-		Name: "own_page", Path: "/{page...}", Summary: "A page of the keeper's own.",
-		Files: pages("/{page...}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
 	},
 	{
 		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",
