@@ -13,8 +13,9 @@ import (
 	"agentstore/corpus/record"
 )
 
-// hostDocument is document of a host, written member by member: reflection took most of the time of a page. What the
-// writer does not know how to spell, it leaves to the library, and so are the library's errors.
+// hostDocument is document of a host, written member by member: for one with twelve weeks the library takes about five times
+// as long, 0.14 ms where nothing else runs. What the writer does not know how to spell, it leaves to the library, and so
+// are the library's errors.
 func hostDocument(room *HostRoom, h *derive.Host) ([]byte, error) {
 	w := jsonWriter{b: slices.Grow(room.json[:0], hostDocumentSize(h))}
 	w.host(h)
