@@ -18,6 +18,8 @@ type Order struct {
 	// Arrow runs in the transaction that stores the record, before the signature, and has the
 	// record's id.
 	Arrow func(ledger.Tx, *Settlement) error
+	// Now says that the order does not wait for room: the error is ErrNoRoom where there is none.
+	Now bool
 	// Waits is told whether there is no room for another transaction, so that the order waits in a
 	// line; nil tells nobody.
 	Waits func(waits bool)
@@ -37,7 +39,7 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 	s := &Settlement{ID: cmp.Or(o.ID, newID()), Network: o.Member.Payment.Network, Members: []Member{o.Member}}
 	for {
 		err := d.begin(ctx, r, s, o)
-		if !errors.Is(err, errNoRoom) { // another process had the room
+		if o.Now || !errors.Is(err, ErrNoRoom) { // another process had the room
 			return s, err
 		}
 	}
@@ -45,7 +47,7 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 
 // begin is Begin's one try.
 func (d *Driver) begin(ctx context.Context, r rail.Rail, s *Settlement, o Order) error {
-	done, err := d.turn(ctx, r, o.Waits)
+	done, err := d.turn(ctx, r, o)
 	if err != nil {
 		return err
 	}

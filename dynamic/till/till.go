@@ -1,6 +1,6 @@
 // Package till is where money moves: the purchase state machine and its journal.
 //
-//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
