@@ -189,7 +189,7 @@ func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
 		}
 		return t.save(tx, q)
 	}
-	_, err := t.settles.Begin(ctx, settle.Order{Member: p.member(), Arrow: arrow, Now: made != nil,
+	_, err := t.settles.Begin(ctx, settle.Order{Members: []settle.Member{p.member()}, Arrow: arrow, Now: made != nil,
 		Waits: func(waits bool) { t.waits(p.ID, waits) }})
 	why, over := settle.Ended(err)
 	if !over {
