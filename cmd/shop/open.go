@@ -416,13 +416,20 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 		cfg.Settler = f
 		return evm.New(cfg)
 	}
-	b, err := secretFile(n.RelayerKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading relayer_key: %w", err)
-	}
-	cfg.Relayer, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
-	if err != nil {
-		return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
+		b, err := secretFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading relayer_key: %w", err)
+		}
+		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
+		if err != nil {
+			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+		}
+		if i == 0 {
+			cfg.Relayer = key
+		} else {
+			cfg.Relayers = append(cfg.Relayers, key)
+		}
 	}
 	return evm.New(cfg)
 }

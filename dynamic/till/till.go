@@ -1,6 +1,6 @@
 // Package till is where money moves: the purchase state machine and its journal.
 //
-//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
@@ -60,8 +60,9 @@
 //	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
 //	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
-//	     payers with code, may have open (package gas, open.go, the table above).
-//	M16  A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
+//	     payers with code, may have open (packages settle and gas, open.go, the table above).
+//	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
+//	     network (package settle). A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
 //	     held, one unit a payer, and given back at the first revert.
 package till
 
