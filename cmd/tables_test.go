@@ -69,8 +69,9 @@ var arrows = []arrow{
 	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates"}},
 	{from: "dynamic/archive", may: []string{"corpus", "corpus/attest", "corpus/derive", "corpus/exchange", "corpus/networks"}},
 	{from: "dynamic/budget", may: []string{"content/api", "dynamic/ledger", "dynamic/problem"}},
-	{from: "dynamic/buyer", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/ledger", "dynamic/rail", "dynamic/rail/x402"}},
+	{from: "dynamic/buyer", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/ledger", "dynamic/pay/x402", "dynamic/rail"}},
 	{from: "dynamic/challenge", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/counter", may: []string{"content", "content/api", "corpus/attest/...", "dynamic/challenge", "dynamic/pay/...", "dynamic/problem", "dynamic/rail", "dynamic/route", "dynamic/till", "templates/drawing"}},
 	{from: "dynamic/desk", tests: []string{"dynamic", "dynamic/ledger/postgres"}, may: []string{"content/...", "corpus/...", "dynamic/archive", "dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route", "templates"}},
 	{from: "dynamic/feed", may: []string{"corpus", "corpus/attest", "dynamic/ledger"}},
 	{from: "dynamic/goods", may: []string{"content", "corpus/...", "dynamic/feed", "dynamic/ledger", "templates/drawing"}},
@@ -78,18 +79,19 @@ var arrows = []arrow{
 	{from: "dynamic/ledger/bolt", may: []string{"dynamic/ledger"}},
 	{from: "dynamic/ledger/ledgertest", may: []string{"dynamic/ledger"}},
 	{from: "dynamic/ledger/postgres", may: []string{"dynamic/ledger"}},
+	{from: "dynamic/pay", may: []string{"content/api", "dynamic/rail"}},
+	{from: "dynamic/pay/x402", may: []string{"content/api", "dynamic/pay", "dynamic/rail"}},
 	{from: "dynamic/problem", may: []string{"content/api"}},
 	{from: "dynamic/rail", may: []string{"corpus/attest/..."}},
 	{from: "dynamic/rail/evm", may: []string{"corpus/attest/...", "corpus/networks", "dynamic/rail"}, tests: []string{"dynamic/ledger", "dynamic/rail/facilitator", "dynamic/rail/gas"}},
 	{from: "dynamic/rail/facilitator", may: []string{"corpus/attest/...", "dynamic/ledger", "dynamic/rail", "dynamic/rail/gas"}, tests: []string{"dynamic/rail/evm"}},
 	{from: "dynamic/rail/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/rail/railtest", may: []string{"dynamic/rail"}},
-	{from: "dynamic/rail/x402", may: []string{"corpus/attest/...", "dynamic/rail"}},
 	{from: "dynamic/roster", tests: []string{"cmd/devnet/street", "corpus/ots", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus", "corpus/attest", "corpus/census", "corpus/derive",
 		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
-	{from: "dynamic/till", tests: []string{"dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/rail/evm"}, may: []string{"content/...", "corpus", "corpus/attest/...",
-		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/problem", "dynamic/rail", "dynamic/rail/gas", "dynamic/rail/x402", "dynamic/route", "templates/drawing"}},
+	{from: "dynamic/till", tests: []string{"dynamic/counter", "dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/pay", "dynamic/problem", "dynamic/rail/evm"}, may: []string{"content", "corpus", "corpus/attest/...",
+		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/rail", "dynamic/rail/gas"}},
 }
 
 // A door says which packages may import a module, or a part of one, in their code and, beside those, in their tests.
@@ -119,7 +121,7 @@ var doors = []door{
 	{module: "github.com/go-git/go-git", only: []string{"generator/..."}},
 	{module: "github.com/go-json-experiment/json", only: []string{"*"}},
 	{module: "github.com/google/go-cmp", tests: []string{"*"}},
-	{module: "github.com/google/jsonschema-go", only: []string{"content/api", "dynamic/till"}},
+	{module: "github.com/google/jsonschema-go", only: []string{"content/api", "dynamic/counter", "dynamic/pay"}},
 	{module: "github.com/gowebpki/jcs", only: []string{"corpus/attest"}},
 	{module: "github.com/holiman/uint256", only: []string{"cmd/devnet/..."}},
 	{module: "github.com/jackc/pgx", only: []string{"dynamic/ledger/ledgertest", "dynamic/ledger/postgres"}},
@@ -143,6 +145,7 @@ var doors = []door{
 	{module: "golang.org/x/text", only: []string{"dynamic/goods"}},
 	{module: "rsc.io/qr", only: []string{"templates"}},
 
+	{module: "net/http", only: []string{"cmd/...", "content/...", "corpus/...", "dynamic", "dynamic/budget", "dynamic/buyer", "dynamic/counter", "dynamic/desk", "dynamic/pay/...", "dynamic/problem", "dynamic/rail/...", "dynamic/roster", "dynamic/route", "generator/...", "templates/..."}, tests: []string{"*"}},
 	{module: "testing", only: []string{"corpus/corpustest", "cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 

@@ -20,7 +20,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
 	"agentstore/dynamic/archive"
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 )
 
 // ViewDir is where a configuration keeps the views of its record: beside the twins unless it says otherwise. It is empty
@@ -120,11 +120,11 @@ func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, er
 
 // recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
 // logged.
-func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
+func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, error) {
 	if a == nil {
 		return nil
 	}
-	return func(what till.Recorded) (*till.Inclusion, error) {
+	return func(what counter.Recorded) (*counter.Inclusion, error) {
 		s := a.Now()
 		if s == nil {
 			return nil, nil
@@ -147,8 +147,8 @@ func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
 	}
 }
 
-func inclusion(id string, g archive.Signed) *till.Inclusion {
-	in := &till.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
+func inclusion(id string, g archive.Signed) *counter.Inclusion {
+	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
 		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."}
 	if g.Class == archive.ClassRound {
 		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
@@ -157,11 +157,11 @@ func inclusion(id string, g archive.Signed) *till.Inclusion {
 }
 
 // sealed verifies what stands in the record under an id of its own.
-func sealed(a *archive.Archive) func(id string) (*till.Verification, error) {
+func sealed(a *archive.Archive) func(id string) (*counter.Verification, error) {
 	if a == nil {
 		return nil
 	}
-	return func(id string) (*till.Verification, error) {
+	return func(id string) (*counter.Verification, error) {
 		s := a.Now()
 		if s == nil {
 			return nil, nil
@@ -171,7 +171,7 @@ func sealed(a *archive.Archive) func(id string) (*till.Verification, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(g.Payload)
-		v := &till.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+		v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
 			Proof:        &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
 			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after.",
 			HowTo:        "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",

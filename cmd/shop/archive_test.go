@@ -16,8 +16,8 @@ import (
 	"agentstore/corpus/corpustest"
 	"agentstore/dynamic"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
 	"agentstore/generator"
 	"agentstore/templates"
 )
@@ -126,7 +126,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := recorded(s.archive)
-	if got, err := find(till.Recorded{Word: "synergy"}); got != nil || err != nil {
+	if got, err := find(counter.Recorded{Word: "synergy"}); got != nil || err != nil {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
@@ -139,7 +139,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if err := s.archive.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	for what, kind := range map[till.Recorded]string{{Word: "synergy"}: corpus.ObservationRetiredWord,
+	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: corpus.ObservationRetiredWord,
 		{Attests: "sha256:" + strings.Repeat("ab", 32)}: corpus.ObservationPaidRefresh} {
 		got, err := find(what)
 		if err != nil || got == nil || got.Kind != kind {
@@ -157,7 +157,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 			t.Errorf("%+v: proved under %d at %d: %v", what, head.Size, proof.Index, err)
 		}
 	}
-	for _, what := range []till.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
+	for _, what := range []counter.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
 		if got, err := find(what); got != nil || err != nil {
 			t.Errorf("%+v: %+v, %v", what, got, err)
 		}

@@ -5,12 +5,12 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/visible"
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 	"agentstore/templates"
 )
 
 // verifyPage renders a verification for browsers, in the looks of the published pages.
-func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
+func (s *Shop) verifyPage(id string, v counter.Verification) ([]byte, error) {
 	chrome := s.chrome()
 	view := templates.CertificateView{
 		Chrome: chrome, Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
@@ -52,7 +52,7 @@ func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
 }
 
 // recordPage renders the verification of what the signed record holds: a round, a row or an observation.
-func (s *Shop) recordPage(id string, v till.Verification, view templates.CertificateView) ([]byte, error) {
+func (s *Shop) recordPage(id string, v counter.Verification, view templates.CertificateView) ([]byte, error) {
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
 		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,

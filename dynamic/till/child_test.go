@@ -18,6 +18,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/ledger/postgres"
@@ -162,8 +163,17 @@ func (refusing) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
 
 // handler serves a till's rows as the store does, with odd errors shown to the test.
 func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	c, err := counter.New(counter.Config{Till: tl})
+	if err != nil {
+		panic(err)
+	}
+	return serve(c, base, odd)
+}
+
+// serve serves a counter's rows as the store does.
+func serve(c *counter.Counter, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	mux := http.NewServeMux()
-	for _, row := range tl.Rows() {
+	for _, row := range c.Rows() {
 		if strings.HasSuffix(row.Pattern, ".svg") {
 			continue
 		}

@@ -3,18 +3,15 @@ package till
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
-// slotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved keeps it for ever.
-const slotWindow = 24 * time.Hour
+// SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved keeps it for ever.
+const SlotWindow = 24 * time.Hour
 
 // maxNotSettled is how many of a payer's payments may fail to settle in a day before goods are no longer made ahead
 // for them (M5).
@@ -49,8 +46,7 @@ type repeated struct {
 // finds the purchase that this request repeats.
 func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, *repeated, error) {
 	if t.full() {
-		return nil, nil, withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
-			Detail: "Too many purchases are under way."}, notBilled("same_payment", "Send the same request with the same payment again in a moment."))
+		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
 	}
 	k, err := goods.Of(o.good)
 	if err != nil {
@@ -80,7 +76,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		}
 		if rep != nil {
 			// The payer is proved by a fresh authorization; it is recorded as answered and never settled.
-			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.replayDigest(), Answered: true})
+			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
 		}
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
@@ -99,11 +95,11 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 			return err
 		}
 		p = &Purchase{
-			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.fingerprint(), Content: o.site.Digest,
-			Protocol: "x402", Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
+			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.print, Content: o.site.Digest,
+			Protocol: o.p.Protocol, Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
 			Entry: order.Entry, Word: order.Word,
 		}
-		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.replayDigest()}); err != nil {
+		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.Proof}); err != nil {
 			return err
 		}
 		if err := t.takeSlot(tx, o, p); err != nil {
@@ -140,26 +136,18 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 		return t.alreadyUsed(ctx, o.p.payment)
 	}
 	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
-		return t.refuse(o.asked, o.p, refusal, o.at)
+		return t.refuse(o.asked, refusal)
 	}
-	err = t.gateError(err)
-	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
+	err = gateError(err)
+	if e, ok := errors.AsType[*Error](err); ok && e.Payment == nil {
 		return stockRefusal(err)
 	}
 	return err
 }
 
 // proves reports whether the request that carried a payment proves to come from the one who claimed it first: the
-// same header byte for byte, and a nonce of ours in it that only the challenged buyer knows (M1).
-func (p *presented) proves(c Claim) bool { return p.nonceOK && c.Header != "" && c.Header == p.digest }
-
-// replayDigest is what a later replay must equal; empty when nothing later could prove itself.
-func (p *presented) replayDigest() string {
-	if !p.nonceOK {
-		return ""
-	}
-	return p.digest
-}
+// same payment byte for byte, and a nonce of ours in it that only the challenged buyer knows (M1).
+func (p *Presented) proves(c Claim) bool { return p.Proof != "" && p.Proof == c.Header }
 
 // refusedForNow refuses a payer whose last payments did not settle, before goods are made (M5).
 func refusedForNow(tx ledger.Tx, payer string) error {
@@ -184,9 +172,7 @@ func refusedForNow(tx ledger.Tx, payer string) error {
 		return nil
 	}
 	wait := first.Add(24 * time.Hour).Sub(tx.Now())
-	return withPayment(&problem.Error{Code: "payment_refused_for_now", Status: http.StatusTooManyRequests, Retry: wait,
-		Detail: fmt.Sprintf("At least %d payments of this wallet did not settle within a day, so nothing is made ahead for it for now.", n)},
-		notBilled("after", "Come back after the time in Retry-After, or pay from another wallet."))
+	return (&Error{Code: CodeNotSettling, Retry: wait, Count: maxNotSettled}).paid("no", "after")
 }
 
 func withoutSource(inputs map[string]string) map[string]string {

@@ -1,12 +1,10 @@
 package till
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 // CounterPatron is the ledger counter of patron numbers: sequential, without gaps.
@@ -131,21 +128,21 @@ func (t *Till) certificate(p *Purchase, g content.Good, info rail.Info) attest.C
 		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
 		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Of(p.Content).Config.Keeper,
 		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
-		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: "x402 " + info.Via,
+		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: p.Protocol + " " + info.Via,
 	}
 	if p.Tip > 0 {
 		c.TipUSDC = usdc(p.Tip)
 	}
 	if p.Proof.ByOther {
-		c.SettledVia = "x402 sent by another"
+		c.SettledVia = p.Protocol + " sent by another"
 	}
 	return c
 }
 
 func usdc(atomic int64) string { return content.FormatUSDC(atomic) }
 
-// Delivery is the body of a delivered purchase (decisions §3). The two last fields differ between the first answer
-// and its repeats; the rest is kept as it was first written.
+// Delivery is what a purchase delivered, as it is kept with it and given to its buyer, byte for byte: a repeat differs in
+// what follows IdempotentReplay alone.
 type Delivery struct {
 	Message      string             `json:"message"`
 	ItemID       string             `json:"item_id"`
@@ -159,7 +156,7 @@ type Delivery struct {
 	attest.Proof
 	VerifyURL        string   `json:"verify_url"`
 	Receipt          string   `json:"receipt"` // compact JWS
-	Recovery         recovery `json:"recovery"`
+	Recovery         Recovery `json:"recovery"`
 	IdempotentReplay bool     `json:"idempotent_replay"`
 	FirstServedAt    string   `json:"first_served_at,omitempty"`
 	// ChargedNow is there, and false, on a repeat: the request charged nothing. ToBuyAnother says how a second one is bought.
@@ -167,9 +164,21 @@ type Delivery struct {
 	ToBuyAnother string `json:"to_buy_another,omitempty"`
 }
 
-// certRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
+// Recovery is how a buyer comes back to a purchase. The token is private to the buyer.
+type Recovery struct {
+	PurchaseID  string `json:"purchase_id"`
+	StatusToken string `json:"status_token"`
+	StatusURL   string `json:"status_url"`
+}
+
+// Recovery is the way back to a purchase.
+func (t *Till) Recovery(id string) Recovery {
+	return Recovery{id, t.statusToken(id), t.cfg.BaseURL + "/api/purchase-status/" + id}
+}
+
+// CertRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
 // certificate says.
-type certRecord struct {
+type CertRecord struct {
 	Purchase    string             `json:"purchase"`
 	Certificate attest.Certificate `json:"certificate"`
 	Proof       attest.Proof       `json:"proof"`
@@ -201,8 +210,8 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 	if err != nil {
 		return fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
 	}
-	receipt, err := attest.SignReceipt(key, t.kidURL(key), attest.Receipt{
-		Version: 1, Network: p.Payment.Network, ResourceURL: t.resourceURL(o.Good), Payer: p.Payment.Payer,
+	receipt, err := attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
+		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + Path(o.Good), Payer: p.Payment.Payer,
 		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
 	})
 	if err != nil {
@@ -211,7 +220,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 	body, err := json.Marshal(Delivery{
 		Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: usdc(p.Amount), TipUSDC: usdc(p.Tip),
 		PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" + strconv.FormatInt(p.Number, 10) + ".svg",
-		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID, Receipt: receipt, Recovery: t.recovery(p.ID),
+		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID, Receipt: receipt, Recovery: t.Recovery(p.ID),
 	})
 	if err != nil {
 		return err
@@ -223,7 +232,7 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 		if err := tx.Set(ledger.BodyKey(p.ID), body); err != nil {
 			return err
 		}
-		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), certRecord{
+		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), CertRecord{
 			Purchase: p.ID, Certificate: cert, Proof: signed.Proof, Nicer: goods.NicerBadge(o.Good.Kind),
 		}); err != nil {
 			return err
@@ -274,44 +283,6 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 	return err
 }
 
-// writeDelivered answers 200 with the stored body, its signed receipt in PAYMENT-RESPONSE.
-func (t *Till) writeDelivered(w http.ResponseWriter, p *Purchase, replay bool) error {
-	body, err := t.body(p.ID)
-	if err != nil {
-		return ledgerDown(err)
-	}
-	// The receipt is in the body already; the header carries it where clients look.
-	var d struct {
-		Receipt string `json:"receipt"`
-	}
-	if err := json.Unmarshal(body, &d); err != nil {
-		return err
-	}
-	ext, err := x402.ReceiptExtension(d.Receipt)
-	if err != nil {
-		return err
-	}
-	response, err := x402.Encode(x402.SettleResponse{
-		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
-		Amount: strconv.FormatInt(p.Amount, 10), Extensions: map[string]x402.Extension{x402.ExtOffers: ext},
-	})
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set(x402.HeaderResponse, response)
-	h["Content-Type"] = []string{"application/json"}
-	h["Cache-Control"] = privateNoStore
-	if replay {
-		h.Set("Idempotent-Replayed", "true")
-		body = replayBody(body, p.DeliveredAt)
-	}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // a client that left comes back with the same payment
-	return nil
-}
-
 func (t *Till) body(id string) ([]byte, error) {
 	ctx, cancel := ledgerContext(context.Background())
 	defer cancel()
@@ -324,17 +295,4 @@ func (t *Till) body(id string) ([]byte, error) {
 		return nil, fmt.Errorf("answer of %s: %w", id, err)
 	}
 	return body, nil
-}
-
-// notReplay is how every stored body ends: its last field in the first answer.
-var notReplay = []byte(`"idempotent_replay":false}`)
-
-// replayBody is the stored body, marked as a repeat.
-func replayBody(body []byte, first time.Time) []byte {
-	head, ok := bytes.CutSuffix(body, notReplay)
-	if !ok {
-		return body
-	}
-	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
-		first.UTC().Format(time.RFC3339), anotherOne)
 }

@@ -20,6 +20,7 @@ import (
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/rail"
@@ -44,6 +45,7 @@ type shopOptions struct {
 	manual   bool
 	buyers   int
 	config   func(*till.Config)
+	counter  counter.Config
 	db       ledger.DB
 	net      *chaintest.Net
 	rail     func(rail.Rail) rail.Rail
@@ -142,7 +144,13 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		t.Fatal(err)
 	}
 	s.till = tl
-	mux.Handle("/", handler(tl, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
+	counts := o.counter
+	counts.Till = tl
+	c, err := counter.New(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle("/", serve(c, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
 		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}))
 	run(tl.Run)

@@ -49,7 +49,7 @@ type Purchase struct {
 	Slot        string            `json:"slot,omitzero"`    // hex SHA-256 of the idempotency key
 	Content     string            `json:"content,omitzero"` // digest of the site that it was claimed under
 
-	Protocol string           `json:"protocol"` // x402
+	Protocol string           `json:"protocol,omitzero"` // of the payment; unknown where only the chain tells of it
 	Payment  rail.Payment     `json:"payment"`
 	Terms    rail.Requirement `json:"terms"`
 	Amount   int64            `json:"amount"`
@@ -88,8 +88,8 @@ type Claim struct {
 	Answered bool `json:"answered,omitzero"`
 }
 
-// open reports whether the purchase is still on its way.
-func (p *Purchase) open() bool {
+// Open reports whether the purchase is still on its way.
+func (p *Purchase) Open() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown, Settled, SettledLate:
 		return true
@@ -106,8 +106,8 @@ func (p *Purchase) freed() bool {
 	return false
 }
 
-// tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
-func (p *Purchase) tx() string {
+// Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
+func (p *Purchase) Tx() string {
 	if p.Proof != nil {
 		return p.Proof.Tx
 	}
@@ -208,7 +208,7 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 	if err != nil {
 		return out, err
 	}
-	if out.State != was && !out.open() {
+	if out.State != was && !out.Open() {
 		t.cfg.Outcome(out.Payment.Network, out.State)
 	}
 	t.cfg.AfterStep(step)

@@ -83,7 +83,6 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/gas"
-	"agentstore/dynamic/rail/x402"
 )
 
 // Config is what a till stands on. All fields but the last group are required.
@@ -116,13 +115,6 @@ type Config struct {
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
 	HighWater HighWater
-	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
-	Recorded func(Recorded) (*Inclusion, error)
-	// Sealed finds what the signed record holds under an id such as round_12, row_4711 or observation_3, nil for nothing;
-	// nil: there is no record. What it returns was verified.
-	Sealed func(id string) (*Verification, error)
-	// VerifyPage renders the verification of an id for a browser; nil answers JSON to everybody.
-	VerifyPage func(id string, v Verification) ([]byte, error)
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
@@ -135,15 +127,13 @@ type Config struct {
 type Till struct {
 	cfg      Config
 	host     string // of BaseURL, with its port
-	nonces   *x402.Nonces
 	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
 	owner    string // this process, for leases
 
-	challenges sync.Map // challengeKey → *cachedChallenge
-	reads      *budget.Set
-	uses       uses
+	reads *budget.Set
+	uses  uses
 
 	mu      sync.Mutex
 	flights map[string]*flight   // purchases being driven in this process; guarded by mu
@@ -202,7 +192,7 @@ func New(cfg Config) (*Till, error) {
 		cfg.AfterStep = func(string) {}
 	}
 	t := &Till{
-		cfg: cfg, host: u.Host, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
+		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
 		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
@@ -231,6 +221,15 @@ func New(cfg Config) (*Till, error) {
 	}
 	return t, nil
 }
+
+// Config is what the till stands on, with its defaults filled in.
+func (t *Till) Config() Config { return t.cfg }
+
+// Host is the store's, with its port.
+func (t *Till) Host() string { return t.host }
+
+// KeyURL names a signing key in its DID document.
+func (t *Till) KeyURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }
 
 // Drain refuses new purchases and waits until those under way here are answered or ctx ends. What is left then is
 // taken up by the next process.
@@ -294,5 +293,3 @@ func (t *Till) key(kid string) (*attest.Key, error) {
 
 // signer is the key that signs now.
 func (t *Till) signer() *attest.Key { return t.cfg.Keys[0] }
-
-func (t *Till) kidURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }

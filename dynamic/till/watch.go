@@ -128,7 +128,7 @@ func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) err
 // reverse: delivered → reversed. The certificate stands and says what happened; its number is never used again.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
 	_, err := t.advance(ctx, p.ID, []State{Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
-		c, err := ledger.GetJSON[certRecord](tx, ledger.CertKey(p.CertID))
+		c, err := ledger.GetJSON[CertRecord](tx, ledger.CertKey(p.CertID))
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,9 @@
-package till
+package counter
 
 import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 
 	"agentstore/content"
 	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,37 +22,56 @@ import (
 // maxInputs bounds the body of a purchase, in bytes: the longest text is 4000 characters, each at most twelve when escaped.
 const maxInputs = 64 << 10
 
-// readInputs reads a good's own inputs and the common ones: from the query, or from a JSON object as the body of a POST.
-// Everything else is refused: who misspells an input must not pay for a good made without it. A fault of an input is a
-// field; the error is one of the body itself.
-func readInputs(g content.Good, r *http.Request) (map[string]string, []problem.Field, error) {
+// Inputs are those of an order as they came: in a query, or as the members of a JSON object.
+type Inputs struct {
+	Query string
+	Body  []byte
+	read  func() ([]byte, error) // gets Body when it is wanted
+}
+
+// readInputs reads a good's own inputs and the common ones. Everything else is refused: who misspells an input must not pay
+// for a good made without it. The error is a *problem.Error.
+func (c *Counter) readInputs(g content.Good, from *Inputs) (map[string]string, error) {
+	inputs, fields, err := judge(g, from)
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) > 0 {
+		return nil, &problem.Error{Code: "invalid_input", Fields: fields,
+			Detail: fmt.Sprintf("%s cannot be ordered like this: %s. Its inputs are listed at %s/menu/%s.", g.ID, joinFields(fields), c.BaseURL, g.ID)}
+	}
+	return inputs, nil
+}
+
+// judge checks the inputs of an order against those of a good and returns them in their one spelling, and their faults. The
+// error is that of a body that did not come.
+func judge(g content.Good, from *Inputs) (map[string]string, []problem.Field, error) {
 	var fields []problem.Field
 	bad := func(name, format string, args ...any) {
 		fields = append(fields, problem.Field{Field: name, Problem: fmt.Sprintf(format, args...)})
 	}
-	query, err := parseQuery(r.URL.RawQuery)
+	query, err := parseQuery(from.Query)
 	if err != nil {
 		bad("query", "cannot be read: %v", err)
 		return nil, fields, nil
 	}
-	var body map[string]jsontext.Value
-	if r.Method == http.MethodPost {
-		raw, err := route.ReadBody(r)
-		if err != nil {
+	if from.read != nil {
+		if from.Body, err = from.read(); err != nil {
 			return nil, nil, err
 		}
-		if len(raw) > maxInputs {
-			bad("body", "is longer than %d bytes", maxInputs)
-			return nil, fields, nil
-		}
-		if len(raw) > 0 && (jsonx.Unmarshal(raw, &body) != nil || body == nil) {
-			bad("body", "must be one JSON object in which no member stands twice")
-			return nil, fields, nil
-		}
-		if len(query) > 0 && len(body) > 0 {
-			bad("body", "has inputs, and so has the query: send them all in one of the two")
-			return nil, fields, nil
-		}
+	}
+	var body map[string]jsontext.Value
+	if len(from.Body) > maxInputs {
+		bad("body", "is longer than %d bytes", maxInputs)
+		return nil, fields, nil
+	}
+	if len(from.Body) > 0 && (jsonx.Unmarshal(from.Body, &body) != nil || body == nil) {
+		bad("body", "must be one JSON object in which no member stands twice")
+		return nil, fields, nil
+	}
+	if len(query) > 0 && len(body) > 0 {
+		bad("body", "has inputs, and so has the query: send them all in one of the two")
+		return nil, fields, nil
 	}
 	inputs := make(map[string]string)
 	for _, in := range g.AllInputs() {
