@@ -65,7 +65,7 @@ func (c *Counter) Buy(ctx context.Context, r Request) (*Answer, error) {
 
 func carrier(meta bool) pay.Carrier {
 	if meta {
-		return pay.Carrier{Meta: make(map[string]json.RawMessage)}
+		return pay.Carrier{Meta: make(pay.Meta)}
 	}
 	return pay.Carrier{Header: make(http.Header)}
 }

@@ -119,11 +119,22 @@ type Words struct {
 // members of MCP's _meta as JSON. A name of the one kind is never one of the other.
 type Fields interface{ Values(name string) []string }
 
+// Meta is MCP's _meta: JSON by name.
+type Meta map[string]json.RawMessage
+
+// Values makes it Fields.
+func (m Meta) Values(name string) []string {
+	if v, ok := m[name]; ok {
+		return []string{string(v)}
+	}
+	return nil
+}
+
 // Carrier takes what stands beside the body of an answer: fields of a header, or members of MCP's
 // _meta. The one that an answer does not go out by is nil.
 type Carrier struct {
 	Header http.Header
-	Meta   map[string]json.RawMessage
+	Meta   Meta
 }
 
 // Presented is a payment that was read. Nothing in it has been compared with anything yet.

@@ -34,6 +34,7 @@ type shop struct {
 	net   *chaintest.Net
 	db    ledger.DB
 	till  *till.Till
+	count *counter.Counter
 	rails []rail.Rail
 	url   string
 	site  *content.Site
@@ -150,6 +151,7 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.count = c
 	mux.Handle("/", serve(c, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
 		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}))
