@@ -90,6 +90,7 @@ var arrows = []arrow{
 	{from: "dynamic/roster", tests: []string{"cmd/devnet/street", "corpus/ots", "dynamic/ledger/bolt", "dynamic/ledger/postgres"}, may: []string{"content/api", "corpus", "corpus/attest", "corpus/census", "corpus/derive",
 		"corpus/exchange", "corpus/fetch", "corpus/probe", "corpus/walk", "dynamic/feed", "dynamic/ledger", "dynamic/problem", "dynamic/route"}},
 	{from: "dynamic/route", may: []string{"content/api", "dynamic/problem"}},
+	{from: "dynamic/schedule", may: []string{"dynamic/ledger"}, tests: []string{"dynamic/ledger/bolt"}},
 	{from: "dynamic/till", tests: []string{"content/api", "dynamic/counter", "dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/pay/...", "dynamic/problem", "dynamic/rail/evm"}, may: []string{"content", "corpus", "corpus/attest/...",
 		"dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/rail", "dynamic/rail/gas"}},
 }

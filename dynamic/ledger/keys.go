@@ -31,8 +31,11 @@ const (
 	// relayer/<network>/<address>/…: the nonces of a relayer key and the
 	// signed transactions that hold them.
 	prefixRelayer = "relayer"
-	// due/<unix seconds>/<job>/<id>: work to be done from that second on.
+	// due/<job>/<unix seconds>/<id>: the queue of a job, work to be done from
+	// that second on; see package schedule.
 	prefixDue = "due"
+	// task/<job>/<id>: when a piece of work is due, and who does it.
+	prefixTask = "task"
 	// lease/<job>: who may do a job, until when, under which fencing number.
 	prefixLease = "lease"
 	// stock/<item>/…: what is left of a good, and what is taken.
@@ -99,16 +102,21 @@ func RelayerKey(network, address string, rest ...string) []byte {
 	return Key(append([]string{prefixRelayer, network, address}, rest...)...)
 }
 
-// DueKey is due/<unix seconds of at>/<job>/<id>.
-func DueKey(at time.Time, job, id string) []byte {
-	return Key(prefixDue, seconds(at), job, id)
+// DueKey is due/<job>/<unix seconds of at>/<id>.
+func DueKey(job string, at time.Time, id string) []byte {
+	return Key(prefixDue, job, seconds(at), id)
 }
 
-// Due is the range of the work of all jobs that is due at now, oldest first.
-func Due(now time.Time) (from, to []byte) {
-	from, _ = Prefix(Key(prefixDue))
-	_, to = Prefix(Key(prefixDue, seconds(now)))
+// Due is the range of a job's work that is due at now, oldest first.
+func Due(job string, now time.Time) (from, to []byte) {
+	from, _ = Prefix(Key(prefixDue, job))
+	_, to = Prefix(Key(prefixDue, job, seconds(now)))
 	return from, to
+}
+
+// TaskKey is task/<job>/<id…>.
+func TaskKey(job string, id ...string) []byte {
+	return Key(append([]string{prefixTask, job}, id...)...)
 }
 
 // LeaseKey is lease/<job>.

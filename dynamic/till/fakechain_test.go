@@ -266,7 +266,7 @@ type fakeHarness struct {
 func TestFakeRail(t *testing.T) {
 	railtest.Run(t, func(t testing.TB) railtest.Harness {
 		c := newFakeChain()
-		c.poor["poor"] = true
+		c.poor["poor"], c.money = true, map[string]int64{"poor": 0}
 		return fakeHarness{t, c}
 	})
 }
@@ -287,8 +287,8 @@ func (h fakeHarness) Sign(t railtest.Terms) []byte {
 	case railtest.Poor:
 		p.Payer = "poor"
 	case railtest.Plain:
-	case railtest.Turncoat, railtest.Switch:
-		p.Payer = "code:turncoat"
+	case railtest.Turncoat, railtest.Burner, railtest.Switch, railtest.Twin:
+		p.Payer = fmt.Sprint("code:payer-", t.Payer)
 		h.with(func(c *fakeChain) { c.traps[p.Payer] = true })
 	default:
 		return nil
@@ -348,6 +348,14 @@ func (h fakeHarness) Forge([]byte) {
 }
 
 func (h fakeHarness) Turn(railtest.Payer) { h.SealEmpty() }
+
+func (h fakeHarness) Fund(amount int64) {
+	h.with(func(c *fakeChain) {
+		c.poor["poor"] = false
+		c.money["poor"] += amount - c.left("poor")
+		c.seal(true)
+	})
+}
 
 func (h fakeHarness) Divert() { h.with((*fakeChain).divert) }
 

@@ -17,6 +17,7 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/ledgertest"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -71,6 +72,7 @@ func (s *shop) reverted() (n int, gas uint64) {
 func TestMoneyForOnePaysForOne(t *testing.T) {
 	t.Parallel()
 	const honest = 12
+	row := railtest.HostileNamed("floods")
 	flood := 540
 	if testing.Short() {
 		flood = 100 // with the race detector the node that runs in this process is what is flooded
@@ -126,10 +128,10 @@ func TestMoneyForOnePaysForOne(t *testing.T) {
 	}
 	reverted, gas := s.reverted()
 	t.Logf("%d authorizations with money for one: %v; %d reverted transactions (%d gas); %d of %d honest purchases", flood, answers, reverted, gas, sold, honest)
-	if reverted != 0 {
-		t.Errorf("%d of our transactions reverted, %d gas", reverted, gas)
+	if reverted > flood*row.Reverts || gas > uint64(flood)*row.Gas {
+		t.Errorf("%d of our transactions reverted, %d gas; want %d of each authorization", reverted, gas, row.Reverts)
 	}
-	if answers["200  "] > 1 {
+	if answers["200  "] > row.Open {
 		t.Errorf("money for one bought %d", answers["200  "])
 	}
 }
@@ -227,7 +229,7 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 		}
 		m := bubble(t, site, nil)
 		defer func() { m.stop() }()
-		eight := m.opened(8, always("rich"))
+		eight := m.opened(railtest.HostileNamed("spends elsewhere").Open, always("rich"))
 		ninth := m.offered("/api/buy/hello", "rich", "the ninth", 0)
 		refused := func(when string) {
 			t.Helper()
@@ -323,7 +325,7 @@ func TestContractsTogether(t *testing.T) {
 		if r := <-known; r.status != 200 {
 			t.Fatalf("a contract's first payment is answered %d %s", r.status, r.raw)
 		}
-		held := m.opened(24, func(i int) string { return fmt.Sprintf("contract-%d", i) })
+		held := m.opened(railtest.HostileNamed("shares its code").Open, func(i int) string { return fmt.Sprintf("contract-%d", i) })
 		r := <-m.begin(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
 		if r.status != 429 || r.str("retry") != "same_payment" || r.str("billed") != "no" {
 			t.Errorf("the 25th contract is answered %d %s", r.status, r.raw)

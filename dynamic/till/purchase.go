@@ -143,7 +143,7 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 		p.Created = now
 	}
 	if !p.queued.IsZero() {
-		if err := tx.Delete(ledger.DueKey(p.queued, jobPurchase, p.ID)); err != nil {
+		if err := tx.Delete(ledger.DueKey(jobPurchase, p.queued, p.ID)); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 	p.Due = t.nextLook(p, now)
 	p.queued = p.Due
 	if !p.Due.IsZero() {
-		if err := tx.Set(ledger.DueKey(p.Due, jobPurchase, p.ID), nil); err != nil {
+		if err := tx.Set(ledger.DueKey(jobPurchase, p.Due, p.ID), nil); err != nil {
 			return err
 		}
 	}

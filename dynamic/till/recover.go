@@ -247,16 +247,13 @@ func (t *Till) due(ctx context.Context, now time.Time, keep func(*Purchase) bool
 		if at.IsZero() {
 			at = tx.Now()
 		}
-		for e, err := range tx.Scan(ledger.Due(at)) {
+		for e, err := range tx.Scan(ledger.Due(jobPurchase, at)) {
 			if err != nil {
 				return err
 			}
 			parts, err := ledger.Parts(e.Key)
 			if err != nil {
 				return err
-			}
-			if parts[2] != jobPurchase {
-				continue
 			}
 			id := parts[3]
 			if keep != nil {

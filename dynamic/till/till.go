@@ -11,27 +11,32 @@
 // brought it or the worker that found it lying, goes through the same steps, and a step that another took already
 // changes nothing: each transaction names the state it starts from.
 //
-// What a hostile payer can make the store lose to settlements that revert, at most. Gas is of one authorization, in
-// brackets what was measured on a local chain; what a day costs is per network, beside what was gained from those who
-// paid. Package gas keeps the limits, TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget and the
-// conformance test of rails show them.
+// What a hostile payer can make the store lose to settlements that revert, at most (railtest.Hostile has the rows). Reverts
+// and gas are of one authorization, in brackets what was measured on a local chain; open is how many of its authorizations
+// may be under way at once, of all wallets where a row speaks of several; a day is per network, beside what was gained from
+// those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget,
+// TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit, TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and
+// the conformance test of rails show them.
 //
-//	payer                                          reverts  gas                      a day
-//	code that accepts while simulated, then
-//	reverts (gasprice, coinbase, gas left, …)      1        300,000 (43,000)         the budget, 1 USDC
-//	the same, and burns all it is given            1        300,000 (118,500)        the budget
-//	an estimate made to burn                       0        0: refused unclaimed     nothing
-//	code that looks at the block number            1        300,000 (45,100)         the budget
-//	code that flips when it sees the settlement    1        300,000 (45,100)         the budget
-//	one code for any number of wallets             1 each   300,000 each             the budget, for all of them
-//	a plain wallet that cancels, or spends the
-//	money elsewhere                                2        2 × 300,000 (70,000)     the budget, and what was under way
-//	                                                                                 when it was reached
-//	a wallet, or code, that has settled before     as above as above                 one revert more for each payment
-//	                                                                                 that it settles
+//	payer                                            reverts  gas                open  a day
+//	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     the budget
+//	the same, and burns all it is given              1        300,000 (118,600)  8     the budget
+//	an estimate made to burn                         0        0 (0)              0     nothing
+//	code that looks at the block number              1        300,000 (45,100)   8     the budget
+//	code that flips when it sees the settlement      1        300,000 (45,100)   8     the budget
+//	one code for any number of wallets               1        300,000 (43,000)   24    the budget
+//	a plain wallet that cancels                      2        600,000 (39,600)   8     the budget
+//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     the budget
+//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     the budget, a unit 120 s
+//	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
+//	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing
 //
-// What a payer with code may burn is held against the budget when its settlement is signed for, so that any number at once
-// pass it by nothing.
+// The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is signed for, so that any
+// number at once pass it by nothing; plain wallets may pass it by what was under way when it was reached. An estimate made
+// to burn is refused unclaimed. Payers with code have 32 authorizations open together, a quarter of them kept for who has
+// settled before. A wallet, or code, that has settled before may revert once more for each payment that it settles. A unit
+// is held for the two minutes of its authorization, and until the chain is deep enough, or to the first revert. Of a flood
+// only what the wallet's money covers is ever sent: each of the others would burn 70,000 gas.
 //
 // The money rules that this repository keeps and cites by their numbers, also as those of decisions §4:
 //

@@ -130,8 +130,9 @@ type Rail struct {
 	coded    map[common.Address]time.Time // contracts seen with code, until when that is believed
 	claimed  map[string]common.Hash       // request handed over → transaction that the Settler claims
 	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
+	looked   uint64                       // the highest head of a direct look
 
-	simulations map[string]time.Time // claim key → when the node would have taken it
+	simulations map[string]simulation // by claim key
 	newest      reading
 	need        *big.Int                 // wei that a settlement may take, when Standing was last asked
 	purses      map[common.Address]purse // what was read of payers, each at its block
@@ -160,7 +161,7 @@ func New(cfg Config) (*Rail, error) {
 		claimed:  map[string]common.Hash{},
 		lookedAt: map[string]time.Time{},
 
-		simulations: map[string]time.Time{},
+		simulations: map[string]simulation{},
 		need:        new(big.Int),
 		purses:      map[common.Address]purse{},
 	}

@@ -48,13 +48,14 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 		return rail.Finding{}, fmt.Errorf("looking for payment %s of %s: %w", p.Nonce, p.Payer, err)
 	}
 	f := r.judge(v, u, p, signed, since, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looked = max(r.looked, v.head.Number)
 	if live && f.State == rail.Waiting && f.Advice == rail.Wait {
-		r.mu.Lock()
 		if len(r.lookedAt) >= maxLooked {
 			clear(r.lookedAt)
 		}
 		r.lookedAt[p.ClaimKey()] = now
-		r.mu.Unlock()
 	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
 )
 
 // patience turns a hang into a failure.
@@ -101,6 +102,30 @@ func TestWhatWasCancelledIsNotSpared(t *testing.T) {
 	<-seen
 	if _, err := r.Draft(t.Context(), p); err == nil {
 		t.Error("a cancelled payment is drafted")
+	}
+}
+
+// Money that another payment of the payer is seen to have taken between simulation and draft is not drawn upon.
+func TestWhatAnotherPaymentTookIsNotSpared(t *testing.T) {
+	h := openOn(t, 8453)
+	h.Fund(500_000)
+	_, want, _, r, _ := watched(t, h)
+	poor := terms(500_000)
+	poor.Payer = railtest.Poor
+	first := h.Sign(poor)
+	p, err := r.Parse(h.Sign(poor), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Verify(t.Context(), p, want, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	seen := r.Changed()
+	h.Submit(first)
+	h.Seal()
+	<-seen
+	if _, err := r.Draft(t.Context(), p); err == nil {
+		t.Error("a payment is drafted whose money another took")
 	}
 }
 

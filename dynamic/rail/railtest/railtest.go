@@ -32,24 +32,8 @@ const (
 	Glutton                  // the same, and is satisfied in a simulation only with millions of gas
 	Weathercock              // accepts at one block number, and reverts at every later one
 	Switch                   // accepts until Turn, and reverts from then on
+	Twin                     // another account with the Turncoat's code
 )
-
-// Hostile are the payers that make a settlement revert which was simulated well, with what one of them may burn at most:
-// a settlement that takes more is never drafted.
-var Hostile = []struct {
-	Name  string
-	Payer Payer
-	Gas   uint64
-}{
-	{"accepts then reverts", Turncoat, MostGas},
-	{"burns", Burner, MostGas},
-	{"burns in the estimate", Glutton, 0},
-	{"looks at the block number", Weathercock, MostGas},
-	{"flips", Switch, MostGas},
-}
-
-// MostGas is what one settlement may take at most (decisions §4 M15).
-const MostGas = 300_000
 
 // Terms is a payment to be signed.
 type Terms struct {
@@ -90,6 +74,8 @@ type Harness interface {
 	// Turn makes a Switch refuse from now on, or a Weathercock accept in this block for the last time, and seals a block
 	// with nothing else.
 	Turn(Payer)
+	// Fund leaves the Poor payer with just so much money, in a block with nothing else.
+	Fund(amount int64)
 	// Divert broadcasts a foreign transaction of the relayer's at its next sequence number.
 	Divert()
 	// Drop makes the network forget what is not in a block.
