@@ -106,8 +106,9 @@ func shopRows(t testing.TB) []route.Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sells, err := counter.New(counter.Config{Till: shop,
-		VerifyPage: func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil }})
+	certificates := counter.Certificates
+	certificates.Page = func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil }
+	sells, err := counter.New(counter.Config{Till: shop, Classes: []counter.Class{certificates}})
 	if err != nil {
 		t.Fatal(err)
 	}

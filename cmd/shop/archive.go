@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -156,44 +157,57 @@ func inclusion(id string, g archive.Signed) *counter.Inclusion {
 	return in
 }
 
-// sealed verifies what stands in the record under an id of its own.
-func sealed(a *archive.Archive) func(id string) (*counter.Verification, error) {
-	if a == nil {
-		return nil
+// classes are the artifacts that are verified: certificates, and what stands in the record under an id of its own.
+func (s *Shop) classes() []counter.Class {
+	all := slices.Clone(issued)
+	for i := range all {
+		all[i].Page = s.certificatePage
 	}
-	return func(id string) (*counter.Verification, error) {
-		s := a.Now()
-		if s == nil {
-			return nil, nil
+	if s.archive == nil {
+		return all
+	}
+	for _, name := range []string{archive.ClassRound, archive.ClassRow, archive.ClassObservation} {
+		all = append(all, counter.Class{Name: name, Prefix: name + "_", Page: s.recordPage,
+			Load: func(_ *counter.Counter, _ context.Context, id string) (*counter.Verification, error) {
+				return sealed(s.archive, id)
+			},
+			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after."})
+	}
+	return all
+}
+
+// sealed verifies what stands in the record under an id of its own, nil for nothing.
+func sealed(a *archive.Archive, id string) (*counter.Verification, error) {
+	s := a.Now()
+	if s == nil {
+		return nil, nil
+	}
+	g, ok, err := s.Signed(id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	sum := sha256.Sum256(g.Payload)
+	v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+		Proof:     &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
+		HowTo:     "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
+		Inclusion: inclusion(id, g)}
+	if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
+		return nil, err
+	}
+	for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
+		t, err := d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return v, nil
 		}
-		g, ok, err := s.Signed(id)
-		if err != nil || !ok {
+		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(g.Payload)
-		v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
-			Proof:        &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
-			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after.",
-			HowTo:        "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
-			Inclusion:    inclusion(id, g)}
-		if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
-			return nil, err
+		if t.Kind() != '"' || d.StackDepth() != 1 {
+			continue
 		}
-		for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
-			t, err := d.ReadToken()
-			if errors.Is(err, io.EOF) {
-				return v, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			if t.Kind() != '"' || d.StackDepth() != 1 {
-				continue
-			}
-			v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
-			if err := d.SkipValue(); err != nil {
-				return nil, err
-			}
+		v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
+		if err := d.SkipValue(); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -139,7 +139,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sells, err := counter.New(counter.Config{Till: s.Till, VerifyPage: s.verifyPage, Recorded: recorded(s.archive), Sealed: sealed(s.archive)})
+	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes()})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
 	"agentstore/dynamic/pay"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
@@ -74,8 +73,8 @@ func carrier(meta bool) pay.Carrier {
 // what stands beside it being in a already.
 func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*cachedTerms, pay.Fill, error) {
 	key, badKey := idempotencyKey(r.Keys)
-	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(g content.Good) (map[string]string, error) {
-		return c.readInputs(g, r.Inputs)
+	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(o till.Offer) (map[string]string, error) {
+		return c.readInputs(o, r.Inputs)
 	}}
 	came, presented, err := c.read(r)
 	if err != nil {
@@ -130,8 +129,8 @@ func (c *Counter) read(r Request) (payment, *till.Presented, error) {
 		if c.nonces.Valid(p.Nonce) {
 			out.Proof = hex.EncodeToString(p.Digest[:])
 		}
-		out.Match = func(g content.Good, accepts []rail.Requirement) (rail.Requirement, error) {
-			q := c.quote(g, r.Method)
+		out.Match = func(o till.Offer, accepts []rail.Requirement) (rail.Requirement, error) {
+			q := c.quote(o, r.Method)
 			q.Accepts, q.Body = accepts, r.Inputs.Body
 			return by.Match(p, q)
 		}
@@ -175,9 +174,14 @@ func replayBody(body []byte, first time.Time) []byte {
 		first.UTC().Format(time.RFC3339), anotherOne)
 }
 
-// serveBuy answers GET and POST /api/buy/{item_id}. A HEAD never pays (M8).
+// serveBuy answers GET and POST /api/buy/{item_id}.
 func (c *Counter) serveBuy(w http.ResponseWriter, r *http.Request) error {
-	q := Request{Item: r.PathValue("item_id"), Method: r.Method, Keys: r.Header.Values("Idempotency-Key"), Inputs: &Inputs{Query: r.URL.RawQuery}}
+	return c.Sell(w, r, r.PathValue("item_id"))
+}
+
+// Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never pays (M8).
+func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) error {
+	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"), Inputs: &Inputs{Query: r.URL.RawQuery}}
 	if r.Method != http.MethodHead {
 		q.Payment = r.Header
 	}

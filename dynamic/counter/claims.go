@@ -113,7 +113,9 @@ func (c *Counter) serveClaims(w http.ResponseWriter, r *http.Request) error {
 		if err := json.Unmarshal(p.Body, &d); err != nil {
 			return err
 		}
-		out.Certificates = append(out.Certificates, d.Certificate)
+		if d.Minted != nil {
+			out.Certificates = append(out.Certificates, d.Certificate)
+		}
 	}
 	return writeJSON(w, out)
 }

@@ -45,11 +45,9 @@ type Config struct {
 	Protocols []pay.Row
 	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
 	Recorded func(Recorded) (*Inclusion, error)
-	// Sealed finds what the signed record holds under an id such as round_12, row_4711 or observation_3,
-	// nil for nothing; nil: there is no record. What it returns was verified.
-	Sealed func(id string) (*Verification, error)
-	// VerifyPage renders the verification of an id for a browser; nil answers JSON to everybody.
-	VerifyPage func(id string, v Verification) ([]byte, error)
+	// Classes are the artifacts that are verified; nil means certificates alone. The page of the first also says that an id
+	// is of no artifact.
+	Classes []Class
 }
 
 // Counter answers for a till. All methods are safe for concurrent use.
@@ -71,6 +69,9 @@ func New(cfg Config) (*Counter, error) {
 	}
 	if cfg.Protocols == nil {
 		cfg.Protocols = Protocols
+	}
+	if cfg.Classes == nil {
+		cfg.Classes = []Class{Certificates}
 	}
 	c := &Counter{Config: cfg.Till.Config(), cfg: cfg, till: cfg.Till, rows: cfg.Protocols}
 	c.nonces = pay.NewNonces(c.Secret)

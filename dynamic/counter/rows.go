@@ -7,6 +7,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/content/api"
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/pay"
 	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
@@ -70,7 +71,13 @@ func faces(protocols []pay.Row) []face {
 	if protocols == nil {
 		protocols = Protocols
 	}
-	private := []string{"Cache-Control"}
+	return slices.Concat(sales(protocols), readings(), claims())
+}
+
+var private = []string{"Cache-Control"}
+
+// sales are the routes that are paid for.
+func sales(protocols []pay.Row) []face {
 	return []face{
 		{
 			Route: api.Route{
@@ -97,6 +104,12 @@ func faces(protocols []pay.Row) []face {
 			late:   true,
 			handle: (*Counter).serveBuy,
 		},
+	}
+}
+
+// readings are the routes that tell how something stands.
+func readings() []face {
+	return []face{
 		{
 			Route: api.Route{
 				Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"}, Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
@@ -143,6 +156,12 @@ func faces(protocols []pay.Row) []face {
 			},
 			handle: (*Counter).serveBadge,
 		},
+	}
+}
+
+// claims are the routes by which a wallet gets back what it bought.
+func claims() []face {
+	return []face{
 		{
 			Route: api.Route{
 				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
@@ -181,7 +200,8 @@ func buyParams(protocols []pay.Row) []api.Param {
 
 // buyResponses are the answers to a purchase.
 func buyResponses(protocols []pay.Row) []api.Response {
-	terms := api.SchemaFor[challengeBody]()
+	delivery, terms := api.SchemaFor[till.Delivery](), api.SchemaFor[challengeBody]()
+	delivery.Properties["deliverable"] = goods.Schema(goods.Kinds)
 	var asks, answers []string
 	for _, p := range protocols {
 		asks, answers = append(asks, p.Terms...), append(answers, p.Answers...)
@@ -190,7 +210,7 @@ func buyResponses(protocols []pay.Row) []api.Response {
 		}
 		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...), append(terms.Required, p.Body.Required...)
 	}
-	return ok(api.Response{Schema: api.SchemaFor[till.Delivery](), Headers: append(slices.Clone(answers), "Idempotent-Replayed", "Cache-Control"), Description: "Delivered and settled"},
+	return ok(api.Response{Schema: delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed", "Cache-Control"), Description: "Delivered and settled"},
 		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: terms,
 			Headers: append(slices.Concat(asks, answers), "Cache-Control"), Description: "Payment required, or the payment was not taken and why"}},
 			statuses(400, 404, 409, 410, 422, 429, 500, 503)...)...)

@@ -43,7 +43,7 @@ func settlementOf(p *till.Purchase) settlementView {
 	switch p.State {
 	case till.Settling, till.Unknown:
 		v.Status = "pending"
-	case till.Settled, till.Delivered, till.SettledLate, till.RefundOwed:
+	case till.Settled, till.Promised, till.Delivered, till.SettledLate, till.RefundOwed:
 		v.Status = "settled"
 		if p.Final {
 			v.Status = "final"
@@ -66,6 +66,7 @@ var nextSteps = map[till.State]string{
 	till.Settling:    "Wait: your payment has been sent and is waited for. Do not sign another one.",
 	till.Unknown:     "Wait: the chain has not answered yet. Do not sign another one; this resolves by itself.",
 	till.Settled:     "Wait: your payment has settled and the goods are being signed.",
+	till.Promised:    "Wait: the order is taken and paid for. What was promised is in fulfilment.body, and what is delivered will be.",
 	till.Delivered:   "Nothing to do: everything you bought is in fulfilment.body.",
 	till.Refused:     "Nothing was charged. Order something else.",
 	till.Failed:      "Nothing was charged. Order again if you still want it.",
@@ -83,14 +84,17 @@ func statusView(p till.Status) PurchaseStatus {
 		PurchaseID: p.ID, State: p.State, Billed: p.Billed(), ItemID: p.Item, Terms: p.Terms,
 		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), NextStep: nextSteps[p.State],
 	}
-	if p.Open() {
+	switch {
+	case p.Open():
 		v.NextCheckAt = stamp(time.Now().Add(5 * time.Second))
+	case p.State == till.Promised:
+		v.NextCheckAt = stamp(time.Now().Add(time.Minute))
 	}
 	if p.Owed() {
 		v.OwedUSDC = content.FormatUSDC(p.Amount)
 	}
 	if p.Body != nil {
-		v.Fulfilment = fulfilmentView{Ready: true, Body: replayBody(p.Body, p.DeliveredAt)}
+		v.Fulfilment = fulfilmentView{Ready: p.State != till.Promised, Body: replayBody(p.Body, p.DeliveredAt)}
 	}
 	return v
 }

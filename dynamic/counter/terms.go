@@ -29,10 +29,10 @@ type challengeKey struct {
 	post bool
 }
 
-// cachedTerms are a good's 402 for one UTC minute and one method, ready but for what differs between answers.
+// cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs between answers.
 type cachedTerms struct {
 	minute  time.Time
-	site    *content.Site // whose good it is: the keeper may change it meanwhile
+	site    *content.Site // whose offer it is: the keeper may change it meanwhile
 	leftOut []till.LeftOut
 	terms   []pay.Terms // one a protocol
 	body    pay.Template
@@ -41,7 +41,7 @@ type cachedTerms struct {
 // challengeFor returns the challenge of this minute for a quote and a method, made once for a site as it stands, and
 // again when another network can settle than before.
 func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cachedTerms, error) {
-	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Good.ID, post}
+	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post}
 	if v, ok := c.challenges.Load(key); ok {
 		if ch := v.(*cachedTerms); ch.minute.Equal(minute) && ch.site == q.Site && slices.Equal(ch.leftOut, q.LeftOut) {
 			return ch, nil
@@ -52,12 +52,12 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 	if post {
 		method = http.MethodPost
 	}
-	asked := c.quote(q.Good, method)
+	asked := c.quote(q.Offer, method)
 	asked.Service, asked.Accepts, asked.Until = serviceName(q.Site), c.till.Accepts(q), minute.Add(offerMinutes)
 	for _, by := range c.protocols {
 		t, err := by.Terms(asked)
 		if err != nil {
-			return nil, fmt.Errorf("terms of %s: %w", q.Good.ID, err)
+			return nil, fmt.Errorf("terms of %s: %w", q.Offer.ID, err)
 		}
 		ch.terms = append(ch.terms, t)
 	}
@@ -72,10 +72,10 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 	return ch, nil
 }
 
-// quote is a good as protocols see it.
-func (c *Counter) quote(g content.Good, method string) *pay.Quote {
-	q := &pay.Quote{URL: c.BaseURL + till.Path(g), Description: g.Description, MediaType: "application/json", Method: method}
-	for _, in := range g.AllInputs() {
+// quote is an offer as protocols see it.
+func (c *Counter) quote(o till.Offer, method string) *pay.Quote {
+	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method}
+	for _, in := range o.Inputs {
 		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required})
 	}
 	return q
@@ -159,7 +159,7 @@ func leftOuts(out []till.LeftOut) []leftOut {
 }
 
 func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error) {
-	g := q.Good
+	o := q.Offer
 	atomic := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var how, carriers, steps []string
 	for _, t := range terms {
@@ -168,18 +168,21 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 	}
 	b := challengeBody{
 		Type: c.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
-		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", g.Name, g.PriceUSDC()),
-		Instance: till.Path(g), Error: "Payment required",
+		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", o.Name, o.PriceUSDC()),
+		Instance: o.Path, Error: "Payment required",
 		Note:        strings.Join(how, " ") + " The goods are made first and your payment is settled after; if they cannot be made, nothing is taken.",
-		Warning:     ceilingWarning(g),
-		Price:       price{USDC: g.PriceUSDC(), Atomic: atomic(g.Price)},
+		Warning:     ceilingWarning(o),
+		Price:       price{USDC: o.PriceUSDC(), Atomic: atomic(o.Price())},
 		LeftOut:     leftOuts(q.LeftOut),
 		Idempotency: suggestion(),
 		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " + strings.Join(carriers, " or ") +
 			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge and POST /api/claims."},
-		NextSteps: append(steps, "Read the good first, free: "+c.BaseURL+"/menu/"+g.ID),
+		NextSteps: steps,
 	}
-	for _, tr := range g.Tiers() {
+	if o.About != "" {
+		b.NextSteps = append(steps, "Read the good first, free: "+c.BaseURL+o.About)
+	}
+	for _, tr := range o.Tiers {
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
 	}
 	out, err := json.Marshal(b)
@@ -196,9 +199,9 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 }
 
 // ceilingWarning is what every 402 says of the stock client's ceiling.
-func ceilingWarning(g content.Good) string {
-	if g.Price > stockCeiling {
-		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", g.PriceUSDC())
+func ceilingWarning(o till.Offer) string {
+	if o.Price() > stockCeiling {
+		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", o.PriceUSDC())
 	}
 	return "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
 }

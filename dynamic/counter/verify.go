@@ -1,6 +1,7 @@
 package counter
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,30 +57,49 @@ type Inclusion struct {
 	How     string `json:"how_to_check"`
 }
 
+// Class is one class of artifacts that the store signs.
+type Class struct {
+	Name   string // artifact_class
+	Prefix string // of its ids
+	// Load finds and verifies one, nil for an unknown id.
+	Load func(c *Counter, ctx context.Context, id string) (*Verification, error)
+	// Page renders its verification for a browser; nil answers JSON to everybody.
+	Page func(id string, v Verification) ([]byte, error)
+	// DoesNotProve is said of those that say nothing of it themselves.
+	DoesNotProve string
+	// Issued is the ledger's counter of those that were issued, "" for what the record counts itself.
+	Issued string
+}
+
+// Certificates are what goods are delivered with.
+var Certificates = Class{
+	Name: "certificate", Prefix: "cert_", Load: (*Counter).certificate, Issued: till.CounterPatron,
+	DoesNotProve: "A certificate proves only that this store issued it with these fields on this date.",
+}
+
 // serveVerify answers GET /api/verify/{id}.
 func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	v, err := c.verification(r, id)
+	class, v, err := c.verification(r.Context(), id)
 	if err != nil {
 		return c.problem(err, request{})
 	}
-	unknown := !v.Valid && v.Reason == unknownID
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
-	if c.cfg.VerifyPage != nil && prefersHTML(r) {
-		page, err := c.cfg.VerifyPage(id, v)
+	if class.Page != nil && prefersHTML(r) {
+		page, err := class.Page(id, v)
 		if err != nil {
 			return err
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		if unknown {
+		if v.Reason == unknownID {
 			w.WriteHeader(http.StatusNotFound)
 		}
 		_, _ = w.Write(page)
 		return nil
 	}
-	if unknown {
+	if v.Reason == unknownID {
 		return &problem.Error{Code: "not_found",
 			Detail: "No artifact of this store has this id. Certificates begin with cert_; what the record holds is named round_1, row_1, observation_1.",
 			Extra:  map[string]any{"valid": false, "reason": unknownID}}
@@ -89,32 +109,42 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 
 const unknownID = "unknown_id"
 
-func (c *Counter) verification(r *http.Request, id string) (Verification, error) {
-	unknown := Verification{Reason: unknownID, NotCovered: []string{}}
-	if !strings.HasPrefix(id, "cert_") {
-		if c.cfg.Sealed == nil {
-			return unknown, nil
+// verification finds the artifact of an id in its class.
+func (c *Counter) verification(ctx context.Context, id string) (Class, Verification, error) {
+	for _, class := range c.cfg.Classes {
+		if !strings.HasPrefix(id, class.Prefix) {
+			continue
 		}
-		v, err := c.cfg.Sealed(id)
-		if err != nil || v == nil {
-			return unknown, err
+		v, err := class.Load(c, ctx, id)
+		if err != nil {
+			return class, Verification{}, err
 		}
-		return *v, nil
+		if v == nil {
+			break
+		}
+		if v.DoesNotProve == "" {
+			v.DoesNotProve = class.DoesNotProve
+		}
+		return class, *v, nil
 	}
-	rec, word, ok, err := c.till.Certificate(r.Context(), id)
+	return c.cfg.Classes[0], Verification{Reason: unknownID, NotCovered: []string{}}, nil
+}
+
+// certificate verifies a certificate of this store.
+func (c *Counter) certificate(ctx context.Context, id string) (*Verification, error) {
+	rec, word, ok, err := c.till.Certificate(ctx, id)
 	if err != nil || !ok {
-		return unknown, err
+		return nil, err
 	}
 	v, err := c.verified(rec)
-	if err == nil && c.cfg.Recorded != nil {
-		// The certificate is good or not without the record, which must not stand in its way.
-		in, err := c.cfg.Recorded(Recorded{Word: word, Attests: rec.Certificate.Attests})
-		if err != nil {
-			c.Log.Error("the record cannot be asked about an artifact", "id", id, "err", err)
-		}
-		v.Inclusion = in
+	if err != nil || c.cfg.Recorded == nil {
+		return &v, err
 	}
-	return v, err
+	// The certificate is good or not without the record, which must not stand in its way.
+	if v.Inclusion, err = c.cfg.Recorded(Recorded{Word: word, Attests: rec.Certificate.Attests}); err != nil {
+		c.Log.Error("the record cannot be asked about an artifact", "id", id, "err", err)
+	}
+	return &v, nil
 }
 
 // verified checks a stored certificate and says what a stranger should know of it.
@@ -126,8 +156,7 @@ func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 	v.PredatesPayment = rec.Certificate.PredatesPayment()
 	sum := sha256.Sum256([]byte(rec.Proof.SignedPayload))
 	v.ArtifactHash = hex.EncodeToString(sum[:])
-	v.DoesNotProve = "A certificate proves only that this store issued it with these fields on this date."
-	if g, ok := c.Site.Now().Good(rec.Certificate.Item); ok && g.DoesNotProve != "" {
+	if g, ok := c.Site.Now().Good(rec.Certificate.Item); ok {
 		v.DoesNotProve = g.DoesNotProve
 	}
 	v.HowTo = "Check signature (ed25519, hex) over the bytes of signed_payload with public_key, and find that key at " +

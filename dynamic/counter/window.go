@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
 )
 
 // Window is what is on display now: of every good that is counted, what is left of it.
@@ -45,7 +44,7 @@ func (c *Counter) serveWindow(w http.ResponseWriter, r *http.Request) error {
 	out := Window{Version: "v1", AsOf: stamp(at), Stock: []OnDisplay{}, NextSteps: []string{
 		"GET buy_url without a payment answers 402 with the terms and reserves nothing.", "GET " + c.BaseURL + "/menu.json lists the goods that are not counted as well."}}
 	for _, g := range stock {
-		d := OnDisplay{ItemID: g.ID, Name: g.Name, State: onTheShelf, Left: g.Left, PriceUSDC: g.PriceUSDC(), BuyURL: c.BaseURL + till.Path(g.Good)}
+		d := OnDisplay{ItemID: g.ID, Name: g.Name, State: onTheShelf, Left: g.Left, PriceUSDC: g.PriceUSDC(), BuyURL: c.BaseURL + g.Path}
 		if g.Out != nil {
 			d.State = notToBeHad
 			// The answer to a buyer says it in the same words.

@@ -22,7 +22,7 @@ func (t *Till) Certificate(ctx context.Context, id string) (rec CertRecord, word
 		word = p.Word
 		return err
 	})
-	return found(rec, word, err)
+	return certificateRead(rec, word, err)
 }
 
 // Patron finds the certificate of a patron number.
@@ -35,11 +35,11 @@ func (t *Till) Patron(ctx context.Context, n int64) (rec CertRecord, ok bool, er
 		rec, err = ledger.GetJSON[CertRecord](tx, ledger.CertKey(string(id)))
 		return err
 	})
-	rec, _, ok, err = found(rec, "", err)
+	rec, _, ok, err = certificateRead(rec, "", err)
 	return rec, ok, err
 }
 
-func found(rec CertRecord, word string, err error) (CertRecord, string, bool, error) {
+func certificateRead(rec CertRecord, word string, err error) (CertRecord, string, bool, error) {
 	if errors.Is(err, errNotFound) {
 		return CertRecord{}, "", false, nil
 	}

@@ -3,7 +3,6 @@ package till
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +21,7 @@ type Order struct {
 	BadKey bool
 	// Inputs reads and checks the inputs of what is ordered. Its error comes back in an Error of
 	// CodeInputs.
-	Inputs func(content.Good) (map[string]string, error)
+	Inputs func(Offer) (map[string]string, error)
 	// Payment is nil for none.
 	Payment *Presented
 }
@@ -39,8 +38,8 @@ type Presented struct {
 	Proof  string
 	Key    string // the idempotency key in it, "" for none
 	BadKey bool   // the key in it breaks the protocol's rule
-	// Match finds which of the terms for a good it accepts. Its error is a *rail.Refusal.
-	Match func(g content.Good, accepts []rail.Requirement) (rail.Requirement, error)
+	// Match finds which of the terms for an offer it accepts. Its error is a *rail.Refusal.
+	Match func(o Offer, accepts []rail.Requirement) (rail.Requirement, error)
 
 	rail    rail.Rail
 	payment *rail.Payment // nil where it could not be read
@@ -57,8 +56,8 @@ type Sale struct {
 
 // asked is what an order is about.
 type asked struct {
-	site  *content.Site // that the good is of
-	good  content.Good
+	site  *content.Site // that the offer is of
+	offer Offer
 	print string // fingerprint
 }
 
@@ -83,8 +82,8 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 			return t.repeat(ctx, claim, p)
 		}
 	}
-	g, inputs, gate := t.gates(ctx, site, order)
-	a := asked{site, g, Fingerprint(g.ID, inputs)}
+	offer, inputs, gate := t.gates(ctx, site, order)
+	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
 	if p == nil {
 		if gate != nil {
 			return nil, gate
@@ -101,7 +100,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if p.Refusal != nil {
 		return nil, t.refuse(a, p.Refusal)
 	}
-	req, err := p.Match(g, t.terms(g))
+	req, err := p.Match(offer, t.terms(offer))
 	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
 		return nil, t.refuse(a, refusal)
 	}
@@ -112,7 +111,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &offer{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
+	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
 		return t.otherwise(ctx, o, stockRefusal(gate))
@@ -158,8 +157,8 @@ func (t *Till) badKey(ctx context.Context, p *Presented) error {
 	return bad
 }
 
-// offer is a matched payment for a good, on its way to being claimed.
-type offer struct {
+// matched is a payment that accepts the terms of an order, on its way to being claimed.
+type matched struct {
 	asked
 	inputs map[string]string
 	key    string // idempotency key, "" for none
@@ -170,23 +169,17 @@ type offer struct {
 }
 
 // holder names whose idempotency slots an order opens.
-func (o *offer) holder() string {
+func (o *matched) holder() string {
 	if o.local {
 		return o.p.payment.Payer + "@" + o.p.payment.Network
 	}
 	return o.p.payment.Payer
 }
 
-func (o *offer) amount() int64 {
-	n, err := strconv.ParseInt(o.terms.Amount, 10, 64)
-	if err != nil { // terms are our own
-		panic(err)
-	}
-	return n
-}
+func (o *matched) amount() int64 { return amountOf(o.terms.Amount) }
 
 // take verifies, claims, makes, settles and answers.
-func (t *Till) take(ctx context.Context, o *offer) (*Sale, error) {
+func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if t.closing.Load() {
 		return nil, (&Error{Code: CodeRestarting, Retry: 5 * time.Second}).paid("no", "now")
 	}
@@ -225,7 +218,7 @@ func (t *Till) take(ctx context.Context, o *offer) (*Sale, error) {
 const expiring = 60
 
 // notVerified answers a payment that its rail did not accept.
-func (t *Till) notVerified(ctx context.Context, o *offer, err error) (*Sale, error) {
+func (t *Till) notVerified(ctx context.Context, o *matched, err error) (*Sale, error) {
 	refusal, refused := errors.AsType[*rail.Refusal](err)
 	if !refused {
 		return nil, unreadable(err)
@@ -251,7 +244,7 @@ func (t *Till) notVerified(ctx context.Context, o *offer, err error) (*Sale, err
 
 // usedBefore is the answer to a payment that its rail refused although it may have paid, unknown to a ledger that was
 // restored: who believes that it did not signs again. It is nil for one that was not used, as far as can be told.
-func (t *Till) usedBefore(ctx context.Context, o *offer, refused error) error {
+func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error {
 	if errors.Is(refused, rail.ErrUsed) {
 		return t.alreadyUsed(ctx, o.p.payment)
 	}
@@ -264,24 +257,23 @@ func (t *Till) usedBefore(ctx context.Context, o *offer, refused error) error {
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
-func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (content.Good, map[string]string, error) {
-	g, ok := site.Good(order.Item)
+func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offer, map[string]string, error) {
+	o, ok := t.offer(site, order.Item)
 	if !ok {
 		if gone, ok := site.RetiredGood(order.Item); ok {
-			return g, nil, &Error{Code: CodeGone, Gone: &gone}
+			return o, nil, &Error{Code: CodeGone, Gone: &gone}
 		}
-		return g, nil, &Error{Code: CodeUnknownItem}
+		return o, nil, &Error{Code: CodeUnknownItem}
 	}
-	inputs, err := order.Inputs(g)
+	inputs, err := order.Inputs(o)
 	if err != nil {
-		return g, nil, &Error{Code: CodeInputs, Err: err}
+		return o, nil, &Error{Code: CodeInputs, Err: err}
 	}
-	k, err := goods.Of(g)
-	if err != nil || k.Available == nil {
-		return g, inputs, err
+	if o.Kind.Available == nil {
+		return o, inputs, nil
 	}
-	err = t.view(ctx, func(tx ledger.Tx) error { return k.Available(goods.Maker{Site: site}, tx, g, inputs) })
-	return g, inputs, gateError(err)
+	err = t.view(ctx, func(tx ledger.Tx) error { return o.Kind.Available(maker(site), tx, o.Good, inputs) })
+	return o, inputs, gateError(err)
 }
 
 // gateError turns a kind's refusal into an answer; other errors are the ledger's.

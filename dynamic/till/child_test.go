@@ -25,6 +25,7 @@ import (
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -167,13 +168,13 @@ func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Req
 	if err != nil {
 		panic(err)
 	}
-	return serve(c, base, odd)
+	return serve(c.Rows(), base, odd)
 }
 
-// serve serves a counter's rows as the store does.
-func serve(c *counter.Counter, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
+// serve serves rows as the store does.
+func serve(rows []route.Row, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	mux := http.NewServeMux()
-	for _, row := range c.Rows() {
+	for _, row := range rows {
 		if strings.HasSuffix(row.Pattern, ".svg") {
 			continue
 		}

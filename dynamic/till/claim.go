@@ -44,18 +44,14 @@ type repeated struct {
 
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one transaction (M2, M6), or
 // finds the purchase that this request repeats.
-func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, *repeated, error) {
+func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase, *repeated, error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
-	}
-	k, err := goods.Of(o.good)
-	if err != nil {
-		return nil, nil, err
 	}
 	id := newID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
-	err = t.admit(ctx, o, k, func(tx ledger.Tx, a *admission) error {
+	err := t.admit(ctx, o, func(tx ledger.Tx, a *admission) error {
 		p, rep = nil, nil
 		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
@@ -87,17 +83,8 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := a.check(tx); err != nil {
 			return err
 		}
-		order := &goods.Order{
-			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
-			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
-		}
-		if err := k.Reserve(goods.Maker{Site: o.site}, tx, order); err != nil {
+		if p, err = o.order(tx, id, mark); err != nil {
 			return err
-		}
-		p = &Purchase{
-			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.print, Content: o.site.Digest,
-			Protocol: o.p.Protocol, Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
-			Entry: order.Entry, Word: order.Word,
 		}
 		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.Proof}); err != nil {
 			return err
@@ -105,10 +92,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := t.takeSlot(tx, o, p); err != nil {
 			return err
 		}
-		if err := tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil); err != nil {
-			return err
-		}
-		return t.save(tx, p)
+		return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil), t.save(tx, p))
 	})
 	if err != nil {
 		return nil, nil, t.claimError(ctx, o, id, err)
@@ -120,8 +104,24 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 	return p, nil, nil
 }
 
+// order reserves what an order needs, and is the purchase that begins with it.
+func (o *matched) order(tx ledger.Tx, id string, mark rail.Mark) (*Purchase, error) {
+	order := &goods.Order{
+		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
+		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
+	}
+	if err := o.offer.Kind.Take(maker(o.site), tx, order); err != nil {
+		return nil, err
+	}
+	return &Purchase{
+		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.print, Content: o.site.Digest,
+		Protocol: o.p.Protocol, Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
+		Entry: order.Entry, Word: order.Word,
+	}, nil
+}
+
 // claimError turns what the claim transaction said into an answer.
-func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) error {
+func (t *Till) claimError(ctx context.Context, o *matched, id string, err error) error {
 	if errors.Is(err, ledger.ErrUnknown) {
 		// The commit may have happened. Reading decides; the worker drives it if it did.
 		if c, found, lookErr := t.claimOf(ctx, o.p.payment); lookErr == nil && found && c.Purchase == id {

@@ -94,7 +94,7 @@ func (t *Till) drive(ctx context.Context, id string) error {
 			err = t.settle(ctx, p)
 		case Settled, SettledLate:
 			err = t.deliver(ctx, p)
-		case Delivered, Refused, Failed, NotSettled:
+		case Promised, Delivered, Refused, Failed, NotSettled:
 			if p.Final || moved {
 				return nil
 			}
@@ -387,7 +387,7 @@ func (t *Till) fillOne(ctx context.Context, r rail.Rail, p *Purchase, open *rail
 		t.cfg.Log.Warn("open nonce not filled", "purchase", p.ID, "err", err)
 		return nil
 	}
-	p2, err := t.advance(ctx, p.ID, []State{Settling, Unknown, NotSettled, Delivered}, "filled", func(tx ledger.Tx, q *Purchase) error {
+	p2, err := t.advance(ctx, p.ID, []State{Settling, Unknown, NotSettled, Promised, Delivered}, "filled", func(tx ledger.Tx, q *Purchase) error {
 		if err := claim(tx); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 )
 
@@ -47,6 +48,7 @@ type shopOptions struct {
 	buyers   int
 	config   func(*till.Config)
 	counter  counter.Config
+	rows     func(*counter.Counter) []route.Row // beside the counter's own
 	db       ledger.DB
 	net      *chaintest.Net
 	rail     func(rail.Rail) rail.Rail
@@ -152,7 +154,11 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		t.Fatal(err)
 	}
 	s.count = c
-	mux.Handle("/", serve(c, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
+	rows := c.Rows()
+	if o.rows != nil {
+		rows = append(rows, o.rows(c)...)
+	}
+	mux.Handle("/", serve(rows, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
 		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}))
 	run(tl.Run)

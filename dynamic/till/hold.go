@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
 	"agentstore/dynamic/rail"
 )
 
@@ -17,16 +15,10 @@ import (
 // holdFor is the validity that is asked for counted goods.
 const holdFor = 120 * time.Second
 
-// counted reports whether an order of a good takes a unit that nobody else can have meanwhile.
-func counted(g content.Good) bool {
-	k, err := goods.Of(g)
-	return err == nil && k.Counted
-}
-
-// requirement is the accepts entry of a rail for a good at an amount.
-func requirement(r rail.Rail, g content.Good, amount int64) rail.Requirement {
+// requirement is the accepts entry of a rail for an offer at an amount.
+func requirement(r rail.Rail, o Offer, amount int64) rail.Requirement {
 	want := r.Requirement(amount)
-	if counted(g) {
+	if o.Kind.Counted {
 		return want.Within(holdFor)
 	}
 	return want

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
@@ -21,7 +20,7 @@ import (
 //	budget/open_payments/<holder>/<network>/<purchase>   a payment that may still be sent
 //	budget/open_coded/<network>/<payer>/<purchase>       the same again, of a payer with code
 //
-// A holder is a payer, and its network too where the payer is a contract (offer.holder).
+// A holder is a payer, and its network too where the payer is a contract (matched.holder).
 
 const (
 	// maxOpen is how many payments of one payer may be open.
@@ -108,8 +107,7 @@ func (e noRoom) Error() string { return "till: no room: " + string(e.code) }
 // admission is one order's way past the bounds.
 type admission struct {
 	t      *Till
-	o      *offer
-	kind   goods.Kind
+	o      *matched
 	funds  rail.Funds
 	asked  map[string]bool // nonces that funds is about
 	wanted []string        // nonces that errFunds asks about
@@ -135,7 +133,7 @@ func (a *admission) check(tx ledger.Tx) error {
 		if parts[3] == network {
 			here[open.Nonce] = open.Amount
 		}
-		if a.kind.Counted && open.Unit == a.o.good.ID {
+		if a.o.offer.Kind.Counted && open.Unit == a.o.offer.ID {
 			return noRoom{code: CodeHoldsUnit, item: open.Unit}
 		}
 	}
@@ -212,8 +210,8 @@ func (a *admission) ask(ctx context.Context) error {
 
 // admit runs the transaction that claims, which calls check, until there is room for the order or its wait is over. It
 // holds no place among those under way meanwhile.
-func (t *Till) admit(ctx context.Context, o *offer, k goods.Kind, f func(ledger.Tx, *admission) error) error {
-	a := &admission{t: t, o: o, kind: k}
+func (t *Till) admit(ctx context.Context, o *matched, f func(ledger.Tx, *admission) error) error {
+	a := &admission{t: t, o: o}
 	over := time.NewTimer(t.cfg.OpenWait)
 	defer over.Stop()
 	waiting := false

@@ -21,6 +21,7 @@ const (
 	Settling    State = "settling"     // the settlement is signed and stored, and may have been sent
 	Unknown     State = "unknown"      // the buyer was told that the outcome is not known yet
 	Settled     State = "settled"      // the money arrived at the network's depth; number, id, date and key are fixed
+	Promised    State = "promised"     // answered, and to be completed by the keeper or over its term
 	Delivered   State = "delivered"    // signed and answered
 	Refused     State = "refused"      // the order could not be taken after all; nothing was sent
 	Failed      State = "failed"       // the good could not be made; nothing was sent
@@ -70,9 +71,9 @@ type Purchase struct {
 	Date   string      `json:"date,omitzero"`
 	KID    string      `json:"kid,omitzero"`
 
-	Reason      string    `json:"reason,omitzero"` // why it was refused, failed or not settled
-	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
-	DeliveredAt time.Time `json:"delivered_at,omitzero"`
+	Reason      string    `json:"reason,omitzero"`       // why it was refused, failed or not settled
+	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
+	DeliveredAt time.Time `json:"delivered_at,omitzero"` // when the answer that is kept was made
 
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
 	listed bool      // among the open payments, likewise
@@ -173,7 +174,7 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(patience)
 	case Unknown:
 		return now.Add(min(patience, 5*time.Second))
-	case Delivered, Refused, Failed, NotSettled:
+	case Promised, Delivered, Refused, Failed, NotSettled:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	}
@@ -236,21 +237,17 @@ func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
-// maker makes the goods of a purchase from what it was claimed under.
-func (t *Till) maker(p *Purchase) goods.Maker { return goods.Maker{Site: t.cfg.Site.Of(p.Content)} }
+// maker makes what a purchase bought from what it was claimed under.
+func (t *Till) maker(p *Purchase) goods.Maker { return maker(t.cfg.Site.Of(p.Content)) }
 
-// order is the goods' view of a purchase.
+// order is a kind's view of a purchase.
 func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
-	g, ok := t.cfg.Site.Of(p.Content).Good(p.Item)
-	if !ok {
-		return nil, goods.Kind{}, fmt.Errorf("till: %s is no longer on the shelf", p.Item)
-	}
-	k, err := goods.Of(g)
+	offer, err := t.offerOf(p)
 	if err != nil {
 		return nil, goods.Kind{}, err
 	}
 	return &goods.Order{
-		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
+		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
 		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
-	}, k, nil
+	}, offer.Kind, nil
 }

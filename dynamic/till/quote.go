@@ -9,8 +9,8 @@ import (
 
 // Quote is an order as it could be paid for at present. It reserves nothing.
 type Quote struct {
-	Site        *content.Site // that the good is of
-	Good        content.Good
+	Site        *content.Site // that the offer is of
+	Offer       Offer
 	Fingerprint string    // of the order
 	LeftOut     []LeftOut // the networks that take no payment for it now
 }
@@ -25,7 +25,7 @@ type LeftOut struct {
 // quote asks which networks take a payment for an order. Where none does it is an error; the quote comes
 // with it, unless the store is closed.
 func (t *Till) quote(a asked) (*Quote, error) {
-	q := &Quote{Site: a.site, Good: a.good, Fingerprint: a.print, LeftOut: t.leftOut(a.good)}
+	q := &Quote{Site: a.site, Offer: a.offer, Fingerprint: a.print, LeftOut: t.leftOut(a.offer)}
 	switch {
 	case len(q.LeftOut) < len(t.cfg.Rails):
 		return q, nil
@@ -51,41 +51,38 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 		if first == nil {
 			first = r
 		}
-		accepts = append(accepts, requirement(r, q.Good, q.Good.Price))
+		accepts = append(accepts, requirement(r, q.Offer, q.Offer.Price()))
 	}
 	if first != nil {
-		for _, tier := range q.Good.Tiers()[1:] {
-			accepts = append(accepts, requirement(first, q.Good, tier.Amount))
+		for _, tier := range q.Offer.Tiers[1:] {
+			accepts = append(accepts, requirement(first, q.Offer, tier.Amount))
 		}
 	}
 	return accepts
 }
 
-// terms are all that may be accepted for a good: what a challenge offered a moment ago is taken though
+// terms are all that may be accepted for an offer: what a challenge offered a moment ago is taken though
 // it would not be offered now, if its network can settle it.
-func (t *Till) terms(g content.Good) []rail.Requirement {
+func (t *Till) terms(o Offer) []rail.Requirement {
 	var all []rail.Requirement
 	for _, r := range t.cfg.Rails {
-		for _, tier := range g.Tiers() {
-			all = append(all, requirement(r, g, tier.Amount))
+		for _, tier := range o.Tiers {
+			all = append(all, requirement(r, o, tier.Amount))
 		}
 	}
 	return all
 }
 
-// leftOut names the networks on which a good is not sold at present, and why.
-func (t *Till) leftOut(g content.Good) []LeftOut {
+// leftOut names the networks on which an offer is not sold at present, and why.
+func (t *Till) leftOut(offer Offer) []LeftOut {
 	var out []LeftOut
 	for _, r := range t.cfg.Rails {
 		info := r.Info()
 		if t.shutOn(info.Network) {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Closed: true})
-		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, g.Price); o != nil {
+		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, offer.Price()); o != nil {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Reason: o.Reason})
 		}
 	}
 	return out
 }
-
-// Path is where a good is bought. Base URL and path are what a payment for it is for, never the query.
-func Path(g content.Good) string { return "/api/buy/" + g.ID }

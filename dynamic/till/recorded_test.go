@@ -1,6 +1,7 @@
 package till_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -38,12 +39,16 @@ func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
 
 // What the record holds has its printable page, as a certificate has.
 func TestBrowsersGetAPageOfWhatTheRecordHolds(t *testing.T) {
-	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{
-		Sealed: func(id string) (*counter.Verification, error) {
-			return &counter.Verification{Valid: true, ArtifactClass: "row", Report: map[string]any{"host": "shop.example"}}, nil
-		},
-		VerifyPage: func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil },
-	}})
+	var classes []counter.Class
+	for _, name := range []string{"row", "round", "observation"} {
+		classes = append(classes, counter.Class{Name: name, Prefix: name + "_",
+			Load: func(*counter.Counter, context.Context, string) (*counter.Verification, error) {
+				return &counter.Verification{Valid: true, ArtifactClass: name, Report: map[string]any{"host": "shop.example"}}, nil
+			},
+			Page: func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil },
+		})
+	}
+	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{Classes: classes}})
 	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/json", "": "application/json"} {
 		for _, id := range []string{"row_4711", "round_12", "observation_3"} {
 			r := s.do("GET", "/api/verify/"+id, map[string]string{"Accept": accept})

@@ -29,7 +29,7 @@ func emptyWallet(err error) bool {
 // otherwise answers a request that cannot be taken, whatever payment came with it: with the purchase its key belongs to, if
 // there is one and the payment proves its payer; with what became of the payment, where it was used before; else with the
 // error that stood in its way.
-func (t *Till) otherwise(ctx context.Context, o *offer, err error) (*Sale, error) {
+func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, error) {
 	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
 		return nil, err // whose signature it is cannot be known
 	}
@@ -46,7 +46,7 @@ func (t *Till) otherwise(ctx context.Context, o *offer, err error) (*Sale, error
 
 // replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
 // the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked.
-func (t *Till) replaySlot(ctx context.Context, o *offer, otherwise error) (*Sale, error) {
+func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sale, error) {
 	if o.key == "" {
 		return nil, otherwise
 	}
@@ -130,7 +130,7 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 // answer gives a purchase's answer as it stands.
 func (t *Till) answer(p *Purchase, replay bool) (*Sale, error) {
 	switch {
-	case p.State == Delivered:
+	case p.State == Delivered || p.State == Promised:
 		body, err := t.body(p.ID)
 		if err != nil {
 			return nil, ledgerDown(err)
@@ -163,11 +163,11 @@ func (t *Till) ended(p *Purchase) error {
 	case NotSettled:
 		e.paid("no", retry)
 		site := t.cfg.Site.Now()
-		g, ok := site.Good(p.Item)
+		o, ok := t.offer(site, p.Item)
 		if !ok {
 			return e
 		}
-		q, err := t.quote(asked{site, g, p.Fingerprint})
+		q, err := t.quote(asked{site, o, p.Fingerprint})
 		if e.Quote = q; q == nil {
 			return err
 		}

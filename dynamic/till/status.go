@@ -36,7 +36,8 @@ func (t *Till) Status(ctx context.Context, id, token string) (Status, error) {
 
 func (t *Till) status(p *Purchase) (s Status, err error) {
 	s.Purchase = p
-	if p.State == Delivered || p.State == Reversed {
+	switch p.State {
+	case Promised, Delivered, Reversed:
 		s.Body, err = t.body(p.ID)
 	}
 	return s, err
@@ -45,7 +46,7 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 // Billed says what a buyer may believe of the money in a state: yes, no or unknown.
 func (p *Purchase) Billed() string {
 	switch p.State {
-	case Settled, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
+	case Settled, Promised, Delivered, SettledLate, RefundOwed, FromChain, Uncredited:
 		return "yes"
 	case Settling, Unknown, Claimed, GoodsReady:
 		return "unknown"

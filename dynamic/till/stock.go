@@ -5,14 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/content"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 )
 
 // Counted is how a counted good stands.
 type Counted struct {
-	content.Good
+	Offer
 	Left int
 	Out  *Error // why none is to be had, nil where one is
 }
@@ -23,10 +22,11 @@ func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err er
 		at, stock = tx.Now(), nil
 		site := t.cfg.Site.Now()
 		for _, g := range site.Goods {
-			if !g.Stock {
+			o, ok := Goods(site, g.ID)
+			if !g.Stock || !ok {
 				continue
 			}
-			c, err := counts(tx, goods.Maker{Site: site}, g)
+			c, err := counts(tx, maker(site), o)
 			if err != nil {
 				return err
 			}
@@ -40,17 +40,13 @@ func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err er
 	return at, stock, nil
 }
 
-func counts(tx ledger.Tx, m goods.Maker, g content.Good) (Counted, error) {
-	c := Counted{Good: g}
+func counts(tx ledger.Tx, m goods.Maker, o Offer) (Counted, error) {
+	c := Counted{Offer: o}
 	var err error
-	if c.Left, err = m.Left(tx, g); err != nil {
+	if c.Left, err = m.Left(tx, o.Good); err != nil || o.Kind.Available == nil {
 		return c, err
 	}
-	k, err := goods.Of(g)
-	if err != nil || k.Available == nil {
-		return c, err
-	}
-	if err = k.Available(m, tx, g, nil); err != nil && !refused(err) {
+	if err = o.Kind.Available(m, tx, o.Good, nil); err != nil && !refused(err) {
 		return c, err
 	}
 	// The answer to a buyer says it in the same words.

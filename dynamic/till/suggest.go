@@ -103,7 +103,7 @@ func keyOf(key string, p *Presented) (string, error) {
 // slot finds the purchase that holds the slot of an order's key. A suggested key of the minute before or after counts too,
 // and so does every equal order of the payer that is on its way or ended just now: the request of a lost answer may come
 // minutes late, or after its own retry.
-func (t *Till) slot(tx ledger.Tx, o *offer) (*repeated, error) {
+func (t *Till) slot(tx ledger.Tx, o *matched) (*repeated, error) {
 	if o.key == "" {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func (t *Till) slotHolder(tx ledger.Tx, holder, key string) (*Purchase, error) {
 }
 
 // takeSlot gives a new purchase the slot of its order's key, and remembers it by its fingerprint.
-func (t *Till) takeSlot(tx ledger.Tx, o *offer, p *Purchase) error {
+func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 	if o.key != "" {
 		key := o.key
 		if minute, suggested := suggestedAt(key); suggested {
@@ -176,13 +176,13 @@ func (t *Till) takeSlot(tx ledger.Tx, o *offer, p *Purchase) error {
 
 // recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no request can name, because
 // keys are printable.
-func recentKey(o *offer) []byte {
+func recentKey(o *matched) []byte {
 	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.print)))
 }
 
 // recent lists the payer's purchases of an order, however they were keyed, that are on their way or ended less than
 // SameOrder ago with money taken.
-func (t *Till) recent(tx ledger.Tx, o *offer) ([]string, error) {
+func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
 	ids, err := ledger.GetJSON[[]string](tx, recentKey(o))
 	if errors.Is(err, errNotFound) {
 		return nil, nil

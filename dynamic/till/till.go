@@ -1,10 +1,12 @@
-// Package till is where money moves: the purchase state machine and its journal.
+// Package till is where money moves: the purchase state machine and its journal. It takes an order for
+// an offer, a good or a paid page, and gives a sale, or an [Error] with a code and data. It knows no
+// HTTP and no protocol: package counter reads orders and payments, and says the codes in words.
 //
-//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► (promised ─►) delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
-//	delivered, then reorganised away ─► reversed
+//	promised | delivered, then reorganised away ─► reversed
 //
 // Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods are made first,
 // the payment is settled next, the certificate is signed last. Whoever pushes a purchase forward, the request that
@@ -94,6 +96,7 @@ import (
 type Config struct {
 	BaseURL string           // https://store.example, without a slash at the end
 	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
+	Shelves []Shelf          // where what is sold is found; nil means those of the table
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -137,8 +140,9 @@ type Till struct {
 	byNet    map[string]rail.Rail
 	owner    string // this process, for leases
 
-	reads *budget.Set
-	uses  uses
+	offers sync.Map // id → *found
+	reads  *budget.Set
+	uses   uses
 
 	mu      sync.Mutex
 	flights map[string]*flight   // purchases being driven in this process; guarded by mu
@@ -173,29 +177,7 @@ func New(cfg Config) (*Till, error) {
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("till: base URL %q must be scheme://host without a slash at the end", cfg.BaseURL)
 	}
-	for _, d := range []struct {
-		v   *time.Duration
-		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-	}
-	if cfg.MaxInFlight == 0 {
-		cfg.MaxInFlight = 512
-	}
-	if cfg.HighWater == nil {
-		cfg.HighWater = noHighWater{}
-	}
-	if cfg.Outcome == nil {
-		cfg.Outcome = func(string, State) {}
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.AfterStep == nil {
-		cfg.AfterStep = func(string) {}
-	}
+	cfg.defaults()
 	t := &Till{
 		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
@@ -225,6 +207,39 @@ func New(cfg Config) (*Till, error) {
 		return nil, fmt.Errorf("till: reading whether the store is closed: %w", err)
 	}
 	return t, nil
+}
+
+// defaults fills in what may be left out.
+func (cfg *Config) defaults() {
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second},
+		{&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second},
+	} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 512
+	}
+	if cfg.Shelves == nil {
+		cfg.Shelves = Shelves
+	}
+	if cfg.HighWater == nil {
+		cfg.HighWater = noHighWater{}
+	}
+	if cfg.Outcome == nil {
+		cfg.Outcome = func(string, State) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AfterStep == nil {
+		cfg.AfterStep = func(string) {}
+	}
 }
 
 // Config is what the till stands on, with its defaults filled in.

@@ -27,7 +27,7 @@ func (t *Till) watch(ctx context.Context, p *Purchase) error {
 	if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
 		return err
 	}
-	if p.State == Delivered {
+	if p.State == Delivered || p.State == Promised {
 		return t.watchDelivered(ctx, r, p, f)
 	}
 	switch {
@@ -70,7 +70,7 @@ func samePlace(a, b *rail.Proof) bool {
 
 // follow notes where a reorganisation has put a delivered purchase's payment. The certificate stays as it was signed.
 func (t *Till) follow(ctx context.Context, p *Purchase, proof *rail.Proof) error {
-	_, err := t.advance(ctx, p.ID, []State{Delivered}, "followed", func(tx ledger.Tx, p *Purchase) error {
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "followed", func(tx ledger.Tx, p *Purchase) error {
 		old := ledger.CreditKey(p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 		if held, err := ledger.GetJSON[creditOf](tx, old); err == nil && held.Purchase == p.ID {
 			if err := tx.Delete(old); err != nil {
@@ -98,7 +98,7 @@ func (t *Till) renew(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advic
 		t.cfg.Log.Warn("dropped settlement not renewed", "purchase", p.ID, "err", err)
 		return nil
 	}
-	p2, err := t.advance(ctx, p.ID, []State{Delivered}, "resigned", func(tx ledger.Tx, q *Purchase) error {
+	p2, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "resigned", func(tx ledger.Tx, q *Purchase) error {
 		if q.Version != p.Version {
 			return errMoved
 		}
@@ -125,16 +125,18 @@ func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) err
 	return err
 }
 
-// reverse: delivered → reversed. The certificate stands and says what happened; its number is never used again.
+// reverse: promised or delivered → reversed. The certificate stands and says what happened; its number is never used again.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
-	_, err := t.advance(ctx, p.ID, []State{Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
-		c, err := ledger.GetJSON[CertRecord](tx, ledger.CertKey(p.CertID))
-		if err != nil {
-			return err
-		}
-		c.Reversed, c.ReversedOn = true, tx.Now().Format(time.DateOnly)
-		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), c); err != nil {
-			return err
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
+		if p.State == Delivered && p.CertID != "" {
+			c, err := ledger.GetJSON[CertRecord](tx, ledger.CertKey(p.CertID))
+			if err != nil {
+				return err
+			}
+			c.Reversed, c.ReversedOn = true, tx.Now().Format(time.DateOnly)
+			if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), c); err != nil {
+				return err
+			}
 		}
 		p.State, p.Reason, p.Final = Reversed, "reorganised", true
 		return nil

@@ -89,7 +89,10 @@ func (t *terms) template(r Required) (pay.Template, error) {
 // Members implements pay.Terms.
 func (t *terms) Members() []pay.Member { return t.members }
 
-var canonicalRequired = http.CanonicalHeaderKey(HeaderRequired)
+var (
+	canonicalRequired  = http.CanonicalHeaderKey(HeaderRequired)
+	canonicalSignature = http.CanonicalHeaderKey(HeaderSignature)
+)
 
 // Say implements pay.Terms. Over MCP the body says it all.
 func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string) error {
@@ -144,7 +147,7 @@ func (protocol) Read(f pay.Fields) (*pay.Presented, error) {
 }
 
 func read(f pay.Fields) (*Presented, error) {
-	if vs := f.Values(HeaderSignature); len(vs) > 1 {
+	if vs := f.Values(canonicalSignature); len(vs) > 1 {
 		return Decode(strings.Join(vs, ",")) // not base64, so it is refused
 	} else if len(vs) == 1 && vs[0] == "" {
 		return Decode(",")
