@@ -62,11 +62,12 @@ func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
 func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
 	return rail.Mark{}, errClosed
 }
-func (closedRail) Draft(context.Context, *rail.Payment) (rail.Draft, error) { return nil, errClosed }
-func (closedRail) Replace(context.Context, *rail.Payment, rail.Signed, bool) (rail.Draft, error) {
+func (closedRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) { return nil, errClosed }
+func (closedRail) Replace(context.Context, []*rail.Payment, rail.Signed, bool) (rail.Draft, error) {
 	return nil, errClosed
 }
-func (closedRail) Send(context.Context, rail.Signed) error { return errClosed }
+func (closedRail) Send(context.Context, ...rail.Signed) error       { return errClosed }
+func (closedRail) Accounts(context.Context) ([]rail.Account, error) { return nil, errClosed }
 func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
 	return rail.Finding{}, errClosed
 }

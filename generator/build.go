@@ -23,7 +23,7 @@ type build struct {
 	tree    *tree
 	private *private
 	twins   *twins
-	old     *record // nil: everything is rendered, and the tree is swept
+	old     *buildRecord // nil: everything is rendered, and the tree is swept
 	next    *recordWriter
 	report  Report
 	spare   sync.Pool // of *[]item
@@ -229,7 +229,7 @@ func (b *build) sweepTwins() error {
 
 // stillPublished drops the twins of stale digests, but for those that a file
 // has. Few are looked up, many are sorted beside those of all files.
-func (b *build) stillPublished(now *record) error {
+func (b *build) stillPublished(now *buildRecord) error {
 	const few = 1 << 12
 	if b.stale.Len() <= few {
 		left := make(map[attest.Digest]bool)

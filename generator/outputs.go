@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -83,7 +83,7 @@ type unit struct {
 type scratch struct {
 	file []byte             // a renderer may make a file in it, which is done with when the next one is made
 	view templates.HostRoom // what the forms of a unit share may stand in it, which is done with when the next unit is made
-	rows corpus.HistoryRoom // the same for rows
+	rows record.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
 	page *derive.TiersView  // the page of the list of hosts that was made last
 }
@@ -108,6 +108,7 @@ func shopRows() []output {
 		{name: "problems", deps: depsProblems, render: renderProblems},
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
 		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
+		{name: "running", deps: depsPage("running"), render: renderProse("running", "running")},
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: renderVerifierScript},

@@ -10,9 +10,9 @@ import (
 
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -32,13 +32,13 @@ type source struct {
 	rows    []output                     // the table
 	sitemap func() (sitemapFacts, error) // worked out once
 
-	record      *corpus.Record                  // the signed record, nil for none
-	rounds      []corpus.Round                  // of the record, oldest first
-	feed        []corpus.Observation            // of the record, oldest first
-	about       map[string][]corpus.Observation // of the feed, by host
+	record      *record.Record                  // the signed record, nil for none
+	rounds      []record.Round                  // of the record, oldest first
+	feed        []record.Observation            // of the record, oldest first
+	about       map[string][]record.Observation // of the feed, by host
 	chain       attest.Digest                   // over all rounds
 	firstHost   string                          // of the record, for commands that name one
-	checkpoints sync.Map                        // of corpus.Checkpoint, by size
+	checkpoints sync.Map                        // of tlog.Checkpoint, by size
 	proofs      []string                        // state of each round's proof of time
 	state       attest.Digest                   // over rounds, proofs of time and observations
 	book        func() (*derive.Book, error)

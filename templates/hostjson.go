@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 )
 
 // hostDocument is document of a host, written member by member: reflection took most of the time of a page. What the
@@ -234,7 +234,7 @@ func (w *jsonWriter) seen(h *derive.HostWeek) {
 }
 
 // offer is a member of a week.
-func (w *jsonWriter) offer(o *corpus.RowOffer) {
+func (w *jsonWriter) offer(o *record.RowOffer) {
 	w.b = append(w.b, inWeek+`offer": {`...)
 	w.depth++
 	w.textsBehind(inOffer[1:]+`networks": `, o.Networks)

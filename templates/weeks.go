@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 )
 
 // WeekMark is one week of a timeline: the word first, then its mark, then its colour.
@@ -32,11 +32,11 @@ func markWeek(w *derive.HostWeek) WeekMark {
 	switch {
 	case w.Probed == derive.BeforeFirst:
 		i = 4
-	case w.Verdict == corpus.VerdictReady:
+	case w.Verdict == record.VerdictReady:
 		i = 0
-	case w.Verdict == corpus.VerdictNotReady:
+	case w.Verdict == record.VerdictNotReady:
 		i = 1
-	case w.Verdict == corpus.VerdictUnreachable:
+	case w.Verdict == record.VerdictUnreachable:
 		i = 2
 	}
 	m := weekMarks[i]

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // hugoVersion is the peer's. It is built once from its module and kept in the user's cache.
@@ -138,11 +138,11 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 }
 
 // hugoContent writes a page for each host of a record, with its rows as data.
-func hugoContent(record, dir string, seen func(host string)) error {
+func hugoContent(rec, dir string, seen func(host string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	keys, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
+	keys, err := os.ReadFile(filepath.Join(rec, record.RingFile))
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func hugoContent(record, dir string, seen func(host string)) error {
 	if err != nil {
 		return err
 	}
-	r, err := corpus.Open(os.DirFS(record), ring)
+	r, err := record.Open(os.DirFS(rec), ring)
 	if err != nil {
 		return err
 	}

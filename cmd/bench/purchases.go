@@ -18,12 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"agentstore/cmd/devnet/npmtest"
 	"agentstore/cmd/shop"
 	"agentstore/generator"
-
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
 )
 
 // perSecond is how many payments are signed ahead for a second of a run.
@@ -292,7 +292,7 @@ func (l *lab) buy(ctx context.Context, p *people, url string) (rate float64, err
 
 // payments signs n payments of what a door asks first, each a header as a stock buyer sends it.
 func (p *people) payments(url string, n int) ([]string, error) {
-	r, err := record(url, "*/*")
+	r, err := recordAnswer(url, "*/*")
 	if err != nil {
 		return nil, err
 	}

@@ -18,9 +18,10 @@ import (
 	"time"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
 	"agentstore/generator"
 )
 
@@ -50,14 +51,14 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 		return "", err
 	}
 	began := time.Now()
-	w := &corpus.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &record.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for week := range recordWeeks {
 		at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
-		_, err := w.Seal(ctx, corpus.Draft{
-			Sequence: int64(week + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-			Roster:  corpus.Roster{Listed: int64(n), Sources: []corpus.RosterSource{{Name: "bench", Kind: corpus.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+		_, err := w.Seal(ctx, record.Draft{
+			Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
+			Roster:  record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
+			Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
 			Rows:    syntheticRows(n, week, at),
 		})
 		if err != nil {
@@ -71,8 +72,8 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 const baseNetwork = "eip155:8453"
 
 // syntheticRows are the rows of one week: most hosts are ready, some are not, and a few have no row.
-func syntheticRows(n, week int, at time.Time) iter.Seq2[corpus.Row, error] {
-	return func(yield func(corpus.Row, error) bool) {
+func syntheticRows(n, week int, at time.Time) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
 		for i := range n {
 			if (i+week*i)%29 == 7 && week > 0 {
 				continue
@@ -84,22 +85,22 @@ func syntheticRows(n, week int, at time.Time) iter.Seq2[corpus.Row, error] {
 	}
 }
 
-func syntheticRow(i, week int, at time.Time) corpus.Row {
+func syntheticRow(i, week int, at time.Time) record.Row {
 	host := fmt.Sprintf("door-%07d.example", i)
-	r := corpus.Row{
-		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: corpus.SourceDiscovery, Catalog: "bench", Battery: "v2",
-		Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
-		Fault: corpus.FaultNone, ProbeMethod: &corpus.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
+	r := record.Row{
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bench", Battery: "v2",
+		Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
+		Fault: record.FaultNone, ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
 	}
 	sum := sha256.Sum256([]byte(host + r.ObservedAt))
 	r.EvidenceDigest = fmt.Sprintf("%x", sum)
 	if sum[0] < 25 {
-		r.Verdict, r.ReachedLevel, r.Fault = corpus.VerdictNotReady, "L1", corpus.FaultDoor
+		r.Verdict, r.ReachedLevel, r.Fault = record.VerdictNotReady, "L1", record.FaultDoor
 		r.Failed, r.Advisories, r.Protocols = []string{"status-402"}, []string{}, []string{}
 		return r
 	}
-	r.Offer = &corpus.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
-		PayTo: []corpus.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
+	r.Offer = &record.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
 	return r
 }
 
@@ -251,7 +252,7 @@ func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	ours := func(ctx context.Context) (float64, error) {
 		var rows int64
 		took, err := timed(func() error {
-			r, err := corpus.VerifyRecord(ctx, os.DirFS(dir), attest.SpecimenRing(), corpus.RecordOptions{})
+			r, err := audit.Record(ctx, os.DirFS(dir), attest.SpecimenRing(), audit.RecordOptions{})
 			if err == nil && len(r.Problems) > 0 {
 				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
 			}

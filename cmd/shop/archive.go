@@ -17,9 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
+	"agentstore/corpus/view"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/counter"
 )
@@ -45,14 +46,14 @@ func BuildView(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	record, err := corpus.Open(os.DirFS(c.Record), ring)
+	record, err := record.Open(os.DirFS(c.Record), ring)
 	if err != nil || len(record.Rounds()) == 0 {
 		return err
 	}
 	if ViewDir(c) == "" {
 		return errNoViewDir
 	}
-	return corpus.BuildView(ctx, record, ViewDir(c))
+	return view.Build(ctx, record, ViewDir(c))
 }
 
 // openArchive opens the configured record for answering, nil for a store that keeps none.
@@ -101,18 +102,18 @@ func refused(client *fetch.Client) func(host string) string {
 }
 
 // lastRow finds a host's last row in the record, and when its round was taken.
-func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, error) {
+func lastRow(a *archive.Archive) func(host string) (record.Row, string, bool, error) {
 	if a == nil {
 		return nil
 	}
-	return func(host string) (corpus.Row, string, bool, error) {
+	return func(host string) (record.Row, string, bool, error) {
 		s := a.Now()
 		if s == nil {
-			return corpus.Row{}, "", false, nil
+			return record.Row{}, "", false, nil
 		}
 		h, ok, err := s.View.Host(host)
 		if err != nil || !ok || len(h.Rows) == 0 {
-			return corpus.Row{}, "", false, err
+			return record.Row{}, "", false, err
 		}
 		row := h.Rows[len(h.Rows)-1].Row
 		return row, s.Rounds[row.Sequence-1].TakenAt, true, nil

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
+	"agentstore/corpus/view"
 	"agentstore/dynamic"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/counter"
@@ -86,7 +88,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := corpus.OpenView(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
+	if _, err := view.Open(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
 		t.Errorf("the view is not beside the twins: %v", err)
 	}
 	if got := badge(h, "broken.example"); !strings.Contains(got, "ready (v2)") || strings.Contains(got, "not ready") {
@@ -103,7 +105,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if got := badge(h, "broken.example"); !strings.Contains(got, "not ready (v2)") {
 		t.Errorf("after twelve rounds: %s", got)
 	}
-	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != corpus.VerdictNotReady || taken == "" {
+	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != record.VerdictNotReady || taken == "" {
 		t.Errorf("the last row of broken.example: %+v, taken at %q, %v, %v", row, taken, ok, err)
 	}
 	if _, _, ok, err := lastRow(s.archive)("nobody.example"); ok || err != nil {
@@ -130,7 +132,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := BuildView(t.Context(), c); err != nil {
@@ -139,17 +141,17 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if err := s.archive.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: corpus.ObservationRetiredWord,
-		{Attests: "sha256:" + strings.Repeat("ab", 32)}: corpus.ObservationPaidRefresh} {
+	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: record.ObservationRetiredWord,
+		{Attests: "sha256:" + strings.Repeat("ab", 32)}: record.ObservationPaidRefresh} {
 		got, err := find(what)
 		if err != nil || got == nil || got.Kind != kind {
 			t.Fatalf("%+v: %+v, %v", what, got, err)
 		}
-		o, err := corpus.VerifyObservation([]byte(got.Entry), w.Ring)
+		o, err := record.VerifyObservation([]byte(got.Entry), w.Ring)
 		if err != nil || fmt.Sprintf("observation_%d", o.Number) != got.ID || o.At != got.At {
 			t.Errorf("%+v: %+v, %v", what, o, err)
 		}
-		proof, err := corpus.ParseProof([]byte(got.Proof))
+		proof, err := tlog.ParseProof([]byte(got.Proof))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +169,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil || v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
 			t.Fatalf("%s: %+v, %v", id, v, err)
 		}
-		proof, err := corpus.ParseProof([]byte(v.Inclusion.Proof))
+		proof, err := tlog.ParseProof([]byte(v.Inclusion.Proof))
 		if err != nil {
 			t.Fatal(err)
 		}

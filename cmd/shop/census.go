@@ -16,16 +16,16 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
+	"github.com/go-json-experiment/json"
+
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
-
-	"github.com/go-json-experiment/json"
 )
 
 // CensusConfig says which hosts are walked once a week, and how.
@@ -237,11 +237,11 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		if err != nil {
 			return cfg, nil, err
 		}
-		cfg.Record = func() (*corpus.Record, error) {
+		cfg.Record = func() (*record.Record, error) {
 			if err := os.MkdirAll(c.Record, 0o755); err != nil {
 				return nil, err
 			}
-			return corpus.Open(os.DirFS(c.Record), ring)
+			return record.Open(os.DirFS(c.Record), ring)
 		}
 	}
 	if !o.WalkOnly && !o.Hourly {
@@ -270,9 +270,9 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 }
 
 // publisher puts the closings of rosters on the feed and, where there is a writer, from there on the record.
-func (c *Config) publisher(db ledger.DB, w *corpus.Writer) (func(context.Context, corpus.ClosedRoster) (time.Time, error), error) {
+func (c *Config) publisher(db ledger.DB, w *record.Writer) (func(context.Context, record.ClosedRoster) (time.Time, error), error) {
 	if c.Record == "" {
-		return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
+		return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
 			err = db.Update(ctx, func(tx ledger.Tx) error {
 				fresh, err := feed.Fresh(tx)
 				if err == nil && fresh {
@@ -291,8 +291,8 @@ func (c *Config) publisher(db ledger.DB, w *corpus.Writer) (func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
-		read := func(after int64) ([]corpus.Observation, error) { return readFeed(ctx, c, db, ring, after) }
+	return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
+		read := func(after int64) ([]record.Observation, error) { return readFeed(ctx, c, db, ring, after) }
 		// A ledger that is younger than the record learns first what stands there.
 		have, err := lastObservation(c.Record)
 		if err == nil {

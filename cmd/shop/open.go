@@ -15,11 +15,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/budget"
@@ -32,8 +34,6 @@ import (
 	"agentstore/dynamic/roster"
 	"agentstore/dynamic/till"
 	"agentstore/templates"
-
-	"github.com/ethereum/go-ethereum/crypto"
 )
 
 // Shop is a running store: everything but its listeners.
@@ -324,9 +324,9 @@ func Ring(c *Config) (attest.Ring, error) {
 	return attest.ParseRing(b)
 }
 
-func specimenRing(record string) (attest.Ring, error) {
-	b, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
-	if record == "" || errors.Is(err, fs.ErrNotExist) {
+func specimenRing(rec string) (attest.Ring, error) {
+	b, err := os.ReadFile(filepath.Join(rec, record.RingFile))
+	if rec == "" || errors.Is(err, fs.ErrNotExist) {
 		return attest.SpecimenRing(), nil
 	}
 	if err != nil {
@@ -337,7 +337,7 @@ func specimenRing(record string) (attest.Ring, error) {
 		err = held.Continues(attest.SpecimenRingBefore())
 	}
 	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", record, err)
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", rec, err)
 	}
 	return held, nil
 }

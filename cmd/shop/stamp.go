@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/ots/calendar"
+	"agentstore/corpus/record"
 )
 
 // TimestampsConfig says who proves when a round existed.
@@ -144,15 +144,15 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 }
 
 // subjectsOf are the rounds and the anchors of the record.
-func subjectsOf(c *Config, w *corpus.Writer) ([]subject, error) {
-	r, err := corpus.Open(os.DirFS(c.Record), w.Ring)
+func subjectsOf(c *Config, w *record.Writer) ([]subject, error) {
+	r, err := record.Open(os.DirFS(c.Record), w.Ring)
 	if err != nil {
 		return nil, err
 	}
 	var out []subject
 	for _, round := range r.Rounds() {
 		n := round.Sequence
-		out = append(out, subject{name: fmt.Sprintf("round %d", n), digest: round.Digest, dir: corpus.ProofDir(n),
+		out = append(out, subject{name: fmt.Sprintf("round %d", n), digest: round.Digest, dir: record.ProofDir(n),
 			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
 				return w.AddProof(ctx, n, cal, p, h)
 			}})
@@ -166,7 +166,7 @@ func subjectsOf(c *Config, w *corpus.Writer) ([]subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: corpus.AnchorProofDir(a.Sequence),
+		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: record.AnchorProofDir(a.Sequence),
 			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
 				return w.AddAnchorProof(ctx, a.Sequence, cal, p, h)
 			}})

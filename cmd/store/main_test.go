@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/audit"
 	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
 )
@@ -131,7 +131,7 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public/current"), corpus.CloneOptions{Ring: keys})
+	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
 	}

@@ -34,6 +34,12 @@ var storeDocuments = []Document{
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
+		Name: "running", Path: "/running", Summary: "How a keeper makes and runs a store of their own.",
+		Description: "The commands, the daily work, and every key of the configuration.",
+		Tags:        []string{tagStorefront}, Files: pages("/running", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
 		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown), Serve: File, Cache: Short,
 	},

@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 )
 
 // Format names the format of a Bundle.
@@ -39,7 +39,7 @@ type Bundle struct {
 	Rounds     []Round            `json:"rounds"`
 	After      []Leaf             `json:"after"`
 	Rows       []Row              `json:"rows"`
-	Hosts      []corpus.HostProof `json:"hosts"`
+	Hosts      []record.HostProof `json:"hosts"`
 	Artifacts  []attest.Proof     `json:"artifacts"`
 	SHA256     attest.Digest      `json:"sha256,omitzero"`
 }
@@ -91,10 +91,10 @@ type Want struct {
 
 // Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with. Of a host
 // that is wanted in all rounds those before its first sighting are left out: its first row says that there is none before.
-func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
-	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []corpus.HostProof{}, Artifacts: []attest.Proof{}}
+func Export(r *record.Record, keys []byte, wants []Want) (Bundle, error) {
+	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []record.HostProof{}, Artifacts: []attest.Proof{}}
 	all := r.Rounds()
-	asked := make(map[Want]corpus.HostProof)
+	asked := make(map[Want]record.HostProof)
 	rounds := make(map[int64]bool)
 	for _, w := range wants {
 		if w.Sequence < 0 || w.Sequence > int64(len(all)) || w.Host == "" {
@@ -150,12 +150,12 @@ func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
 }
 
 // shown proves presence or absence of a host in the rounds that are wanted.
-func shown(r *corpus.Record, w Want) ([]corpus.HostProof, error) {
+func shown(r *record.Record, w Want) ([]record.HostProof, error) {
 	if w.Sequence > 0 {
 		p, err := r.ProveHost(w.Sequence, w.Host)
-		return []corpus.HostProof{p}, err
+		return []record.HostProof{p}, err
 	}
-	var out []corpus.HostProof
+	var out []record.HostProof
 	seen := false
 	for _, round := range r.Rounds() {
 		p, err := r.ProveHost(round.Sequence, w.Host)
@@ -172,7 +172,7 @@ func shown(r *corpus.Record, w Want) ([]corpus.HostProof, error) {
 
 // exportAfter adds what shows that no round stands behind the newest one: the observations from there to the head are
 // numbered without a gap, so that the first and the last of them tell that nothing else is between.
-func (b *Bundle) exportAfter(r *corpus.Record, last corpus.Round) error {
+func (b *Bundle) exportAfter(r *record.Record, last record.Round) error {
 	first, size := last.LeavesEnd(), r.Log.Head().Size
 	if first == size {
 		return nil
@@ -191,7 +191,7 @@ func (b *Bundle) exportAfter(r *corpus.Record, last corpus.Round) error {
 	return nil
 }
 
-func exportRound(r *corpus.Record, round corpus.Round) (Round, error) {
+func exportRound(r *record.Record, round record.Round) (Round, error) {
 	header, err := r.Header(round.Sequence)
 	if err != nil {
 		return Round{}, err
@@ -229,7 +229,7 @@ func claimed(p ots.Proof) map[int64]bool {
 	return out
 }
 
-func (b *Bundle) exportRow(r *corpus.Record, round corpus.Round, shown corpus.HostProof) error {
+func (b *Bundle) exportRow(r *record.Record, round record.Round, shown record.HostProof) error {
 	if !shown.Present {
 		return nil
 	}

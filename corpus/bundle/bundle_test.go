@@ -18,17 +18,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
-// record writes three rounds over a few hosts, every row judged and kept but those of round 2.
-func record(t testing.TB) (*corpus.Record, []byte) {
+// writeRecord writes three rounds over a few hosts, every row judged and kept but those of round 2.
+func writeRecord(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence, hosts := range [][]string{{"a.example", "b.example", "c.example"}, {"a.example", "c.example"}, {"a.example", "b.example"}} {
 		seal(t, w, int64(sequence)+1, hosts...)
 	}
@@ -36,9 +37,9 @@ func record(t testing.TB) (*corpus.Record, []byte) {
 	return open(t, w)
 }
 
-func open(t testing.TB, w *corpus.Writer) (*corpus.Record, []byte) {
+func open(t testing.TB, w *record.Writer) (*record.Record, []byte) {
 	t.Helper()
-	keys, err := os.ReadFile(filepath.Join(w.Dir, corpus.RingFile))
+	keys, err := os.ReadFile(filepath.Join(w.Dir, record.RingFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,32 +47,32 @@ func open(t testing.TB, w *corpus.Writer) (*corpus.Record, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := corpus.Open(os.DirFS(w.Dir), ring)
+	r, err := record.Open(os.DirFS(w.Dir), ring)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, keys
 }
 
-func seal(t testing.TB, w *corpus.Writer, sequence int64, hosts ...string) {
+func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	kept := make(map[string][]byte)
-	var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for i, host := range hosts {
 			row, raw := walk(t, host, probe.Practices()[i], at.Add(-time.Hour))
 			kept[host] = raw
 			if i == 2 {
-				row = corpus.Row{URL: row.URL, Verdict: corpus.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: corpus.FaultInstrument,
+				row = record.Row{URL: row.URL, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: record.FaultInstrument,
 					Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 			}
-			row.Host, row.Source = host, corpus.SourceRevisit
+			row.Host, row.Source = host, record.SourceRevisit
 			if !yield(row, nil) {
 				return
 			}
 		}
 	}
-	d := corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows}
+	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows}
 	if sequence != 2 {
 		d.Evidence = func(host, _ string) ([]byte, error) { return kept[host], nil }
 	}
@@ -81,7 +82,7 @@ func seal(t testing.TB, w *corpus.Writer, sequence int64, hosts ...string) {
 }
 
 // walk judges what a practice door answers.
-func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (corpus.Row, []byte) {
+func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (record.Row, []byte) {
 	t.Helper()
 	url := "https://" + host + "/paid"
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
@@ -106,11 +107,11 @@ func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (cor
 	if err != nil {
 		t.Fatal(err)
 	}
-	return corpus.RowFrom(report, j), raw
+	return record.RowFrom(report, j), raw
 }
 
 // stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round 2.
-func stamp(t testing.TB, w *corpus.Writer) {
+func stamp(t testing.TB, w *record.Writer) {
 	t.Helper()
 	r, _ := open(t, w)
 	first, _ := r.Round(1)
@@ -151,7 +152,7 @@ func certificate(t testing.TB) []byte {
 
 func exported(t testing.TB, wants ...Want) Bundle {
 	t.Helper()
-	r, keys := record(t)
+	r, keys := writeRecord(t)
 	b, err := Export(r, keys, wants)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestBundleOfHosts(t *testing.T) {
 	if diff := cmp.Diff(want, r.Hosts); diff != "" {
 		t.Errorf("hosts:\n%s", diff)
 	}
-	if diff := cmp.Diff(corpus.Rejudged{Again: 4, NotKept: 1, Without: 1}, r.Verdicts); diff != "" {
+	if diff := cmp.Diff(audit.Rejudged{Again: 4, NotKept: 1, Without: 1}, r.Verdicts); diff != "" {
 		t.Errorf("verdicts:\n%s", diff)
 	}
 	if r.Rounds[0].Time.State != ots.StateUnchecked || r.Rounds[1].Time.State != ots.StatePending || r.Rounds[2].Time != nil {
@@ -234,7 +235,7 @@ func TestEveryByteOfABundle(t *testing.T) {
 // TestForgedBundles changes what bundles say and puts the digest right again, as somebody who forges one would.
 func TestForgedBundles(t *testing.T) {
 	other := func(t *testing.T) Bundle { // of a store with other rows and the same keys
-		w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+		w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 		seal(t, w, 1, "a.example")
 		r, keys := open(t, w)
 		b, err := Export(r, keys, []Want{{Host: "a.example"}})
@@ -302,7 +303,7 @@ func TestForgedBundles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == c.at }) {
+		if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == c.at }) {
 			t.Errorf("%s: %v, want %s", name, r.Problems, c.at)
 		}
 	}
@@ -402,7 +403,7 @@ func changed(raw []byte, at string, rng *rand.Rand) ([]byte, error) {
 
 // TestProofsUnderOtherCheckpoints hands in proofs that are right, but under a later head than the round's own.
 func TestProofsUnderOtherCheckpoints(t *testing.T) {
-	r, keys := record(t)
+	r, keys := writeRecord(t)
 	first, _ := r.Round(1)
 	second, _ := r.Round(2)
 	later := func(index int64) string {
@@ -417,7 +418,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 		"rounds[0]": func(b *Bundle) { b.Rounds[0].Proof = later(first.RoundLeaf()) },
 		"rows[0]":   func(b *Bundle) { b.Rows[0].Proof = later(first.FirstLeaf) },
 		"hosts[0]": func(b *Bundle) {
-			b.Hosts[0].Log, b.Hosts[0].Claim = later(first.HostsLeaf()), corpus.HostClaim(second.LeavesEnd())
+			b.Hosts[0].Log, b.Hosts[0].Claim = later(first.HostsLeaf()), record.HostClaim(second.LeavesEnd())
 		},
 	} {
 		b, err := Export(r, keys, []Want{{Host: "a.example"}})
@@ -426,7 +427,7 @@ func TestProofsUnderOtherCheckpoints(t *testing.T) {
 		}
 		change(&b)
 		report, err := Verify(encoded(t, b), Options{})
-		if err != nil || !slices.ContainsFunc(report.Problems, func(p corpus.CloneProblem) bool { return p.Path == at }) {
+		if err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return p.Path == at }) {
 			t.Errorf("%s: %v %v", at, report.Problems, err)
 		}
 	}
@@ -440,7 +441,7 @@ func TestRememberedCheckpoint(t *testing.T) {
 		t.Errorf("%d %v %v", r.Remembered, r.Problems, err)
 	}
 	// The same store wrote another history of the same size.
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, w, 1, "a.example", "b.example", "d.example")
 	other, _ := open(t, w)
 	if r, err = Verify(raw, Options{Remembered: other.Log.Head().Raw}); err != nil || len(r.Problems) == 0 || r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {
@@ -452,7 +453,7 @@ func TestRememberedCheckpoint(t *testing.T) {
 }
 
 func TestExportRefuses(t *testing.T) {
-	r, keys := record(t)
+	r, keys := writeRecord(t)
 	for _, w := range []Want{{Host: "a.example", Sequence: 4}, {Host: "a.example", Sequence: -1}, {}} {
 		if _, err := Export(r, keys, []Want{w}); err == nil {
 			t.Errorf("%+v is exported", w)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // What a bundle lacks is told from what is signed, and never from what it says of itself: whoever cuts one refits that.
@@ -32,8 +33,8 @@ func (v *verifier) handovers() {
 			v.problem(place, fmt.Errorf("the log changed hands at %d leaves, and nothing leads from there to the checkpoint", h.Size))
 			return
 		default:
-			from := corpus.Checkpoint{Origin: v.head.Origin, Size: h.Size, Root: h.Root}
-			if err := corpus.CheckConsistency(v.b.Handovers[at].Consistency, from, v.head); err != nil {
+			from := tlog.Checkpoint{Origin: v.head.Origin, Size: h.Size, Root: h.Root}
+			if err := tlog.CheckConsistency(v.b.Handovers[at].Consistency, from, v.head); err != nil {
 				v.problem(place, fmt.Errorf("rewritten: the log does not go on from the head of %d leaves at which it changed hands: %w", h.Size, err))
 			}
 			at++
@@ -169,7 +170,7 @@ func spans(gaps []Span) string {
 
 // after demands that no round stands between the newest one and the head: that there is nothing, or observations alone.
 // They are numbered without a gap, so that the numbers of the first and the last count them.
-func (v *verifier) after(newest corpus.Round) {
+func (v *verifier) after(newest record.Round) {
 	first, last := newest.LeavesEnd(), v.head.Size-1
 	var numbers []int64
 	for i, l := range v.b.After {
@@ -201,7 +202,7 @@ var errElsewhere = errors.New("it stands elsewhere in the log")
 
 // observation checks an observation under the head and returns its number.
 func (v *verifier) observation(l Leaf, index int64) (int64, error) {
-	proof, err := corpus.ParseProof([]byte(l.Proof))
+	proof, err := tlog.ParseProof([]byte(l.Proof))
 	if err != nil {
 		return 0, err
 	}
@@ -215,6 +216,6 @@ func (v *verifier) observation(l Leaf, index int64) (int64, error) {
 	if proof.Index != index {
 		return 0, errElsewhere
 	}
-	o, err := corpus.VerifyObservation([]byte(l.Leaf), v.ring)
+	o, err := record.VerifyObservation([]byte(l.Leaf), v.ring)
 	return o.Number, err
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // TestRowsThatContradictOneAnother has the store itself sign rows that do not follow one another: rounds of ten leaves, in
@@ -35,10 +35,10 @@ func TestRowsThatContradictOneAnother(t *testing.T) {
 		"names one before the last known":    {nil, []row{{1, 3, -1}, {3, 23, 2}}, true, nil},
 		"names one where all are absent":     {[]int64{1, 2}, []row{{3, 23, 13}}, true, nil},
 	} {
-		v := &verifier{rounds: map[int64]corpus.Round{}, placed: map[Want]placed{}}
+		v := &verifier{rounds: map[int64]record.Round{}, placed: map[Want]placed{}}
 		h := HostReport{Host: "door.example", Absent: c.absent}
 		for n := range int64(3) {
-			v.rounds[n+1] = corpus.Round{Sequence: n + 1, FirstLeaf: n * 10, Rows: 8}
+			v.rounds[n+1] = record.Round{Sequence: n + 1, FirstLeaf: n * 10, Rows: 8}
 		}
 		for i, r := range c.rows {
 			h.Present = append(h.Present, r.round)

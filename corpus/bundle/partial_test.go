@@ -7,20 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // year writes twelve rounds in which door.example and two others stand, and an observation after every third.
-func year(t testing.TB) (*corpus.Record, []byte) {
+func year(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
 	return rounds(t, 12, 0, func(int64) []string { return []string{"a.example", "door.example", "z.example"} })
 }
 
 // rounds writes so many rounds over the hosts that each has, an observation after every third, and more at the end.
-func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*corpus.Record, []byte) {
+func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*record.Record, []byte) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range n {
 		seal(t, w, sequence+1, hosts(sequence+1)...)
 		if sequence%3 == 2 {
@@ -33,9 +33,9 @@ func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []strin
 	return open(t, w)
 }
 
-func observe(t testing.TB, w *corpus.Writer, word string) {
+func observe(t testing.TB, w *record.Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -44,14 +44,14 @@ func observe(t testing.TB, w *corpus.Writer, word string) {
 func cut(b Bundle, out ...int64) Bundle {
 	gone := func(n int64) bool { return slices.Contains(out, n) }
 	b.Rounds = slices.DeleteFunc(slices.Clone(b.Rounds), func(r Round) bool {
-		parsed, err := corpus.ParseRound([]byte(r.Header))
+		parsed, err := record.ParseRound([]byte(r.Header))
 		return err == nil && gone(parsed.Sequence)
 	})
 	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r Row) bool {
-		parsed, err := corpus.ParseRow([]byte(r.Row))
+		parsed, err := record.ParseRow([]byte(r.Row))
 		return err == nil && gone(parsed.Sequence)
 	})
-	b.Hosts = slices.DeleteFunc(slices.Clone(b.Hosts), func(h corpus.HostProof) bool { return gone(h.Sequence) })
+	b.Hosts = slices.DeleteFunc(slices.Clone(b.Hosts), func(h record.HostProof) bool { return gone(h.Sequence) })
 	return b
 }
 
@@ -189,7 +189,7 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 // anybody can who has the log: the bundle that was made then. It says up to where it goes, and a checkpoint that was seen
 // or a week that is demanded tells that it is old.
 func TestAnOlderBundle(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(3) {
 		seal(t, w, n+1, "door.example")
 	}
@@ -249,7 +249,7 @@ func mustParse(t testing.TB, raw []byte) Bundle {
 // TestAHiddenRoundBehindObservations replaces what shows that nothing stands behind the newest round by other leaves of
 // the same log, all proved and signed, so as to hide a round between observations.
 func TestAHiddenRoundBehindObservations(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, w, 1, "door.example")
 	for _, word := range []string{"one", "two"} {
 		observe(t, w, word)
@@ -300,9 +300,9 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 
 // TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of the round's own size.
 func TestTwoLogsInOneBundle(t *testing.T) {
-	other := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, other, 1, "a.example", "b.example", "d.example")
-	lie, err := corpus.Open(os.DirFS(other.Dir), other.Ring)
+	lie, err := record.Open(os.DirFS(other.Dir), other.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

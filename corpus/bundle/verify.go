@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // Options says whom the one who checks trusts, as for a clone.
@@ -18,9 +20,9 @@ type Options struct {
 	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes of the log: it is
 	// refused if one of them is this one's with another root, and unproven if the log was seen to be longer.
 	Remembered []byte
-	// AsOf is as in corpus.RecordOptions.
+	// AsOf is as in audit.RecordOptions.
 	AsOf string
-	// Difficulty is as in corpus.RecordOptions.
+	// Difficulty is as in audit.RecordOptions.
 	Difficulty float64
 	// Unjudged leaves out judging rows again.
 	Unjudged bool
@@ -42,13 +44,13 @@ type Report struct {
 	Rows       []RowReport      `json:"rows"`
 	Hosts      []HostReport     `json:"hosts"`
 	Artifacts  []ArtifactReport `json:"artifacts"`
-	Verdicts   corpus.Rejudged  `json:"verdicts"`
+	Verdicts   audit.Rejudged   `json:"verdicts"`
 	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host what the
 	// record has, but for what Unproven says; 0 without rounds.
-	CompleteTo int64                 `json:"complete_to"`
-	Week       string                `json:"complete_to_week,omitzero"`
-	Unproven   []Unproven            `json:"unproven"`
-	Problems   []corpus.CloneProblem `json:"problems"`
+	CompleteTo int64           `json:"complete_to"`
+	Week       string          `json:"complete_to_week,omitzero"`
+	Unproven   []Unproven      `json:"unproven"`
+	Problems   []audit.Problem `json:"problems"`
 }
 
 // Sound reports whether nothing was found wrong, and nothing lacks of what it tells of.
@@ -117,11 +119,11 @@ type verifier struct {
 	b       Bundle
 	o       Options
 	ring    attest.Ring
-	head    corpus.Checkpoint
-	before  *corpus.Checkpoint
-	rounds  map[int64]corpus.Round
-	sealed  map[int64]corpus.Checkpoint // under which the leaves of a round are proved
-	present map[Want]attest.Digest      // of the rows that hosts show
+	head    tlog.Checkpoint
+	before  *tlog.Checkpoint
+	rounds  map[int64]record.Round
+	sealed  map[int64]tlog.Checkpoint // under which the leaves of a round are proved
+	present map[Want]attest.Digest    // of the rows that hosts show
 	placed  map[Want]placed
 	out     Report
 }
@@ -135,16 +137,16 @@ type placed struct {
 // Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
 // what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
-	v := &verifier{o: o, rounds: make(map[int64]corpus.Round), sealed: make(map[int64]corpus.Checkpoint), present: make(map[Want]attest.Digest), placed: make(map[Want]placed)}
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []corpus.CloneProblem{}}
-	if err := corpus.CheckAsOf(o.AsOf); err != nil {
+	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint), present: make(map[Want]attest.Digest), placed: make(map[Want]placed)}
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
+	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
 	}
 	var err error
 	if v.b, err = Parse(raw); err != nil {
 		return v.out, err
 	}
-	if v.ring, err = corpus.TrustedKeys([]byte(v.b.Keys), o.Ring); err != nil {
+	if v.ring, err = audit.TrustedKeys([]byte(v.b.Keys), o.Ring); err != nil {
 		v.problem("keys", err)
 		return v.out, nil
 	}
@@ -179,13 +181,13 @@ func Verify(raw []byte, o Options) (Report, error) {
 }
 
 func (v *verifier) problem(place string, err error) {
-	v.out.Problems = append(v.out.Problems, corpus.CloneProblem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
+	v.out.Problems = append(v.out.Problems, audit.Problem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
 }
 
 // log opens the head and the remembered checkpoint.
 func (v *verifier) log() error {
 	if len(v.o.Remembered) > 0 {
-		before, contradicted, err := corpus.OpenRemembered(v.o.Remembered, v.ring)
+		before, contradicted, err := audit.OpenRemembered(v.o.Remembered, v.ring)
 		if err != nil {
 			return err
 		}
@@ -198,7 +200,7 @@ func (v *verifier) log() error {
 	if v.b.Checkpoint == "" && len(v.b.Rounds) == 0 {
 		return nil
 	}
-	head, others, err := corpus.OpenCheckpoint([]byte(v.b.Checkpoint), v.ring)
+	head, others, err := tlog.OpenCheckpoint([]byte(v.b.Checkpoint), v.ring)
 	if err == nil && len(others) > 0 {
 		err = errors.New("opening checkpoint: lines that are not the log's")
 	}
@@ -214,7 +216,7 @@ func (v *verifier) log() error {
 }
 
 // remember refuses another root at the size that was seen.
-func (v *verifier) remember(c corpus.Checkpoint) error {
+func (v *verifier) remember(c tlog.Checkpoint) error {
 	if v.before == nil {
 		return nil
 	}
@@ -235,11 +237,11 @@ func (v *verifier) round(i int, r Round) error {
 	if v.head.Size == 0 {
 		return errors.New("there is no checkpoint that it could be under")
 	}
-	parsed, err := corpus.ParseRound([]byte(r.Header))
+	parsed, err := record.ParseRound([]byte(r.Header))
 	if err != nil {
 		return err
 	}
-	round, err := corpus.OpenRound([]byte(r.Header), parsed.Sequence, v.ring)
+	round, err := record.OpenRound([]byte(r.Header), parsed.Sequence, v.ring)
 	if err != nil {
 		return err
 	}
@@ -251,7 +253,7 @@ func (v *verifier) round(i int, r Round) error {
 			return err
 		}
 	}
-	leaf, err := corpus.EncodeRoundLeaf(round, []byte(r.Header))
+	leaf, err := record.EncodeRoundLeaf(round, []byte(r.Header))
 	if err != nil {
 		return err
 	}
@@ -259,7 +261,7 @@ func (v *verifier) round(i int, r Round) error {
 	if err != nil {
 		return err
 	}
-	if err := corpus.CheckConsistency(r.Consistency, c, v.head); err != nil {
+	if err := tlog.CheckConsistency(r.Consistency, c, v.head); err != nil {
 		return err
 	}
 	if err := v.remember(c); err != nil {
@@ -277,10 +279,10 @@ func (v *verifier) round(i int, r Round) error {
 }
 
 // included checks a leaf's proof, which must be about a place in the log under the round's own checkpoint.
-func (v *verifier) included(text string, leaf []byte, round corpus.Round, index int64) (corpus.Checkpoint, error) {
-	proof, err := corpus.ParseProof([]byte(text))
+func (v *verifier) included(text string, leaf []byte, round record.Round, index int64) (tlog.Checkpoint, error) {
+	proof, err := tlog.ParseProof([]byte(text))
 	if err != nil {
-		return corpus.Checkpoint{}, err
+		return tlog.Checkpoint{}, err
 	}
 	c, err := proof.Verify(leaf, v.ring)
 	if err != nil {
@@ -293,7 +295,7 @@ func (v *verifier) included(text string, leaf []byte, round corpus.Round, index 
 }
 
 // one refuses a second log beside the one that the checkpoint of the bundle is of.
-func (v *verifier) one(c corpus.Checkpoint, round corpus.Round) error {
+func (v *verifier) one(c tlog.Checkpoint, round record.Round) error {
 	if sealed, ok := v.sealed[round.Sequence]; ok && c.Root != sealed.Root {
 		return fmt.Errorf("checking proof: at %d leaves its root is %s, and that of round %d is %s", c.Size, c.Root, round.Sequence, sealed.Root)
 	}
@@ -354,7 +356,7 @@ func (v *verifier) hosts() {
 	}
 }
 
-func (v *verifier) host(p corpus.HostProof) error {
+func (v *verifier) host(p record.HostProof) error {
 	round, ok := v.rounds[p.Sequence]
 	if !ok {
 		return fmt.Errorf("round %d is not in this bundle", p.Sequence)
@@ -393,7 +395,7 @@ func (v *verifier) rows() {
 
 func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 	raw := []byte(r.Row)
-	row, err := corpus.ParseRow(raw)
+	row, err := record.ParseRow(raw)
 	if err != nil {
 		return last, err
 	}
@@ -409,13 +411,13 @@ func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 	if !ok {
 		return at, attest.ErrUnknownKey
 	}
-	if row, err = corpus.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
+	if row, err = record.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
 		return at, err
 	}
 	if err := round.Belongs(&row); err != nil {
 		return at, err
 	}
-	proof, err := corpus.ParseProof([]byte(r.Proof))
+	proof, err := tlog.ParseProof([]byte(r.Proof))
 	if err != nil {
 		return at, err
 	}
@@ -447,7 +449,7 @@ func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 			v.out.Verdicts.Unjudged++
 			break
 		}
-		if err := corpus.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
+		if err := audit.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
 			return at, err
 		}
 		out.Judged = "again"

@@ -1,6 +1,6 @@
 package census
 
-import "agentstore/corpus"
+import "agentstore/corpus/record"
 
 // company is the hosts that share walks to the control door: one when they begin, and one more when they are through if
 // any of them did not answer, so that what broke on our side in between is seen.
@@ -13,7 +13,7 @@ type company struct {
 	checking    bool           // the second control walk is under way
 	checked     bool           // it came back
 	waiting     []event        // walks whose row depends on the control
-	tally       corpus.Control // not yet written
+	tally       record.Control // not yet written
 }
 
 // join returns the company of the next host.
@@ -95,6 +95,6 @@ func (p *pump) keep(c *company, e event, r Result) {
 	h.results = append(h.results, r)
 	h.control.Walks += c.tally.Walks
 	h.control.Failed += c.tally.Failed
-	c.tally = corpus.Control{}
+	c.tally = record.Control{}
 	p.report.Walked++
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // A pump drives one process's walks. One goroutine owns everything here; walks and the writing run in goroutines of
@@ -51,7 +51,7 @@ type held struct {
 	Shard
 	open    int // hosts of it that are not finished
 	results []Result
-	control corpus.Control
+	control record.Control
 	lost    bool
 	renew   time.Time
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -19,7 +19,7 @@ var kinds = []string{probe.KindGet, probe.KindDeclaredPost}
 type visited struct {
 	result Result
 	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
-	sheltered *corpus.Row
+	sheltered *record.Row
 	busy      bool // its address is: nothing was sent, and it is walked later
 }
 
@@ -60,11 +60,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	on := func(row corpus.Row) corpus.Row {
+	on := func(row record.Row) record.Row {
 		row.Host, row.Listed, row.Source, row.Catalog, row.Late = e.Host, e.Listed, e.Source, e.Catalog, e.Late
 		return row
 	}
-	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}
+	v := visited{result: Result{Row: on(record.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
 		raw, err := judgement.Encode()
 		if err != nil {
@@ -74,7 +74,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
 	if report.Verdict == probe.Unreachable {
-		row := on(corpus.RowFrom(report.ControlFailed(), judgement))
+		row := on(record.RowFrom(report.ControlFailed(), judgement))
 		v.sheltered = &row
 	}
 	return v, nil

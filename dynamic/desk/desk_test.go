@@ -14,16 +14,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/corpus"
+	"github.com/google/go-cmp/cmp"
+
 	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestOneProbeForManyCallers: whoever asks for a URL while it is read, or within seconds, gets the same reading, and the
@@ -479,7 +479,7 @@ func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
 	o.record = askedWith{url: "https://met.example.com/paid"}
 	h, db := openWithLedger(t, o)
 	err := db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, corpus.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
+		return feed.Declare(tx, record.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"agentstore/content"
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -60,7 +60,7 @@ type Pools interface {
 }
 
 // Observe puts on the public record what a good leaves there.
-type Observe func(tx ledger.Tx, o corpus.Observation) error
+type Observe func(tx ledger.Tx, o record.Observation) error
 
 // Kind is one way of making goods.
 type Kind struct {

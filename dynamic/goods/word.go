@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/content"
-	"agentstore/corpus"
-	"agentstore/dynamic/ledger"
-
 	"golang.org/x/text/unicode/norm"
+
+	"agentstore/content"
+	"agentstore/corpus/record"
+	"agentstore/dynamic/ledger"
 )
 
 type retired struct {
@@ -71,7 +71,7 @@ var word = Kind{
 		if err != nil {
 			return err
 		}
-		return m.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: o.Word}, Epitaph: d.Text})
+		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word}, Epitaph: d.Text})
 	},
 }
 

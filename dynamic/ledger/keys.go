@@ -12,6 +12,9 @@ import (
 const (
 	// purchase/<purchase id>: the journal record of one purchase.
 	prefixPurchase = "purchase"
+	// settlement/<settlement id>: the payments that one settlement settles, and
+	// the transactions that were signed for it.
+	prefixSettlement = "settlement"
 	// auth/<network>/<asset>/<method>/<payer>/<nonce>, on Solana
 	// auth/<network>/<sha256 of the message>: which purchase a payment
 	// authorization was claimed by. Never deleted.
@@ -68,6 +71,12 @@ func PurchaseKey(id string) []byte { return Key(prefixPurchase, id) }
 
 // Purchases is the range of all purchases, in the order of their ids.
 func Purchases() (from, to []byte) { return Prefix(Key(prefixPurchase)) }
+
+// SettlementKey is settlement/<id>.
+func SettlementKey(id string) []byte { return Key(prefixSettlement, id) }
+
+// Settlements is the range of all settlements, in the order of their ids.
+func Settlements() (from, to []byte) { return Prefix(Key(prefixSettlement)) }
 
 // AuthKey is auth/<claim…>, where claim is the list that makes an authorization
 // unique: network, asset, method, payer, nonce; or network and message digest.

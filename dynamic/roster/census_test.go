@@ -3,8 +3,8 @@ package roster_test
 import (
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 )
 
 func TestCensusOfTheStreet(t *testing.T) {
@@ -30,7 +30,7 @@ func TestCensusOfTheStreet(t *testing.T) {
 			t.Errorf("%s has no row", d.Name)
 			continue
 		case d.Want.Refused != "":
-			if row.Verdict != corpus.VerdictNotProbed || row.Reason != d.Want.Refused {
+			if row.Verdict != record.VerdictNotProbed || row.Reason != d.Want.Refused {
 				t.Errorf("%s: %s (%s), want not_probed (%s)", d.Name, row.Verdict, row.Reason, d.Want.Refused)
 			}
 			continue
@@ -38,7 +38,7 @@ func TestCensusOfTheStreet(t *testing.T) {
 		walked++
 		want := string(d.Want.V2)
 		if want == "method_unresolved" {
-			want = corpus.VerdictNotProbed
+			want = record.VerdictNotProbed
 		}
 		if row.Verdict != want {
 			t.Errorf("%s: %s (%s %v), want %s", d.Name, row.Verdict, row.Reason, row.Failed, want)

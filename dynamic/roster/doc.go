@@ -17,10 +17,10 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -90,14 +90,14 @@ type weekRecord struct {
 	OpenedAt time.Time             `json:"opened_at"`
 	Listed   int64                 `json:"listed"`
 	Capped   bool                  `json:"capped"`
-	Sources  []corpus.RosterSource `json:"sources"`
+	Sources  []record.RosterSource `json:"sources"`
 	Shards   int                   `json:"shards"`
 	Settled  int64                 `json:"settled"` // hosts whose row needed no walk
 	Late     int64                 `json:"late,omitzero"`
-	Closed   corpus.ClosedRoster   `json:"closed"`
+	Closed   record.ClosedRoster   `json:"closed"`
 	Own      attest.Hex            `json:"own,omitzero"`
 	Most     int                   `json:"most"`
-	Lot      *corpus.Lot           `json:"lot,omitzero"`
+	Lot      *record.Lot           `json:"lot,omitzero"`
 	Sequence int64                 `json:"sequence"`
 	Private  bool                  `json:"private,omitzero"`
 }
@@ -112,7 +112,7 @@ const phaseDropping = "dropping"
 type shardRecord struct {
 	Hosts   int64          `json:"hosts"`
 	Done    int64          `json:"done"`
-	Control corpus.Control `json:"control"`
+	Control record.Control `json:"control"`
 }
 
 // entryRecord is a host's place on the roster.
@@ -127,7 +127,7 @@ type entryRecord struct {
 	Late    bool   `json:"late,omitzero"`
 }
 
-func record(e census.Entry) entryRecord {
+func recordOf(e census.Entry) entryRecord {
 	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared, Late: e.Late}
 }
 

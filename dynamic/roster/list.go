@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -122,7 +122,7 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 					}
 					continue
 				}
-				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: record(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
+				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: recordOf(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
 					return err
 				}
 			}
@@ -187,7 +187,7 @@ func (s *Store) Closed(ctx context.Context, week string) iter.Seq2[census.Known,
 }
 
 // Draw implements census.Store.
-func (s *Store) Draw(ctx context.Context, l census.Lease, lot corpus.Lot) (corpus.Lot, error) {
+func (s *Store) Draw(ctx context.Context, l census.Lease, lot record.Lot) (record.Lot, error) {
 	err := said(s.update(ctx, func(tx ledger.Tx) error {
 		if err := ledger.Check(tx, lease(l)); err != nil {
 			return err
@@ -288,7 +288,7 @@ func (p *placing) place(tx ledger.Tx, week string, k census.Known, size int) err
 		p.placed++
 		p.open++
 		shard = p.shards() - 1
-		if err := ledger.SetJSON(tx, entryKey(week, shard, k.Host), record(*k.Entry)); err != nil {
+		if err := ledger.SetJSON(tx, entryKey(week, shard, k.Host), recordOf(*k.Entry)); err != nil {
 			return err
 		}
 	}
@@ -355,7 +355,7 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 				if err != nil {
 					return err
 				}
-				_, settled, err := get[corpus.Row](tx, rowKey(l.Week, k.Host))
+				_, settled, err := get[record.Row](tx, rowKey(l.Week, k.Host))
 				if err != nil {
 					return err
 				}
@@ -390,7 +390,7 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			head.Capped = head.Capped || w.Capped
 			head.Shards = p.shards()
 			for i := range head.Sources {
-				if slices.ContainsFunc(w.Sources, func(o corpus.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
+				if slices.ContainsFunc(w.Sources, func(o record.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
 					head.Sources[i].Hosts += int64(fresh)
 					break
 				}

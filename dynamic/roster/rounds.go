@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -44,18 +44,18 @@ func (s *Store) Close(ctx context.Context, l census.Lease) error {
 }
 
 // Rows implements census.Store. They are read in transactions of a few hundred, because nothing changes a closed week.
-func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, error] {
-	return func(yield func(corpus.Row, error) bool) {
+func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
 		from, to := ledger.Prefix(rowKey(week))
 		for {
-			var rows []corpus.Row
+			var rows []record.Row
 			err := s.view(ctx, func(tx ledger.Tx) error {
 				rows = rows[:0]
 				for e, err := range tx.Scan(from, to) {
 					if err != nil {
 						return err
 					}
-					var row corpus.Row
+					var row record.Row
 					if err := json.Unmarshal(e.Value, &row, json.RejectUnknownMembers(true)); err != nil {
 						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
 					}
@@ -66,7 +66,7 @@ func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, err
 				return nil
 			})
 			if err != nil {
-				yield(corpus.Row{}, err)
+				yield(record.Row{}, err)
 				return
 			}
 			for _, row := range rows {
@@ -119,7 +119,7 @@ func (s *Store) Addresses(ctx context.Context, week string) (map[string][]string
 }
 
 // Sealed implements census.Store.
-func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
+func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	week := round.Week
 	update := func(f func(ledger.Tx) error) error { return s.update(ctx, f) }
 	// Nothing may be added or sealed from here on, and the addresses go at once.
@@ -143,7 +143,7 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	if err != nil {
 		return err
 	}
-	var some []corpus.Row
+	var some []record.Row
 	remember := func() error {
 		return update(func(tx ledger.Tx) error {
 			for _, row := range some {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -129,12 +129,12 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 			return err
 		}
 		for _, e := range c.Claims {
-			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host), record(e))); err != nil {
+			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host), recordOf(e))); err != nil {
 				return err
 			}
 		}
 		for _, e := range c.Returned {
-			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host), record(e))); err != nil {
+			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host), recordOf(e))); err != nil {
 				return err
 			}
 		}
@@ -156,7 +156,7 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 				}
 			}
 		}
-		if len(c.Results) == 0 && c.Control == (corpus.Control{}) {
+		if len(c.Results) == 0 && c.Control == (record.Control{}) {
 			return nil
 		}
 		count, err := ledger.GetJSON[shardRecord](tx, shardKey(week, n))
@@ -173,7 +173,7 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 	}))
 }
 
-func setRow(tx ledger.Tx, week string, row corpus.Row) error {
+func setRow(tx ledger.Tx, week string, row record.Row) error {
 	b, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("roster: row of %s: %w", row.Host, err)

@@ -158,7 +158,7 @@ func killer(c childConfig) func(string) {
 // refusing is a rail whose chain says of every settlement that it would revert.
 type refusing struct{ rail.Rail }
 
-func (refusing) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
+func (refusing) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 	return nil, &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed"}
 }
 

@@ -177,7 +177,7 @@ func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place
 				return err
 			}
 			out.Next = Place{time.Unix(int64(second), 0), parts[3]}
-			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(out.Next.ID))
+			p, err := withSettlement(tx, out.Next.ID)
 			if err != nil {
 				return err
 			}

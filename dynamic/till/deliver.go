@@ -34,11 +34,12 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 	}
 	certID := newID(prefixCert)
 	kid := t.signer().KID()
+	settlement := p.settling()
 	_, err := t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
 		if err := takeCredit(tx, p, proof); err != nil {
 			return err
 		}
-		if err := t.landed(tx, p); err != nil {
+		if err := t.settles.Landed(tx, settlement, p.ID); err != nil {
 			return err
 		}
 		p.State = to

@@ -32,6 +32,9 @@ type fakeChain struct {
 	offset  time.Duration
 	silent  bool // no node answers
 
+	came []uint64        // numbers of the relayer's transactions, each when it first came
+	seen map[uint64]bool // the same
+
 	traps    map[string]bool // payers whose payments revert in a block
 	reverted map[string]bool // transactions in a block that moved nothing
 	gasPrice int64
@@ -122,7 +125,7 @@ const (
 var errSilent = errors.New("no node answers")
 
 func newFakeChain() *fakeChain {
-	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1}
+	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1, seen: map[uint64]bool{}}
 	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{}}}
 	return c
 }

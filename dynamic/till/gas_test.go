@@ -20,8 +20,8 @@ import (
 	"agentstore/cmd/devnet/token"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle/gas"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -259,11 +259,11 @@ type broke struct {
 	on *atomic.Bool
 }
 
-func (b broke) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (b broke) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	if b.on.Load() {
 		return nil, fmt.Errorf("relayer 0x1: %w", rail.ErrNoGas)
 	}
-	return b.Rail.Draft(ctx, p)
+	return b.Rail.Draft(ctx, ps)
 }
 
 // A relayer that runs out between claim and draft ends the purchase with billed no, not unknown, and the payer is not the

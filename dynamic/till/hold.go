@@ -1,7 +1,6 @@
 package till
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -44,15 +43,8 @@ func stockRefusal(err error) error {
 	return withPayment(err, Outcome{Billed: "no", Retry: retry})
 }
 
-// endHold gives a payment up that holds a unit of a counted good, of which a settlement of ours was undone: then the error
-// is errMoved. Others are left alone.
-func (t *Till) endHold(ctx context.Context, p *Purchase) error {
-	if _, k, err := t.order(p); err != nil || !k.Counted {
-		return nil
-	}
-	why := ending{"settlement_reverted", p.payersRevert()}
-	if err := t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, why); err != nil {
-		return err
-	}
-	return errMoved
+// endsHold reports whether a purchase holds a unit of a counted good, which the first revert ends.
+func (t *Till) endsHold(p *Purchase) bool {
+	_, k, err := t.order(p)
+	return err == nil && k.Counted
 }

@@ -16,8 +16,9 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -113,8 +114,8 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 					t.Errorf("%d settlements reverted, which cost %d of %d", reverted, reverted*lost, budget)
 				}
 				for _, p := range purchases(t, m.db) {
-					if len(p.Reverts) > row.Reverts {
-						t.Errorf("%d settlements of one authorization reverted, want %d at most", len(p.Reverts), row.Reverts)
+					if n := len(settlementOf(t, m.db, p).Reverts); n > row.Reverts {
+						t.Errorf("%d settlements of one authorization reverted, want %d at most", n, row.Reverts)
 					}
 				}
 				if r := pay(hello, "stranger", nil); r.status != 429 {
@@ -154,15 +155,17 @@ func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
 	answered := s.pending(hello, s.sign(s.challenge(hello), 0, buyer, tenMinutes))
 	for n := 1; ; n++ {
 		var p till.Purchase
+		var sent []settle.Sent
 		until(t, "another settlement, or the end", func() bool {
 			p = purchases(t, s.db)[0]
-			return len(p.Sent) == n || p.State == till.NotSettled
+			sent = settlementOf(t, s.db, p).Sent
+			return len(sent) == n || p.State == till.NotSettled
 		})
 		if p.State == till.NotSettled {
 			break
 		}
 		var settlement types.Transaction
-		if err := settlement.UnmarshalBinary(p.Sent[n-1].Raw); err != nil {
+		if err := settlement.UnmarshalBinary(sent[n-1].Raw); err != nil {
 			t.Fatal(err)
 		}
 		s.net.MustSealTxs(move(buyer, friend))
@@ -268,15 +271,15 @@ type fickle struct {
 	chain *fakeChain
 }
 
-func (r fickle) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
-	if strings.HasPrefix(p.Payer, "fickle") {
+func (r fickle) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if p := ps[0]; strings.HasPrefix(p.Payer, "fickle") {
 		r.chain.mu.Lock()
 		paid := payloadOf(p)
 		r.chain.pool = append(r.chain.pool, &fakeTx{Cancels: &paid, Salt: "the payer"})
 		r.chain.seal(false)
 		r.chain.mu.Unlock()
 	}
-	return r.Rail.Draft(ctx, p)
+	return r.Rail.Draft(ctx, ps)
 }
 
 // A payer who cancels after the goods were made and before anything was sent is shown to have done so: nothing is made ahead

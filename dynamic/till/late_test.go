@@ -17,11 +17,11 @@ type moody struct {
 	refusal *rail.Refusal
 }
 
-func (m moody) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (m moody) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	if m.refuses.Load() {
 		return nil, m.refusal
 	}
-	return m.Rail.Draft(ctx, p)
+	return m.Rail.Draft(ctx, ps)
 }
 
 // newMoodyShop is a shop that gives up on payments while refuses is set.

@@ -47,7 +47,7 @@ type openPayment struct {
 func (p *Purchase) counts() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown:
-		return len(p.Reverts) == 0
+		return !p.Reverted
 	}
 	return false
 }

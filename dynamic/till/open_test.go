@@ -3,8 +3,10 @@ package till_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 	"agentstore/dynamic/ledger/ledgertest"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -348,14 +351,25 @@ func TestContractsTogether(t *testing.T) {
 	})
 }
 
-// Purchases that only wait for the chain hold no place among those under way.
+// Purchases that only wait for the chain, or for room among the transactions under way, hold no place among those under
+// way. An account has 48 transactions unmined at most, and they come to the node in the order of their numbers (M16).
 func TestWaitingForTheChainHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := bubble(t, nil, nil)
 		defer func() { m.stop() }()
 		all := m.opened(600, func(i int) string { return fmt.Sprintf("buyer-%d", i) })
-		m.seal()
+		for range (600 + settle.MaxUnmined - 1) / settle.MaxUnmined {
+			m.chain.mu.Lock()
+			if n := len(m.chain.pool); n > settle.MaxUnmined || n == 0 {
+				t.Errorf("%d transactions of one account are unmined, want 48 at most", n)
+			}
+			m.chain.mu.Unlock()
+			m.seal()
+		}
+		if !slices.Equal(m.chain.came, slices.Sorted(maps.Keys(m.chain.seen))) {
+			t.Errorf("the transactions came in the order %v", m.chain.came)
+		}
 		for i, c := range all {
 			if r := <-c; r.status != 200 {
 				t.Fatalf("buyer %d of 600 is answered %d %s", i, r.status, r.raw)
@@ -488,11 +502,11 @@ func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
-		waiting := m.opened(64, func(i int) string { return fmt.Sprintf("payer-%d", i) })
+		waiting := m.opened(settle.MaxUnmined, func(i int) string { return fmt.Sprintf("payer-%d", i) })
 		before := views.Load()
 		time.Sleep(10 * time.Second)
-		if n := views.Load() - before; n > 64*5 {
-			t.Errorf("64 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
+		if n := views.Load() - before; n > settle.MaxUnmined*5 {
+			t.Errorf("48 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
 		}
 		m.seal()
 		for _, c := range waiting {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // What a buyer is told while a network, or every network, takes no payment (decisions §3).

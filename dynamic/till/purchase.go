@@ -9,6 +9,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle"
 )
 
 // State is where a purchase stands.
@@ -57,13 +58,12 @@ type Purchase struct {
 	Tip      int64            `json:"tip,omitzero"`
 	Mark     rail.Mark        `json:"mark"` // the head before the authorization was seen unused
 
-	Entry string        `json:"entry,omitzero"` // pool entry reserved
-	Word  string        `json:"word,omitzero"`
-	Made  *goods.Made   `json:"made,omitzero"`
-	Sent  []rail.Signed `json:"signed,omitzero"` // every settlement ever signed for it, oldest first
+	Entry string      `json:"entry,omitzero"` // pool entry reserved
+	Word  string      `json:"word,omitzero"`
+	Made  *goods.Made `json:"made,omitzero"`
 
-	Held    []held   `json:"held,omitzero"`    // what was set aside for settlements whose end is open
-	Reverts []revert `json:"reverts,omitzero"` // settlements that reverted, oldest first
+	Settlement string `json:"settlement,omitzero"` // id of the record of package settle, from settling on
+	Reverted   bool   `json:"reverted,omitzero"`   // a transaction that would have settled it reverted
 
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
@@ -77,6 +77,8 @@ type Purchase struct {
 
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
 	listed bool      // among the open payments, likewise
+
+	signed *settle.Settlement // as load read it beside the purchase; nil without
 }
 
 // Claim is the record at auth/…: whose authorization it is.
@@ -109,15 +111,26 @@ func (p *Purchase) freed() bool {
 
 // Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
 func (p *Purchase) Tx() string {
-	if p.Proof != nil {
+	switch {
+	case p.Proof != nil:
 		return p.Proof.Tx
-	}
-	for i := len(p.Sent) - 1; i >= 0; i-- {
-		if !p.Sent[i].Fill {
-			return p.Sent[i].ID
-		}
+	case p.signed != nil:
+		return p.signed.Tx()
 	}
 	return ""
+}
+
+// member is a purchase's payment as its settlement has it.
+func (p *Purchase) member() settle.Member {
+	return settle.Member{ID: p.ID, Payment: p.Payment, Mark: p.Mark}
+}
+
+// settling is the settlement of a loaded purchase; one without a record is that of a payment for which nothing was signed.
+func (p *Purchase) settling() *settle.Settlement {
+	if p.signed != nil {
+		return p.signed
+	}
+	return settle.Unsigned(p.member())
 }
 
 // errMoved says that a purchase is no longer in the state that a step starts from: another hand moved it.
@@ -216,19 +229,27 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 	return out, nil
 }
 
-// load reads a purchase as it stands.
+// load reads a purchase as it stands, with its settlement.
 func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	var p Purchase
 	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		p, err = ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+		p, err = withSettlement(tx, id)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("purchase %s: %w", id, err)
 	}
 	return &p, nil
+}
+
+func withSettlement(tx ledger.Tx, id string) (Purchase, error) {
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+	if err == nil && p.Settlement != "" {
+		p.signed, err = settle.Read(tx, p.Settlement)
+	}
+	return p, err
 }
 
 // ledgerContext outlives the request that began a step, because a step once begun is finished, and has a deadline,

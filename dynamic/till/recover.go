@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // workers is how many lying purchases are driven at once; batch is how many are read from the queue at a time.
@@ -200,7 +200,7 @@ func (t *Till) work(ctx context.Context, l ledger.Lease) error {
 			dctx, cancel := context.WithTimeout(ctx, leaseTTL/2)
 			defer cancel()
 			err := t.drive(dctx, id)
-			if err == nil || errors.Is(err, errMoved) || ctx.Err() != nil {
+			if err == nil || errors.Is(err, errMoved) || errors.Is(err, errFlies) || ctx.Err() != nil {
 				return
 			}
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
@@ -31,7 +31,7 @@ type Reconciled struct {
 // purchases known from the chain: their authorizations are claimed, so that they can never pay again, and their
 // buyers find them by wallet. High-water marks and the published record raise counters and take pool entries and
 // words. It may be run again.
-func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []corpus.Observation) ([]Reconciled, error) {
+func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []record.Observation) ([]Reconciled, error) {
 	if err := t.raise(ctx, marks); err != nil {
 		return nil, fmt.Errorf("raising counters and pools: %w", err)
 	}
@@ -98,7 +98,7 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	return nil
 }
 
-func (t *Till) raiseRecorded(ctx context.Context, recorded []corpus.Observation) error {
+func (t *Till) raiseRecorded(ctx context.Context, recorded []record.Observation) error {
 	lctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	return t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {

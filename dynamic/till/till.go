@@ -89,7 +89,8 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // Config is what a till stands on. All fields but the last group are required.
@@ -138,6 +139,7 @@ type Till struct {
 	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
+	settles  *settle.Driver
 	owner    string // this process, for leases
 
 	offers sync.Map // id → *found
@@ -197,6 +199,10 @@ func New(cfg Config) (*Till, error) {
 		if t.cfg.Gas, err = gas.New(gas.Config{DB: cfg.DB, Rails: cfg.Rails, Log: cfg.Log}); err != nil {
 			return nil, fmt.Errorf("till: %w", err)
 		}
+	}
+	t.settles, err = settle.New(settle.Config{DB: cfg.DB, Rails: cfg.Rails, Gas: t.cfg.Gas, Log: cfg.Log, AfterStep: cfg.AfterStep})
+	if err != nil {
+		return nil, fmt.Errorf("till: %w", err)
 	}
 	for _, g := range cfg.Site.Now().Goods {
 		if _, err := goods.Of(g); err != nil {

@@ -12,7 +12,7 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // Money that no purchase credits (decisions §4 M13). A payment can arrive that the ledger knows nothing of: its claim went

@@ -128,7 +128,7 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	if bought.Proof != nil && bought.State != Reversed {
 		return "yes", nil
 	}
-	return t.charged(ctx, readUsed, &bought.Payment, bought.Sent, bought.Mark), nil
+	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Mark), nil
 }
 
 // alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1): whether it

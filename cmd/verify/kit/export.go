@@ -9,30 +9,31 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/bundle"
+	"agentstore/corpus/record"
 	"agentstore/corpus/visible"
 )
 
 // export puts what was asked for into a bundle, checks it and writes it.
 func (s *settings) export(dir string, stdout, stderr io.Writer) error {
-	tree := corpus.Plain(os.DirFS(dir))
-	record, ok := corpus.FindRecord(tree)
-	var rec *corpus.Record
+	tree := audit.Plain(os.DirFS(dir))
+	found, ok := audit.FindRecord(tree)
+	var rec *record.Record
 	var keys []byte
 	var err error
 	if ok {
-		if keys, err = fs.ReadFile(record, corpus.RingFile); err != nil {
+		if keys, err = fs.ReadFile(found, record.RingFile); err != nil {
 			return err
 		}
-		ring, err := corpus.TrustedKeys(keys, nil)
+		ring, err := audit.TrustedKeys(keys, nil)
 		if err != nil {
 			return err
 		}
-		if rec, err = corpus.Open(record, ring); err != nil {
+		if rec, err = record.Open(found, ring); err != nil {
 			return err
 		}
-	} else if keys, err = fs.ReadFile(tree, corpus.SigningKeyFile); err != nil {
+	} else if keys, err = fs.ReadFile(tree, audit.SigningKeyFile); err != nil {
 		return fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
 	}
 	var wants []bundle.Want
@@ -83,7 +84,7 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 }
 
 // want reads host, host@SEQUENCE or host@WEEK.
-func want(r *corpus.Record, what string) (bundle.Want, error) {
+func want(r *record.Record, what string) (bundle.Want, error) {
 	host, at, placed := strings.Cut(what, "@")
 	w := bundle.Want{Host: strings.ToLower(host)}
 	if !placed {
@@ -104,7 +105,7 @@ func want(r *corpus.Record, what string) (bundle.Want, error) {
 
 // known demands a host that some round has: one that none has is more likely a file that is not there. Its absence from
 // one round can be exported by name.
-func known(r *corpus.Record, host string) error {
+func known(r *record.Record, host string) error {
 	rounds := r.Rounds()
 	for i := len(rounds) - 1; i >= 0; i-- {
 		p, err := r.ProveHost(rounds[i].Sequence, host)

@@ -25,7 +25,7 @@ const awaited = `new Promise((ok) => { const look = () => {
 // bundle, a changed one and a part of one, which stand beside it.
 func TestVerifierInChromium(t *testing.T) {
 	b := browser.Start(t)
-	_, evidence, part := record(t)
+	_, evidence, part := writeRecord(t)
 	site := t.TempDir()
 	if err := os.Mkdir(filepath.Join(site, "verify"), 0o755); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ type answered struct {
 
 // TestVerifierInNode gives the program a bundle, a clone and spoilt ones, outside of a browser.
 func TestVerifierInNode(t *testing.T) {
-	dir, evidence, part := record(t)
+	dir, evidence, part := writeRecord(t)
 	prog := program(t)
 	script := filepath.Join(t.TempDir(), "run.js")
 	if err := os.WriteFile(script, []byte(runner), 0o644); err != nil {

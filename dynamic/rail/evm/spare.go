@@ -26,8 +26,8 @@ const (
 type reading struct {
 	at      time.Time
 	gas     uint64 // a payer without code, as all transfers from such accounts take about the same
-	pending uint64
-	balance *big.Int
+	pending counts
+	balance map[string]*big.Int
 	data    *big.Int // fee for its data on the layer below, in wei
 }
 

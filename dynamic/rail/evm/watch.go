@@ -35,7 +35,7 @@ type state struct {
 	deep  *block   // newest block at the network's depth; nil while the index is shorter
 	low   uint64   // oldest block in the index
 	tip   *big.Int // suggested tip, nil if unknown
-	mined uint64   // the relayer's transactions up to head
+	mined counts   // our transactions up to head
 	final uint64   // newest final block, 0 if none is known
 	at    time.Time
 }
@@ -249,12 +249,12 @@ func (r *Rail) read(ctx context.Context, first uint64, s *state) ([]block, map[a
 	blocks := make([]block, n+1)
 	blocks[n] = s.head
 	var spent, paid []entry
-	var mined hexutil.Uint64
 	calls := []*call{
 		r.logsCall(first, s.head.Number, &spent, []string{topicUsed.Hex(), topicCanceled.Hex()}),
 		r.logsCall(first, s.head.Number, &paid, topicTransfer.Hex(), nil, common.BytesToHash(r.payTo[:]).Hex()),
-		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), hexutil.EncodeUint64(s.head.Number)}, out: &mined},
 	}
+	counted, mined := r.countCalls(hexutil.EncodeUint64(s.head.Number))
+	calls = append(calls, counted...)
 	for i := range n {
 		calls = append(calls, blockCall(first+i, &blocks[i]))
 	}
@@ -266,7 +266,7 @@ func (r *Rail) read(ctx context.Context, first uint64, s *state) ([]block, map[a
 			return nil, nil, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}
-	s.mined = uint64(mined)
+	s.mined = mined()
 	for i := range blocks {
 		if blocks[i].Number != first+uint64(i) || i > 0 && blocks[i].Parent != blocks[i-1].Hash {
 			return nil, nil, errBehind

@@ -141,7 +141,7 @@ func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) 
 				}
 				x.mark = mark
 			}
-			d, err := s.r.Draft(s.Context(), x.p)
+			d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 			if _, ok := errors.AsType[*rail.Refusal](err); ok && n > 0 {
 				break // it is found out
 			}
@@ -169,7 +169,7 @@ func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) 
 			s.h.Fund(price)
 		}
 		s.expect(x, rail.Dead)
-		if _, err := s.r.Draft(s.Context(), x.p); err == nil {
+		if _, err := s.r.Draft(s.Context(), []*rail.Payment{x.p}); err == nil {
 			s.Errorf("%s: another settlement is drafted when the authorization is over", h.Name)
 		}
 		s.earned(had)
@@ -257,7 +257,7 @@ func flood(s *suite, h HostilePayer) {
 	saved := s.reverted(beyond, 0).Gas
 	for _, x := range xs[h.Open+1:] {
 		s.refused(x, reason(s, "insufficient_balance"))
-		_, err := s.r.Draft(s.Context(), x.p)
+		_, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 		if ref, ok := errors.AsType[*rail.Refusal](err); !ok || !ref.Payer {
 			s.Fatalf("%s: Draft without money = %v, want a refusal that is the payer's doing", h.Name, err)
 		}
@@ -273,7 +273,7 @@ func costs(s *suite) {
 		s.Fatalf("Standing = %+v, %v", st, err)
 	}
 	x := s.claim(s.terms(price))
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatal(err)
 	}

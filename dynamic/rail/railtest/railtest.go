@@ -128,13 +128,14 @@ type Sequence struct {
 // NewSequence returns a Sequence that starts where the chain is.
 func NewSequence() *Sequence { return &Sequence{next: map[string]uint64{}} }
 
-// Next implements rail.Sequencer.
-func (q *Sequence) Next(account string, atLeast uint64) (uint64, error) {
+// Next implements rail.Sequencer: the first account is used.
+func (q *Sequence) Next(of []rail.Account) (account string, n uint64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := max(atLeast, q.next[account])
+	account = of[0].Address
+	n = max(of[0].Pending, q.next[account])
 	q.next[account] = n + 1
-	return n, nil
+	return account, n, nil
 }
 
 // suite is one case's run.
@@ -238,7 +239,7 @@ func (s *suite) refused(x *sale, reason string) *rail.Refusal {
 // prepare drafts and signs a settlement.
 func (s *suite) prepare(x *sale) rail.Signed {
 	s.Helper()
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatalf("Draft: %v", err)
 	}

@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"path"
+	"strconv"
+	"strings"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/tlog"
+)
+
+// grower rebuilds a tree of tiles from its leaves and compares it with the files below a directory.
+type grower struct {
+	c     *checker
+	dir   string
+	t     tlog.Tower
+	roots map[int64]attest.Digest // at the sizes asked for
+}
+
+func (c *checker) grow(dir string, bundles bool) *grower {
+	g := &grower{c: c, dir: dir, roots: make(map[int64]attest.Digest)}
+	g.t = tlog.Tower{Bundles: bundles, Write: func(name string, data []byte) error {
+		g.same(name, data)
+		return nil
+	}}
+	return g
+}
+
+// same demands that the file name holds data, and every file of a part of it the beginning of data.
+func (g *grower) same(name string, data []byte) {
+	full := path.Join(g.dir, name)
+	if held, ok := g.c.read(full); ok && !bytes.Equal(held, data) {
+		g.c.problem(full, attest.ProblemChanged, "not what the signed record gives")
+	}
+	whole := strings.TrimSuffix(path.Dir(full), ".p")
+	if whole == path.Dir(full) {
+		whole = full
+	}
+	for _, part := range g.c.partial[whole] {
+		if part == full {
+			continue
+		}
+		held, ok := g.c.read(part)
+		want := -1
+		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
+			want = width * sha256.Size
+			if strings.Contains(part, "/entries/") {
+				want = tlog.BundleLength(data, width)
+			}
+		}
+		if ok && (want < 0 || want > len(data) || !bytes.Equal(held, data[:want])) {
+			g.c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
+		}
+	}
+}
+
+func (g *grower) add(entry []byte, leaf attest.Digest) error {
+	if err := g.t.Add(entry, leaf); err != nil {
+		return err
+	}
+	if _, asked := g.roots[g.t.Size]; asked {
+		root, err := g.t.Root()
+		g.roots[g.t.Size] = root
+		return err
+	}
+	return nil
+}
+
+// finish compares what is not full and returns the root.
+func (g *grower) finish() (attest.Digest, error) {
+	if err := g.t.Flush(); err != nil {
+		return attest.Digest{}, err
+	}
+	return g.t.Root()
+}
