@@ -94,7 +94,7 @@ func (t *Till) drive(ctx context.Context, id string) error {
 			err = t.settle(ctx, p)
 		case Settled, SettledLate:
 			err = t.deliver(ctx, p)
-		case Delivered, Refused, Failed, NotSettled:
+		case Promised, Delivered, Refused, Failed, NotSettled:
 			if p.Final || moved {
 				return nil
 			}
