@@ -3,6 +3,7 @@ package counter
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -268,9 +269,7 @@ func (c *Counter) say(row row, e *till.Error, r request) error {
 		if err != nil {
 			return err
 		}
-		for name, v := range p.Extra {
-			terms[name] = v
-		}
+		maps.Copy(terms, p.Extra)
 		p.Extra, p.Header = terms, http.Header{"Cache-Control": privateNoStore}
 	}
 	return p
