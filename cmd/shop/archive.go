@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -21,7 +22,7 @@ import (
 	"agentstore/corpus/record"
 	"agentstore/corpus/view"
 	"agentstore/dynamic/archive"
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 )
 
 // ViewDir is where a configuration keeps the views of its record: beside the twins unless it says otherwise. It is empty
@@ -121,11 +122,11 @@ func lastRow(a *archive.Archive) func(host string) (record.Row, string, bool, er
 
 // recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
 // logged.
-func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
+func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, error) {
 	if a == nil {
 		return nil
 	}
-	return func(what till.Recorded) (*till.Inclusion, error) {
+	return func(what counter.Recorded) (*counter.Inclusion, error) {
 		s := a.Now()
 		if s == nil {
 			return nil, nil
@@ -148,8 +149,8 @@ func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
 	}
 }
 
-func inclusion(id string, g archive.Signed) *till.Inclusion {
-	in := &till.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
+func inclusion(id string, g archive.Signed) *counter.Inclusion {
+	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
 		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."}
 	if g.Class == archive.ClassRound {
 		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
@@ -157,44 +158,57 @@ func inclusion(id string, g archive.Signed) *till.Inclusion {
 	return in
 }
 
-// sealed verifies what stands in the record under an id of its own.
-func sealed(a *archive.Archive) func(id string) (*till.Verification, error) {
-	if a == nil {
-		return nil
+// classes are the artifacts that are verified: certificates, and what stands in the record under an id of its own.
+func (s *Shop) classes() []counter.Class {
+	all := slices.Clone(issued)
+	for i := range all {
+		all[i].Page = s.certificatePage
 	}
-	return func(id string) (*till.Verification, error) {
-		s := a.Now()
-		if s == nil {
-			return nil, nil
+	if s.archive == nil {
+		return all
+	}
+	for _, name := range []string{archive.ClassRound, archive.ClassRow, archive.ClassObservation} {
+		all = append(all, counter.Class{Name: name, Prefix: name + "_", Page: s.recordPage,
+			Load: func(_ *counter.Counter, _ context.Context, id string) (*counter.Verification, error) {
+				return sealed(s.archive, id)
+			},
+			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after."})
+	}
+	return all
+}
+
+// sealed verifies what stands in the record under an id of its own, nil for nothing.
+func sealed(a *archive.Archive, id string) (*counter.Verification, error) {
+	s := a.Now()
+	if s == nil {
+		return nil, nil
+	}
+	g, ok, err := s.Signed(id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	sum := sha256.Sum256(g.Payload)
+	v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+		Proof:     &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
+		HowTo:     "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
+		Inclusion: inclusion(id, g)}
+	if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
+		return nil, err
+	}
+	for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
+		t, err := d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return v, nil
 		}
-		g, ok, err := s.Signed(id)
-		if err != nil || !ok {
+		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(g.Payload)
-		v := &till.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
-			Proof:        &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
-			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after.",
-			HowTo:        "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
-			Inclusion:    inclusion(id, g)}
-		if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
-			return nil, err
+		if t.Kind() != '"' || d.StackDepth() != 1 {
+			continue
 		}
-		for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
-			t, err := d.ReadToken()
-			if errors.Is(err, io.EOF) {
-				return v, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			if t.Kind() != '"' || d.StackDepth() != 1 {
-				continue
-			}
-			v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
-			if err := d.SkipValue(); err != nil {
-				return nil, err
-			}
+		v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
+		if err := d.SkipValue(); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"agentstore/corpus/view"
 	"agentstore/dynamic"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
 	"agentstore/generator"
 	"agentstore/templates"
 )
@@ -128,7 +128,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := recorded(s.archive)
-	if got, err := find(till.Recorded{Word: "synergy"}); got != nil || err != nil {
+	if got, err := find(counter.Recorded{Word: "synergy"}); got != nil || err != nil {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
@@ -141,7 +141,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if err := s.archive.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	for what, kind := range map[till.Recorded]string{{Word: "synergy"}: record.ObservationRetiredWord,
+	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: record.ObservationRetiredWord,
 		{Attests: "sha256:" + strings.Repeat("ab", 32)}: record.ObservationPaidRefresh} {
 		got, err := find(what)
 		if err != nil || got == nil || got.Kind != kind {
@@ -159,13 +159,13 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 			t.Errorf("%+v: proved under %d at %d: %v", what, head.Size, proof.Index, err)
 		}
 	}
-	for _, what := range []till.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
+	for _, what := range []counter.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
 		if got, err := find(what); got != nil || err != nil {
 			t.Errorf("%+v: %+v, %v", what, got, err)
 		}
 	}
 	for id, class := range map[string]string{"round_12": "round", "row_3": "row", "observation_5": "observation"} {
-		v, err := sealed(s.archive)(id)
+		v, err := sealed(s.archive, id)
 		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil || v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
 			t.Fatalf("%s: %+v, %v", id, v, err)
 		}
@@ -179,7 +179,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" || slices.Contains(covers, "signature") {
 			t.Errorf("%s: covers %v", id, covers)
 		}
-		page, err := s.verifyPage(id, *v)
+		page, err := s.recordPage(id, *v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		}
 		if bad := *v; true {
 			bad.Valid = false
-			if page, err := s.verifyPage(id, bad); err != nil || strings.Contains(string(page), "verdict good") {
+			if page, err := s.recordPage(id, bad); err != nil || strings.Contains(string(page), "verdict good") {
 				t.Errorf("the page of %s calls what does not verify good: %v", id, err)
 			}
 		}
@@ -198,10 +198,10 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 			t.Errorf("%s: the signature does not fit", id)
 		}
 	}
-	if v, err := sealed(s.archive)("round_13"); v != nil || err != nil {
+	if v, err := sealed(s.archive, "round_13"); v != nil || err != nil {
 		t.Errorf("a round that is not there: %+v, %v", v, err)
 	}
-	if recorded(nil) != nil || sealed(nil) != nil {
+	if recorded(nil) != nil || len((&Shop{}).classes()) != len(issued) {
 		t.Error("a store without a record asks for one")
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/record"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
 )
 
 // What happens in the store and belongs on the public record is appended to the ledger in the transaction of its
@@ -28,8 +28,16 @@ import (
 // feedPage is how many observations are read from the ledger and put on the record at a time.
 const feedPage = 256
 
+// issued are the classes of artifacts that the store issues; the record counts them.
+var issued = []counter.Class{counter.Certificates}
+
 // artifactClasses are the classes of artifacts that are counted on the record.
-var artifactClasses = []feed.Class{{Name: "certificate", Counter: till.CounterPatron}}
+func artifactClasses() (all []feed.Class) {
+	for _, c := range issued {
+		all = append(all, feed.Class{Name: c.Name, Counter: c.Issued})
+	}
+	return all
+}
 
 // ObservationsDir is where a configuration keeps its observations.
 func ObservationsDir(c *Config) string { return filepath.Join(c.Record, "observations") }
@@ -143,7 +151,7 @@ func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, af
 			err = feed.KeyEvents(tx, ring)
 		}
 		if err == nil {
-			err = feed.Artifacts(tx, artifactClasses)
+			err = feed.Artifacts(tx, artifactClasses())
 		}
 		if errors.Is(err, feed.ErrShut) {
 			return nil // noted once it is open again

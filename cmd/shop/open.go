@@ -25,13 +25,13 @@ import (
 	"agentstore/dynamic"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
 	"agentstore/dynamic/roster"
-	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 	"agentstore/templates"
 )
@@ -70,13 +70,10 @@ type Options struct {
 	Reach func(*fetch.Config)
 }
 
-// rows are the rows of every instrument, of a shop that is open or, for their descriptions, of none.
-func rows(t *till.Till, d *desk.Desk, why *roster.Desk) []route.Row {
-	return slices.Concat(t.Rows(), d.Rows(), why.Rows())
-}
-
 // API describes every route of the service: what the generator renders the API description from.
-func API() []api.Route { return dynamic.Describe(rows(nil, nil, nil)) }
+func API() []api.Route {
+	return slices.Concat(counter.Routes(nil), dynamic.Describe((*desk.Desk)(nil).Rows()), dynamic.Describe((*roster.Desk)(nil).Rows()))
+}
 
 // Open puts a shop together and looks at its networks once. Those that cannot settle are left out until they can. Close it.
 func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
@@ -136,9 +133,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	s.Till, err = till.New(till.Config{
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
-		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: s.verifyPage, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
+		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, AfterStep: o.AfterStep,
 		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
 	})
+	if err != nil {
+		return nil, err
+	}
+	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes()})
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +158,9 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
+	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Rows: slices.Concat(sells.Rows(), s.Desk.Rows(), why.Rows()), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
 		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
 	return s, err
@@ -416,13 +418,20 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 		cfg.Settler = f
 		return evm.New(cfg)
 	}
-	b, err := secretFile(n.RelayerKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading relayer_key: %w", err)
-	}
-	cfg.Relayer, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
-	if err != nil {
-		return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
+		b, err := secretFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading relayer_key: %w", err)
+		}
+		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
+		if err != nil {
+			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+		}
+		if i == 0 {
+			cfg.Relayer = key
+		} else {
+			cfg.Relayers = append(cfg.Relayers, key)
+		}
 	}
 	return evm.New(cfg)
 }

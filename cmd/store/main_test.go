@@ -13,8 +13,8 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/audit"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 // file writes a file that only its owner may read.

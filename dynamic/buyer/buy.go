@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 )
 
 // Waiting between presentations of the same payment.

@@ -11,13 +11,15 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// Order asks for the settlement of a payment.
+// Order asks for the settlement of a payment, or of several in one transaction, of one network.
 type Order struct {
-	ID     string // of the record; empty is one of the driver's choice
-	Member Member
+	ID      string // of the record; empty is one of the driver's choice
+	Members []Member
 	// Arrow runs in the transaction that stores the record, before the signature, and has the
 	// record's id.
 	Arrow func(ledger.Tx, *Settlement) error
+	// Now says that the order does not wait for room: the error is ErrNoRoom where there is none.
+	Now bool
 	// Waits is told whether there is no room for another transaction, so that the order waits in a
 	// line; nil tells nobody.
 	Waits func(waits bool)
@@ -27,17 +29,21 @@ type Order struct {
 // one more transaction. Nothing was sent when it returns. An error that Ended knows says that the
 // payment cannot be settled, or may not be; every other one leaves it as it was.
 func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
-	r, err := d.rail(o.Member.Payment.Network)
+	if len(o.Members) == 0 {
+		return nil, errors.New("settle: an order without a payment")
+	}
+	network := o.Members[0].Payment.Network
+	r, err := d.rail(network)
 	if err != nil {
 		return nil, err
 	}
 	if o.Waits == nil {
 		o.Waits = func(bool) {}
 	}
-	s := &Settlement{ID: cmp.Or(o.ID, newID()), Network: o.Member.Payment.Network, Members: []Member{o.Member}}
+	s := &Settlement{ID: cmp.Or(o.ID, newID()), Network: network, Members: o.Members}
 	for {
 		err := d.begin(ctx, r, s, o)
-		if !errors.Is(err, errNoRoom) { // another process had the room
+		if o.Now || !errors.Is(err, ErrNoRoom) { // another process had the room
 			return s, err
 		}
 	}
@@ -45,7 +51,7 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 
 // begin is Begin's one try.
 func (d *Driver) begin(ctx context.Context, r rail.Rail, s *Settlement, o Order) error {
-	done, err := d.turn(ctx, r, o.Waits)
+	done, err := d.turn(ctx, r, o)
 	if err != nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member in
 	})
 	if err != nil {
 		held.drop()
-		if errors.Is(err, errNoRoom) { // there will be
+		if errors.Is(err, ErrNoRoom) { // there will be
 			return s, nothing, nil
 		}
 		return s, nothing, err

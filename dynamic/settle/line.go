@@ -15,16 +15,22 @@ import (
 // processes. It keeps those that would find no room from drafting in vain.
 type line struct {
 	mu      sync.Mutex
-	waiting []chan struct{} // closed when it is one's turn; guarded by mu
-	out     uint64          // turns that were given and not ended; guarded by mu
-	serving bool            // a goroutine gives out turns; guarded by mu
+	waiting []waiter // guarded by mu
+	out     uint64   // turns that were given and not ended; guarded by mu
+	serving bool     // a goroutine gives out turns; guarded by mu
+}
+
+// waiter is one in a line.
+type waiter struct {
+	turn chan bool // says whether it is its turn; has room for one answer
+	now  bool      // it does not wait
 }
 
 // turn waits until there is room for one more transaction, or ctx ends. The turn ends when done is
 // called.
-func (d *Driver) turn(ctx context.Context, r rail.Rail, waits func(bool)) (done func(), err error) {
+func (d *Driver) turn(ctx context.Context, r rail.Rail, o Order) (done func(), err error) {
 	l := d.lines[r.Info().Network]
-	mine := make(chan struct{})
+	mine := waiter{make(chan bool, 1), o.Now}
 	done = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -37,10 +43,13 @@ func (d *Driver) turn(ctx context.Context, r rail.Rail, waits func(bool)) (done 
 		go d.serve(r, l)
 	}
 	l.mu.Unlock()
-	waits(true)
-	defer waits(false)
+	o.Waits(true)
+	defer o.Waits(false)
 	select {
-	case <-mine:
+	case yes := <-mine.turn:
+		if !yes {
+			return nil, ErrNoRoom
+		}
 		return done, nil
 	case <-ctx.Done():
 	}
@@ -50,7 +59,7 @@ func (d *Driver) turn(ctx context.Context, r rail.Rail, waits func(bool)) (done 
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}
 	l.mu.Unlock()
-	if i < 0 {
+	if i < 0 && <-mine.turn {
 		done() // it came at the same time
 	}
 	return nil, ctx.Err()
@@ -70,9 +79,15 @@ func (d *Driver) serve(r rail.Rail, l *line) {
 		}
 		for len(l.waiting) > 0 && l.out < free {
 			l.out++
-			close(l.waiting[0])
+			l.waiting[0].turn <- true
 			l.waiting = l.waiting[1:]
 		}
+		l.waiting = slices.DeleteFunc(l.waiting, func(w waiter) bool {
+			if w.now {
+				w.turn <- false
+			}
+			return w.now
+		})
 		l.serving = len(l.waiting) > 0
 		over := !l.serving
 		l.mu.Unlock()

@@ -27,8 +27,8 @@ type sequencer struct {
 // keeps 64 of an account that wait for one before them, and drops the rest.
 const MaxUnmined = 48
 
-// errNoRoom says that every account has as many transactions under way as it may.
-var errNoRoom = errors.New("settle: every relayer account has as many transactions under way as it may")
+// ErrNoRoom says that every account has as many transactions under way as it may.
+var ErrNoRoom = errors.New("settle: every relayer account has as many transactions under way as it may")
 
 // maxSkipped is how many skipped numbers are remembered, the newest: more than a reorganisation
 // drops.
@@ -59,7 +59,7 @@ func (s sequencer) Next(of []rail.Account) (account string, number uint64, err e
 		}
 	}
 	if most == 0 {
-		return "", 0, errNoRoom
+		return "", 0, ErrNoRoom
 	}
 	if best.Pending > held {
 		if err := s.skip(best.Address, held, best.Pending); err != nil {

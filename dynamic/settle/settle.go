@@ -9,6 +9,11 @@
 // purchases, goods or HTTP, and what a member means is its owner's business. Packages of rails know
 // nothing of it.
 //
+// An account has at most MaxUnmined transactions in no block, over all processes, which the
+// transaction that gives out a number decides; of several accounts the one with most room sends.
+// Who finds no room waits in a line, first come first served, that each block moves. A process
+// broadcasts an account's transactions in the order of their numbers (decisions §4 M16).
+//
 // What is durable when:
 //
 //   - Begin stores the record, with the signed bytes, the sequence number, and what may be burnt out of the day's budgets,

@@ -18,12 +18,14 @@ import (
 
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/ledger/postgres"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -162,8 +164,17 @@ func (refusing) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 
 // handler serves a till's rows as the store does, with odd errors shown to the test.
 func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	c, err := counter.New(counter.Config{Till: tl})
+	if err != nil {
+		panic(err)
+	}
+	return serve(c.Rows(), base, odd)
+}
+
+// serve serves rows as the store does.
+func serve(rows []route.Row, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	mux := http.NewServeMux()
-	for _, row := range tl.Rows() {
+	for _, row := range rows {
 		if strings.HasSuffix(row.Pattern, ".svg") {
 			continue
 		}

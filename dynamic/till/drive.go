@@ -94,7 +94,7 @@ func (t *Till) drive(ctx context.Context, id string) error {
 			err = t.settle(ctx, p)
 		case Settled, SettledLate:
 			err = t.deliver(ctx, p)
-		case Delivered, Refused, Failed, NotSettled:
+		case Promised, Delivered, Refused, Failed, NotSettled:
 			if p.Final || moved {
 				return nil
 			}
@@ -108,7 +108,8 @@ func (t *Till) drive(ctx context.Context, id string) error {
 	}
 }
 
-// makeGoods: claimed → goods_ready | failed.
+// makeGoods: claimed → settling | goods_ready | failed. Mostly there is room for its transaction, and the goods are kept in
+// the transaction that signs it; else they are kept while the purchase waits.
 func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 	o, k, err := t.order(p)
 	var made *goods.Made
@@ -121,6 +122,11 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 		}
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
 		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
+	}
+	if t.flying(p.ID) {
+		if err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
+			return err
+		}
 	}
 	_, err = t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
@@ -152,28 +158,39 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, wh
 // errFlies says that a flight does what is left to do for a purchase.
 var errFlies = errors.New("till: the purchase flies")
 
-// sign: goods_ready → settling. The signed bytes and the relayer's number are stored before anything is sent.
+// sign: goods_ready → settling. The worker does not wait for room.
 func (t *Till) sign(ctx context.Context, p *Purchase) error {
-	if !t.flying(p.ID) { // the worker, which does not wait for room
-		if t.full() {
-			return context.DeadlineExceeded
-		}
-		t.fly(p.ID)
-		return errFlies
+	if t.flying(p.ID) {
+		return t.begin(ctx, p, nil)
 	}
+	if t.full() {
+		return context.DeadlineExceeded
+	}
+	t.fly(p.ID)
+	return errFlies
+}
+
+// begin: claimed | goods_ready → settling | not_settled. The signed bytes and the relayer's number are stored before
+// anything is sent. Goods that are given were just made, and then it is an error that there is no room.
+func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
+	from := p.State
 	// arrow is the purchase's part of the transaction that stores its settlement.
 	arrow := func(tx ledger.Tx, s *settle.Settlement) error {
 		q, err := read(tx, p.ID)
 		if err != nil {
 			return err
 		}
-		if q.State != GoodsReady {
+		if q.State != from {
 			return errMoved
 		}
 		q.State, q.Settlement = Settling, s.ID
+		if made != nil {
+			q.Made = made
+		}
 		return t.save(tx, q)
 	}
-	_, err := t.settles.Begin(ctx, settle.Order{Member: p.member(), Arrow: arrow, Waits: func(waits bool) { t.waits(p.ID, waits) }})
+	_, err := t.settles.Begin(ctx, settle.Order{Members: []settle.Member{p.member()}, Arrow: arrow, Now: made != nil,
+		Waits: func(waits bool) { t.waits(p.ID, waits) }})
 	why, over := settle.Ended(err)
 	if !over {
 		return err
@@ -191,7 +208,7 @@ func (t *Till) sign(ctx context.Context, p *Purchase) error {
 	if !why.Payer {
 		t.cfg.Gas.Suspect(ctx, p.Payment.Network) // others would end alike
 	}
-	return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, why)
+	return t.giveUp(ctx, p.ID, []State{from}, NotSettled, why)
 }
 
 // settle: settling | unknown → settled | not_settled. The chain's events decide (M3).

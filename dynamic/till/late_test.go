@@ -98,7 +98,7 @@ func TestThreeUnsettledPaymentsInADay(t *testing.T) {
 	var made atomic.Int64
 	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) {
 		c.AfterStep = func(step string) {
-			if step == "goods_ready" {
+			if step == "claimed" { // for which goods are made
 				made.Add(1)
 			}
 		}

@@ -41,7 +41,7 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 	switch p.State {
 	case Settling, Unknown:
 		more, err = o.t.settlingHeard(ctx, p, n)
-	case Delivered:
+	case Promised, Delivered:
 		more, err = o.t.deliveredHeard(ctx, p, n)
 	case Refused, Failed, NotSettled:
 		err = o.t.givenUpHeard(ctx, p, n)

@@ -22,6 +22,7 @@ const (
 	Settling    State = "settling"     // the settlement is signed and stored, and may have been sent
 	Unknown     State = "unknown"      // the buyer was told that the outcome is not known yet
 	Settled     State = "settled"      // the money arrived at the network's depth; number, id, date and key are fixed
+	Promised    State = "promised"     // answered, and to be completed by the keeper or over its term
 	Delivered   State = "delivered"    // signed and answered
 	Refused     State = "refused"      // the order could not be taken after all; nothing was sent
 	Failed      State = "failed"       // the good could not be made; nothing was sent
@@ -50,7 +51,7 @@ type Purchase struct {
 	Slot        string            `json:"slot,omitzero"`    // hex SHA-256 of the idempotency key
 	Content     string            `json:"content,omitzero"` // digest of the site that it was claimed under
 
-	Protocol string           `json:"protocol"` // x402
+	Protocol string           `json:"protocol,omitzero"` // of the payment; unknown where only the chain tells of it
 	Payment  rail.Payment     `json:"payment"`
 	Terms    rail.Requirement `json:"terms"`
 	Amount   int64            `json:"amount"`
@@ -70,9 +71,9 @@ type Purchase struct {
 	Date   string      `json:"date,omitzero"`
 	KID    string      `json:"kid,omitzero"`
 
-	Reason      string    `json:"reason,omitzero"` // why it was refused, failed or not settled
-	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
-	DeliveredAt time.Time `json:"delivered_at,omitzero"`
+	Reason      string    `json:"reason,omitzero"`       // why it was refused, failed or not settled
+	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
+	DeliveredAt time.Time `json:"delivered_at,omitzero"` // when the answer that is kept was made
 
 	queued time.Time // Due as the ledger has it, while a transaction that read it runs
 	listed bool      // among the open payments, likewise
@@ -90,8 +91,8 @@ type Claim struct {
 	Answered bool `json:"answered,omitzero"`
 }
 
-// open reports whether the purchase is still on its way.
-func (p *Purchase) open() bool {
+// Open reports whether the purchase is still on its way.
+func (p *Purchase) Open() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown, Settled, SettledLate:
 		return true
@@ -108,8 +109,8 @@ func (p *Purchase) freed() bool {
 	return false
 }
 
-// tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
-func (p *Purchase) tx() string {
+// Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
+func (p *Purchase) Tx() string {
 	switch {
 	case p.Proof != nil:
 		return p.Proof.Tx
@@ -186,7 +187,7 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(patience)
 	case Unknown:
 		return now.Add(min(patience, 5*time.Second))
-	case Delivered, Refused, Failed, NotSettled:
+	case Promised, Delivered, Refused, Failed, NotSettled:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	}
@@ -221,7 +222,7 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 	if err != nil {
 		return out, err
 	}
-	if out.State != was && !out.open() {
+	if out.State != was && !out.Open() {
 		t.cfg.Outcome(out.Payment.Network, out.State)
 	}
 	t.cfg.AfterStep(step)
@@ -234,10 +235,7 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	defer cancel()
 	var p Purchase
 	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		if p, err = ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id)); err != nil || p.Settlement == "" {
-			return err
-		}
-		p.signed, err = settle.Read(tx, p.Settlement)
+		p, err = withSettlement(tx, id)
 		return err
 	})
 	if err != nil {
@@ -246,27 +244,31 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	return &p, nil
 }
 
+func withSettlement(tx ledger.Tx, id string) (Purchase, error) {
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+	if err == nil && p.Settlement != "" {
+		p.signed, err = settle.Read(tx, p.Settlement)
+	}
+	return p, err
+}
+
 // ledgerContext outlives the request that began a step, because a step once begun is finished, and has a deadline,
 // because the ledger retries until then.
 func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
-// maker makes the goods of a purchase from what it was claimed under.
-func (t *Till) maker(p *Purchase) goods.Maker { return goods.Maker{Site: t.cfg.Site.Of(p.Content)} }
+// maker makes what a purchase bought from what it was claimed under.
+func (t *Till) maker(p *Purchase) goods.Maker { return maker(t.cfg.Site.Of(p.Content)) }
 
-// order is the goods' view of a purchase.
+// order is a kind's view of a purchase.
 func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
-	g, ok := t.cfg.Site.Of(p.Content).Good(p.Item)
-	if !ok {
-		return nil, goods.Kind{}, fmt.Errorf("till: %s is no longer on the shelf", p.Item)
-	}
-	k, err := goods.Of(g)
+	offer, err := t.offerOf(p)
 	if err != nil {
 		return nil, goods.Kind{}, err
 	}
 	return &goods.Order{
-		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
+		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
 		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
-	}, k, nil
+	}, offer.Kind, nil
 }

@@ -119,7 +119,7 @@ func (t *Till) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ending the lease that was left behind: %w", err)
 	}
-	ids, err := t.due(ctx, time.Unix(1<<40, 0), func(p *Purchase) bool { return p.open() && t.mayMove(p) })
+	ids, err := t.due(ctx, time.Unix(1<<40, 0), func(p *Purchase) bool { return p.Open() && t.mayMove(p) })
 	if err != nil {
 		return fmt.Errorf("reading what was left behind: %w", err)
 	}

@@ -192,7 +192,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("the purchase that lingered got the number %d of %s", arrived.Number, holder)
 	}
 	seen[fmt.Sprintf("patron number %d", arrived.Number)] = "the lingering buyer, again"
-	seen[fmt.Sprintf("jar %d", arrived.Made.Deliverable.Number)] = "the lingering buyer, again"
+	seen[fmt.Sprintf("jar %d", arrived.Made.Number)] = "the lingering buyer, again"
 	until(t, "the store to notice that it is open", func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
 	for i := range 24 {
 		distinct(t, seen, fmt.Sprintf("buyer %d after the restore", i), sell(s2, items[i%3], 4).r)

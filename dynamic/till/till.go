@@ -1,10 +1,12 @@
-// Package till is where money moves: the purchase state machine and its journal.
+// Package till is where money moves: the purchase state machine and its journal. It takes an order for
+// an offer, a good or a paid page, and gives a sale, or an [Error] with a code and data. It knows no
+// HTTP and no protocol: package counter reads orders and payments, and says the codes in words.
 //
-//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► (promised ─►) delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
-//	delivered, then reorganised away ─► reversed
+//	promised | delivered, then reorganised away ─► reversed
 //
 // Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods are made first,
 // the payment is settled next, the certificate is signed last. Whoever pushes a purchase forward, the request that
@@ -60,8 +62,9 @@
 //	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
 //	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
-//	     payers with code, may have open (package gas, open.go, the table above).
-//	M16  A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
+//	     payers with code, may have open (packages settle and gas, open.go, the table above).
+//	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
+//	     network (package settle). A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
 //	     held, one unit a payer, and given back at the first revert.
 package till
 
@@ -87,7 +90,6 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 	"agentstore/dynamic/settle"
 	"agentstore/dynamic/settle/gas"
 )
@@ -96,6 +98,7 @@ import (
 type Config struct {
 	BaseURL string           // https://store.example, without a slash at the end
 	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
+	Shelves []Shelf          // where what is sold is found; nil means those of the table
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -122,13 +125,6 @@ type Config struct {
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
 	HighWater HighWater
-	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
-	Recorded func(Recorded) (*Inclusion, error)
-	// Sealed finds what the signed record holds under an id such as round_12, row_4711 or observation_3, nil for nothing;
-	// nil: there is no record. What it returns was verified.
-	Sealed func(id string) (*Verification, error)
-	// VerifyPage renders the verification of an id for a browser; nil answers JSON to everybody.
-	VerifyPage func(id string, v Verification) ([]byte, error)
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
@@ -141,16 +137,15 @@ type Config struct {
 type Till struct {
 	cfg      Config
 	host     string // of BaseURL, with its port
-	nonces   *x402.Nonces
 	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
 	settles  *settle.Driver
 	owner    string // this process, for leases
 
-	challenges sync.Map // challengeKey → *cachedChallenge
-	reads      *budget.Set
-	uses       uses
+	offers sync.Map // id → *found
+	reads  *budget.Set
+	uses   uses
 
 	mu      sync.Mutex
 	flights map[string]*flight   // purchases being driven in this process; guarded by mu
@@ -185,31 +180,9 @@ func New(cfg Config) (*Till, error) {
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("till: base URL %q must be scheme://host without a slash at the end", cfg.BaseURL)
 	}
-	for _, d := range []struct {
-		v   *time.Duration
-		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-	}
-	if cfg.MaxInFlight == 0 {
-		cfg.MaxInFlight = 512
-	}
-	if cfg.HighWater == nil {
-		cfg.HighWater = noHighWater{}
-	}
-	if cfg.Outcome == nil {
-		cfg.Outcome = func(string, State) {}
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.AfterStep == nil {
-		cfg.AfterStep = func(string) {}
-	}
+	cfg.defaults()
 	t := &Till{
-		cfg: cfg, host: u.Host, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
+		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
 		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
@@ -242,6 +215,48 @@ func New(cfg Config) (*Till, error) {
 	}
 	return t, nil
 }
+
+// defaults fills in what may be left out.
+func (cfg *Config) defaults() {
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second},
+		{&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second},
+	} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 512
+	}
+	if cfg.Shelves == nil {
+		cfg.Shelves = Shelves
+	}
+	if cfg.HighWater == nil {
+		cfg.HighWater = noHighWater{}
+	}
+	if cfg.Outcome == nil {
+		cfg.Outcome = func(string, State) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AfterStep == nil {
+		cfg.AfterStep = func(string) {}
+	}
+}
+
+// Config is what the till stands on, with its defaults filled in.
+func (t *Till) Config() Config { return t.cfg }
+
+// Host is the store's, with its port.
+func (t *Till) Host() string { return t.host }
+
+// KeyURL names a signing key in its DID document.
+func (t *Till) KeyURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }
 
 // Drain refuses new purchases and waits until those under way here are answered or ctx ends. What is left then is
 // taken up by the next process.
@@ -305,5 +320,3 @@ func (t *Till) key(kid string) (*attest.Key, error) {
 
 // signer is the key that signs now.
 func (t *Till) signer() *attest.Key { return t.cfg.Keys[0] }
-
-func (t *Till) kidURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }

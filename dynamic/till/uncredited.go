@@ -61,7 +61,7 @@ func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
 func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
 	now := tx.Now()
 	p := &Purchase{
-		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Protocol: "x402", Payment: paymentOf(info, tr),
+		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Payment: paymentOf(info, tr),
 		Amount: tr.Amount.Int64(), Final: true, Reason: reason,
 		Proof: &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
 	}

@@ -61,7 +61,7 @@ func samePlace(a, b *rail.Proof) bool {
 
 // follow notes where a reorganisation has put a delivered purchase's payment. The certificate stays as it was signed.
 func (t *Till) follow(ctx context.Context, p *Purchase, proof *rail.Proof) error {
-	_, err := t.advance(ctx, p.ID, []State{Delivered}, "followed", func(tx ledger.Tx, p *Purchase) error {
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "followed", func(tx ledger.Tx, p *Purchase) error {
 		old := ledger.CreditKey(p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 		if held, err := ledger.GetJSON[creditOf](tx, old); err == nil && held.Purchase == p.ID {
 			if err := tx.Delete(old); err != nil {
@@ -86,16 +86,18 @@ func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) err
 	return err
 }
 
-// reverse: delivered → reversed. The certificate stands and says what happened; its number is never used again.
+// reverse: promised or delivered → reversed. The certificate stands and says what happened; its number is never used again.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
-	_, err := t.advance(ctx, p.ID, []State{Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
-		c, err := ledger.GetJSON[certRecord](tx, ledger.CertKey(p.CertID))
-		if err != nil {
-			return err
-		}
-		c.Reversed, c.ReversedOn = true, tx.Now().Format(time.DateOnly)
-		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), c); err != nil {
-			return err
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
+		if p.State == Delivered && p.CertID != "" {
+			c, err := ledger.GetJSON[CertRecord](tx, ledger.CertKey(p.CertID))
+			if err != nil {
+				return err
+			}
+			c.Reversed, c.ReversedOn = true, tx.Now().Format(time.DateOnly)
+			if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), c); err != nil {
+				return err
+			}
 		}
 		p.State, p.Reason, p.Final = Reversed, "reorganised", true
 		return nil

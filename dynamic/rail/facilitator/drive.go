@@ -50,7 +50,7 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 			return nil, err
 		}
 		m := settle.Member{ID: id, Payment: *j.p, Mark: mark}
-		s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: id, Member: m, Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
+		s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: id, Members: []settle.Member{m}, Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
 			return h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, mark.Code)
 		}})
 		if err != nil {

@@ -1,17 +1,19 @@
-package till
+package counter
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/problem"
+	"agentstore/dynamic/till"
 	"agentstore/templates/drawing"
 )
 
@@ -55,85 +57,98 @@ type Inclusion struct {
 	How     string `json:"how_to_check"`
 }
 
-// verify answers GET /api/verify/{id}.
-func (t *Till) verify(w http.ResponseWriter, r *http.Request) error {
-	v, err := t.verification(r, r.PathValue("id"))
+// Class is one class of artifacts that the store signs.
+type Class struct {
+	Name   string // artifact_class
+	Prefix string // of its ids
+	// Load finds and verifies one, nil for an unknown id.
+	Load func(c *Counter, ctx context.Context, id string) (*Verification, error)
+	// Page renders its verification for a browser; nil answers JSON to everybody.
+	Page func(id string, v Verification) ([]byte, error)
+	// DoesNotProve is said of those that say nothing of it themselves.
+	DoesNotProve string
+	// Issued is the ledger's counter of those that were issued, "" for what the record counts itself.
+	Issued string
+}
+
+// Certificates are what goods are delivered with.
+var Certificates = Class{
+	Name: "certificate", Prefix: "cert_", Load: (*Counter).certificate, Issued: till.CounterPatron,
+	DoesNotProve: "A certificate proves only that this store issued it with these fields on this date.",
+}
+
+// serveVerify answers GET /api/verify/{id}.
+func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	class, v, err := c.verification(r.Context(), id)
 	if err != nil {
-		return err
+		return c.problem(err, request{})
 	}
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
 	h.Set("Cache-Control", "no-cache")
-	if t.cfg.VerifyPage != nil && prefersHTML(r) {
-		page, err := t.cfg.VerifyPage(r.PathValue("id"), v)
+	if class.Page != nil && prefersHTML(r) {
+		page, err := class.Page(id, v)
 		if err != nil {
 			return err
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		if !v.Valid && v.Reason == "unknown_id" {
+		if v.Reason == unknownID {
 			w.WriteHeader(http.StatusNotFound)
 		}
 		_, _ = w.Write(page)
 		return nil
 	}
-	if !v.Valid && v.Reason == "unknown_id" {
-		return &problem.Error{Code: "not_found", Status: http.StatusNotFound,
+	if v.Reason == unknownID {
+		return &problem.Error{Code: "not_found",
 			Detail: "No artifact of this store has this id. Certificates begin with cert_; what the record holds is named round_1, row_1, observation_1.",
-			Extra:  map[string]any{"valid": false, "reason": "unknown_id"}}
+			Extra:  map[string]any{"valid": false, "reason": unknownID}}
 	}
 	return writeJSON(w, v)
 }
 
-func (t *Till) verification(r *http.Request, id string) (Verification, error) {
-	unknown := Verification{Reason: "unknown_id", NotCovered: []string{}}
-	if !strings.HasPrefix(id, prefixCert) {
-		return t.sealed(id, unknown)
-	}
-	var rec certRecord
-	var word string
-	err := t.view(r.Context(), func(tx ledger.Tx) (err error) {
-		if rec, err = ledger.GetJSON[certRecord](tx, ledger.CertKey(id)); err != nil || t.cfg.Recorded == nil {
-			return err
+const unknownID = "unknown_id"
+
+// verification finds the artifact of an id in its class.
+func (c *Counter) verification(ctx context.Context, id string) (Class, Verification, error) {
+	for _, class := range c.cfg.Classes {
+		if !strings.HasPrefix(id, class.Prefix) {
+			continue
 		}
-		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(rec.Purchase))
-		if errors.Is(err, ledger.ErrNotFound) {
-			return nil // what was not bought here left nothing behind
-		}
-		word = p.Word
-		return err
-	})
-	if errors.Is(err, errNotFound) {
-		return unknown, nil
-	}
-	if err != nil {
-		return unknown, ledgerDown(err)
-	}
-	v, err := t.verified(rec)
-	if err == nil && t.cfg.Recorded != nil {
-		// The certificate is good or not without the record, which must not stand in its way.
-		in, err := t.cfg.Recorded(Recorded{Word: word, Attests: rec.Certificate.Attests})
+		v, err := class.Load(c, ctx, id)
 		if err != nil {
-			t.cfg.Log.Error("the record cannot be asked about an artifact", "id", id, "err", err)
+			return class, Verification{}, err
 		}
-		v.Inclusion = in
+		if v == nil {
+			break
+		}
+		if v.DoesNotProve == "" {
+			v.DoesNotProve = class.DoesNotProve
+		}
+		return class, *v, nil
 	}
-	return v, err
+	return c.cfg.Classes[0], Verification{Reason: unknownID, NotCovered: []string{}}, nil
 }
 
-// sealed verifies what stands in the record under an id of its own.
-func (t *Till) sealed(id string, unknown Verification) (Verification, error) {
-	if t.cfg.Sealed == nil {
-		return unknown, nil
+// certificate verifies a certificate of this store.
+func (c *Counter) certificate(ctx context.Context, id string) (*Verification, error) {
+	rec, word, ok, err := c.till.Certificate(ctx, id)
+	if err != nil || !ok {
+		return nil, err
 	}
-	v, err := t.cfg.Sealed(id)
-	if err != nil || v == nil {
-		return unknown, err
+	v, err := c.verified(rec)
+	if err != nil || c.cfg.Recorded == nil {
+		return &v, err
 	}
-	return *v, nil
+	// The certificate is good or not without the record, which must not stand in its way.
+	if v.Inclusion, err = c.cfg.Recorded(Recorded{Word: word, Attests: rec.Certificate.Attests}); err != nil {
+		c.Log.Error("the record cannot be asked about an artifact", "id", id, "err", err)
+	}
+	return &v, nil
 }
 
 // verified checks a stored certificate and says what a stranger should know of it.
-func (t *Till) verified(rec certRecord) (Verification, error) {
+func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 	v := Verification{ArtifactClass: "certificate", Status: "active", Certificate: &rec.Certificate, Proof: &rec.Proof, NotCovered: []string{}}
 	if rec.Reversed {
 		v.Status, v.ReversedOn = "reversed", rec.ReversedOn
@@ -141,13 +156,12 @@ func (t *Till) verified(rec certRecord) (Verification, error) {
 	v.PredatesPayment = rec.Certificate.PredatesPayment()
 	sum := sha256.Sum256([]byte(rec.Proof.SignedPayload))
 	v.ArtifactHash = hex.EncodeToString(sum[:])
-	v.DoesNotProve = "A certificate proves only that this store issued it with these fields on this date."
-	if g, ok := t.cfg.Site.Now().Good(rec.Certificate.Item); ok && g.DoesNotProve != "" {
+	if g, ok := c.Site.Now().Good(rec.Certificate.Item); ok {
 		v.DoesNotProve = g.DoesNotProve
 	}
 	v.HowTo = "Check signature (ed25519, hex) over the bytes of signed_payload with public_key, and find that key at " +
-		t.cfg.BaseURL + "/.well-known/store-signing-key. The format is described at " + t.cfg.BaseURL + "/spec/store-attestation/v1."
-	signer, err := attest.VerifySigned(attest.Signed{Certificate: rec.Certificate, Proof: rec.Proof}, t.cfg.Ring)
+		c.BaseURL + "/.well-known/store-signing-key. The format is described at " + c.BaseURL + "/spec/store-attestation/v1."
+	signer, err := attest.VerifySigned(attest.Signed{Certificate: rec.Certificate, Proof: rec.Proof}, c.Ring)
 	switch {
 	case errors.Is(err, attest.ErrUnknownKey):
 		v.Reason = "no_published_key"
@@ -173,8 +187,8 @@ func (t *Till) verified(rec certRecord) (Verification, error) {
 	return v, nil
 }
 
-func fieldsOf(c attest.Certificate) (map[string]any, error) {
-	b, err := json.Marshal(c)
+func fieldsOf(cert attest.Certificate) (map[string]any, error) {
+	b, err := json.Marshal(cert)
 	if err != nil {
 		return nil, err
 	}
@@ -182,32 +196,25 @@ func fieldsOf(c attest.Certificate) (map[string]any, error) {
 	return m, json.Unmarshal(b, &m)
 }
 
-// badge answers GET /badges/{patron_number}.svg.
-func (t *Till) badge(w http.ResponseWriter, r *http.Request) error {
-	n, err := parsePatron(r.PathValue("patron_number"))
-	if err != nil {
+// serveBadge answers GET /badges/{patron_number}.svg.
+func (c *Counter) serveBadge(w http.ResponseWriter, r *http.Request) error {
+	s := r.PathValue("patron_number")
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != s {
 		return noBadge()
 	}
-	var rec certRecord
-	err = t.view(r.Context(), func(tx ledger.Tx) error {
-		id, err := tx.Get(ledger.PatronKey(n))
-		if err != nil {
-			return err
-		}
-		rec, err = ledger.GetJSON[certRecord](tx, ledger.CertKey(string(id)))
-		return err
-	})
-	if errors.Is(err, errNotFound) {
-		return noBadge()
-	}
+	rec, ok, err := c.till.Patron(r.Context(), n)
 	if err != nil {
-		return ledgerDown(err)
+		return c.problem(err, request{})
+	}
+	if !ok {
+		return noBadge()
 	}
 	date, err := time.Parse(time.RFC3339, rec.Certificate.Date)
 	if err != nil {
 		return err
 	}
-	svg := drawing.Badge(drawing.Patron{Number: n, Name: rec.Certificate.Name, Item: t.goodName(rec.Certificate.Item), Date: date,
+	svg := drawing.Badge(drawing.Patron{Number: n, Name: rec.Certificate.Name, Item: c.goodName(rec.Certificate.Item), Date: date,
 		Nicer: rec.Nicer, Reversed: rec.Reversed})
 	h := w.Header()
 	h.Set("Content-Type", "image/svg+xml")
@@ -217,14 +224,14 @@ func (t *Till) badge(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (t *Till) goodName(id string) string {
-	if g, ok := t.cfg.Site.Now().Good(id); ok {
+func (c *Counter) goodName(id string) string {
+	if g, ok := c.Site.Now().Good(id); ok {
 		return g.Name
 	}
 	return id
 }
 
 func noBadge() error {
-	return &problem.Error{Code: "not_found", Status: http.StatusNotFound,
+	return &problem.Error{Code: "not_found",
 		Detail: "There is no patron with this number yet. Numbers begin at 1 and have no gaps."}
 }

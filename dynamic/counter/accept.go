@@ -1,4 +1,4 @@
-package till
+package counter
 
 import (
 	"net/http"

@@ -1,8 +1,12 @@
-// Package x402 is the wire form of x402 version 2 over HTTP: the three headers and the objects in them, strict reading
-// of what a buyer presents, matching it against what was asked, and building challenges that are cheap to repeat.
-// It moves no money and knows no network: payloads are parsed by the rail they name.
+// Package x402 is x402 version 2: the objects on the wire and their strict reading, for buyers and
+// sellers, and the seller's side as a protocol of package pay. A challenge stands in PAYMENT-REQUIRED
+// and in the members of the 402's body, a payment comes in PAYMENT-SIGNATURE or in MCP's
+// _meta["x402/payment"], what became of it is told in PAYMENT-RESPONSE or
+// _meta["x402/payment-response"].
 //
-// Formats: x402 v2 transport for HTTP; the objects as the stock packages 2.27 read and write them.
+// Formats: x402 v2 transports for HTTP and MCP; the objects as the stock packages 2.27 read and write
+// them. The extensions spoken are bazaar, offer-receipt, payment-identifier and the store's own
+// store-challenge, which carries the nonce of rule M1.
 package x402
 
 import (
@@ -20,6 +24,12 @@ const (
 	HeaderRequired  = "PAYMENT-REQUIRED"
 	HeaderSignature = "PAYMENT-SIGNATURE"
 	HeaderResponse  = "PAYMENT-RESPONSE"
+)
+
+// The names in MCP's _meta, whose values are the objects as JSON.
+const (
+	MetaPayment  = "x402/payment"
+	MetaResponse = "x402/payment-response"
 )
 
 // Resource says what is being paid for. URL is base_url + path without the query.

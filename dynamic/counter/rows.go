@@ -1,28 +1,31 @@
-package till
+package counter
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/pay"
 	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // buyTime is how long an answer to a purchase may take: beside the wait for the chain there is what comes before it, the
-// look at the payment above all. The server's own limit holds where it leaves that much, and for who only describes.
-func (t *Till) buyTime() time.Duration {
+// look at the payment above all. The server's own limit holds where it leaves that much.
+func (c *Counter) buyTime() time.Duration {
 	const before, usual = 15 * time.Second, 60 * time.Second
-	if t == nil || t.cfg.SettleWait+before <= usual {
+	if c.SettleWait+before <= usual {
 		return 0
 	}
-	return t.cfg.SettleWait + before
+	return c.SettleWait + before
 }
 
-func problems(codes ...int) []api.Response {
+func statuses(codes ...int) []api.Response {
 	var out []api.Response
 	for _, c := range codes {
 		out = append(out, api.Response{Status: c, ContentType: "application/problem+json", Description: http.StatusText(c)})
@@ -35,38 +38,87 @@ func ok(v api.Response, more ...api.Response) []api.Response {
 	return append([]api.Response{v}, more...)
 }
 
-// Rows are the till's routes. They may be asked of a nil Till by who only describes them.
-func (t *Till) Rows() []route.Row {
-	private := []string{"Cache-Control"}
-	return []route.Row{
+// A face is a route and the method that answers it, bound when there is a counter.
+type face struct {
+	api.Route
+	late   bool // route.Row.ValidateLate
+	handle func(*Counter, http.ResponseWriter, *http.Request) error
+}
+
+// Routes describes the routes of a counter that speaks the given protocols, nil for those of the table.
+func Routes(protocols []pay.Row) []api.Route {
+	var out []api.Route
+	for _, f := range faces(protocols) {
+		out = append(out, f.Route)
+	}
+	return out
+}
+
+// Rows are the routes of this counter.
+func (c *Counter) Rows() []route.Row {
+	var out []route.Row
+	for _, f := range faces(c.rows) {
+		row := route.Row{Route: f.Route, ValidateLate: f.late, Handle: func(w http.ResponseWriter, r *http.Request) error { return f.handle(c, w, r) }}
+		if row.Paid {
+			row.Timeout = c.buyTime()
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func faces(protocols []pay.Row) []face {
+	if protocols == nil {
+		protocols = Protocols
+	}
+	return slices.Concat(sales(protocols), readings(), claims())
+}
+
+var private = []string{"Cache-Control"}
+
+// sales are the routes that are paid for.
+func sales(protocols []pay.Row) []face {
+	return []face{
 		{
 			Route: api.Route{
 				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
-				Timeout: t.buyTime(),
 				Summary: "Buy one good with one signed payment",
 				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED and in the body. With PAYMENT-SIGNATURE: the goods are made, the payment is settled, " +
 					"the certificate is signed and everything is in the answer. The same payment again gets the same answer and is never charged twice.",
-				Params:    append(buyParams(), buyInputs()...),
-				Responses: buyResponses(),
+				Params:    append(buyParams(protocols), buyInputs()...),
+				Responses: buyResponses(protocols),
 			},
-			ValidateLate: true,
-			Handle:       t.buy,
+			late:   true,
+			handle: (*Counter).serveBuy,
 		},
 		{
 			Route: api.Route{
 				Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
-				Timeout: t.buyTime(),
 				Summary: "Buy one good, with its inputs in a JSON body",
 				Description: "The same door as GET, for inputs that are too long for an address: the same order whichever way it is sent, with the same terms and the same answers. " +
 					"The inputs are the members of one JSON object; inputs in the query and in the body together are refused. Its 402 describes the body.",
-				Params:    buyParams(),
+				Params:    buyParams(protocols),
 				Body:      &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs, Description: "The good's inputs; none for a good that needs none"},
-				Responses: buyResponses(),
+				Responses: buyResponses(protocols),
 			},
-			ValidateLate: true,
-			Handle:       t.buy,
+			late:   true,
+			handle: (*Counter).serveBuy,
 		},
-		t.windowRow(ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private, Description: "What is on display"}, problems(503)...)),
+	}
+}
+
+// readings are the routes that tell how something stands.
+func readings() []face {
+	return []face{
+		{
+			Route: api.Route{
+				Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"}, Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
+				Summary:     "What is on display now",
+				Description: "The live stock of every good that is counted: how many are left, or why none is to be had. Free; it reserves nothing.",
+				Responses:   ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private, Description: "What is on display"}, statuses(503)...),
+			},
+			handle: (*Counter).serveWindow,
+		},
 		{
 			Route: api.Route{
 				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}", Tags: []string{"purchase"}, Serve: api.Private,
@@ -76,9 +128,9 @@ func (t *Till) Rows() []route.Row {
 					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64, Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
 					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 80, Description: "Bearer and recovery.status_token"},
 				},
-				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private, Description: "The purchase as it stands"}, problems(401, 503)...),
+				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private, Description: "The purchase as it stands"}, statuses(401, 503)...),
 			},
-			Handle: t.status,
+			handle: (*Counter).serveStatus,
 		},
 		{
 			Route: api.Route{
@@ -89,9 +141,9 @@ func (t *Till) Rows() []route.Row {
 					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Description: "cert_…, or of the record round_…, row_… (its log index), observation_…"},
 				},
 				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "What it is, who signed it, whether it holds"},
-					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"}}, problems(404, 503)...)...),
+					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"}}, statuses(404, 503)...)...),
 			},
-			Handle: t.verify,
+			handle: (*Counter).serveVerify,
 		},
 		{
 			Route: api.Route{
@@ -100,19 +152,25 @@ func (t *Till) Rows() []route.Row {
 				Params: []api.Param{
 					{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19, Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
 				},
-				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}}, problems(404, 503)...),
+				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}}, statuses(404, 503)...),
 			},
-			Handle: t.badge,
+			handle: (*Counter).serveBadge,
 		},
+	}
+}
+
+// claims are the routes by which a wallet gets back what it bought.
+func claims() []face {
+	return []face{
 		{
 			Route: api.Route{
 				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
 				Summary:     "Ask for a text to prove a wallet with",
 				Description: "A CAIP-122 text (Sign-In with Ethereum), bound to this store, a single-use nonce and five minutes.",
 				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](), Limit: maxBody},
-				Responses:   ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private, Description: "The text to sign"}, problems(400, 413, 415, 429, 503)...),
+				Responses:   ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private, Description: "The text to sign"}, statuses(400, 413, 415, 429, 503)...),
 			},
-			Handle: t.claimsChallenge,
+			handle: (*Counter).serveChallenge,
 		},
 		{
 			Route: api.Route{
@@ -120,29 +178,42 @@ func (t *Till) Rows() []route.Row {
 				Summary:     "Get back everything a wallet bought",
 				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the signed challenge and its nonce and get every purchase with its original body, a hundred at a time. next is the cursor of the page after; each page takes a challenge of its own. A wrong signature spends nothing.",
 				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](), Limit: maxBody},
-				Responses:   ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private, Description: "Purchases, newest first"}, problems(400, 403, 413, 415, 429, 503)...),
+				Responses:   ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private, Description: "Purchases, newest first"}, statuses(400, 403, 413, 415, 429, 503)...),
 			},
-			Handle: t.claims,
+			handle: (*Counter).serveClaims,
 		},
 	}
 }
 
 // buyParams are the parameters of a purchase beside its inputs.
-func buyParams() []api.Param {
-	return []api.Param{
+func buyParams(protocols []pay.Row) []api.Param {
+	params := []api.Param{
 		{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json"},
 		{Name: "Idempotency-Key", In: api.Header, Type: "string", MinLength: 16, MaxLength: 130,
 			Description: "one key per order, 16 to 128 printable ASCII characters; one pair of double quotes around it is taken off first; the 402 suggests one, with which two equal orders within five minutes are one; the slot belongs to the paying wallet"},
-		{Name: x402.HeaderSignature, In: api.Header, Type: "string", MaxLength: x402.MaxHeader, Description: "base64 JSON of an x402 v2 payment"},
 	}
+	for _, p := range protocols {
+		params = append(params, p.Params...)
+	}
+	return params
 }
 
 // buyResponses are the answers to a purchase.
-func buyResponses() []api.Response {
-	return ok(api.Response{Schema: api.SchemaFor[Delivery](), Headers: []string{x402.HeaderResponse, "Idempotent-Replayed", "Cache-Control"}, Description: "Delivered and settled"},
-		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: api.SchemaFor[challengeBody](),
-			Headers: []string{x402.HeaderRequired, x402.HeaderResponse, "Cache-Control"}, Description: "Payment required, or the payment was not taken and why"}},
-			problems(400, 404, 409, 410, 422, 429, 500, 503)...)...)
+func buyResponses(protocols []pay.Row) []api.Response {
+	delivery, terms := api.SchemaFor[till.Delivery](), api.SchemaFor[challengeBody]()
+	delivery.Properties["deliverable"] = goods.Schema(goods.Kinds)
+	var asks, answers []string
+	for _, p := range protocols {
+		asks, answers = append(asks, p.Terms...), append(answers, p.Answers...)
+		for _, name := range p.Body.PropertyOrder {
+			terms.Properties[name] = p.Body.Properties[name]
+		}
+		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...), append(terms.Required, p.Body.Required...)
+	}
+	return ok(api.Response{Schema: delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed", "Cache-Control"), Description: "Delivered and settled"},
+		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: terms,
+			Headers: append(slices.Concat(asks, answers), "Cache-Control"), Description: "Payment required, or the payment was not taken and why"}},
+			statuses(400, 404, 409, 410, 422, 429, 500, 503)...)...)
 }
 
 // buyBody is buyInputs as the JSON object of a POST.

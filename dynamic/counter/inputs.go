@@ -1,10 +1,9 @@
-package till
+package counter
 
 import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,40 +23,66 @@ import (
 // maxInputs bounds the body of a purchase, in bytes: the longest text is 4000 characters, each at most twelve when escaped.
 const maxInputs = 64 << 10
 
-// readInputs reads a good's own inputs and the common ones: from the query, or from a JSON object as the body of a POST.
-// Everything else is refused: who misspells an input must not pay for a good made without it. A fault of an input is a
-// field; the error is one of the body itself.
-func readInputs(g content.Good, r *http.Request) (map[string]string, []problem.Field, error) {
-	var fields []problem.Field
+// Inputs are those of an order as they came: in a query, or as the members of a JSON object.
+type Inputs struct {
+	Query string
+	Body  []byte
+	read  func() ([]byte, error) // gets Body when it is wanted
+}
+
+// readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must not pay
+// for a good made without it. The error is a *problem.Error.
+func (c *Counter) readInputs(o till.Offer, from *Inputs) (map[string]string, error) {
+	inputs, fields, err := judge(o, from)
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) > 0 {
+		detail := fmt.Sprintf("%s cannot be ordered like this: %s.", o.ID, joinFields(fields))
+		if o.About != "" {
+			detail += " Its inputs are listed at " + c.BaseURL + o.About + "."
+		}
+		return nil, &problem.Error{Code: "invalid_input", Fields: fields, Detail: detail}
+	}
+	return inputs, nil
+}
+
+// open takes the inputs apart, those of the query and those of the body, of which there is one. What is wrong with the
+// whole is a field; the error is that of a body that did not come.
+func (from *Inputs) open() (query url.Values, body map[string]jsontext.Value, bad []problem.Field, err error) {
+	fault := func(field, format string, args ...any) (url.Values, map[string]jsontext.Value, []problem.Field, error) {
+		return nil, nil, []problem.Field{{Field: field, Problem: fmt.Sprintf(format, args...)}}, nil
+	}
+	if query, err = parseQuery(from.Query); err != nil {
+		return fault("query", "cannot be read: %v", err)
+	}
+	if from.read != nil {
+		if from.Body, err = from.read(); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	switch {
+	case len(from.Body) > maxInputs:
+		return fault("body", "is longer than %d bytes", maxInputs)
+	case len(from.Body) > 0 && (jsonx.Unmarshal(from.Body, &body) != nil || body == nil):
+		return fault("body", "must be one JSON object in which no member stands twice")
+	case len(query) > 0 && len(body) > 0:
+		return fault("body", "has inputs, and so has the query: send them all in one of the two")
+	}
+	return query, body, nil, nil
+}
+
+// judge checks the inputs of an order against those of an offer and returns them in their one spelling, and their faults.
+func judge(o till.Offer, from *Inputs) (map[string]string, []problem.Field, error) {
+	query, body, fields, err := from.open()
+	if err != nil || fields != nil {
+		return nil, fields, err
+	}
 	bad := func(name, format string, args ...any) {
 		fields = append(fields, problem.Field{Field: name, Problem: fmt.Sprintf(format, args...)})
 	}
-	query, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
-		bad("query", "cannot be read: %v", err)
-		return nil, fields, nil
-	}
-	var body map[string]jsontext.Value
-	if r.Method == http.MethodPost {
-		raw, err := route.ReadBody(r)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(raw) > maxInputs {
-			bad("body", "is longer than %d bytes", maxInputs)
-			return nil, fields, nil
-		}
-		if len(raw) > 0 && (jsonx.Unmarshal(raw, &body) != nil || body == nil) {
-			bad("body", "must be one JSON object in which no member stands twice")
-			return nil, fields, nil
-		}
-		if len(query) > 0 && len(body) > 0 {
-			bad("body", "has inputs, and so has the query: send them all in one of the two")
-			return nil, fields, nil
-		}
-	}
 	inputs := make(map[string]string)
-	for _, in := range g.AllInputs() {
+	for _, in := range o.Inputs {
 		var v string
 		if value, ok := body[in.Name]; ok {
 			delete(body, in.Name)
@@ -98,10 +123,10 @@ func readInputs(g content.Good, r *http.Request) (map[string]string, []problem.F
 		}
 	}
 	for name := range query {
-		bad(clip(name, 40), "is not an input of %s", g.ID)
+		bad(clip(name, 40), "is not an input of %s", o.ID)
 	}
 	for name := range body {
-		bad(clip(name, 40), "is not an input of %s", g.ID)
+		bad(clip(name, 40), "is not an input of %s", o.ID)
 	}
 	return inputs, fields, nil
 }

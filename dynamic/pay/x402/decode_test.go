@@ -1,7 +1,6 @@
 package x402_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -9,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 const valid = `{"x402Version":2,"payload":{"signature":"0x00"},"accepted":{"scheme":"exact","network":"eip155:8453","amount":"1",` +
@@ -52,26 +52,6 @@ func TestDecodeRefuses(t *testing.T) {
 		p, err := x402.Decode(header)
 		if refusal, ok := errors.AsType[*rail.Refusal](err); !ok || refusal.Reason == "" {
 			t.Errorf("%s: Decode = %+v, %v, want a refusal", name, p, err)
-		}
-	}
-}
-
-func TestNonces(t *testing.T) {
-	n, other := x402.NewNonces([]byte("one secret")), x402.NewNonces([]byte("another"))
-	s := string(n.Append(nil))
-	if len(s) != x402.NonceLen || !n.Valid(s) || other.Valid(s) || string(n.Append(nil)) == s {
-		t.Fatalf("nonce %q", s)
-	}
-	for i := range len(s) {
-		for _, c := range "AZaz09-_+=" {
-			if changed := s[:i] + string(c) + s[i+1:]; changed != s && n.Valid(changed) {
-				t.Errorf("the nonce %q is valid as %q", s, changed)
-			}
-		}
-	}
-	for _, bad := range []string{"", s[:47], s + "A", strings.Repeat("A", x402.NonceLen)} {
-		if n.Valid(bad) {
-			t.Errorf("the nonce %q is valid", bad)
 		}
 	}
 }
@@ -128,55 +108,13 @@ func TestEchoHolds(t *testing.T) {
 	}
 }
 
-// A challenge spliced for a nonce is what encoding it whole would give.
-func TestChallengeSplices(t *testing.T) {
-	r := &x402.Required{X402Version: 2, Extensions: map[string]x402.Extension{}}
-	body := []byte(`{"suggested_key":"` + x402.KeyHole + `","extensions":{"payment-identifier":{"info":{"id":"` + x402.KeyHole + `"}},"store-challenge":{"info":{"nonce":"` +
-		strings.Repeat("_", x402.NonceLen) + `"}}}}`)
-	key := "store-" + strings.Repeat("k", 26) + "-202611221200"
-	for i := range 9 {
-		r.Error = strings.Repeat("e", i%3)
-		r.Extensions["q"] = x402.Extension{Info: json.RawMessage(`"` + strings.Repeat("q", i/3) + `"`)} // between the two holes
-		c, err := x402.NewChallenge(r, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nonce := x402.NewNonces([]byte("s")).Append(nil)
-		fill := x402.Fill{Nonce: nonce, Key: []byte(key)}
-		raw, err := base64.StdEncoding.DecodeString(c.Header(fill))
-		if err != nil || len(c.Header(fill)) != c.HeaderLen() {
-			t.Fatalf("%v, length %d, want %d", err, len(c.Header(fill)), c.HeaderLen())
-		}
-		var written bytes.Buffer
-		if err := c.WriteBody(&written, fill); err != nil || written.Len() != c.BodyLen() {
-			t.Fatalf("%v, length %d, want %d", err, written.Len(), c.BodyLen())
-		}
-		for _, b := range [][]byte{raw, written.Bytes()} {
-			var got struct {
-				Key        string `json:"suggested_key"`
-				Extensions map[string]struct{ Info any }
-			}
-			info := func(name string) map[string]any { m, _ := got.Extensions[name].Info.(map[string]any); return m }
-			if err := json.Unmarshal(b, &got); err != nil || info("store-challenge")["nonce"] != string(nonce) ||
-				info("payment-identifier")["id"] != key || got.Key != "" && got.Key != key {
-				t.Errorf("%s does not hold %s and %s: %v", b, nonce, key, err)
-			}
-		}
-	}
-	for _, lacks := range []string{`{}`, `{"a":"` + x402.KeyHole + `"}`, `{"a":"` + strings.Repeat("_", x402.NonceLen) + `"}`} {
-		if _, err := x402.NewChallenge(r, []byte(lacks)); err == nil {
-			t.Errorf("a body of %s is a challenge", lacks)
-		}
-	}
-}
-
 // FuzzDecode looks for a header that is neither read nor refused.
 func FuzzDecode(f *testing.F) {
 	f.Add(encode(valid))
 	f.Add(encode(`{"x402Version":2,"payload":{},"accepted":{}}`))
 	f.Add(encode(strings.Repeat("[", 100)))
 	f.Add("=")
-	nonces := x402.NewNonces([]byte("s"))
+	nonces := pay.NewNonces([]byte("s"))
 	f.Fuzz(func(t *testing.T, header string) {
 		p, err := x402.Decode(header)
 		if err != nil {

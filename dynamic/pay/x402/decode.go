@@ -25,7 +25,7 @@ type Presented struct {
 	Payload    []byte // the rail's own JSON object
 	Resource   string // resource.url as echoed, "" when left out
 	Extensions map[string]Extension
-	// Digest is the SHA-256 of the header exactly as it came: what a replay must equal.
+	// Digest is the SHA-256 of the payment exactly as it came: what a replay must equal.
 	Digest [sha256.Size]byte
 	// accepted's top-level members that no requirement has.
 	unknown bool
@@ -67,17 +67,30 @@ func Decode(header string) (*Presented, error) {
 	if err != nil || len(header)-len(strings.TrimRight(header, "=")) > 2 || strings.ContainsAny(header, "\r\n") {
 		return bad("the %s header is not base64 in the standard alphabet", HeaderSignature)
 	}
+	p, err := parse(raw, "the "+HeaderSignature+" header")
+	if err != nil {
+		return nil, err
+	}
+	p.Digest = sha256.Sum256([]byte(header))
+	return p, nil
+}
+
+// parse reads the JSON of a payment; name is what it came in.
+func parse(raw []byte, name string) (*Presented, error) {
+	bad := func(format string, args ...any) (*Presented, error) {
+		return nil, &rail.Refusal{Reason: "invalid_payload", Message: fmt.Sprintf(format, args...)}
+	}
 	var w wirePayload
 	if err := jsonx.Unmarshal(raw, &w); err != nil {
-		return bad("the %s header is not the JSON of a payment, or names a member twice", HeaderSignature)
+		return bad("%s is not the JSON of a payment, or names a member twice", name)
 	}
 	if string(bytes.TrimSpace(w.X402Version)) != "2" {
-		return &Presented{}, &rail.Refusal{Reason: "invalid_x402_version", Message: "x402Version must be 2"}
+		return nil, &rail.Refusal{Reason: "invalid_x402_version", Message: "x402Version must be 2"}
 	}
 	if w.Accepted == nil || w.Payload.Kind() != '{' {
 		return bad("accepted and payload must be objects")
 	}
-	p := &Presented{Payload: []byte(w.Payload), Digest: sha256.Sum256([]byte(header)), unknown: len(w.Accepted.Unknown) > 0}
+	p := &Presented{Payload: []byte(w.Payload), Digest: sha256.Sum256(raw), unknown: len(w.Accepted.Unknown) > 0}
 	p.Accepted = rail.Requirement{
 		Scheme: w.Accepted.Scheme, Network: w.Accepted.Network, Amount: w.Accepted.Amount,
 		Asset: w.Accepted.Asset, PayTo: w.Accepted.PayTo,
