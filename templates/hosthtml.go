@@ -10,17 +10,20 @@ import (
 	"agentstore/corpus/derive"
 )
 
-// A page is made for each host of the record, up to a hundred thousand of them, and so its middle alone is written here
-// and not by a template. For a host with twelve weeks, HTML took 18 µs written and 323 µs by html/template, Markdown 5 and
-// 145 µs. A build of 10,000 hosts, 30,000 files, took 2 to 3.5 s of user time with both written and 5 to 7 s by templates;
-// the row hosts-write of the bench, on a machine busy with other work, was 1.7 times its peer (1.4 to 2.1) and 2.0 (1.2 to
-// 2.3), with the library's JSON as well 2.4 (1.2 to 3.1).
+// A page is made for each host of the record, up to a hundred thousand of them, and so its middle
+// alone is written here and not by a template. For a host with twelve weeks, HTML took 18 µs
+// written and 323 µs by html/template, Markdown 5 and 145 µs. A build of 10,000 hosts, 30,000
+// files, took 2 to 3.5 s of user time with both written and 5 to 7 s by templates; the row
+// hosts-write of the bench, on a machine busy with other work, was 1.7 times its peer (1.4 to 2.1)
+// and 2.0 (1.2 to 2.3), with the library's JSON as well 2.4 (1.2 to 3.1).
 
-// literal is markup that stands in this program: a constant becomes one by itself, and a string that was made or came from
-// elsewhere does not compile where one is wanted. A test finds conversions.
+// literal is markup that stands in this program: a constant becomes one by itself, and a string
+// that was made or came from elsewhere does not compile where one is wanted. A test finds
+// conversions.
 type literal string
 
-// htmlWriter appends HTML. What is no literal can only be written escaped, or as Markup, which templates made.
+// htmlWriter appends HTML. What is no literal can only be written escaped, or as Markup, which
+// templates made.
 type htmlWriter struct{ b []byte }
 
 // markup appends markup.
@@ -29,8 +32,8 @@ func (w *htmlWriter) markup(m literal) *htmlWriter {
 	return w
 }
 
-// text appends markup and a text behind it, escaped as html/template does between tags and in quoted attributes. No text
-// may be an address: those are templates' business.
+// text appends markup and a text behind it, escaped as html/template does between tags and in
+// quoted attributes. No text may be an address: those are templates' business.
 func (w *htmlWriter) text(m literal, s string) *htmlWriter {
 	w.b = append(w.b, m...)
 	from := 0
@@ -44,8 +47,8 @@ func (w *htmlWriter) text(m literal, s string) *htmlWriter {
 	return w
 }
 
-// escaped are what html/template writes for some bytes, and escapeOf is which of them it is for a byte: the first for the
-// byte itself.
+// escaped are what html/template writes for some bytes, and escapeOf is which of them it is for a
+// byte: the first for the byte itself.
 var (
 	escaped  = [...]string{"", "\uFFFD", "&#34;", "&amp;", "&#39;", "&#43;", "&lt;", "&gt;"}
 	escapeOf = [256]uint8{0: 1, '"': 2, '&': 3, '\'': 4, '+': 5, '<': 6, '>': 7}
@@ -297,8 +300,8 @@ const (
 	weekStep  = 27
 )
 
-// weeks draws one square a week, oldest first. Every square says its week and word; the shapes differ as the colours do.
-// The legend counts the marks.
+// weeks draws one square a week, oldest first. Every square says its week and word; the shapes
+// differ as the colours do. The legend counts the marks.
 func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 	rows := (len(marks) + weeksARow - 1) / weeksARow
 	height := int64(rows*(weekSide+18) + 2)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestNoTextOfAHostIsMarkup plants a script, a tag of its own, in each text of a view: all are escaped, and all but those
-// that a page has no place for are there.
+// TestNoTextOfAHostIsMarkup plants a script, a tag of its own, in each text of a view: all are
+// escaped, and all but those that a page has no place for are there.
 func TestNoTextOfAHostIsMarkup(t *testing.T) {
 	var fields []string
 	var plant func(v reflect.Value, name string)
@@ -53,7 +53,8 @@ func TestNoTextOfAHostIsMarkup(t *testing.T) {
 	}
 }
 
-// TestLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may become a literal.
+// TestLiteralsStandInTheProgram finds whoever makes markup of a text: only a constant may become a
+// literal.
 func TestLiteralsStandInTheProgram(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
