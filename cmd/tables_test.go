@@ -54,7 +54,7 @@ var arrows = []arrow{
 	{from: "corpus/extsort"},
 	{from: "corpus/ots"},
 	{from: "corpus/ots/calendar", may: []string{"corpus/exchange", "corpus/fetch", "corpus/ots"}, tests: []string{"corpus/attest"}},
-	{from: "corpus/probe", may: []string{"corpus/attest/...", "corpus/exchange", "corpus/networks"}},
+	{from: "corpus/probe", may: []string{"corpus/attest/...", "corpus/exchange", "corpus/networks"}, tests: []string{"corpus/audit", "corpus/record"}},
 	{from: "corpus/witness", may: []string{"corpus/tlog", "corpus/exchange", "corpus/fetch"}, tests: []string{"corpus/record", "corpus/attest"}},
 	{from: "corpus/walk", may: []string{"corpus/exchange", "corpus/fetch", "corpus/probe"}, tests: []string{"corpus/attest"}},
 	{from: "corpus/fetch", may: []string{"corpus/attest", "corpus/exchange"}},

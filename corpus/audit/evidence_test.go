@@ -142,12 +142,12 @@ func TestMisjudgedRowsAreRefused(t *testing.T) {
 	for name, lie := range map[string]func(*record.Row){
 		"verdict": func(r *record.Row) { r.Verdict, r.Fault, r.Failed = record.VerdictReady, record.FaultNone, []string{} },
 		"level":   func(r *record.Row) { r.ReachedLevel = "L1" }, "failed": func(r *record.Row) { r.Failed = []string{"reachable"} },
-		"advisories": func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") }, "also_under": func(r *record.Row) { r.AlsoUnder.Verdict = record.VerdictUnreachable },
+		"advisories": func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") }, "also_under": func(r *record.Row) { r.AlsoUnder[0].Verdict = record.VerdictUnreachable },
 		"protocols": func(r *record.Row) { r.Protocols = []string{"mpp-v1"} }, "probe_method": func(r *record.Row) { r.ProbeMethod.Used = "POST" },
 		"offer": func(r *record.Row) {
 			r.Offer = &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}, MinUSDC: "7"}
 		},
-		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) { r.Battery = "v1" }, "url": func(r *record.Row) { r.URL = "https://other.example/" },
+		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) { r.Battery, r.AlsoUnder[0].Version = "v1", "v2" }, "url": func(r *record.Row) { r.URL = "https://other.example/" },
 		"observed_at": func(r *record.Row) { r.ObservedAt = "2026-09-01T00:00:00Z" },
 	} {
 		w := recordtest.Writer(t)

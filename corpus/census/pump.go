@@ -179,7 +179,7 @@ func (p *pump) filled(t taken) error {
 	h := &held{Shard: t.Shard, open: len(t.Todo) + len(t.Stale), renew: time.Now().Add(p.Lease / 3)}
 	p.shards = append(p.shards, h)
 	for _, e := range t.Stale {
-		h.results = append(h.results, Result{Row: notProbed(e, battery, ReasonInterrupted)})
+		h.results = append(h.results, Result{Row: notProbed(e, ReasonInterrupted)})
 	}
 	for _, e := range t.Todo {
 		if !p.ended {

@@ -9,12 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 )
-
-// battery is the one that the census judges by; the other's verdict stands beside it in each row.
-const battery = probe.V2
 
 // run is one process's part in a week.
 type run struct {

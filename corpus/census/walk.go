@@ -25,8 +25,8 @@ type visited struct {
 
 // visit walks one door.
 func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
-	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, battery, reason)}} }
-	checker, err := probe.NewPreflight(battery, e.URL, e.Declared)
+	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, reason)}} }
+	checker, err := probe.NewPreflight(probe.Current(), e.URL, e.Declared)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -82,7 +82,7 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 
 // controlHolds walks our own control door: it holds if it is ready, as it is known to be.
 func (r *run) controlHolds(ctx context.Context) bool {
-	checker, err := probe.NewPreflight(battery, r.Control.URL, probe.Declaration{})
+	checker, err := probe.NewPreflight(probe.Current(), r.Control.URL, probe.Declaration{})
 	if err != nil {
 		return false
 	}

@@ -46,7 +46,7 @@ func (p *pump) write(ctx context.Context) {
 	p.unpark(now)
 	if !p.ended && len(p.todo)+p.queued+len(p.parked) > 0 && p.over() {
 		for _, t := range append(p.todo, p.unqueue(func(turn) bool { return true })...) {
-			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, battery, ReasonWeekOver)})
+			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, ReasonWeekOver)})
 		}
 		p.todo = nil
 	}

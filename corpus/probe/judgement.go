@@ -27,7 +27,7 @@ const maxDeclaredBy = 64
 // Judgement is all that a report on a door rests on, in published form: whoever holds it reaches the same report.
 // Its digest is the evidence digest of a row.
 type Judgement struct {
-	Battery  string // V1 or V2
+	Battery  string // one of Versions
 	URL      string // of the door, as far as it may be published
 	Declared Declaration
 	Evidence []exchange.Redacted // the GET and, where one was made, the POST
@@ -71,7 +71,7 @@ func (j Judgement) check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("checking judgement: "+format, args...)
 	}
-	if _, _, err := batteryOf(j.Battery); err != nil {
+	if _, err := batteryOf(j.Battery); err != nil {
 		return fail("%w", err)
 	}
 	switch {
@@ -105,8 +105,8 @@ func (j Judgement) check() error {
 // preflight is the checker of a judgement with a known battery. Its URL may be longer than one that may be asked,
 // because publishing can lengthen it.
 func (j Judgement) preflight() *Preflight {
-	b, other, _ := batteryOf(j.Battery)
-	return &Preflight{url: j.URL, battery: b, other: other, declared: j.Declared}
+	b, _ := batteryOf(j.Battery)
+	return &Preflight{url: j.URL, battery: b, declared: j.Declared}
 }
 
 // Judge reaches the report. It gives the one that was given when the door was walked.

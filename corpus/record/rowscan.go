@@ -62,9 +62,8 @@ func (c *scanner) seen(r *Row) {
 	}
 	r.Verdict, r.Reason, r.ReachedLevel = c.text(`,"verdict":`), c.maybe(`,"reason":`), c.maybe(`,"reached_level":`)
 	r.Failed, r.Advisories = c.list(`,"failed":`), c.list(`,"advisories":`)
-	if c.at(`,"also_under":{`) {
-		r.AlsoUnder = put(&c.room.unders, AlsoUnder{Version: c.text(`,"also_under":{"version":`), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
-		c.skip(`}`)
+	if c.at(`,"also_under":`) {
+		r.AlsoUnder = c.alsoUnder()
 	}
 	r.Protocols = c.list(`,"protocols":`)
 	if c.at(`,"probe_method":{`) {
@@ -176,6 +175,18 @@ func (c *scanner) list(member string) []string {
 	}
 	c.skip(`]`)
 	return since(c.room.words, n)
+}
+
+// alsoUnder reads a list that is left out where it is empty.
+func (c *scanner) alsoUnder() []AlsoUnder {
+	c.skip(`,"also_under":[`)
+	n := len(c.room.unders)
+	for between := `{"version":`; !c.bad && (between[0] == '{' || !c.at(`]`)); between = `,{"version":` {
+		put(&c.room.unders, AlsoUnder{Version: c.text(between), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
+		c.skip(`}`)
+	}
+	c.skip(`]`)
+	return since(c.room.unders, n)
 }
 
 func (c *scanner) payTo() []PayTo {

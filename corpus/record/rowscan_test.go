@@ -16,7 +16,7 @@ import (
 // seen is a row of a door that was walked.
 func seen(host, verdict string) Row {
 	r := Row{Host: host, URL: "https://" + host + "/", Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: verdict, ReachedLevel: "L4",
-		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: &AlsoUnder{Version: "v1", Verdict: VerdictReady}, Protocols: []string{"x402"},
+		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: []AlsoUnder{{Version: "v1", Verdict: VerdictReady}}, Protocols: []string{"x402"},
 		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
 		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
 			PayTo: []PayTo{{Network: "eip155:8453", Digest: strings.Repeat("b1", 32)}}},
@@ -32,7 +32,7 @@ func seen(host, verdict string) Row {
 func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	full := seen("a.example", VerdictReady)
 	full.Origin, full.Sequence, full.Week, full.Catalog = "store.example/corpus", 12, "2026-W47", "bazaar"
-	full.AlsoUnder = &AlsoUnder{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}
+	full.AlsoUnder = []AlsoUnder{{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}, {Version: "v3", Verdict: VerdictReady}}
 	full.ProbeMethod = &ProbeMethod{Used: "POST", Attempted: []string{"GET", "POST"}, DeclaredBy: "allow"}
 	full.Offer = &RowOffer{Networks: []string{"eip155:8453", "eip155:1"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "2",
 		PayTo:             []PayTo{{Network: "eip155:8453", Digest: full.EvidenceDigest}, {Network: "eip155:1", Digest: full.EvidenceDigest}},
@@ -195,7 +195,7 @@ func TestRowsLikeTheOneBefore(t *testing.T) {
 		case 1:
 			row.Advisories = [][]string{{}, {"x"}, {"x", "y"}}[rng.IntN(3)]
 		case 2:
-			row.Battery = []string{"v1", "v2"}[rng.IntN(2)]
+			row.Battery = []string{"v2", "v3"}[rng.IntN(2)]
 		case 3:
 			row.Protocols = [][]string{{"x402"}, {"x402", "mpp-v1"}}[rng.IntN(2)]
 		case 4:

@@ -66,17 +66,12 @@ var columns = []column{
 		func(r *record.StoredRow) (any, error) { return list(r.Failed) }},
 	{"advisories", typeList, "advisories", false, "names of what was noted and does not decide the verdict",
 		func(r *record.StoredRow) (any, error) { return list(r.Advisories) }},
-	{"also_version", typeText, "also_under.version", true, "the other battery that judged the same recording",
+	{"also_under", typeList, "also_under", true, "objects of version, verdict and, where they differ, difference in words: what other batteries say of the same recording",
 		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Version })
-		}},
-	{"also_verdict", typeText, "also_under.verdict", true, "its verdict",
-		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Verdict })
-		}},
-	{"also_difference", typeText, "also_under.difference", true, "why the two differ, in words; absent if they agree",
-		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Difference })
+			if len(r.AlsoUnder) == 0 {
+				return nil, nil
+			}
+			return list(r.AlsoUnder)
 		}},
 	{"protocols", typeList, "protocols", false, "ways to pay that the door speaks, such as x402 or mpp-v1",
 		func(r *record.StoredRow) (any, error) { return list(r.Protocols) }},
@@ -159,13 +154,6 @@ func leftOut(n int64) any {
 		return nil
 	}
 	return n
-}
-
-func also(r *record.StoredRow, of func(*record.AlsoUnder) string) (any, error) {
-	if r.AlsoUnder == nil {
-		return nil, nil
-	}
-	return present(of(r.AlsoUnder)), nil
 }
 
 func method(r *record.StoredRow, of func(*record.ProbeMethod) (any, error)) (any, error) {

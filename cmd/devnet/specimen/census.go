@@ -158,7 +158,7 @@ func dollars(atomic int64) string {
 
 // walk reads one door and makes of it what a row says.
 func (m *maker) walk(ctx context.Context, url string) (record.Row, error) {
-	checker, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
+	checker, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
 		return record.Row{}, err
 	}
