@@ -138,6 +138,9 @@ func (r Rejudged) print(w io.Writer) {
 	if r.Unjudged > 0 {
 		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
 	}
+	if r.Withdrawn > 0 {
+		fmt.Fprintf(w, "; %d whose walk was withdrawn", r.Withdrawn)
+	}
 	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
 }
 

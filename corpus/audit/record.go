@@ -97,6 +97,8 @@ type checker struct {
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
 	closed   map[string]closedRoster // by week
+	// withdrawn holds the digests of what was taken out, with the numbers of the observations that say so.
+	withdrawn map[string]int64
 }
 
 // Record checks a whole record with the keys of a ring and no network: every header, the chain, each row's
@@ -104,7 +106,8 @@ type checker struct {
 // every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there. It works on all cores and holds a few parts of
 // rounds in memory, not the rows. The error is for records that cannot be read.
 func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
-	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster), o: o}
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster),
+		withdrawn: make(map[string]int64), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err
@@ -307,6 +310,8 @@ func (c *checker) observations() {
 			err = c.keyEvent(*o.Handover, told)
 		case o.Issued != nil:
 			err = counted(*o.Issued, issued)
+		case o.Withdrawn != nil:
+			c.withdrawn[o.Withdrawn.SHA256] = n
 		}
 		if err != nil {
 			c.problem(name, attest.ProblemChanged, err.Error())

@@ -23,12 +23,6 @@ func (c *checker) words() error {
 			return err
 		}
 	}
-	withdrawn := map[string]int64{}
-	for _, o := range feed {
-		if o.Withdrawn != nil {
-			withdrawn[o.Withdrawn.SHA256] = o.Number
-		}
-	}
 	here := false
 	for name := range c.files {
 		here = here || strings.HasPrefix(name, "words/")
@@ -37,7 +31,7 @@ func (c *checker) words() error {
 	for i := range feed {
 		for _, s := range feed[i].Texts() {
 			name := record.WordsPath(s.SHA256)
-			by, gone := withdrawn[s.SHA256]
+			by, gone := c.withdrawn[s.SHA256]
 			switch _, there := c.files[name]; {
 			case there && gone:
 				c.files[name] = true

@@ -55,7 +55,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
-	judgement, err := checker.Judgement(recording.Exchanges)
+	salt, err := r.salt(e.Host, 0)
+	if err != nil {
+		return visited{}, err
+	}
+	judgement, err := checker.Judgement(recording.Exchanges, salt)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -78,6 +82,14 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		v.sheltered = &row
 	}
 	return v, nil
+}
+
+// salt is what hides what was judged once it is withdrawn.
+func (r *run) salt(host string, n int) (probe.Salt, error) {
+	if r.Salt != nil {
+		return r.Salt(r.Week, host, n), nil
+	}
+	return probe.NewSalt(nil)
 }
 
 // controlHolds walks our own control door: it holds if it is ready, as it is known to be.

@@ -53,7 +53,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 			recorded = append(recorded, h.answer(next.Request))
 			continue
 		}
-		judgement, err := p.Judgement(recorded)
+		judgement, err := p.Judgement(recorded, probe.Salt{1})
 		if err != nil {
 			return Walked{}, err
 		}

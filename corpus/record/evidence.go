@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
@@ -22,7 +23,8 @@ import (
 //	evidence/000000003/000001.jsonl.gz     a gzip member for each judgement that is kept, in the order of the rows
 //	evidence/000000003/000001.index.json   where each begins, so that one can be read by itself
 //
-// The rows sign it by its digest; packs may be missing or thin, and what they hold can be judged again.
+// The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
+// and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
 
 // EvidenceIndexFormat names the format of an EvidenceIndex.
 const EvidenceIndexFormat = "store-evidence-index/v1"
@@ -50,13 +52,18 @@ type EvidenceEntry struct {
 
 // EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its index.
 func EvidencePack(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d.jsonl.gz", evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+packSuffix, evidencePath(sequence), i+1)
 }
 
 // EvidenceIndexPath names the index of the pack that EvidencePack names.
 func EvidenceIndexPath(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d.index.json", evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
 }
+
+const (
+	packSuffix  = ".jsonl.gz"
+	indexSuffix = ".index.json"
+)
 
 func evidencePath(sequence int64) string { return fmt.Sprintf("evidence/%09d", sequence) }
 
@@ -120,15 +127,21 @@ func (p *packer) lost() map[string]bool {
 
 // put writes what was collected of a part, nothing for nothing, and begins anew.
 func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
+	err := putPack(dir, EvidenceIndexPath(sequence, part), p.members)
+	p.members, p.bytes = p.members[:0], 0
+	return err
+}
+
+// putPack writes a pack, then the index that is named: nothing for nothing.
+func putPack(dir *durable.Folder, indexPath string, members []member) error {
 	index := EvidenceIndex{Format: EvidenceIndexFormat}
 	var pack []byte
-	for _, m := range p.members {
+	for _, m := range members {
 		if m.zipped != nil {
 			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest, Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
 			pack = append(pack, m.zipped...)
 		}
 	}
-	p.members, p.bytes = p.members[:0], 0
 	if len(index.Entries) == 0 {
 		return nil
 	}
@@ -136,8 +149,11 @@ func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Put(EvidencePack(sequence, part), pack), dir.Put(EvidenceIndexPath(sequence, part), append(raw, '\n')))
+	return errors.Join(dir.Put(packOf(indexPath), pack), dir.Put(indexPath, append(raw, '\n')))
 }
+
+// packOf names the pack of an index.
+func packOf(indexPath string) string { return strings.TrimSuffix(indexPath, indexSuffix) + packSuffix }
 
 // ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a gap.
 func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {

@@ -55,9 +55,9 @@ type Draft struct {
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
 	// origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
-	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where it is
-	// not to be kept. It is called in the order of the rows; nil keeps nothing. The row of a judgement that cannot be kept
-	// is sealed without its verdict.
+	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where there is
+	// none. It is called in the order of the rows. The row of a judgement that cannot be kept is sealed without its
+	// verdict. A draft without Evidence keeps nothing of any row.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -340,7 +340,11 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
 			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
-			if err == nil && raw != nil {
+			switch {
+			case err != nil:
+			case raw == nil:
+				row.unjudged()
+			default:
 				err = keep.add(row.Host, row.EvidenceDigest, raw)
 			}
 			if err != nil {

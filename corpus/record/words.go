@@ -288,7 +288,11 @@ func withdraw(dir *durable.Folder, o Observation) error {
 	if o.Withdrawn == nil {
 		return nil
 	}
-	if err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = thin(dir, o.Withdrawn.SHA256)
+	}
+	if err != nil {
 		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
 	}
 	return nil

@@ -254,7 +254,7 @@ func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error,
 			t.Fatal(err)
 		}
 		if next == nil {
-			j, err := p.Judgement(recorded)
+			j, err := p.Judgement(recorded, probe.Salt{1})
 			if err != nil {
 				t.Fatal(err)
 			}
