@@ -54,6 +54,12 @@ func (e *evidenceCheck) fail(path, kind, format string, args ...any) {
 // openEvidence reads the pack that goes with a part, if there is one.
 func openEvidence(fsys fs.FS, sequence int64, i int, judge bool, withdrawn map[string]int64) *evidenceCheck {
 	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i), at: record.EvidenceIndexPath(sequence, i), judge: judge, withdrawn: withdrawn}
+	e.open(fsys)
+	return e
+}
+
+// open reads the pack and its index, of which neither may be there alone.
+func (e *evidenceCheck) open(fsys fs.FS) {
 	read := func(name string) ([]byte, bool) {
 		raw, err := fs.ReadFile(fsys, name)
 		if err == nil {
@@ -86,7 +92,6 @@ func openEvidence(fsys fs.FS, sequence int64, i int, judge bool, withdrawn map[s
 		}
 		e.entries = x.Entries
 	}
-	return e
 }
 
 // row meets the next row of the part.

@@ -87,6 +87,9 @@ func (r *RecordReport) print(w io.Writer) {
 	}
 	r.Lots.print(w)
 	r.Verdicts.print(w)
+	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
+		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
+	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
 	}

@@ -36,6 +36,8 @@ type RecordReport struct {
 	// Cosigned is there if witnesses were named: what each of them signed.
 	Cosigned []CosignedReport `json:"cosigned,omitempty"`
 	Verdicts Rejudged         `json:"verdicts"`
+	// Control counts the walks to the control door, each judged again as a row is.
+	Control Rejudged `json:"control"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
 	// Lots counts by what the orders of rounds were drawn.
@@ -135,6 +137,9 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 		if err := c.previousLeaves(ctx); err != nil {
 			return c.out, err
 		}
+	}
+	if len(c.out.Problems) == 0 {
+		c.controls()
 	}
 	if len(c.out.Problems) == 0 {
 		if err := c.words(); err != nil {

@@ -204,7 +204,7 @@ func (r *run) sealed(ctx context.Context, round record.Round, outcome string) er
 		return err
 	}
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
-	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
+	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, record.Control{Walks: round.Control.Walks, Failed: round.Control.Failed}
 	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
 	switch {
 	case round.Lot.IsOwn():

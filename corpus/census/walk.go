@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
@@ -92,12 +93,31 @@ func (r *run) salt(host string, n int) (probe.Salt, error) {
 	return probe.NewSalt(nil)
 }
 
-// controlHolds walks our own control door: it holds if it is ready, as it is known to be.
-func (r *run) controlHolds(ctx context.Context) bool {
+// walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known to be.
+func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
+	out := ControlWalk{Failed: true}
 	checker, err := probe.NewPreflight(probe.Current(), r.Control.URL, probe.Declaration{})
 	if err != nil {
-		return false
+		return out
 	}
-	report, _, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
-	return err == nil && report.Verdict == probe.Ready
+	report, recording, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
+	walked := recording.Exchanges
+	if err != nil {
+		// What kept us from sending is told as the others are.
+		walked = []exchange.Exchange{{Request: exchange.Request{Method: http.MethodGet, URL: r.Control.URL}, StartedAt: r.Now(),
+			Error: exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
+	}
+	out.Failed = err != nil || report.Verdict != probe.Ready
+	salt, err := r.salt("", n)
+	if err == nil {
+		var j probe.Judgement
+		if j, err = checker.Judgement(walked, salt); err == nil {
+			out.Judgement, err = j.Encode()
+		}
+	}
+	if err != nil || len(out.Judgement) > probe.MaxJudgement {
+		r.Log.Error("control walk not kept", "url", r.Control.URL, "err", err)
+		out.Judgement = nil
+	}
+	return out
 }

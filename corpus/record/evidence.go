@@ -22,6 +22,7 @@ import (
 //
 //	evidence/000000003/000001.jsonl.gz     a gzip member for each judgement that is kept, in the order of the rows
 //	evidence/000000003/000001.index.json   where each begins, so that one can be read by itself
+//	evidence/000000003/control.…           the same of the walks to the control door, sorted by their digests
 //
 // The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
 // and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
@@ -36,7 +37,7 @@ const MaxPack = 64 << 20
 // maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
 const maxEvidenceIndex = 4 << 20
 
-// EvidenceIndex says what a pack holds, in the order of the rows.
+// EvidenceIndex says what a pack holds, sorted by host, and of one host by digest.
 type EvidenceIndex struct {
 	Format  string          `json:"format"` // EvidenceIndexFormat
 	Entries []EvidenceEntry `json:"entries"`
@@ -59,6 +60,12 @@ func EvidencePack(sequence int64, i int) string {
 func EvidenceIndexPath(sequence int64, i int) string {
 	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
 }
+
+// ControlIndexPath names the index of what a round's walks to the control door were judged by, and ControlPack its pack.
+func ControlIndexPath(sequence int64) string {
+	return evidencePath(sequence) + "/control" + indexSuffix
+}
+func ControlPack(sequence int64) string { return evidencePath(sequence) + "/control" + packSuffix }
 
 const (
 	packSuffix  = ".jsonl.gz"
@@ -169,12 +176,13 @@ func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 		return x, fmt.Errorf("reading evidence index: %d entries in format %.40q", len(x.Entries), x.Format)
 	}
 	var at int64
-	last := ""
+	var last EvidenceEntry
 	for _, e := range x.Entries {
-		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host <= last || !isDigest(e.SHA256) {
+		inOrder := last.Host < e.Host || last.Host == e.Host && last.SHA256 < e.SHA256
+		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder || !isDigest(e.SHA256) {
 			return x, fmt.Errorf("reading evidence index: the entry of %.80q is not in its place", e.Host)
 		}
-		at, last = at+e.Bytes, e.Host
+		at, last = at+e.Bytes, e
 	}
 	return x, nil
 }

@@ -47,11 +47,13 @@ type Draft struct {
 	Week     string
 	TakenAt  time.Time
 	Battery  string
-	Private  bool   // read inside a company's own networks: every round of a record is, or none (ErrMixed)
-	Roster   Roster // Walked is counted by Seal
-	Lot      *Lot   // nil where no roster was closed
-	Control  Control
+	Private  bool    // read inside a company's own networks: every round of a record is, or none (ErrMixed)
+	Roster   Roster  // Walked is counted by Seal
+	Lot      *Lot    // nil where no roster was closed
+	Control  Control // what it names is set by Seal
 	Inflows  Inflows
+	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their digests; nil for none.
+	ControlWalks iter.Seq2[[]byte, error]
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
 	// origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
@@ -241,6 +243,9 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	if n := len(r.rounds); n > 0 {
 		previous = &r.rounds[n-1]
 		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
+	}
+	if err := keepControl(dir, &round, d.ControlWalks); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)

@@ -83,7 +83,7 @@ func Round(parts ...record.Part) record.Round {
 		PreviousDigest: sha256.Sum256([]byte("previous")), Battery: "v2",
 		Roster:    record.Roster{Listed: 5, Walked: 4, Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 5, Complete: true}}},
 		Coverage:  record.Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
-		Control:   record.Control{Walks: 2},
+		Control:   record.Control{Walks: 2, EvidenceLeftOut: 2},
 		Inflows:   record.Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z", Networks: []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2, USDC: "1.5"}}},
 		FirstLeaf: 100, Parts: parts,
 	}
