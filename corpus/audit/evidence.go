@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -163,6 +164,10 @@ func Rejudge(row record.Row, raw, judgement []byte) error {
 	got := record.RowFrom(report, j)
 	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week, row.PreviousLeaf
 	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source, row.Catalog, row.Late, row.KID, row.Signature
+	got.Vantages = row.Vantages
+	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != got.Verdict }) {
+		got.Verdict, got.Fault = record.VerdictNotReady, record.FaultPath
+	}
 	again, err := attest.Canonical(got)
 	if err != nil {
 		return fail(err)

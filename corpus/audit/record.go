@@ -38,6 +38,8 @@ type RecordReport struct {
 	Verdicts Rejudged         `json:"verdicts"`
 	// Control counts the walks to the control door, each judged again as a row is.
 	Control Rejudged `json:"control"`
+	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement of their own.
+	Between Rejudged `json:"between"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
 	// Lots counts by what the orders of rounds were drawn.
@@ -98,6 +100,7 @@ type checker struct {
 	checked int64 // rows
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
+	feed     []record.Observation    // the same, read
 	closed   map[string]closedRoster // by week
 	// withdrawn holds the digests of what was taken out, with the numbers of the observations that say so.
 	withdrawn map[string]int64
@@ -140,11 +143,11 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	}
 	if len(c.out.Problems) == 0 {
 		c.controls()
+		c.errata()
+		c.judgedBetween()
 	}
 	if len(c.out.Problems) == 0 {
-		if err := c.words(); err != nil {
-			return c.out, err
-		}
+		c.words()
 	}
 	if len(c.out.Problems) == 0 {
 		for name, known := range c.files {
@@ -322,7 +325,7 @@ func (c *checker) observations() {
 			c.problem(name, attest.ProblemChanged, err.Error())
 			return
 		}
-		c.observed = append(c.observed, raw)
+		c.observed, c.feed = append(c.observed, raw), append(c.feed, o)
 		c.out.Observations = n
 	}
 }
@@ -364,11 +367,7 @@ func counted(now record.Issued, before map[string]int64) error {
 // anchors are the digests of the anchors that the observations give.
 func (c *checker) anchors() ([]attest.Digest, error) {
 	var feed []record.Observation
-	for _, raw := range c.observed {
-		var o record.Observation
-		if err := attest.ParseCanonical(raw, &o); err != nil {
-			return nil, err
-		}
+	for _, o := range c.feed {
 		if o.Handover != nil || o.Issued != nil {
 			feed = append(feed, o)
 		}

@@ -32,6 +32,9 @@ func TestRowAtItsBounds(t *testing.T) {
 			r.AlsoUnder = append(r.AlsoUnder, AlsoUnder{Version: strings.Repeat("v", maxVersion-1) + string(rune('1'+i)), Verdict: "method_unresolved",
 				Difference: strings.Repeat("\n", maxDifference/2)})
 		}
+		for i := range maxVantages {
+			r.Vantages = append(r.Vantages, Vantage{ID: strings.Repeat("k", kidLength-1) + string(rune('1'+i)), Verdict: VerdictUnreachable, EvidenceDigest: strings.Repeat("c1", 32)})
+		}
 		for range MaxPayTo {
 			r.Offer.PayTo = append(r.Offer.PayTo, PayTo{Network: "abcdefgh:" + strings.Repeat("x", 32), Digest: strings.Repeat("b1", 32)})
 		}
@@ -59,7 +62,12 @@ func TestRowAtItsBounds(t *testing.T) {
 		"another battery": func(r *Row) { r.AlsoUnder = append(r.AlsoUnder, AlsoUnder{Version: "w", Verdict: VerdictReady}) },
 		"version":         func(r *Row) { r.AlsoUnder[3].Version += "x" }, "order": func(r *Row) { r.AlsoUnder[0].Version = "w" },
 		"the same battery": func(r *Row) { r.AlsoUnder[2].Version = r.AlsoUnder[1].Version }, "its own": func(r *Row) { r.Battery = r.AlsoUnder[1].Version },
-		"a verdict": func(r *Row) { r.AlsoUnder[0].Verdict = VerdictNotProbed }, "negative": func(r *Row) { r.Offer.NetworksLeftOut = -1 },
+		"a verdict": func(r *Row) { r.AlsoUnder[0].Verdict = VerdictNotProbed }, "vantages": func(r *Row) {
+			r.Vantages = append(r.Vantages, Vantage{ID: strings.Repeat("l", kidLength), Verdict: VerdictUnreachable, EvidenceDigest: strings.Repeat("c1", 32)})
+		},
+		"a vantage": func(r *Row) { r.Vantages[0].ID += "k" }, "order of vantages": func(r *Row) { r.Vantages[0], r.Vantages[1] = r.Vantages[1], r.Vantages[0] },
+		"what it saw": func(r *Row) { r.Vantages[2].Verdict = VerdictNotProbed }, "by what": func(r *Row) { r.Vantages[2].EvidenceDigest = "" },
+		"a disagreement": func(r *Row) { r.Vantages[2].Verdict = VerdictReady }, "negative": func(r *Row) { r.Offer.NetworksLeftOut = -1 },
 	} {
 		r := full()
 		over(&r)

@@ -24,6 +24,8 @@ import (
 //	evidence/000000003/000001.index.json   where each begins, so that one can be read by itself
 //	evidence/000000003/control.…           the same of the walks to the control door, sorted by their digests
 //
+//	evidence/observations/<sha256>.jsonl.gz   what a refresh or an erratum was judged by: one gzip member
+//
 // The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
 // and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
 
@@ -66,6 +68,28 @@ func ControlIndexPath(sequence int64) string {
 	return evidencePath(sequence) + "/control" + indexSuffix
 }
 func ControlPack(sequence int64) string { return evidencePath(sequence) + "/control" + packSuffix }
+
+// ObservedEvidence names the file of what an observation was judged by.
+func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + packSuffix }
+
+// putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
+func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
+	if o.Refresh == nil || o.Refresh.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
+		return nil
+	}
+	raw := []byte(o.Refresh.Judgement)
+	if err := o.Refresh.JudgedBy(raw, o.At); err != nil {
+		return fmt.Errorf("adding observation %d: %w", o.Number, err)
+	}
+	keep, err := newPacker(MaxPack)
+	if err == nil {
+		err = keep.add(o.Refresh.Host, o.Refresh.EvidenceDigest, raw)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped), dir.SyncUp("evidence/observations"))
+}
 
 const (
 	packSuffix  = ".jsonl.gz"

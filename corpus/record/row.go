@@ -38,6 +38,8 @@ const (
 	maxVersion    = 16 // the name of a battery
 	maxAlsoUnder  = 4
 	maxDifference = 160
+	maxVantages   = 4
+	kidLength     = 43 // the thumbprint of RFC 7638, unpadded
 	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than MaxDoorURL: publishing may
 	// lengthen it by a quarter, where a mark of 25 bytes stands for an address of 20.
 	MaxRowURL  = 2560
@@ -100,7 +102,8 @@ type Row struct {
 	Battery        string       `json:"battery"`
 	Fault          string       `json:"fault"`                    // Fault…
 	ObservedAt     string       `json:"observed_at,omitzero"`     // RFC 3339 UTC, whole seconds
-	EvidenceDigest string       `json:"evidence_digest,omitzero"` // SHA-256 of the redacted judgement input
+	EvidenceDigest string       `json:"evidence_digest,omitzero"` // SHA-256 of the judgement
+	Vantages       []Vantage    `json:"vantages,omitempty"`       // where it was walked from as well, sorted by id; at most 4
 	PreviousLeaf   *int64       `json:"previous_leaf,omitzero"`   // log index of this host's row before this one
 	KID            string       `json:"kid"`
 	Signature      attest.Hex   `json:"signature,omitzero"`
@@ -115,6 +118,13 @@ type AlsoUnder struct {
 
 // alsoVerdicts are what a battery may say of a door that was walked.
 var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, string(probe.MethodUnresolved)}
+
+// Vantage is what a walker at another place saw of the door in the same week.
+type Vantage struct {
+	ID             string `json:"id"`      // of the walker's key
+	Verdict        string `json:"verdict"` // ready, not_ready or unreachable
+	EvidenceDigest string `json:"evidence_digest"`
+}
 
 // ProbeMethod says with which HTTP method the door was judged.
 type ProbeMethod struct {
@@ -245,7 +255,7 @@ func (r Row) Check() error {
 		if r.Reason == "" {
 			err = errors.New("not probed, and no reason")
 		}
-		if r.ReachedLevel != "" || r.ObservedAt != "" || r.EvidenceDigest != "" || r.Offer != nil || r.ProbeMethod != nil || len(r.AlsoUnder) > 0 || len(r.Failed) > 0 {
+		if r.ReachedLevel != "" || r.ObservedAt != "" || r.EvidenceDigest != "" || r.Offer != nil || r.ProbeMethod != nil || len(r.AlsoUnder) > 0 || len(r.Vantages) > 0 || len(r.Failed) > 0 {
 			err = errors.New("not probed, but observed")
 		}
 	case VerdictReady, VerdictNotReady, VerdictUnreachable:
@@ -276,6 +286,18 @@ func (r Row) checkObserved() error {
 			return fmt.Errorf("%s under %q, where other batteries stand in order", u.Verdict, u.Version)
 		}
 		last = u.Version
+	}
+	last = ""
+	for _, v := range r.Vantages {
+		switch {
+		case len(v.ID) != kidLength || !printable(v.ID) || v.ID <= last:
+			return fmt.Errorf("vantage %.80q is no key's, or not in its place", v.ID)
+		case v.Verdict != VerdictReady && v.Verdict != VerdictNotReady && v.Verdict != VerdictUnreachable, !isDigest(v.EvidenceDigest):
+			return fmt.Errorf("vantage %s saw %.40q, by %.80q", v.ID, v.Verdict, v.EvidenceDigest)
+		case v.Verdict != r.Verdict && (r.Verdict != VerdictNotReady || r.Fault != FaultPath):
+			return fmt.Errorf("vantage %s saw %s: where vantages disagree the door is not ready and the path at fault", v.ID, v.Verdict)
+		}
+		last = v.ID
 	}
 	if r.Offer == nil {
 		return nil
@@ -320,6 +342,9 @@ func (r Row) checkBounds() error {
 		names("failed", r.Failed, maxFailed, maxCheck), names("advisories", r.Advisories, maxAdvisories, maxCheck), names("protocols", r.Protocols, maxProtocols, maxWord))
 	if len(r.AlsoUnder) > maxAlsoUnder {
 		return fmt.Errorf("%d other batteries, more than %d", len(r.AlsoUnder), maxAlsoUnder)
+	}
+	if len(r.Vantages) > maxVantages {
+		return fmt.Errorf("%d vantages, more than %d", len(r.Vantages), maxVantages)
 	}
 	for _, u := range r.AlsoUnder {
 		err = cmp.Or(err, text("version", u.Version, maxVersion), text("difference", u.Difference, maxDifference))

@@ -83,6 +83,9 @@ func (c *scanner) seen(r *Row) {
 // end reads the rest of a row, which is different in every week.
 func (c *scanner) end(r *Row) bool {
 	r.ObservedAt, r.EvidenceDigest = c.maybe(`,"observed_at":`), c.maybe(`,"evidence_digest":`)
+	if r.Vantages = nil; c.at(`,"vantages":`) {
+		r.Vantages = c.vantages()
+	}
 	if r.PreviousLeaf = nil; c.at(`,"previous_leaf":`) {
 		r.PreviousLeaf = put(&c.room.leaves, c.number(`,"previous_leaf":`))
 	}
@@ -187,6 +190,17 @@ func (c *scanner) alsoUnder() []AlsoUnder {
 	}
 	c.skip(`]`)
 	return since(c.room.unders, n)
+}
+
+// vantages reads a list that is left out where it is empty. It is rare and has memory of its own.
+func (c *scanner) vantages() (all []Vantage) {
+	c.skip(`,"vantages":[`)
+	for between := `{"id":`; !c.bad && (all == nil || !c.at(`]`)); between = `,{"id":` {
+		all = append(all, Vantage{ID: c.text(between), Verdict: c.text(`,"verdict":`), EvidenceDigest: c.text(`,"evidence_digest":`)})
+		c.skip(`}`)
+	}
+	c.skip(`]`)
+	return all
 }
 
 func (c *scanner) payTo() []PayTo {

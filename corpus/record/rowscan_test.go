@@ -39,6 +39,10 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 		NotCapturedReason: "too many"}
 	full.PreviousLeaf = new(int64(41))
 	full.Failed, full.Advisories, full.Protocols = []string{}, []string{"x", "y"}, []string{"x402", "mpp-v1"}
+	apart := full
+	apart.Verdict, apart.Fault, apart.Failed = VerdictNotReady, FaultPath, []string{}
+	apart.Vantages = []Vantage{{ID: strings.Repeat("a", kidLength), Verdict: VerdictReady, EvidenceDigest: full.EvidenceDigest},
+		{ID: strings.Repeat("b", kidLength), Verdict: VerdictUnreachable, EvidenceDigest: full.EvidenceDigest}}
 	missed := Row{Origin: "o", Sequence: 1, Week: "2026-W47", Host: "b.example", URL: "https://b.example/", Source: SourceRevisit, Verdict: VerdictNotProbed,
 		Reason: "interrupted", Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: FaultNone}
 	empty := full
@@ -46,7 +50,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	escaped := full
 	escaped.URL = "https://a.example/\"ü\"\u2028"
 	scanned := 0
-	for i, row := range []Row{full, missed, empty, escaped, seen("c.example", VerdictUnreachable)} {
+	for i, row := range []Row{full, missed, empty, escaped, seen("c.example", VerdictUnreachable), apart} {
 		row.Origin, row.Week, row.Sequence = "store.example/corpus", "2026-W47", max(row.Sequence, 1)
 		raw, err := SignRow(row, attest.SpecimenKey())
 		if err != nil {

@@ -161,6 +161,10 @@ func (o *Observation) said() []*Said {
 
 // own gives an observation texts of its own, so that they can be changed.
 func (o Observation) own() Observation {
+	if o.Refresh != nil {
+		r := *o.Refresh
+		o.Refresh = &r
+	}
 	if o.Word != nil {
 		o.Word = &Said{o.Word.SHA256, o.Word.Salt, o.Word.Text}
 	}
@@ -177,11 +181,14 @@ func (o Observation) own() Observation {
 	return o
 }
 
-// Bare returns the observation as it is signed and published: of strangers' texts the digests alone.
+// Bare returns the observation as it is signed and published: of strangers' texts, and of judgements, the digests alone.
 func (o Observation) Bare() Observation {
 	o = o.own()
 	for _, s := range o.said() {
 		s.Salt, s.Text = nil, ""
+	}
+	if o.Refresh != nil {
+		o.Refresh.Judgement = ""
 	}
 	return o
 }
@@ -289,6 +296,9 @@ func withdraw(dir *durable.Folder, o Observation) error {
 		return nil
 	}
 	err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = dir.Root.Remove(ObservedEvidence(o.Withdrawn.SHA256))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = thin(dir, o.Withdrawn.SHA256)
 	}

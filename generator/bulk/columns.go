@@ -127,6 +127,13 @@ var columns = []column{
 		func(r *record.StoredRow) (any, error) { return present(r.ObservedAt), nil }},
 	{"evidence_digest", typeText, "evidence_digest", true, "SHA-256 of the redacted recording from which the verdict follows",
 		func(r *record.StoredRow) (any, error) { return present(r.EvidenceDigest), nil }},
+	{"vantages", typeList, "vantages", true, "objects of id, verdict and evidence_digest: what walkers at other places saw of the door that week",
+		func(r *record.StoredRow) (any, error) {
+			if len(r.Vantages) == 0 {
+				return nil, nil
+			}
+			return list(r.Vantages)
+		}},
 	{"previous_leaf", typeInteger, "previous_leaf", true, "leaf of the same host's row before this one; absent in its first",
 		func(r *record.StoredRow) (any, error) {
 			if r.PreviousLeaf == nil {

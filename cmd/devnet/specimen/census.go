@@ -162,16 +162,16 @@ func salt(week, host string, n int) probe.Salt {
 	return sha256.Sum256(fmt.Appendf(nil, "specimen salt|%s|%s|%d", week, host, n))
 }
 
-// walk reads one door and makes of it what a row says.
-func (m *maker) walk(ctx context.Context, url string) (record.Row, error) {
+// walk reads one door.
+func (m *maker) walk(ctx context.Context, url string) (probe.Report, probe.Judgement, error) {
 	checker, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
-		return record.Row{}, err
+		return probe.Report{}, probe.Judgement{}, err
 	}
 	report, recording, err := walk.Run(ctx, m.client, checker, walk.Start{URL: url})
 	if err != nil {
-		return record.Row{}, err
+		return probe.Report{}, probe.Judgement{}, err
 	}
 	judgement, err := checker.Judgement(recording.Exchanges, salt("", url, int(m.clock.Now().Unix())))
-	return record.RowFrom(report, judgement), err
+	return report, judgement, err
 }
