@@ -1,6 +1,9 @@
 package probe
 
-import "agentstore/corpus/exchange"
+import (
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/verdict"
+)
 
 // The versions of the battery whose meaning is fixed by others: the rungs of the ladder, and what was signed early.
 const (
@@ -66,13 +69,13 @@ const (
 )
 
 // State is what became of one check.
-type State string
+type State = verdict.State
 
 // The states. NotReached without BlockedBy means that there was nothing to judge.
 const (
-	Pass       State = "pass"
-	Fail       State = "fail"
-	NotReached State = "not_reached"
+	Pass       = verdict.Pass
+	Fail       = verdict.Fail
+	NotReached = verdict.NotReached
 )
 
 // CheckResult is a check that was judged.
@@ -98,10 +101,7 @@ type Note struct {
 }
 
 // Remedy says how a failed check is put right.
-type Remedy struct {
-	Check string `json:"check"`
-	Fix   string `json:"fix"`
-}
+type Remedy = verdict.Fix
 
 // AlsoUnder is another battery's verdict on the same recording. Difference is empty when they agree.
 type AlsoUnder struct {
