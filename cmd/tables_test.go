@@ -37,7 +37,7 @@ var arrows = []arrow{
 	{from: "content"},
 	{from: "content/api"},
 	{from: "corpus"},
-	{from: "corpus/audit", may: []string{"corpus/attest", "corpus/durable", "corpus/ots", "corpus/probe", "corpus/record", "corpus/tlog", "corpus/visible"}},
+	{from: "corpus/audit", may: []string{"corpus/attest", "corpus/durable", "corpus/ots", "corpus/probe", "corpus/record", "corpus/tlog", "corpus/visible"}, tests: []string{"corpus/exchange"}},
 	{from: "corpus/durable"},
 	{from: "corpus/record", may: []string{"corpus/attest", "corpus/durable", "corpus/exchange", "corpus/networks", "corpus/ots", "corpus/probe", "corpus/tlog"}, tests: []string{"corpus/audit"}},
 	{from: "corpus/tlog", may: []string{"corpus/attest", "corpus/durable"}, tests: []string{"corpus/audit"}},

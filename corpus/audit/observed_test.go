@@ -21,19 +21,21 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	}
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(4)...))
-	lie := refresh
-	lie.ReachedLevel = "L5"
-	early := record.Observation{At: "2026-09-01T00:00:00Z", Kind: record.ObservationPaidRefresh, Refresh: &refresh}
-	for name, o := range map[string]record.Observation{"a lie": {At: at, Kind: record.ObservationPaidRefresh, Refresh: &lie}, "before it was looked": early} {
+	refresh.At = at
+	lie, early := refresh, refresh
+	said := *refresh.Refresh
+	said.ReachedLevel = "L5"
+	lie.Refresh, early.At = &said, "2026-09-01T00:00:00Z"
+	for name, o := range map[string]record.Observation{"a lie": lie, "before it was looked": early} {
 		if _, err := w.Observe(t.Context(), o); err == nil {
 			t.Errorf("%s is written", name)
 		}
 	}
-	told, err := w.Observe(t.Context(), record.Observation{At: at, Kind: record.ObservationPaidRefresh, Refresh: &refresh})
-	if err != nil || told[0].Refresh.Judgement != "" {
+	told, err := w.Observe(t.Context(), refresh)
+	if err != nil || told[0].Judgement != "" {
 		t.Fatalf("%+v %v", told, err)
 	}
-	name := record.ObservedEvidence(refresh.EvidenceDigest)
+	name := record.ObservedEvidence(refresh.Refresh.EvidenceDigest)
 	if r := check(t, w); len(r.Problems) > 0 || r.Between != (Rejudged{Again: 1}) {
 		t.Fatalf("%+v %v", r.Between, r.Problems)
 	}
@@ -51,7 +53,7 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) > 0 || r.Between != (Rejudged{NotKept: 1}) {
 		t.Errorf("without any evidence: %+v %v %v", r.Between, r.Problems, err)
 	}
-	gone := record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: refresh.EvidenceDigest, Reason: "asked for"}}
+	gone := record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: refresh.Refresh.EvidenceDigest, Reason: "asked for"}}
 	if _, err := w.Observe(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +76,16 @@ func TestRefreshThatLiesIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	honest := recordtest.Writer(t)
-	if _, err := honest.Observe(t.Context(), record.Observation{At: "2026-09-22T00:00:00Z", Kind: record.ObservationPaidRefresh, Refresh: &refresh}); err != nil {
+	refresh.At = "2026-09-22T00:00:00Z"
+	if _, err := honest.Observe(t.Context(), refresh); err != nil {
 		t.Fatal(err)
 	}
-	name := record.ObservedEvidence(refresh.EvidenceDigest)
+	name := record.ObservedEvidence(refresh.Refresh.EvidenceDigest)
 	kept := recordtest.MapFS(t, honest.Dir)[name]
-	refresh.Fault, refresh.Judgement = record.FaultPath, ""
+	refresh.Refresh.Fault, refresh.Judgement = record.FaultPath, ""
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(4)...))
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-22T00:00:00Z", Kind: record.ObservationPaidRefresh, Refresh: &refresh}); err != nil {
+	if _, err := w.Observe(t.Context(), refresh); err != nil {
 		t.Fatal(err)
 	}
 	tree := recordtest.MapFS(t, w.Dir)

@@ -74,10 +74,10 @@ func ObservedEvidence(digest string) string { return "evidence/observations/" + 
 
 // putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
 func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
-	if o.Refresh == nil || o.Refresh.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
+	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
 		return nil
 	}
-	raw := []byte(o.Refresh.Judgement)
+	raw := []byte(o.Judgement)
 	if err := o.Refresh.JudgedBy(raw, o.At); err != nil {
 		return fmt.Errorf("adding observation %d: %w", o.Number, err)
 	}

@@ -54,6 +54,10 @@ type Observation struct {
 	Roster      *ClosedRoster    `json:"roster,omitzero"`
 	Erratum     *Erratum         `json:"erratum,omitzero"`
 
+	// Judgement is what a refresh was judged by. It travels with the observation to the record, where it stands in a file of
+	// its own, and is never signed.
+	Judgement string `json:"judgement,omitzero"`
+
 	KID       string     `json:"kid"`
 	Signature attest.Hex `json:"signature,omitzero"`
 }
@@ -114,7 +118,7 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	if err := o.Check(); err != nil {
 		return Observation{}, err
 	}
-	if o.Refresh != nil && o.Refresh.Judgement != "" {
+	if o.Judgement != "" {
 		return Observation{}, fmt.Errorf("reading observation %d: what it was judged by stands in it, where its digest alone belongs", o.Number)
 	}
 	for _, s := range o.said() {

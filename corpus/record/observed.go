@@ -23,20 +23,18 @@ type Refresh struct {
 	Battery        string   `json:"battery"`
 	Fault          string   `json:"fault"`
 	EvidenceDigest string   `json:"evidence_digest"`
-	// Judgement travels with an observation to the record, where it stands in a file of its own; it is never signed.
-	Judgement string `json:"judgement,omitzero"`
 }
 
-// RefreshFrom makes a refresh of a report and of the judgement that it was reached from. What cannot stand in a row with a
-// verdict is an error.
-func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Refresh, error) {
+// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated when the door was
+// looked at. What cannot stand in a row with a verdict is an error.
+func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Observation, error) {
 	row := RowFrom(report, judgement)
 	if row.EvidenceDigest == "" {
-		return Refresh{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
+		return Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
 	}
 	raw, err := judgement.Encode()
-	return Refresh{Host: host, URL: row.URL, Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery,
-		Fault: row.Fault, EvidenceDigest: row.EvidenceDigest, Judgement: string(raw)}, err
+	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw), Refresh: &Refresh{Host: host, URL: row.URL,
+		Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
 }
 
 // JudgedBy demands that a judgement gives the refresh, and was taken no later than it is dated.
@@ -56,8 +54,7 @@ func (r Refresh) JudgedBy(raw []byte, at string) error {
 	if report.Evidence.ObservedAt > at {
 		return fmt.Errorf("it was judged at %s, after it is dated", report.Evidence.ObservedAt)
 	}
-	again.Judgement, r.Judgement = "", ""
-	want, err := attest.Canonical(again)
+	want, err := attest.Canonical(again.Refresh)
 	if err != nil {
 		return err
 	}

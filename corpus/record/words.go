@@ -161,10 +161,6 @@ func (o *Observation) said() []*Said {
 
 // own gives an observation texts of its own, so that they can be changed.
 func (o Observation) own() Observation {
-	if o.Refresh != nil {
-		r := *o.Refresh
-		o.Refresh = &r
-	}
 	if o.Word != nil {
 		o.Word = &Said{o.Word.SHA256, o.Word.Salt, o.Word.Text}
 	}
@@ -187,9 +183,7 @@ func (o Observation) Bare() Observation {
 	for _, s := range o.said() {
 		s.Salt, s.Text = nil, ""
 	}
-	if o.Refresh != nil {
-		o.Refresh.Judgement = ""
-	}
+	o.Judgement = ""
 	return o
 }
 

@@ -107,6 +107,5 @@ func (m *maker) refresh(ctx context.Context, week int, host string) (record.Obse
 	if err != nil {
 		return record.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
 	}
-	refresh, err := record.RefreshFrom(host, report, judgement)
-	return record.Observation{At: report.Evidence.ObservedAt, Kind: record.ObservationPaidRefresh, Refresh: &refresh}, err
+	return record.RefreshFrom(host, report, judgement)
 }
