@@ -117,6 +117,8 @@ func shopRows() []output {
 		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
 		{name: "running", deps: depsPage("running"), render: renderProse("running", "running")},
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
+		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("store_corpus_v1", "spec/store-corpus-v1")},
+		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("store_report_v1", "spec/store-report-v1")},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: renderVerifierScript},
 		{name: "verify_worker", render: renderVerifierWorker},

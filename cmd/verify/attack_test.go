@@ -127,7 +127,7 @@ func walkOne(t testing.TB, url string, practice probe.Practice, at time.Time) (p
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Judgement(recorded)
+	j, err := p.Judgement(recorded, probe.Salt{1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,6 +108,18 @@ var storeDocuments = []Document{
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
+		Name: "store_corpus_v1", Path: "/spec/store-corpus/v1", Summary: "The format of the signed record, version 1.",
+		Description: "Every byte of the record that is signed or hashed, and what a verifier refuses: enough to write one.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-corpus/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "store_report_v1", Path: "/spec/store-report/v1", Summary: "What the reports of the instruments have in common, version 1.",
+		Description: "The words, members and order of the reports on doors, cards, directories, pages and signed offers.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-report/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
 		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",
 		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same check is a program, cmd/verify.",
 		Tags:        []string{tagSigning}, Files: pages("/verify/run", HTML, Markdown),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -20,14 +21,16 @@ const ProblemMisjudged = "misjudged"
 
 // Rejudged counts the rows of a record by what became of their verdicts.
 type Rejudged struct {
-	Again    int64 `json:"judged_again"` // what they were judged by is kept, and gives the same row
-	Unjudged int64 `json:"kept"`         // it is kept and was not judged again, because that was not asked for
-	NotKept  int64 `json:"not_kept"`     // it is not in this record
-	Without  int64 `json:"not_probed"`   // there was nothing to judge
+	Again     int64 `json:"judged_again"` // what they were judged by is kept, and gives the same row
+	Unjudged  int64 `json:"kept"`         // it is kept and was not judged again, because that was not asked for
+	NotKept   int64 `json:"not_kept"`     // it is not in this record
+	Withdrawn int64 `json:"withdrawn"`    // an observation withdrew it and says why
+	Without   int64 `json:"not_probed"`   // there was nothing to judge
 }
 
 func (r *Rejudged) add(o Rejudged) {
-	r.Again, r.Unjudged, r.NotKept, r.Without = r.Again+o.Again, r.Unjudged+o.Unjudged, r.NotKept+o.NotKept, r.Without+o.Without
+	r.Again, r.Unjudged, r.NotKept = r.Again+o.Again, r.Unjudged+o.Unjudged, r.NotKept+o.NotKept
+	r.Withdrawn, r.Without = r.Withdrawn+o.Withdrawn, r.Without+o.Without
 }
 
 // evidenceCheck walks a pack beside the rows of its part.
@@ -35,8 +38,9 @@ type evidenceCheck struct {
 	part, pack, at string // paths: of the rows, of the pack, of its index
 	files          []string
 	entries        []record.EvidenceEntry // those that no row was met for yet
-	raw            []byte
+	raw            []byte                 // of the pack; nil where there is none
 	judge          bool
+	withdrawn      map[string]int64 // digests, with the observations that withdrew them
 	unpack         record.Unpacker
 	out            Rejudged
 	problem        *Problem
@@ -49,8 +53,14 @@ func (e *evidenceCheck) fail(path, kind, format string, args ...any) {
 }
 
 // openEvidence reads the pack that goes with a part, if there is one.
-func openEvidence(fsys fs.FS, sequence int64, i int, judge bool) *evidenceCheck {
-	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i), at: record.EvidenceIndexPath(sequence, i), judge: judge}
+func openEvidence(fsys fs.FS, sequence int64, i int, judge bool, withdrawn map[string]int64) *evidenceCheck {
+	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i), at: record.EvidenceIndexPath(sequence, i), judge: judge, withdrawn: withdrawn}
+	e.open(fsys)
+	return e
+}
+
+// open reads the pack and its index, of which neither may be there alone.
+func (e *evidenceCheck) open(fsys fs.FS) {
 	read := func(name string) ([]byte, bool) {
 		raw, err := fs.ReadFile(fsys, name)
 		if err == nil {
@@ -83,7 +93,6 @@ func openEvidence(fsys fs.FS, sequence int64, i int, judge bool) *evidenceCheck 
 		}
 		e.entries = x.Entries
 	}
-	return e
 }
 
 // row meets the next row of the part.
@@ -92,7 +101,22 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 		e.out.Without++
 		return
 	}
-	if e.problem != nil || len(e.entries) == 0 || e.entries[0].Host != row.Host {
+	if e.problem != nil {
+		return
+	}
+	by, gone := e.withdrawn[row.EvidenceDigest]
+	switch kept := len(e.entries) > 0 && e.entries[0].Host == row.Host; {
+	case kept && gone:
+		e.fail(e.pack, attest.ProblemAdded, "observation %d withdrew what it holds of %s", by, row.Host)
+		return
+	case kept:
+	case gone:
+		e.out.Withdrawn++
+		return
+	case e.raw != nil:
+		e.fail(e.at, attest.ProblemMissing, "its pack does not hold what %s was judged by, and no observation withdrew that", row.Host)
+		return
+	default:
 		e.out.NotKept++
 		return
 	}
@@ -140,6 +164,10 @@ func Rejudge(row record.Row, raw, judgement []byte) error {
 	got := record.RowFrom(report, j)
 	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week, row.PreviousLeaf
 	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source, row.Catalog, row.Late, row.KID, row.Signature
+	got.Vantages = row.Vantages
+	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != got.Verdict }) {
+		got.Verdict, got.Fault = record.VerdictNotReady, record.FaultPath
+	}
 	again, err := attest.Canonical(got)
 	if err != nil {
 		return fail(err)

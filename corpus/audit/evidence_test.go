@@ -3,7 +3,9 @@ package audit
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +25,7 @@ func cover(t testing.TB, w *record.Writer) {
 
 func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 	w := recordtest.Writer(t)
-	// The second round has two parts and keeps the walks of every second host.
+	// The second round has two parts. Rows whose walks nobody has any more are sealed without a verdict.
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(30)...))
 	d := recordtest.Judged(t, 2, recordtest.Hosts(record.MaxPartRows+30)...)
 	all := d.Evidence
@@ -39,7 +41,7 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 		t.Fatal(report.Problems)
 	}
 	v := report.Verdicts
-	if v.Again+v.NotKept+v.Without != report.Rows || v.NotKept < 300 || v.Again < 3000 || v.Unjudged != 0 {
+	if v.Again+v.Without != report.Rows || v.NotKept != 0 || v.Without < 300 || v.Again < 3000 || v.Unjudged != 0 {
 		t.Errorf("%+v of %d rows", v, report.Rows)
 	}
 	unjudged, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Unjudged: true})
@@ -60,6 +62,64 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 		if _, err := fs.Stat(os.DirFS(w.Dir), name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestEvidenceIsExcusedByAWithdrawalAlone takes what rows were judged by out of packs, with and without an observation
+// that says so.
+func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
+	w := recordtest.Writer(t)
+	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(10)...))
+	recordtest.Seal(t, w, recordtest.Judged(t, 2, recordtest.Hosts(3)...))
+	const pack, index = "evidence/000000001/000001.jsonl.gz", "evidence/000000001/000001.index.json"
+	before := recordtest.MapFS(t, w.Dir)
+	all := check(t, w).Verdicts.Again
+	x, err := record.ParseEvidenceIndex(before[index].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdraw := func(digest string) error {
+		_, err := w.Observe(t.Context(), record.Observation{At: "2026-11-21T00:00:00Z", Kind: record.ObservationWithdrawn,
+			Withdrawn: &record.Withdrawn{SHA256: digest, Reason: "the door's owner asked for it"}})
+		return err
+	}
+	if err := withdraw(x.Entries[4].SHA256); err != nil {
+		t.Fatal(err)
+	}
+	report := check(t, w)
+	if v := report.Verdicts; len(report.Problems) > 0 || v.Withdrawn != 1 || v.Again != all-1 || v.NotKept != 0 {
+		t.Fatalf("%+v %v", v, report.Problems)
+	}
+	// The thinner pack in the record of before: nothing excuses what it lacks. The thicker one behind the withdrawal: what
+	// was withdrawn is still there.
+	thinner := recordtest.MapFS(t, w.Dir)
+	for name, tree := range map[string]fstest.MapFS{"without": before, "put back": thinner} {
+		tree = maps.Clone(tree)
+		from := map[string]fstest.MapFS{"without": thinner, "put back": before}[name]
+		tree[pack], tree[index] = from[pack], from[index]
+		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
+		want := map[string]Problem{"without": {Path: index, Kind: attest.ProblemMissing}, "put back": {Path: pack, Kind: attest.ProblemAdded}}[name]
+		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != want.Path || report.Problems[0].Kind != want.Kind {
+			t.Errorf("%s: %v, %v", name, report.Problems, err)
+		}
+	}
+	// A crash between pack and index is made good by the next withdrawal's opening; the last member takes both files.
+	if err := os.WriteFile(filepath.Join(w.Dir, index), before[index].Data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range x.Entries {
+		if i != 4 {
+			if err := withdraw(e.SHA256); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	report = check(t, w)
+	if v := report.Verdicts; len(report.Problems) > 0 || v.Withdrawn != int64(len(x.Entries)) || v.Again == 0 {
+		t.Errorf("%+v %v", v, report.Problems)
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir, pack)); err == nil {
+		t.Error("an empty pack stands")
 	}
 }
 
@@ -142,12 +202,12 @@ func TestMisjudgedRowsAreRefused(t *testing.T) {
 	for name, lie := range map[string]func(*record.Row){
 		"verdict": func(r *record.Row) { r.Verdict, r.Fault, r.Failed = record.VerdictReady, record.FaultNone, []string{} },
 		"level":   func(r *record.Row) { r.ReachedLevel = "L1" }, "failed": func(r *record.Row) { r.Failed = []string{"reachable"} },
-		"advisories": func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") }, "also_under": func(r *record.Row) { r.AlsoUnder.Verdict = record.VerdictUnreachable },
+		"advisories": func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") }, "also_under": func(r *record.Row) { r.AlsoUnder[0].Verdict = record.VerdictUnreachable },
 		"protocols": func(r *record.Row) { r.Protocols = []string{"mpp-v1"} }, "probe_method": func(r *record.Row) { r.ProbeMethod.Used = "POST" },
 		"offer": func(r *record.Row) {
 			r.Offer = &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}, MinUSDC: "7"}
 		},
-		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) { r.Battery = "v1" }, "url": func(r *record.Row) { r.URL = "https://other.example/" },
+		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) { r.Battery, r.AlsoUnder[0].Version = "v1", "v2" }, "url": func(r *record.Row) { r.URL = "https://other.example/" },
 		"observed_at": func(r *record.Row) { r.ObservedAt = "2026-09-01T00:00:00Z" },
 	} {
 		w := recordtest.Writer(t)

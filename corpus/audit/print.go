@@ -87,6 +87,9 @@ func (r *RecordReport) print(w io.Writer) {
 	}
 	r.Lots.print(w)
 	r.Verdicts.print(w)
+	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
+		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
+	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
 	}
@@ -137,6 +140,9 @@ func (r Rejudged) print(w io.Writer) {
 	fmt.Fprintf(w, "  Verdicts: %d judged again from what is kept of the walk, each with the signed result", r.Again)
 	if r.Unjudged > 0 {
 		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
+	}
+	if r.Withdrawn > 0 {
+		fmt.Fprintf(w, "; %d whose walk was withdrawn", r.Withdrawn)
 	}
 	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
 }

@@ -36,6 +36,10 @@ type RecordReport struct {
 	// Cosigned is there if witnesses were named: what each of them signed.
 	Cosigned []CosignedReport `json:"cosigned,omitempty"`
 	Verdicts Rejudged         `json:"verdicts"`
+	// Control counts the walks to the control door, each judged again as a row is.
+	Control Rejudged `json:"control"`
+	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement of their own.
+	Between Rejudged `json:"between"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
 	// Lots counts by what the orders of rounds were drawn.
@@ -96,7 +100,10 @@ type checker struct {
 	checked int64 // rows
 	// observed holds the exact bytes of the observations.
 	observed [][]byte
+	feed     []record.Observation    // the same, read
 	closed   map[string]closedRoster // by week
+	// withdrawn holds the digests of what was taken out, with the numbers of the observations that say so.
+	withdrawn map[string]int64
 }
 
 // Record checks a whole record with the keys of a ring and no network: every header, the chain, each row's
@@ -104,7 +111,8 @@ type checker struct {
 // every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there. It works on all cores and holds a few parts of
 // rounds in memory, not the rows. The error is for records that cannot be read.
 func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
-	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster), o: o}
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster),
+		withdrawn: make(map[string]int64), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err
@@ -134,9 +142,12 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 		}
 	}
 	if len(c.out.Problems) == 0 {
-		if err := c.words(); err != nil {
-			return c.out, err
-		}
+		c.controls()
+		c.errata()
+		c.judgedBetween()
+	}
+	if len(c.out.Problems) == 0 {
+		c.words()
 	}
 	if len(c.out.Problems) == 0 {
 		for name, known := range c.files {
@@ -307,12 +318,14 @@ func (c *checker) observations() {
 			err = c.keyEvent(*o.Handover, told)
 		case o.Issued != nil:
 			err = counted(*o.Issued, issued)
+		case o.Withdrawn != nil:
+			c.withdrawn[o.Withdrawn.SHA256] = n
 		}
 		if err != nil {
 			c.problem(name, attest.ProblemChanged, err.Error())
 			return
 		}
-		c.observed = append(c.observed, raw)
+		c.observed, c.feed = append(c.observed, raw), append(c.feed, o)
 		c.out.Observations = n
 	}
 }
@@ -354,11 +367,7 @@ func counted(now record.Issued, before map[string]int64) error {
 // anchors are the digests of the anchors that the observations give.
 func (c *checker) anchors() ([]attest.Digest, error) {
 	var feed []record.Observation
-	for _, raw := range c.observed {
-		var o record.Observation
-		if err := attest.ParseCanonical(raw, &o); err != nil {
-			return nil, err
-		}
+	for _, o := range c.feed {
 		if o.Handover != nil || o.Issued != nil {
 			feed = append(feed, o)
 		}

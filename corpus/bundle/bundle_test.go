@@ -99,7 +99,7 @@ func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Judgement(recorded)
+	j, err := p.Judgement(recorded, probe.Salt{1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,9 @@ type Config struct {
 	Difficulty float64
 	// Random gives the values that stand in for blocks; nil is crypto/rand.
 	Random io.Reader
+	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk to it; nil draws it from
+	// crypto/rand. A specimen, which is the same every time, has it follow from these.
+	Salt func(week, host string, n int) probe.Salt
 
 	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in that time is not waited
 	// for, and the round says that it was not read to its end.

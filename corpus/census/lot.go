@@ -166,7 +166,7 @@ func (r *run) deal(ctx context.Context, lease Lease) error {
 		all = append(all, k)
 	}
 	r.Log.Info("lot drawn", "week", r.Week, "hosts", len(all), "block", w.Lot.Block(), "own", w.Lot.IsOwn())
-	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most, battery), r.Shard, r.Lease)
+	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most), r.Shard, r.Lease)
 }
 
 // publish puts the closing of a roster on the record, if the process has one to put it on, and says when it is dated.
@@ -191,7 +191,7 @@ func (r *run) lot(w Week) *record.Lot {
 
 // ordered yields hosts in the order of their turns. At most so many are walked, all if that is negative; the others have
 // rows that say so.
-func ordered(all []Known, seed [sha256.Size]byte, most int, battery string) iter.Seq[Known] {
+func ordered(all []Known, seed [sha256.Size]byte, most int) iter.Seq[Known] {
 	type turn struct {
 		at [sha256.Size]byte
 		k  Known
@@ -204,7 +204,7 @@ func ordered(all []Known, seed [sha256.Size]byte, most int, battery string) iter
 	return func(yield func(Known) bool) {
 		for i, t := range turns {
 			if k := t.k; most >= 0 && i >= most {
-				row := notProbed(*k.Entry, battery, ReasonBeyondCap)
+				row := notProbed(*k.Entry, ReasonBeyondCap)
 				k.Row, k.Reason = &row, ReasonBeyondCap
 				t.k = k
 			}

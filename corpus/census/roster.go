@@ -259,9 +259,9 @@ func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], pla
 }
 
 // notProbed is the row of a host that was not walked, for a reason on our side.
-func notProbed(e Entry, battery, reason string) record.Row {
+func notProbed(e Entry, reason string) record.Row {
 	return record.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late, Verdict: record.VerdictNotProbed, Reason: reason,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: battery, Fault: record.FaultInstrument}
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: probe.Current(), Fault: record.FaultInstrument}
 }
 
 // hostOf is the host of a URL in the record's spelling, "" for none.

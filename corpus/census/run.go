@@ -9,12 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 )
-
-// battery is the one that the census judges by; the other's verdict stands beside it in each row.
-const battery = probe.V2
 
 // run is one process's part in a week.
 type run struct {
@@ -208,7 +204,7 @@ func (r *run) sealed(ctx context.Context, round record.Round, outcome string) er
 		return err
 	}
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
-	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
+	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, record.Control{Walks: round.Control.Walks, Failed: round.Control.Failed}
 	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
 	switch {
 	case round.Lot.IsOwn():

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 )
 
@@ -66,10 +67,11 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 		return err
 	}
 	round, err := r.Writer.Seal(ctx, record.Draft{
-		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: battery, Private: w.Private,
+		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,
 		Roster: record.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
 		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
-		Evidence: func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
+		ControlWalks: r.Store.ControlWalks(ctx, r.Week),
+		Evidence:     func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
 	})
 	if errors.Is(err, record.ErrSealed) {
 		// Another was faster under a lease that had run out for one of us: its round stands.

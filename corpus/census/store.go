@@ -136,12 +136,18 @@ type Result struct {
 	Addresses map[string][]string
 }
 
+// ControlWalk is one walk to the control door.
+type ControlWalk struct {
+	Failed    bool
+	Judgement []byte // encoded; nil where it cannot be kept
+}
+
 // Commit is what a process writes about one shard at once.
 type Commit struct {
 	Claims   []Entry // about to be walked
 	Returned []Entry // claimed before, and not begun: to be walked after all
 	Results  []Result
-	Control  record.Control // walks to the control door to be added
+	Control  []ControlWalk // to be added
 }
 
 // Leases hands out the jobs of a week. A lease alone excludes nobody; whatever is written under one is refused once it
@@ -194,6 +200,8 @@ type Rounds interface {
 	Rows(ctx context.Context, week string) iter.Seq2[record.Row, error]
 	// Evidence returns the encoded judgement input of a host, nil for none.
 	Evidence(ctx context.Context, week, host string) ([]byte, error)
+	// ControlWalks yields the encoded judgements of a week's walks to the control door, sorted by their digests.
+	ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error]
 	// Addresses returns the distinct addresses that were advertised in a week, by network, sorted.
 	Addresses(ctx context.Context, week string) (map[string][]string, error)
 	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and drops what is not

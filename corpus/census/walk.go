@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
@@ -25,8 +26,8 @@ type visited struct {
 
 // visit walks one door.
 func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
-	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, battery, reason)}} }
-	checker, err := probe.NewPreflight(battery, e.URL, e.Declared)
+	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, reason)}} }
+	checker, err := probe.NewPreflight(probe.Current(), e.URL, e.Declared)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -55,7 +56,11 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
-	judgement, err := checker.Judgement(recording.Exchanges)
+	salt, err := r.salt(e.Host, 0)
+	if err != nil {
+		return visited{}, err
+	}
+	judgement, err := checker.Judgement(recording.Exchanges, salt)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -80,12 +85,39 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 	return v, nil
 }
 
-// controlHolds walks our own control door: it holds if it is ready, as it is known to be.
-func (r *run) controlHolds(ctx context.Context) bool {
-	checker, err := probe.NewPreflight(battery, r.Control.URL, probe.Declaration{})
-	if err != nil {
-		return false
+// salt is what hides what was judged once it is withdrawn.
+func (r *run) salt(host string, n int) (probe.Salt, error) {
+	if r.Salt != nil {
+		return r.Salt(r.Week, host, n), nil
 	}
-	report, _, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
-	return err == nil && report.Verdict == probe.Ready
+	return probe.NewSalt(nil)
+}
+
+// walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known to be.
+func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
+	out := ControlWalk{Failed: true}
+	checker, err := probe.NewPreflight(probe.Current(), r.Control.URL, probe.Declaration{})
+	if err != nil {
+		return out
+	}
+	report, recording, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
+	walked := recording.Exchanges
+	if err != nil {
+		// What kept us from sending is told as the others are.
+		walked = []exchange.Exchange{{Request: exchange.Request{Method: http.MethodGet, URL: r.Control.URL}, StartedAt: r.Now(),
+			Error: exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
+	}
+	out.Failed = err != nil || report.Verdict != probe.Ready
+	salt, err := r.salt("", n)
+	if err == nil {
+		var j probe.Judgement
+		if j, err = checker.Judgement(walked, salt); err == nil {
+			out.Judgement, err = j.Encode()
+		}
+	}
+	if err != nil || len(out.Judgement) > probe.MaxJudgement {
+		r.Log.Error("control walk not kept", "url", r.Control.URL, "err", err)
+		out.Judgement = nil
+	}
+	return out
 }

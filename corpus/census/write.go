@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"agentstore/corpus/record"
 )
 
 // patience is how long is waited for a store that is busy. A lease may run out meanwhile, and then nothing is written.
@@ -46,7 +44,7 @@ func (p *pump) write(ctx context.Context) {
 	p.unpark(now)
 	if !p.ended && len(p.todo)+p.queued+len(p.parked) > 0 && p.over() {
 		for _, t := range append(p.todo, p.unqueue(func(turn) bool { return true })...) {
-			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, battery, ReasonWeekOver)})
+			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, ReasonWeekOver)})
 		}
 		p.todo = nil
 	}
@@ -98,7 +96,7 @@ func (p *pump) write(ctx context.Context) {
 		}
 		if w := parts[h]; w != nil {
 			w.Results, w.Control = h.results, h.control
-			h.results, h.control = nil, record.Control{}
+			h.results, h.control = nil, nil
 			all = append(all, w)
 		}
 	}
@@ -147,7 +145,7 @@ func (p *pump) written(n note) error {
 func (p *pump) drop(w *part) {
 	h := w.held
 	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
-	h.lost, h.results, h.control = true, nil, record.Control{}
+	h.lost, h.results, h.control = true, nil, nil
 	p.todo = slices.DeleteFunc(p.todo, func(t turn) bool { return t.shard == h })
 	p.unqueue(func(t turn) bool { return t.shard == h })
 	gone := w.claims

@@ -39,7 +39,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 	if h.rng.IntN(8) == 0 {
 		declared = probe.Declaration{Method: http.MethodPost, By: "well-known"}
 	}
-	p, err := probe.NewPreflight(probe.V2, url, declared)
+	p, err := probe.NewPreflight(probe.Current(), url, declared)
 	if err != nil {
 		return Walked{}, err
 	}
@@ -53,7 +53,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 			recorded = append(recorded, h.answer(next.Request))
 			continue
 		}
-		judgement, err := p.Judgement(recorded)
+		judgement, err := p.Judgement(recorded, probe.Salt{1})
 		if err != nil {
 			return Walked{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
@@ -21,8 +22,12 @@ import (
 //
 //	evidence/000000003/000001.jsonl.gz     a gzip member for each judgement that is kept, in the order of the rows
 //	evidence/000000003/000001.index.json   where each begins, so that one can be read by itself
+//	evidence/000000003/control.…           the same of the walks to the control door, sorted by their digests
 //
-// The rows sign it by its digest; packs may be missing or thin, and what they hold can be judged again.
+//	evidence/observations/<sha256>.jsonl.gz   what a refresh or an erratum was judged by: one gzip member
+//
+// The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
+// and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
 
 // EvidenceIndexFormat names the format of an EvidenceIndex.
 const EvidenceIndexFormat = "store-evidence-index/v1"
@@ -34,7 +39,7 @@ const MaxPack = 64 << 20
 // maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
 const maxEvidenceIndex = 4 << 20
 
-// EvidenceIndex says what a pack holds, in the order of the rows.
+// EvidenceIndex says what a pack holds, sorted by host, and of one host by digest.
 type EvidenceIndex struct {
 	Format  string          `json:"format"` // EvidenceIndexFormat
 	Entries []EvidenceEntry `json:"entries"`
@@ -50,13 +55,46 @@ type EvidenceEntry struct {
 
 // EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its index.
 func EvidencePack(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d.jsonl.gz", evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+packSuffix, evidencePath(sequence), i+1)
 }
 
 // EvidenceIndexPath names the index of the pack that EvidencePack names.
 func EvidenceIndexPath(sequence int64, i int) string {
-	return fmt.Sprintf("%s/%06d.index.json", evidencePath(sequence), i+1)
+	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
 }
+
+// ControlIndexPath names the index of what a round's walks to the control door were judged by, and ControlPack its pack.
+func ControlIndexPath(sequence int64) string {
+	return evidencePath(sequence) + "/control" + indexSuffix
+}
+func ControlPack(sequence int64) string { return evidencePath(sequence) + "/control" + packSuffix }
+
+// ObservedEvidence names the file of what an observation was judged by.
+func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + packSuffix }
+
+// putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
+func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
+	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
+		return nil
+	}
+	raw := []byte(o.Judgement)
+	if err := o.Refresh.JudgedBy(raw, o.At); err != nil {
+		return fmt.Errorf("adding observation %d: %w", o.Number, err)
+	}
+	keep, err := newPacker(MaxPack)
+	if err == nil {
+		err = keep.add(o.Refresh.Host, o.Refresh.EvidenceDigest, raw)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped), dir.SyncUp("evidence/observations"))
+}
+
+const (
+	packSuffix  = ".jsonl.gz"
+	indexSuffix = ".index.json"
+)
 
 func evidencePath(sequence int64) string { return fmt.Sprintf("evidence/%09d", sequence) }
 
@@ -120,15 +158,21 @@ func (p *packer) lost() map[string]bool {
 
 // put writes what was collected of a part, nothing for nothing, and begins anew.
 func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
+	err := putPack(dir, EvidenceIndexPath(sequence, part), p.members)
+	p.members, p.bytes = p.members[:0], 0
+	return err
+}
+
+// putPack writes a pack, then the index that is named: nothing for nothing.
+func putPack(dir *durable.Folder, indexPath string, members []member) error {
 	index := EvidenceIndex{Format: EvidenceIndexFormat}
 	var pack []byte
-	for _, m := range p.members {
+	for _, m := range members {
 		if m.zipped != nil {
 			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest, Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
 			pack = append(pack, m.zipped...)
 		}
 	}
-	p.members, p.bytes = p.members[:0], 0
 	if len(index.Entries) == 0 {
 		return nil
 	}
@@ -136,8 +180,11 @@ func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Put(EvidencePack(sequence, part), pack), dir.Put(EvidenceIndexPath(sequence, part), append(raw, '\n')))
+	return errors.Join(dir.Put(packOf(indexPath), pack), dir.Put(indexPath, append(raw, '\n')))
 }
+
+// packOf names the pack of an index.
+func packOf(indexPath string) string { return strings.TrimSuffix(indexPath, indexSuffix) + packSuffix }
 
 // ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a gap.
 func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
@@ -153,12 +200,13 @@ func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 		return x, fmt.Errorf("reading evidence index: %d entries in format %.40q", len(x.Entries), x.Format)
 	}
 	var at int64
-	last := ""
+	var last EvidenceEntry
 	for _, e := range x.Entries {
-		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host <= last || !isDigest(e.SHA256) {
+		inOrder := last.Host < e.Host || last.Host == e.Host && last.SHA256 < e.SHA256
+		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder || !isDigest(e.SHA256) {
 			return x, fmt.Errorf("reading evidence index: the entry of %.80q is not in its place", e.Host)
 		}
-		at, last = at+e.Bytes, e.Host
+		at, last = at+e.Bytes, e
 	}
 	return x, nil
 }

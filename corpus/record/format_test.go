@@ -42,7 +42,7 @@ func TestRowBytes(t *testing.T) {
 	body, signature, ok := strings.Cut(raw, `,"signature":"`)
 	want := `{"format":"store-row/v1","origin":"store.example/corpus","sequence":3,"week":"2026-W47","host":"door.example",` +
 		`"url":"https://door.example/pay?<&>","listed":true,"source":"discovery","catalog":"bazaar","verdict":"ready",` +
-		`"reached_level":"L4","failed":[],"advisories":["no-signed-offers"],"also_under":{"version":"v1","verdict":"ready"},` +
+		`"reached_level":"L4","failed":[],"advisories":["no-signed-offers"],"also_under":[{"version":"v1","verdict":"ready"}],` +
 		`"protocols":["x402"],"probe_method":{"used":"GET","attempted":["GET"]},"offer":{"networks":["eip155:8453"],"schemes":["exact"],` +
 		`"min_usdc":"0.001","max_usdc":"1","pay_to":[{"network":"eip155:8453","digest":"` + recordtest.Digest("address") + `"}]},"battery":"v2",` +
 		`"fault":"none","observed_at":"2026-11-20T10:11:12Z","evidence_digest":"` + recordtest.Digest("evidence") + `","previous_leaf":0,"kid":"` + k.KID() + `"`

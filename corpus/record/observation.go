@@ -25,6 +25,7 @@ const (
 	ObservationKeyEvent        = "key_event"        // Handover of a key
 	ObservationWithdrawn       = "withdrawn"        // Withdrawn: bytes that are missing on purpose
 	ObservationRoster          = "roster"           // Roster: the hosts of a week, before they are walked
+	ObservationErratum         = "erratum"          // Erratum: what a row should have said
 )
 
 // MaxObservation bounds one signed observation in bytes.
@@ -51,6 +52,11 @@ type Observation struct {
 	Handover    *attest.Handover `json:"handover,omitzero"`
 	Withdrawn   *Withdrawn       `json:"withdrawn,omitzero"`
 	Roster      *ClosedRoster    `json:"roster,omitzero"`
+	Erratum     *Erratum         `json:"erratum,omitzero"`
+
+	// Judgement is what a refresh was judged by. It travels with the observation to the record, where it stands in a file of
+	// its own, and is never signed.
+	Judgement string `json:"judgement,omitzero"`
 
 	KID       string     `json:"kid"`
 	Signature attest.Hex `json:"signature,omitzero"`
@@ -111,6 +117,9 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	}
 	if err := o.Check(); err != nil {
 		return Observation{}, err
+	}
+	if o.Judgement != "" {
+		return Observation{}, fmt.Errorf("reading observation %d: what it was judged by stands in it, where its digest alone belongs", o.Number)
 	}
 	for _, s := range o.said() {
 		if s.Salt != nil || s.Text != "" {

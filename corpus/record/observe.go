@@ -48,6 +48,9 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 		if err != nil {
 			return nil, err
 		}
+		if err := putObserved(dir, o, withdrawn); err != nil {
+			return nil, err
+		}
 		if err := putWords(dir, o, withdrawn); err != nil {
 			return nil, err
 		}

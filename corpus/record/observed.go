@@ -25,6 +25,53 @@ type Refresh struct {
 	EvidenceDigest string   `json:"evidence_digest"`
 }
 
+// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated when the door was
+// looked at. What cannot stand in a row with a verdict is an error.
+func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Observation, error) {
+	row := RowFrom(report, judgement)
+	if row.EvidenceDigest == "" {
+		return Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
+	}
+	raw, err := judgement.Encode()
+	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw), Refresh: &Refresh{Host: host, URL: row.URL,
+		Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
+}
+
+// JudgedBy demands that a judgement gives the refresh, and was taken no later than it is dated.
+func (r Refresh) JudgedBy(raw []byte, at string) error {
+	j, err := probe.DecodeJudgement(raw)
+	if err != nil {
+		return err
+	}
+	report, err := j.Judge()
+	if err != nil {
+		return err
+	}
+	again, err := RefreshFrom(r.Host, report, j)
+	if err != nil {
+		return err
+	}
+	if report.Evidence.ObservedAt > at {
+		return fmt.Errorf("it was judged at %s, after it is dated", report.Evidence.ObservedAt)
+	}
+	want, err := attest.Canonical(again.Refresh)
+	if err != nil {
+		return err
+	}
+	if said, err := attest.Canonical(r); err != nil || string(said) != string(want) {
+		return errors.Join(fmt.Errorf("it says %s, what it was judged by gives %s", said, want), err)
+	}
+	return nil
+}
+
+// Erratum corrects a row, which stays as it is signed.
+type Erratum struct {
+	Leaf           int64  `json:"leaf"` // of the row
+	Reason         string `json:"reason"`
+	VerdictNow     string `json:"verdict_now"`              // ready, not_ready, unreachable or not_probed
+	EvidenceDigest string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
+}
+
 // PaidWalk is a purchase by a stranger at a door: the settlement was verified on its network by us; the report is the
 // walker's claim.
 type PaidWalk struct {
@@ -130,7 +177,7 @@ func ContentType(header string) string {
 // checkMembers demands the members of the observation's kind, and no others.
 func (o Observation) checkMembers() error {
 	present := 0
-	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil, o.Roster != nil} {
+	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil, o.Roster != nil, o.Erratum != nil} {
 		if there {
 			present++
 		}
@@ -185,6 +232,10 @@ func (o Observation) checkMembers() error {
 		if o.Roster != nil {
 			return o.Roster.check()
 		}
+	case ObservationErratum:
+		if o.Erratum != nil {
+			return o.Erratum.check()
+		}
 	default:
 		return fmt.Errorf("unknown kind %q", o.Kind)
 	}
@@ -201,6 +252,21 @@ func (r *Refresh) check(at string) error {
 	// A refresh holds to what a row holds to.
 	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceWellKnown,
 		Verdict: r.Verdict, ReachedLevel: r.ReachedLevel, Failed: r.Failed, Battery: r.Battery, Fault: r.Fault, ObservedAt: at, EvidenceDigest: r.EvidenceDigest}.Check()
+}
+
+func (e *Erratum) check() error {
+	switch {
+	case e.Leaf < 0 || e.Leaf > attest.MaxInteger || e.Reason == "" || TextBytes(e.Reason) > maxReason:
+		return fmt.Errorf("an erratum of leaf %d without a reason, or with one of more than %d bytes", e.Leaf, maxReason)
+	case e.VerdictNow == VerdictNotProbed && e.EvidenceDigest == "":
+	case e.VerdictNow == VerdictReady || e.VerdictNow == VerdictNotReady || e.VerdictNow == VerdictUnreachable:
+		if !isDigest(e.EvidenceDigest) {
+			return fmt.Errorf("an erratum whose verdict rests on %.80q", e.EvidenceDigest)
+		}
+	default:
+		return fmt.Errorf("an erratum with verdict %.40q, by %.80q", e.VerdictNow, e.EvidenceDigest)
+	}
+	return nil
 }
 
 func (w *PaidWalk) check() error {

@@ -71,10 +71,33 @@ type Coverage struct {
 }
 
 // Control tells how the walks to our own control door went: while they fail,
-// nothing is called unreachable.
+// nothing is called unreachable. They are published as others are: what each was
+// judged by stands in the round's evidence, and is named here.
 type Control struct {
-	Walks  int64 `json:"walks"`
-	Failed int64 `json:"failed"`
+	Walks           int64    `json:"walks"`
+	Failed          int64    `json:"failed"`                     // walks that did not find the door ready
+	Evidence        []string `json:"evidence,omitempty"`         // SHA-256 of judgements, sorted; at most MaxControl
+	EvidenceLeftOut int64    `json:"evidence_left_out,omitzero"` // further walks
+}
+
+// MaxControl is how many control walks a round names.
+const MaxControl = 4096
+
+func (c Control) check() error {
+	if c.Failed < 0 || c.Walks < c.Failed || c.EvidenceLeftOut < 0 || c.Walks != int64(len(c.Evidence))+c.EvidenceLeftOut {
+		return fmt.Errorf("%d walks, %d of them failed, %d named and %d not", c.Walks, c.Failed, len(c.Evidence), c.EvidenceLeftOut)
+	}
+	if len(c.Evidence) > MaxControl {
+		return fmt.Errorf("%d walks named, more than %d", len(c.Evidence), MaxControl)
+	}
+	last := ""
+	for _, digest := range c.Evidence {
+		if !isDigest(digest) || digest <= last {
+			return fmt.Errorf("%q is no digest, or not in its place", digest)
+		}
+		last = digest
+	}
+	return nil
 }
 
 // Inflows counts USDC transfers seen arriving in the week at advertised
@@ -257,6 +280,9 @@ func (r Round) Check() error {
 		if err := r.Lot.check(); err != nil {
 			return fail("its lot: %v", err)
 		}
+	}
+	if err := r.Control.check(); err != nil {
+		return fail("its control: %v", err)
 	}
 	for _, n := range r.Inflows.Networks {
 		if !isAmount(n.USDC) || n.Read != (n.Reason == "") {

@@ -13,6 +13,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
 )
 
 // RowFormat names the format of a Row.
@@ -34,7 +35,11 @@ const (
 	maxAdvisories = 40
 	maxProtocols  = 8
 	maxAttempted  = 4
-	maxDifference = 320
+	maxVersion    = 16 // the name of a battery
+	maxAlsoUnder  = 4
+	maxDifference = 160
+	maxVantages   = 4
+	kidLength     = 43 // the thumbprint of RFC 7638, unpadded
 	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than MaxDoorURL: publishing may
 	// lengthen it by a quarter, where a mark of 25 bytes stands for an address of 20.
 	MaxRowURL  = 2560
@@ -90,24 +95,35 @@ type Row struct {
 	ReachedLevel   string       `json:"reached_level,omitzero"` // L0 to L6
 	Failed         []string     `json:"failed"`                 // names of checks, in the battery's order
 	Advisories     []string     `json:"advisories"`
-	AlsoUnder      *AlsoUnder   `json:"also_under,omitzero"`
-	Protocols      []string     `json:"protocols"` // such as x402, mpp-v1
+	AlsoUnder      []AlsoUnder  `json:"also_under,omitempty"` // what other batteries say, sorted by version; at most 4
+	Protocols      []string     `json:"protocols"`            // such as x402, mpp-v1
 	ProbeMethod    *ProbeMethod `json:"probe_method,omitzero"`
 	Offer          *RowOffer    `json:"offer,omitzero"`
 	Battery        string       `json:"battery"`
 	Fault          string       `json:"fault"`                    // Fault…
 	ObservedAt     string       `json:"observed_at,omitzero"`     // RFC 3339 UTC, whole seconds
-	EvidenceDigest string       `json:"evidence_digest,omitzero"` // SHA-256 of the redacted judgement input
+	EvidenceDigest string       `json:"evidence_digest,omitzero"` // SHA-256 of the judgement
+	Vantages       []Vantage    `json:"vantages,omitempty"`       // where it was walked from as well, sorted by id; at most 4
 	PreviousLeaf   *int64       `json:"previous_leaf,omitzero"`   // log index of this host's row before this one
 	KID            string       `json:"kid"`
 	Signature      attest.Hex   `json:"signature,omitzero"`
 }
 
-// AlsoUnder is the other battery's verdict on the same recording.
+// AlsoUnder is another battery's verdict on the same recording.
 type AlsoUnder struct {
 	Version    string `json:"version"`
-	Verdict    string `json:"verdict"`
+	Verdict    string `json:"verdict"`             // of probe's words, such as method_unresolved
 	Difference string `json:"difference,omitzero"` // in words, empty when they agree
+}
+
+// alsoVerdicts are what a battery may say of a door that was walked.
+var alsoVerdicts = []string{VerdictReady, VerdictNotReady, VerdictUnreachable, string(probe.MethodUnresolved)}
+
+// Vantage is what a walker at another place saw of the door in the same week.
+type Vantage struct {
+	ID             string `json:"id"`      // of the walker's key
+	Verdict        string `json:"verdict"` // ready, not_ready or unreachable
+	EvidenceDigest string `json:"evidence_digest"`
 }
 
 // ProbeMethod says with which HTTP method the door was judged.
@@ -239,7 +255,7 @@ func (r Row) Check() error {
 		if r.Reason == "" {
 			err = errors.New("not probed, and no reason")
 		}
-		if r.ReachedLevel != "" || r.ObservedAt != "" || r.EvidenceDigest != "" || r.Offer != nil || r.ProbeMethod != nil || r.AlsoUnder != nil || len(r.Failed) > 0 {
+		if r.ReachedLevel != "" || r.ObservedAt != "" || r.EvidenceDigest != "" || r.Offer != nil || r.ProbeMethod != nil || len(r.AlsoUnder) > 0 || len(r.Vantages) > 0 || len(r.Failed) > 0 {
 			err = errors.New("not probed, but observed")
 		}
 	case VerdictReady, VerdictNotReady, VerdictUnreachable:
@@ -263,6 +279,25 @@ func (r Row) checkObserved() error {
 		return fmt.Errorf("evidence digest %q", r.EvidenceDigest)
 	case r.Verdict == VerdictReady && len(r.Failed) > 0:
 		return fmt.Errorf("ready, but failed %v", r.Failed)
+	}
+	last := ""
+	for _, u := range r.AlsoUnder {
+		if u.Version <= last || u.Version == r.Battery || !slices.Contains(alsoVerdicts, u.Verdict) {
+			return fmt.Errorf("%s under %q, where other batteries stand in order", u.Verdict, u.Version)
+		}
+		last = u.Version
+	}
+	last = ""
+	for _, v := range r.Vantages {
+		switch {
+		case len(v.ID) != kidLength || !printable(v.ID) || v.ID <= last:
+			return fmt.Errorf("vantage %.80q is no key's, or not in its place", v.ID)
+		case v.Verdict != VerdictReady && v.Verdict != VerdictNotReady && v.Verdict != VerdictUnreachable, !isDigest(v.EvidenceDigest):
+			return fmt.Errorf("vantage %s saw %.40q, by %.80q", v.ID, v.Verdict, v.EvidenceDigest)
+		case v.Verdict != r.Verdict && (r.Verdict != VerdictNotReady || r.Fault != FaultPath):
+			return fmt.Errorf("vantage %s saw %s: where vantages disagree the door is not ready and the path at fault", v.ID, v.Verdict)
+		}
+		last = v.ID
 	}
 	if r.Offer == nil {
 		return nil
@@ -303,10 +338,16 @@ func (r Row) checkBounds() error {
 		return nil
 	}
 	err := cmp.Or(text("origin", r.Origin, maxOrigin), text("url", r.URL, MaxRowURL), text("catalog", r.Catalog, maxWord),
-		text("reason", r.Reason, maxWord), text("battery", r.Battery, maxWord), text("kid", r.KID, maxWord),
+		text("reason", r.Reason, maxWord), text("battery", r.Battery, maxVersion), text("kid", r.KID, maxWord),
 		names("failed", r.Failed, maxFailed, maxCheck), names("advisories", r.Advisories, maxAdvisories, maxCheck), names("protocols", r.Protocols, maxProtocols, maxWord))
-	if u := r.AlsoUnder; u != nil {
-		err = cmp.Or(err, text("version", u.Version, maxWord), text("verdict", u.Verdict, maxWord), text("difference", u.Difference, maxDifference))
+	if len(r.AlsoUnder) > maxAlsoUnder {
+		return fmt.Errorf("%d other batteries, more than %d", len(r.AlsoUnder), maxAlsoUnder)
+	}
+	if len(r.Vantages) > maxVantages {
+		return fmt.Errorf("%d vantages, more than %d", len(r.Vantages), maxVantages)
+	}
+	for _, u := range r.AlsoUnder {
+		err = cmp.Or(err, text("version", u.Version, maxVersion), text("difference", u.Difference, maxDifference))
 	}
 	if m := r.ProbeMethod; m != nil {
 		err = cmp.Or(err, text("method", m.Used, maxWord), text("declared_by", m.DeclaredBy, maxWord), names("attempted", m.Attempted, maxAttempted, maxWord))

@@ -76,7 +76,9 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 		}
 	}
 	row.Protocols = append(row.Protocols, report.ProtocolsSpoken...)
-	row.AlsoUnder = &AlsoUnder{Version: report.AlsoUnder.Version, Verdict: string(report.AlsoUnder.Verdict), Difference: report.AlsoUnder.Difference}
+	for _, other := range report.Others {
+		row.AlsoUnder = append(row.AlsoUnder, AlsoUnder{other.Version, string(other.Verdict), other.Difference})
+	}
 	row.ProbeMethod = &ProbeMethod{Used: report.ProbeMethod.Used, Attempted: slices.Clone(report.ProbeMethod.Attempted), DeclaredBy: report.ProbeMethod.DeclaredBy}
 	if c := report.Evidence.Challenge; c != nil {
 		terms := slices.Values(report.Terms)

@@ -62,9 +62,8 @@ func (c *scanner) seen(r *Row) {
 	}
 	r.Verdict, r.Reason, r.ReachedLevel = c.text(`,"verdict":`), c.maybe(`,"reason":`), c.maybe(`,"reached_level":`)
 	r.Failed, r.Advisories = c.list(`,"failed":`), c.list(`,"advisories":`)
-	if c.at(`,"also_under":{`) {
-		r.AlsoUnder = put(&c.room.unders, AlsoUnder{Version: c.text(`,"also_under":{"version":`), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
-		c.skip(`}`)
+	if c.at(`,"also_under":`) {
+		r.AlsoUnder = c.alsoUnder()
 	}
 	r.Protocols = c.list(`,"protocols":`)
 	if c.at(`,"probe_method":{`) {
@@ -84,6 +83,9 @@ func (c *scanner) seen(r *Row) {
 // end reads the rest of a row, which is different in every week.
 func (c *scanner) end(r *Row) bool {
 	r.ObservedAt, r.EvidenceDigest = c.maybe(`,"observed_at":`), c.maybe(`,"evidence_digest":`)
+	if r.Vantages = nil; c.at(`,"vantages":`) {
+		r.Vantages = c.vantages()
+	}
 	if r.PreviousLeaf = nil; c.at(`,"previous_leaf":`) {
 		r.PreviousLeaf = put(&c.room.leaves, c.number(`,"previous_leaf":`))
 	}
@@ -176,6 +178,29 @@ func (c *scanner) list(member string) []string {
 	}
 	c.skip(`]`)
 	return since(c.room.words, n)
+}
+
+// alsoUnder reads a list that is left out where it is empty.
+func (c *scanner) alsoUnder() []AlsoUnder {
+	c.skip(`,"also_under":[`)
+	n := len(c.room.unders)
+	for between := `{"version":`; !c.bad && (between[0] == '{' || !c.at(`]`)); between = `,{"version":` {
+		put(&c.room.unders, AlsoUnder{Version: c.text(between), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
+		c.skip(`}`)
+	}
+	c.skip(`]`)
+	return since(c.room.unders, n)
+}
+
+// vantages reads a list that is left out where it is empty. It is rare and has memory of its own.
+func (c *scanner) vantages() (all []Vantage) {
+	c.skip(`,"vantages":[`)
+	for between := `{"id":`; !c.bad && (all == nil || !c.at(`]`)); between = `,{"id":` {
+		all = append(all, Vantage{ID: c.text(between), Verdict: c.text(`,"verdict":`), EvidenceDigest: c.text(`,"evidence_digest":`)})
+		c.skip(`}`)
+	}
+	c.skip(`]`)
+	return all
 }
 
 func (c *scanner) payTo() []PayTo {

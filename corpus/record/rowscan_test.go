@@ -16,7 +16,7 @@ import (
 // seen is a row of a door that was walked.
 func seen(host, verdict string) Row {
 	r := Row{Host: host, URL: "https://" + host + "/", Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: verdict, ReachedLevel: "L4",
-		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: &AlsoUnder{Version: "v1", Verdict: VerdictReady}, Protocols: []string{"x402"},
+		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: []AlsoUnder{{Version: "v1", Verdict: VerdictReady}}, Protocols: []string{"x402"},
 		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
 		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
 			PayTo: []PayTo{{Network: "eip155:8453", Digest: strings.Repeat("b1", 32)}}},
@@ -32,13 +32,17 @@ func seen(host, verdict string) Row {
 func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	full := seen("a.example", VerdictReady)
 	full.Origin, full.Sequence, full.Week, full.Catalog = "store.example/corpus", 12, "2026-W47", "bazaar"
-	full.AlsoUnder = &AlsoUnder{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}
+	full.AlsoUnder = []AlsoUnder{{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}, {Version: "v3", Verdict: VerdictReady}}
 	full.ProbeMethod = &ProbeMethod{Used: "POST", Attempted: []string{"GET", "POST"}, DeclaredBy: "allow"}
 	full.Offer = &RowOffer{Networks: []string{"eip155:8453", "eip155:1"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "2",
 		PayTo:             []PayTo{{Network: "eip155:8453", Digest: full.EvidenceDigest}, {Network: "eip155:1", Digest: full.EvidenceDigest}},
 		NotCapturedReason: "too many"}
 	full.PreviousLeaf = new(int64(41))
 	full.Failed, full.Advisories, full.Protocols = []string{}, []string{"x", "y"}, []string{"x402", "mpp-v1"}
+	apart := full
+	apart.Verdict, apart.Fault, apart.Failed = VerdictNotReady, FaultPath, []string{}
+	apart.Vantages = []Vantage{{ID: strings.Repeat("a", kidLength), Verdict: VerdictReady, EvidenceDigest: full.EvidenceDigest},
+		{ID: strings.Repeat("b", kidLength), Verdict: VerdictUnreachable, EvidenceDigest: full.EvidenceDigest}}
 	missed := Row{Origin: "o", Sequence: 1, Week: "2026-W47", Host: "b.example", URL: "https://b.example/", Source: SourceRevisit, Verdict: VerdictNotProbed,
 		Reason: "interrupted", Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: FaultNone}
 	empty := full
@@ -46,7 +50,7 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	escaped := full
 	escaped.URL = "https://a.example/\"ü\"\u2028"
 	scanned := 0
-	for i, row := range []Row{full, missed, empty, escaped, seen("c.example", VerdictUnreachable)} {
+	for i, row := range []Row{full, missed, empty, escaped, seen("c.example", VerdictUnreachable), apart} {
 		row.Origin, row.Week, row.Sequence = "store.example/corpus", "2026-W47", max(row.Sequence, 1)
 		raw, err := SignRow(row, attest.SpecimenKey())
 		if err != nil {
@@ -195,7 +199,7 @@ func TestRowsLikeTheOneBefore(t *testing.T) {
 		case 1:
 			row.Advisories = [][]string{{}, {"x"}, {"x", "y"}}[rng.IntN(3)]
 		case 2:
-			row.Battery = []string{"v1", "v2"}[rng.IntN(2)]
+			row.Battery = []string{"v2", "v3"}[rng.IntN(2)]
 		case 3:
 			row.Protocols = [][]string{{"x402"}, {"x402", "mpp-v1"}}[rng.IntN(2)]
 		case 4:

@@ -47,17 +47,19 @@ type Draft struct {
 	Week     string
 	TakenAt  time.Time
 	Battery  string
-	Private  bool   // read inside a company's own networks: every round of a record is, or none (ErrMixed)
-	Roster   Roster // Walked is counted by Seal
-	Lot      *Lot   // nil where no roster was closed
-	Control  Control
+	Private  bool    // read inside a company's own networks: every round of a record is, or none (ErrMixed)
+	Roster   Roster  // Walked is counted by Seal
+	Lot      *Lot    // nil where no roster was closed
+	Control  Control // what it names is set by Seal
 	Inflows  Inflows
+	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their digests; nil for none.
+	ControlWalks iter.Seq2[[]byte, error]
 	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
 	// origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
-	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where it is
-	// not to be kept. It is called in the order of the rows; nil keeps nothing. The row of a judgement that cannot be kept
-	// is sealed without its verdict.
+	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where there is
+	// none. It is called in the order of the rows. The row of a judgement that cannot be kept is sealed without its
+	// verdict. A draft without Evidence keeps nothing of any row.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -242,6 +244,9 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 		previous = &r.rounds[n-1]
 		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
 	}
+	if err := keepControl(dir, &round, d.ControlWalks); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
 	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
 		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
 	}
@@ -340,7 +345,11 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		}
 		if d.Evidence != nil && row.EvidenceDigest != "" {
 			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
-			if err == nil && raw != nil {
+			switch {
+			case err != nil:
+			case raw == nil:
+				row.unjudged()
+			default:
 				err = keep.add(row.Host, row.EvidenceDigest, raw)
 			}
 			if err != nil {

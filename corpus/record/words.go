@@ -177,12 +177,13 @@ func (o Observation) own() Observation {
 	return o
 }
 
-// Bare returns the observation as it is signed and published: of strangers' texts the digests alone.
+// Bare returns the observation as it is signed and published: of strangers' texts, and of judgements, the digests alone.
 func (o Observation) Bare() Observation {
 	o = o.own()
 	for _, s := range o.said() {
 		s.Salt, s.Text = nil, ""
 	}
+	o.Judgement = ""
 	return o
 }
 
@@ -288,7 +289,14 @@ func withdraw(dir *durable.Folder, o Observation) error {
 	if o.Withdrawn == nil {
 		return nil
 	}
-	if err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := dir.Root.Remove(WordsPath(o.Withdrawn.SHA256))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = dir.Root.Remove(ObservedEvidence(o.Withdrawn.SHA256))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = thin(dir, o.Withdrawn.SHA256)
+	}
+	if err != nil {
 		return fmt.Errorf("withdrawing %s: %w", o.Withdrawn.SHA256, err)
 	}
 	return nil

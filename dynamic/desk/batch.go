@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"agentstore/corpus/probe"
@@ -63,10 +65,10 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Battery == "" {
-		in.Battery = probe.V2
+		in.Battery = probe.Current()
 	}
-	if in.Battery != probe.V1 && in.Battery != probe.V2 {
-		return route.Invalid(problem.Field{Field: "battery", Problem: "is neither v1 nor v2"})
+	if !slices.Contains(probe.Versions(), in.Battery) {
+		return route.Invalid(problem.Field{Field: "battery", Problem: "is none of " + strings.Join(probe.Versions(), ", ")})
 	}
 	if len(in.URLs) == 0 {
 		return &problem.Error{Code: "url_missing", Detail: "Nothing was read: urls holds no URL."}

@@ -49,6 +49,7 @@ const chunk = 256
 //	intent/<week>/<shard>/<host>  entryRecord: about to be walked, or interrupted
 //	row/<week>/<host>             the row as JSON
 //	judged/<week>/<host>          the encoded judgement input, compressed
+//	control/<week>/<digest>       what a walk to the control door was judged by, compressed
 //	address/<week>/<network>/<address>   nothing
 //	named/<host>                  namedRecord: what the last roster said of the host
 //	last/<host>                   lastRecord: its last row in the record
@@ -75,6 +76,10 @@ func rowKey(week string, host ...string) []byte {
 }
 
 func judgedKey(week, host string) []byte { return ledger.CensusKey("judged", week, host) }
+
+func controlKey(week string, digest ...string) []byte {
+	return ledger.CensusKey(append([]string{"control", week}, digest...)...)
+}
 
 func addressKey(week string, rest ...string) []byte {
 	return ledger.CensusKey(append([]string{"address", week}, rest...)...)
@@ -110,9 +115,10 @@ const phaseDropping = "dropping"
 
 // shardRecord counts one shard.
 type shardRecord struct {
-	Hosts   int64          `json:"hosts"`
-	Done    int64          `json:"done"`
-	Control record.Control `json:"control"`
+	Hosts  int64 `json:"hosts"`
+	Done   int64 `json:"done"`
+	Walks  int64 `json:"control_walks,omitzero"`
+	Failed int64 `json:"control_failed,omitzero"`
 }
 
 // entryRecord is a host's place on the roster.

@@ -64,7 +64,7 @@ func (s *Store) drop(ctx context.Context, before string, update func(func(ledger
 		} else if !turned {
 			continue // somebody has just gone on with it
 		}
-		for _, kind := range []string{"address", "judged", "closed", "entry", "intent", "row", "shard"} {
+		for _, kind := range []string{"address", "judged", "control", "closed", "entry", "intent", "row", "shard"} {
 			if err := clear(ledger.CensusKey(kind, week), update); err != nil {
 				return err
 			}

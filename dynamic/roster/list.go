@@ -32,8 +32,8 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
 			w.Due += c.Hosts
 			w.Done += c.Done
-			w.Control.Walks += c.Control.Walks
-			w.Control.Failed += c.Control.Failed
+			w.Control.Walks += c.Walks
+			w.Control.Failed += c.Failed
 			return nil
 		})
 	})

@@ -98,6 +98,47 @@ func (s *Store) Evidence(ctx context.Context, week, host string) (raw []byte, er
 	return expand(b)
 }
 
+// ControlWalks implements census.Store.
+func (s *Store) ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		from, to := ledger.Prefix(controlKey(week))
+		for {
+			var some [][]byte
+			var last []byte
+			err := s.view(ctx, func(tx ledger.Tx) error {
+				some = nil
+				for e, err := range tx.Scan(from, to) {
+					if err != nil {
+						return err
+					}
+					raw, err := expand(e.Value)
+					if err != nil {
+						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
+					}
+					last = append(last[:0], e.Key...)
+					if some = append(some, raw); len(some) == chunk {
+						break
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, raw := range some {
+				if !yield(raw, nil) {
+					return
+				}
+			}
+			if len(some) < chunk {
+				return
+			}
+			from = append(last, 0)
+		}
+	}
+}
+
 // Addresses implements census.Store.
 func (s *Store) Addresses(ctx context.Context, week string) (map[string][]string, error) {
 	var out map[string][]string
@@ -170,7 +211,7 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	}
 	// Rows stay until the next round is sealed: they say why and when in the week's answers. The bytes that the record
 	// now has go, and so do the rows of the round before.
-	for _, kind := range []string{"closed", "judged", "entry", "intent"} {
+	for _, kind := range []string{"closed", "judged", "control", "entry", "intent"} {
 		if err := clear(ledger.CensusKey(kind, week), update); err != nil {
 			return err
 		}

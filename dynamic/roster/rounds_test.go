@@ -59,7 +59,7 @@ func (b breaking) Do(ctx context.Context, req exchange.Request, rule fetch.Rule)
 }
 
 func TestNothingIsUnreachableWhileTheControlFails(t *testing.T) {
-	for holds, want := range map[int64]record.Control{0: {Walks: 1, Failed: 1}, 1: {Walks: 2, Failed: 1}} {
+	for holds, want := range map[int64][2]int64{0: {1, 1}, 1: {2, 1}} {
 		t.Run(fmt.Sprintf("after %d", holds), func(t *testing.T) {
 			w := newWorld(t)
 			cfg := w.quick()
@@ -79,8 +79,8 @@ func TestNothingIsUnreachableWhileTheControlFails(t *testing.T) {
 					t.Errorf("%s: %s, and it answered", name, r.Verdict)
 				}
 			}
-			if got := w.round(1).Control; got != want {
-				t.Errorf("control %+v, want %+v", got, want)
+			if got := w.round(1).Control; got.Walks != want[0] || got.Failed != want[1] || int64(len(got.Evidence)) != want[0] {
+				t.Errorf("control %+v, want %d", got, want)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func walked(host, verdict string) record.Row {
 		r.Protocols = []string{"x402"}
 		r.Offer = &record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "12",
 			PayTo: []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}
-		r.AlsoUnder = &record.AlsoUnder{Version: "v1", Verdict: record.VerdictNotReady, Difference: "v1 wants more"}
+		r.AlsoUnder = []record.AlsoUnder{{Version: "v1", Verdict: record.VerdictNotReady, Difference: "v1 wants more"}}
 	}
 	r.ReachedLevel, r.ObservedAt, r.EvidenceDigest = "L4", "2026-11-20T10:11:12Z", strings.Repeat("cd", 32)
 	r.ProbeMethod = &record.ProbeMethod{Used: "GET", Attempted: []string{"POST", "GET"}}

@@ -66,17 +66,12 @@ var columns = []column{
 		func(r *record.StoredRow) (any, error) { return list(r.Failed) }},
 	{"advisories", typeList, "advisories", false, "names of what was noted and does not decide the verdict",
 		func(r *record.StoredRow) (any, error) { return list(r.Advisories) }},
-	{"also_version", typeText, "also_under.version", true, "the other battery that judged the same recording",
+	{"also_under", typeList, "also_under", true, "objects of version, verdict and, where they differ, difference in words: what other batteries say of the same recording",
 		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Version })
-		}},
-	{"also_verdict", typeText, "also_under.verdict", true, "its verdict",
-		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Verdict })
-		}},
-	{"also_difference", typeText, "also_under.difference", true, "why the two differ, in words; absent if they agree",
-		func(r *record.StoredRow) (any, error) {
-			return also(r, func(a *record.AlsoUnder) string { return a.Difference })
+			if len(r.AlsoUnder) == 0 {
+				return nil, nil
+			}
+			return list(r.AlsoUnder)
 		}},
 	{"protocols", typeList, "protocols", false, "ways to pay that the door speaks, such as x402 or mpp-v1",
 		func(r *record.StoredRow) (any, error) { return list(r.Protocols) }},
@@ -132,6 +127,13 @@ var columns = []column{
 		func(r *record.StoredRow) (any, error) { return present(r.ObservedAt), nil }},
 	{"evidence_digest", typeText, "evidence_digest", true, "SHA-256 of the redacted recording from which the verdict follows",
 		func(r *record.StoredRow) (any, error) { return present(r.EvidenceDigest), nil }},
+	{"vantages", typeList, "vantages", true, "objects of id, verdict and evidence_digest: what walkers at other places saw of the door that week",
+		func(r *record.StoredRow) (any, error) {
+			if len(r.Vantages) == 0 {
+				return nil, nil
+			}
+			return list(r.Vantages)
+		}},
 	{"previous_leaf", typeInteger, "previous_leaf", true, "leaf of the same host's row before this one; absent in its first",
 		func(r *record.StoredRow) (any, error) {
 			if r.PreviousLeaf == nil {
@@ -159,13 +161,6 @@ func leftOut(n int64) any {
 		return nil
 	}
 	return n
-}
-
-func also(r *record.StoredRow, of func(*record.AlsoUnder) string) (any, error) {
-	if r.AlsoUnder == nil {
-		return nil, nil
-	}
-	return present(of(r.AlsoUnder)), nil
 }
 
 func method(r *record.StoredRow, of func(*record.ProbeMethod) (any, error)) (any, error) {

@@ -82,7 +82,7 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 					Response: exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header, Body: answer.Body}})
 				continue
 			}
-			j, err := p.Judgement(recorded)
+			j, err := p.Judgement(recorded, probe.Salt{1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -103,10 +103,9 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 // refresh walks one door between two rounds, as a buyer of a refresh has it done.
 func (m *maker) refresh(ctx context.Context, week int, host string) (record.Observation, error) {
 	m.clock.Set(moment(week, 4, 9))
-	row, err := m.walk(ctx, "https://"+host+"/paid")
+	report, judgement, err := m.walk(ctx, "https://"+host+"/paid")
 	if err != nil {
 		return record.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
 	}
-	return record.Observation{At: row.ObservedAt, Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: host, URL: row.URL, Verdict: row.Verdict, ReachedLevel: row.ReachedLevel,
-		Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, nil
+	return record.RefreshFrom(host, report, judgement)
 }

@@ -106,7 +106,7 @@ func walk(url string, practice probe.Practice, at time.Time) (record.Row, []byte
 	if err != nil {
 		return record.Row{}, nil, err
 	}
-	j, err := p.Judgement(recorded)
+	j, err := p.Judgement(recorded, probe.Salt{1})
 	if err != nil {
 		return record.Row{}, nil, err
 	}

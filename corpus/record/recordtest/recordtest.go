@@ -49,7 +49,7 @@ func ReadyRow() record.Row {
 		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "door.example", URL: "https://door.example/pay?<&>",
 		Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictReady, ReachedLevel: "L4",
 		Failed: []string{}, Advisories: []string{"no-signed-offers"},
-		AlsoUnder: &record.AlsoUnder{Version: "v1", Verdict: record.VerdictReady}, Protocols: []string{"x402"},
+		AlsoUnder: []record.AlsoUnder{{Version: "v1", Verdict: record.VerdictReady}}, Protocols: []string{"x402"},
 		ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
 		Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
 			PayTo: []record.PayTo{{Network: "eip155:8453", Digest: Digest("address")}}},
@@ -83,7 +83,7 @@ func Round(parts ...record.Part) record.Round {
 		PreviousDigest: sha256.Sum256([]byte("previous")), Battery: "v2",
 		Roster:    record.Roster{Listed: 5, Walked: 4, Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 5, Complete: true}}},
 		Coverage:  record.Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
-		Control:   record.Control{Walks: 2},
+		Control:   record.Control{Walks: 2, EvidenceLeftOut: 2},
 		Inflows:   record.Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z", Networks: []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2, USDC: "1.5"}}},
 		FirstLeaf: 100, Parts: parts,
 	}
@@ -243,7 +243,7 @@ func MapFS(t testing.TB, dir string) fstest.MapFS {
 // Look walks a door that answers every request in one way, or with a failure.
 func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error, at time.Time) (probe.Report, probe.Judgement) {
 	t.Helper()
-	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
+	p, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error,
 			t.Fatal(err)
 		}
 		if next == nil {
-			j, err := p.Judgement(recorded)
+			j, err := p.Judgement(recorded, probe.Salt{1})
 			if err != nil {
 				t.Fatal(err)
 			}
