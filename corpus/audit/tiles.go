@@ -21,16 +21,21 @@ func (c *checker) grow() *grower {
 	g := &grower{roots: make(map[int64]attest.Digest)}
 	g.t = tlog.Tower{Bundles: true, Write: func(name string, data []byte) error {
 		c.same(tlog.Path(name), data)
+		c.beginnings(tlog.Path(name), data)
 		return nil
 	}}
 	return g
 }
 
-// same demands that a file holds data, and every file of a part of it the beginning of data.
-func (c *checker) same(full string, data []byte) {
-	if held, ok := c.read(full); ok && !bytes.Equal(held, data) {
-		c.problem(full, attest.ProblemChanged, "not what the signed record gives")
+// same demands that a file holds data.
+func (c *checker) same(name string, data []byte) {
+	if held, ok := c.read(name); ok && !bytes.Equal(held, data) {
+		c.problem(name, attest.ProblemChanged, "not what the signed record gives")
 	}
+}
+
+// beginnings demands that every file of a part of a file holds the beginning of data: a log has those of before.
+func (c *checker) beginnings(full string, data []byte) {
 	whole := strings.TrimSuffix(path.Dir(full), ".p")
 	if whole == path.Dir(full) {
 		whole = full

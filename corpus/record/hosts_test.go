@@ -224,3 +224,60 @@ func TestHostProofInAnEmptyIndex(t *testing.T) {
 		t.Error(report.Problems)
 	}
 }
+
+// TestASealBeginsTheHostIndexAnew where a crash left that of another draft, with more hosts and without.
+func TestASealBeginsTheHostIndexAnew(t *testing.T) {
+	rows := func(n int, hosts string) (out []record.Row) {
+		for i := range n {
+			out = append(out, recordtest.Walked(fmt.Sprintf("%s%03d.example", hosts, i), record.VerdictReady))
+		}
+		return out
+	}
+	for _, left := range []int{0, 1, 300} {
+		w, crashed := recordtest.Writer(t), recordtest.Writer(t)
+		for _, w := range []*record.Writer{w, crashed} {
+			recordtest.Seal(t, w, recordtest.Draft(1, rows(3, "a")...))
+		}
+		recordtest.Seal(t, crashed, recordtest.Draft(2, rows(left, "b")...))
+		if err := os.Remove(filepath.Join(crashed.Dir, record.HeaderPath(2))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(w.Dir, "rounds/2"), os.DirFS(filepath.Join(crashed.Dir, "rounds/2"))); err != nil {
+			t.Fatal(err)
+		}
+		recordtest.Seal(t, w, recordtest.Draft(2, rows(2, "c")...))
+		if report := audited(t, w); len(report.Problems) > 0 {
+			t.Error(report.Problems)
+		}
+	}
+}
+
+// TestFilesOfAHostIndexAreItsOwn adds what would be a part of the log, of which beginnings stay.
+func TestFilesOfAHostIndexAreItsOwn(t *testing.T) {
+	for _, c := range []struct{ from, to string }{{"tile/entries/000.p/3", "tile/entries/000.p/2"}, {"tile/0/000.p/3", "tile/0/000.p/2"}, {"first.txt", "second.txt"}} {
+		w := recordtest.Small(t)
+		raw, err := os.ReadFile(filepath.Join(w.Dir, record.HostsPath(1, c.from)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case strings.Contains(c.to, "entries"):
+			raw = raw[:2*len(raw)/3]
+		case strings.Contains(c.to, "tile"):
+			raw = raw[:2*sha256.Size]
+		}
+		if err := os.WriteFile(filepath.Join(w.Dir, record.HostsPath(1, c.to)), raw, 0o444); err != nil {
+			t.Fatal(err)
+		}
+		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1, c.to) || report.Problems[0].Kind != attest.ProblemAdded {
+			t.Errorf("%s: %v", c.to, report.Problems)
+		}
+		// And one that is not there.
+		if err := errors.Join(os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.to))), os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.from)))); err != nil {
+			t.Fatal(err)
+		}
+		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1, c.from) || report.Problems[0].Kind != attest.ProblemMissing {
+			t.Errorf("without %s: %v", c.from, report.Problems)
+		}
+	}
+}
