@@ -334,6 +334,28 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 	}
 }
 
+// TestTheIndexOfAnOlderRound hides the newest rows of a host behind what the index of an older round says of it, in a
+// bundle that goes on to a newer one.
+func TestTheIndexOfAnOlderRound(t *testing.T) {
+	r, keys := year(t)
+	b, err := Export(r, keys, []Want{{Host: "a.example"}, {Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(11) {
+		old, err := r.ProveHost(n+1, "door.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoilt := b
+		spoilt.Hosts = []record.HostProof{b.Hosts[0], old}
+		spoilt.Rows = b.Rows[:12+n+1]
+		if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil || len(report.Problems) == 0 || report.Problems[0].Path != "hosts[1]" {
+			t.Errorf("the index of round %d: %v %v %v", n+1, report.Problems, report.Unproven, err)
+		}
+	}
+}
+
 // TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of the round's own size.
 func TestTwoLogsInOneBundle(t *testing.T) {
 	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
