@@ -142,7 +142,8 @@ type hostIndex struct {
 // round takes one round's parts from next, checks how they follow one another, and adds its leaves. The log has so many
 // observations before it. hosts is the host index of the round before, and becomes that of this one: its files must be
 // what that and the rows give, as must be what each row says of the one before it.
-func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool), g *grower, hosts *hostIndex) error {
+func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool),
+	g *grower, hosts *hostIndex) error {
 	if _, ok := c.ring.ByKID(round.KID); !ok {
 		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
 	}
@@ -195,7 +196,8 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 				before.LastLeaf = -1
 			}
 			if row.previous != before.LastLeaf {
-				c.problem(name, attest.ProblemChanged, fmt.Sprintf("%s names leaf %d before it, which is %d", row.host, row.previous, before.LastLeaf))
+				detail := fmt.Sprintf("%s names leaf %d before it, which is %d", row.host, row.previous, before.LastLeaf)
+				c.problem(name, attest.ProblemChanged, detail)
 				return nil
 			}
 			if err := g.add(row.raw, row.leaf); err != nil {
@@ -361,7 +363,8 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 		}
 		out.evidence.row(row, raw)
 		// What is kept of a row is not to hold all that was parsed of it.
-		kept := checkedRow{raw: raw, host: strings.Clone(row.Host), previous: -1, leaf: attest.LeafHash(raw), sum: sha256.Sum256(raw)}
+		kept := checkedRow{raw: raw, host: strings.Clone(row.Host), previous: -1}
+		kept.leaf, kept.sum = attest.LeafHash(raw), sha256.Sum256(raw)
 		if row.PreviousLeaf != nil {
 			kept.previous = *row.PreviousLeaf
 		}

@@ -12,12 +12,14 @@ import (
 	"agentstore/corpus/visible"
 )
 
-// What a bundle lacks is told from what is signed, and never from what it says of itself: whoever cuts one refits that.
+// What a bundle lacks is told from what is signed, and never from what it says of itself: whoever
+// cuts one refits that.
 
 func (v *verifier) unproven(u Unproven) { v.out.Unproven = append(v.out.Unproven, u) }
 
-// handovers checks that the log goes on from each head at which its key changed hands. A bundle that ends before one
-// cannot show that: whoever holds a key that was given up could have signed a log of his own up to there.
+// handovers checks that the log goes on from each head at which its key changed hands. A bundle
+// that ends before one cannot show that: whoever holds a key that was given up could have signed a
+// log of his own up to there.
 func (v *verifier) handovers() {
 	if v.head.Size == 0 {
 		if len(v.b.Handovers) > 0 {
@@ -79,9 +81,9 @@ func (v *verifier) lacking() {
 	}
 }
 
-// history demands the rows that a host's entry in the newest round commits to. Whoever leaves some out cannot make the
-// others give the entry; where they stood is told by what is here, as each row was signed with the place of the one
-// before it.
+// history demands the rows that a host's entry in the newest round commits to. Whoever leaves some
+// out cannot make the others give the entry; where they stood is told by what is here, as each row
+// was signed with the place of the one before it.
 func (v *verifier) history(h *HostReport) {
 	rows := v.placed[h.Host]
 	wrong := func(format string, args ...any) {
@@ -117,13 +119,15 @@ func (v *verifier) history(h *HostReport) {
 		fold = fold.Next(h.Host, row.sequence, row.leaf, row.sum)
 	}
 	switch lacks := h.entry.Rows - int64(len(rows)); {
-	case len(gaps) == 0 && fold != h.entry, len(gaps) > 0 && lacks < 1, next == nil && fold.FirstSequence != h.entry.FirstSequence:
+	case len(gaps) == 0 && fold != h.entry, len(gaps) > 0 && lacks < 1,
+		next == nil && fold.FirstSequence != h.entry.FirstSequence:
 		wrong("they do not give what the index of the newest round says of it")
 	case len(gaps) == 0:
 		h.Whole = true
 	default:
 		slices.Reverse(gaps)
-		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: fmt.Sprintf("its history: %d of its %s not here, of %s", lacks, visible.Count(int(h.entry.Rows), "row"), spans(gaps))})
+		detail := fmt.Sprintf("its history: %d of its %s not here, of %s", lacks, visible.Count(int(h.entry.Rows), "row"), spans(gaps))
+		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: detail})
 	}
 }
 
@@ -171,8 +175,9 @@ func spans(gaps []Span) string {
 	return "round " + text
 }
 
-// after demands that no round stands between the newest one and the head: that there is nothing, or observations alone.
-// They are numbered without a gap, so that the numbers of the first and the last count them.
+// after demands that no round stands between the newest one and the head: that there is nothing, or
+// observations alone. They are numbered without a gap, so that the numbers of the first and the
+// last count them.
 func (v *verifier) after(newest record.Round) {
 	first, last := newest.LeavesEnd(), v.head.Size-1
 	var numbers []int64

@@ -47,7 +47,8 @@ func (r Report) Print(w io.Writer, name string) {
 		case h.Rows == 0:
 			fmt.Fprintf(w, "  %s: no row in any round from 1 to %d.\n", visible.Text(h.Host), r.CompleteTo)
 		default:
-			fmt.Fprintf(w, "  %s: all its rows to round %d, which are %d, the first in round %d.\n", visible.Text(h.Host), r.CompleteTo, h.Rows, h.First)
+			fmt.Fprintf(w, "  %s: all its rows to round %d, which are %d, the first in round %d.\n",
+				visible.Text(h.Host), r.CompleteTo, h.Rows, h.First)
 		}
 		for _, row := range r.Rows {
 			if row.Host == h.Host {

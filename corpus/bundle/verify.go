@@ -143,7 +143,8 @@ type placed struct {
 // Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
 // what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
-	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint), placed: make(map[string][]placed)}
+	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint)}
+	v.placed = make(map[string][]placed)
 	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
 	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
@@ -350,7 +351,8 @@ func (v *verifier) hosts() {
 		}
 		last = p.Host
 		entry, _ := p.Entry()
-		v.out.Hosts = append(v.out.Hosts, HostReport{Host: p.Host, Rows: entry.Rows, First: entry.FirstSequence, Present: []int64{}, entry: entry, at: i})
+		h := HostReport{Host: p.Host, Rows: entry.Rows, First: entry.FirstSequence, Present: []int64{}, entry: entry, at: i}
+		v.out.Hosts = append(v.out.Hosts, h)
 	}
 }
 
@@ -416,7 +418,9 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	if _, err := v.included(r.Proof, raw, round, proof.Index); err != nil {
 		return at, err
 	}
-	host, ok := slices.BinarySearchFunc(v.out.Hosts, row.Host, func(h HostReport, host string) int { return strings.Compare(h.Host, host) })
+	host, ok := slices.BinarySearchFunc(v.out.Hosts, row.Host, func(h HostReport, host string) int {
+		return strings.Compare(h.Host, host)
+	})
 	if !ok {
 		return at, errors.New("nothing shows which rows its host has")
 	}

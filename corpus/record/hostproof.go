@@ -15,9 +15,9 @@ type PlacedHost struct {
 	Hashes   []attest.Digest `json:"hashes"`
 }
 
-// HostProof shows what the host index of a round says of a host: its entry, which commits to all its rows up to there; or
-// that it has no row in any round up to there: then Places holds its neighbours, of which one is missing at either end of
-// the index. What it rests on says HostClaim.
+// HostProof shows what the host index of a round says of a host: its entry, which commits to all
+// its rows up to there; or that it has no row in any round up to there: then Places holds its
+// neighbours, of which one is missing at either end of the index. What it rests on says HostClaim.
 type HostProof struct {
 	Host     string        `json:"host"`
 	Sequence int64         `json:"sequence"`
@@ -51,7 +51,8 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 		return HostProof{}, fmt.Errorf("proving %s: %w", host, err)
 	}
 	round := r.rounds[sequence-1]
-	out := HostProof{Host: host, Sequence: sequence, Size: committed.Size, Root: committed.Root, Claim: HostClaim(round.LeavesEnd()), Places: []PlacedHost{}}
+	out := HostProof{Host: host, Sequence: sequence, Size: committed.Size, Root: committed.Root, Places: []PlacedHost{}}
+	out.Claim = HostClaim(round.LeavesEnd())
 	index := tlog.OpenAt(hostsFS{r.fsys, sequence}, committed.Size, committed.Root)
 	place := func(position int64) (p PlacedHost, err error) {
 		raw, err := index.Entry(position)
@@ -89,8 +90,9 @@ func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
 	return out, err
 }
 
-// Verify checks the proof against the keys of the log and returns the checkpoint it rests on. It does not say that the
-// rows behind an entry are signed, or that they are those of the rounds: a clone recomputes it.
+// Verify checks the proof against the keys of the log and returns the checkpoint it rests on. It
+// does not say that the rows behind an entry are signed, or that they are those of the rounds: a
+// clone recomputes it.
 func (p HostProof) Verify(ring attest.Ring) (tlog.Checkpoint, error) {
 	fail := func(what string) (tlog.Checkpoint, error) {
 		return tlog.Checkpoint{}, fmt.Errorf("checking proof of %s in round %d: %s", p.Host, p.Sequence, what)
@@ -122,13 +124,16 @@ func (p HostProof) Verify(ring attest.Ring) (tlog.Checkpoint, error) {
 			return fail(err.Error())
 		}
 	}
-	_, seen := p.Entry()
+	if _, seen := p.Entry(); seen {
+		return c, nil
+	}
+	before := func(i int) bool { return p.Places[i].Entry.Host < p.Host }
+	behind := func(i int) bool { return p.Places[i].Entry.Host > p.Host }
 	switch n := len(p.Places); {
-	case seen:
 	case p.Size == 0 && n == 0 && p.Root == attest.MerkleRoot(nil):
-	case n == 1 && p.Places[0].Position == 0 && p.Host < p.Places[0].Entry.Host:
-	case n == 1 && p.Places[0].Position == p.Size-1 && p.Places[0].Entry.Host < p.Host:
-	case n == 2 && p.Places[1].Position == p.Places[0].Position+1 && p.Places[0].Entry.Host < p.Host && p.Host < p.Places[1].Entry.Host:
+	case n == 1 && p.Places[0].Position == 0 && behind(0):
+	case n == 1 && p.Places[0].Position == p.Size-1 && before(0):
+	case n == 2 && p.Places[1].Position == p.Places[0].Position+1 && before(0) && behind(1):
 	default:
 		return fail("neither its entry nor that it is absent is shown")
 	}

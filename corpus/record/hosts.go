@@ -14,24 +14,27 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// The host index of a round is a Merkle tree over every host that rounds 1 to this one ever had a row of, sorted by their
-// bytes, with a HostEntry each. Its root and its size stand in a leaf of the log, behind the leaf of the round:
+// The host index of a round is a Merkle tree over every host that rounds 1 to this one ever had a
+// row of, sorted by their bytes, with a HostEntry each. Its root and its size stand in a leaf of
+// the log, behind the leaf of the round:
 //
 //	{"root":"<hex>","sequence":3,"size":1000000,"type":"hosts"}
 //
-// Below rounds/3/hosts/ it has the files of a C2SP tlog-tiles log, tile/<level>/<n> and tile/entries/<n>, where an entry is
-// the bytes that a leaf hash is of; and first.txt, a line for each bundle of 256 entries with its first host, so that a host
-// is found with two requests: the table and one bundle. All of it follows from the index before and the round's rows:
-// the entry of a host with a row is HostEntry.Next, and that of another is as it was. So a round is sealed and verified
-// by merging two sorted streams, in memory that does not follow the hosts.
+// Below rounds/3/hosts/ it has the files of a C2SP tlog-tiles log, tile/<level>/<n> and
+// tile/entries/<n>, where an entry is the bytes that a leaf hash is of; and first.txt, a line for
+// each bundle of 256 entries with its first host, so that a host is found with two requests: the
+// table and one bundle. All of it follows from the index before and the round's rows: the entry of
+// a host with a row is HostEntry.Next, and that of another is as it was. So a round is sealed and
+// verified by merging two sorted streams, in memory that does not follow the hosts.
 //
-// What 1,000,000 hosts cost, each with a row in each of 520 weeks: an entry has about 165 bytes and its hash 32, so that a
-// week adds 165 MB of entries, 32 MB of tiles and 100 KB of first.txt, in 7,830 files. Ten years of that are 103 GB, beside
-// 940 GB of rows (900 bytes each, in a part and in the log). The old indexes are therefore kept, as is all that was written
-// once: a round is verified in one pass, from the index before it, and a bundle can still be made of any round. If of as
-// many hosts only a tenth had a row, the indexes would take as much as the rows. Sealing reads the index before three
-// times, and writes one: some 6 s of one core for a million hosts, a tenth of what their rows take, in a few bundles of
-// memory and 25 bytes for every 256 hosts.
+// What 1,000,000 hosts cost, each with a row in each of 520 weeks: an entry has about 165 bytes and
+// its hash 32, so that a week adds 165 MB of entries, 32 MB of tiles and 100 KB of first.txt, in
+// 7,830 files. Ten years of that are 103 GB, beside 940 GB of rows (900 bytes each, in a part and
+// in the log). The old indexes are therefore kept, as is all that was written once: a round is
+// verified in one pass, from the index before it, and a bundle can still be made of any round. If
+// of as many hosts only a tenth had a row, the indexes would take as much as the rows. Sealing
+// reads the index before three times, and writes one: some 6 s of one core for a million hosts, a
+// tenth of what their rows take, in a few bundles of memory and 25 bytes for every 256 hosts.
 
 // HostEntry is what a host index says of one host: all its rows up to that round, by one digest.
 type HostEntry struct {
@@ -43,7 +46,8 @@ type HostEntry struct {
 	Rows     int64         `json:"rows"`      // of this round and those before
 }
 
-// Next is the entry once a round has a row of the host. The zero HostEntry is that of a host without rows.
+// Next is the entry once a round has a row of the host. The zero HostEntry is that of a host
+// without rows.
 func (e HostEntry) Next(host string, sequence, leaf int64, row attest.Digest) HostEntry {
 	if e.Rows == 0 {
 		e.Host, e.FirstSequence = host, sequence
@@ -58,8 +62,8 @@ func (e HostEntry) Next(host string, sequence, leaf int64, row attest.Digest) Ho
 // Encode returns the entry's RFC 8785 form, of which its leaf hash is.
 func (e HostEntry) Encode() ([]byte, error) { return e.encode(nil) }
 
-// encode appends it. Every host needs it in every round, so that it is spelt out: host names hold nothing that JSON
-// escapes, and declared order is the form of RFC 8785.
+// encode appends it. Every host needs it in every round, so that it is spelt out: host names hold
+// nothing that JSON escapes, and declared order is the form of RFC 8785.
 func (e HostEntry) encode(b []byte) ([]byte, error) {
 	if !isHost(e.Host) {
 		return nil, fmt.Errorf("encoding host entry: %q is not a host name", e.Host)
@@ -99,8 +103,8 @@ func ParseHostEntry(raw []byte) (HostEntry, error) {
 	return e, nil
 }
 
-// HostEntries yields the entries of the host index of a round, whose size and root the caller knows. An error behind
-// them says that they do not count.
+// HostEntries yields the entries of the host index of a round, whose size and root the caller
+// knows. An error behind them says that they do not count.
 func HostEntries(record fs.FS, sequence, size int64, root attest.Digest) iter.Seq2[HostEntry, error] {
 	return func(yield func(HostEntry, error) bool) {
 		for raw, err := range tlog.OpenAt(hostsFS{record, sequence}, size, root).Entries() {
@@ -134,7 +138,8 @@ func (r *Record) hostIndex(sequence int64) (hostsLeaf, error) {
 	}
 	var leaf hostsLeaf
 	if err := attest.ParseCanonical(raw, &leaf); err != nil || leaf.Type != "hosts" || leaf.Sequence != sequence {
-		return leaf, errors.Join(fmt.Errorf("reading host index: leaf %d is not that of round %d", round.HostsLeaf(), sequence), err)
+		not := fmt.Errorf("reading host index: leaf %d is not that of round %d", round.HostsLeaf(), sequence)
+		return leaf, errors.Join(not, err)
 	}
 	return leaf, nil
 }
@@ -169,8 +174,8 @@ func (c *hostCursor) next() {
 	c.ok = c.ok && c.err == nil
 }
 
-// take returns the entry of a host, the zero HostEntry for one that has none, and tells of those that it passes. Hosts
-// must be asked for in ascending order.
+// take returns the entry of a host, the zero HostEntry for one that has none, and tells of those
+// that it passes. Hosts must be asked for in ascending order.
 func (c *hostCursor) take(host string, passed func(HostEntry) error) (e HostEntry, err error) {
 	for c.ok && c.held.Host < host {
 		if err := passed(c.held); err != nil {
@@ -195,16 +200,18 @@ type HostIndex struct {
 	write    func(name string, data []byte) error
 }
 
-// NewHostIndex begins the index of a round. write is told of each of its files, named as for HostsPath; it is nil where
-// only the root is asked for. Close is to be called in any case.
-func NewHostIndex(sequence int64, before iter.Seq2[HostEntry, error], write func(name string, data []byte) error) *HostIndex {
-	return &HostIndex{sequence: sequence, before: newHostCursor(before), tree: tlog.Tower{Write: write, Bundles: write != nil}, write: write}
+// NewHostIndex begins the index of a round. write is told of each of its files, named as for
+// HostsPath; it is nil where only the root is asked for. Close is to be called in any case.
+func NewHostIndex(sequence int64, before iter.Seq2[HostEntry, error], write func(string, []byte) error) *HostIndex {
+	tree := tlog.Tower{Write: write, Bundles: write != nil}
+	return &HostIndex{sequence: sequence, before: newHostCursor(before), tree: tree, write: write}
 }
 
 // Close lets go of the index before.
 func (x *HostIndex) Close() { x.before.stop() }
 
-// Row adds a row, by its digest and its place in the log, and returns the host's entry before it. Rows come sorted.
+// Row adds a row, by its digest and its place in the log, and returns the host's entry before it.
+// Rows come sorted.
 func (x *HostIndex) Row(host string, leaf int64, row attest.Digest) (HostEntry, error) {
 	before, err := x.before.take(host, x.add)
 	if err != nil {
@@ -223,7 +230,8 @@ func (x *HostIndex) add(e HostEntry) (err error) {
 	return x.tree.Add(x.entry, attest.LeafHash(x.entry))
 }
 
-// Finish adds the hosts that stand behind the last row, writes what is not full and returns the size and the root.
+// Finish adds the hosts that stand behind the last row, writes what is not full and returns the
+// size and the root.
 func (x *HostIndex) Finish() (size int64, root attest.Digest, err error) {
 	for ; x.before.ok; x.before.next() {
 		if err := x.add(x.before.held); err != nil {

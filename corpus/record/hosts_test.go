@@ -36,8 +36,8 @@ func entriesOf(t *testing.T, r *record.Record, sequence int64) map[string]record
 	return out
 }
 
-// TestHostIndexIsTheFoldOfAllRows folds the rows of each round anew and compares, over more hosts than a bundle of entries
-// has, which come and go.
+// TestHostIndexIsTheFoldOfAllRows folds the rows of each round anew and compares, over more hosts
+// than a bundle of entries has, which come and go.
 func TestHostIndexIsTheFoldOfAllRows(t *testing.T) {
 	w := recordtest.Writer(t)
 	rng := rand.New(rand.NewPCG(5, 17))
@@ -225,7 +225,8 @@ func TestHostProofInAnEmptyIndex(t *testing.T) {
 	}
 }
 
-// TestASealBeginsTheHostIndexAnew where a crash left that of another draft, with more hosts and without.
+// TestASealBeginsTheHostIndexAnew where a crash left that of another draft, with more hosts and
+// without.
 func TestASealBeginsTheHostIndexAnew(t *testing.T) {
 	rows := func(n int, hosts string) (out []record.Row) {
 		for i := range n {
