@@ -246,7 +246,9 @@ func TestASealBeginsTheHostIndexAnew(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(w.Dir, "rounds/2"), os.DirFS(filepath.Join(crashed.Dir, "rounds/2"))); err != nil {
 			t.Fatal(err)
 		}
-		recordtest.Seal(t, w, recordtest.Draft(2, rows(2, "c")...))
+		fresh := rows(2, "c")
+		fresh[1].PreviousLeaf = new(int64(1)) // which is not for a draft to say
+		recordtest.Seal(t, w, recordtest.Draft(2, fresh...))
 		if report := audited(t, w); len(report.Problems) > 0 {
 			t.Error(report.Problems)
 		}
