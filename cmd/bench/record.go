@@ -39,6 +39,7 @@ var recordRows = []row{
 	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true, openHostsWrite},
 	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},
 	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
+	{"seal", "sealing the 13th week of 10,000 hosts", "sealing their 2nd", "s", 1.2, true, openSeal},
 	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false, openVerify},
 }
 
@@ -52,22 +53,27 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 		return "", err
 	}
 	began := time.Now()
-	w := &record.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
-		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for week := range recordWeeks {
-		at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
-		_, err := w.Seal(ctx, record.Draft{
-			Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
-			Roster:  record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-			Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
-			Rows:    syntheticRows(n, week, at),
-		})
-		if err != nil {
+		if err := sealWeek(ctx, dir, n, week); err != nil {
 			return "", err
 		}
 	}
 	fmt.Fprintf(os.Stderr, "a record of %d hosts was written in %s\n", n, time.Since(began).Round(time.Second))
 	return dir, nil
+}
+
+// sealWeek adds a week, counted from 0, to a record of n hosts.
+func sealWeek(ctx context.Context, dir string, n, week int) error {
+	w := &record.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
+	_, err := w.Seal(ctx, record.Draft{
+		Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
+		Roster:  record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Rows:    syntheticRows(n, week, at),
+	})
+	return err
 }
 
 const baseNetwork = "eip155:8453"
@@ -264,6 +270,40 @@ func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
 	}
 	some, err := peak(someHosts)
 	return &contest{ours: many, peer: some}, err
+}
+
+// openSeal sets a week's seal behind many weeks against that behind one.
+func openSeal(ctx context.Context, l *lab) (*contest, error) {
+	old, err := l.record(ctx, someHosts)
+	if err != nil {
+		return nil, err
+	}
+	young, err := l.place("young")
+	if err == nil {
+		err = os.MkdirAll(young, 0o755)
+	}
+	if err == nil {
+		err = sealWeek(ctx, young, someHosts, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next := func(record string, week int) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			dir, err := l.place("sealed")
+			if err == nil {
+				err = os.CopyFS(dir, os.DirFS(record))
+			}
+			if err != nil {
+				return 0, err
+			}
+			took, err := onDisk(func() (float64, error) {
+				return timed(func() error { return sealWeek(ctx, dir, someHosts, week) })
+			})
+			return took, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return &contest{ours: next(old, recordWeeks), peer: next(young, 1)}, nil
 }
 
 // openVerify sets the check of a whole record against verifying as many signatures of as many bytes.

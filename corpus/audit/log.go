@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +30,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 			heads[n] = name
 		}
 	}
-	g := c.grow("log", true)
+	g := c.grow()
 	for size := range heads {
 		g.roots[size] = attest.MerkleRoot(nil)
 	}
@@ -115,6 +116,7 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 	}
 	part, stop := iter.Pull(c.parts(ctx))
 	defer stop()
+	hosts := hostIndex{root: attest.MerkleRoot(nil)}
 	for _, round := range c.rounds {
 		if err := observeUntil(round.FirstLeaf); err != nil {
 			return err
@@ -124,20 +126,33 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that observations are missing", round.FirstLeaf, g.t.Size))
 			return nil
 		}
-		if err := c.round(ctx, round, observed, part, g); err != nil || len(c.out.Problems) > 0 {
+		if err := c.round(ctx, round, observed, part, g, &hosts); err != nil || len(c.out.Problems) > 0 {
 			return err
 		}
 	}
 	return observeUntil(1 << 62)
 }
 
+// hostIndex is what a host index was found to be.
+type hostIndex struct {
+	size int64
+	root attest.Digest
+}
+
 // round takes one round's parts from next, checks how they follow one another, and adds its leaves. The log has so many
-// observations before it.
-func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool), g *grower) error {
+// observations before it. hosts is the host index of the round before, and becomes that of this one: its files must be
+// what that and the rows give, as must be what each row says of the one before it.
+func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool),
+	g *grower, hosts *hostIndex) error {
 	if _, ok := c.ring.ByKID(round.KID); !ok {
 		return fmt.Errorf("checking round %d: %w", round.Sequence, attest.ErrUnknownKey)
 	}
-	index := c.grow(record.HostsPath(round.Sequence, ""), false)
+	before := record.HostEntries(c.fsys, round.Sequence-1, hosts.size, hosts.root)
+	index := record.NewHostIndex(round.Sequence, before, func(name string, data []byte) error {
+		c.same(record.HostsPath(round.Sequence, name), data)
+		return nil
+	})
+	defer index.Close()
 	last := ""
 	var probed int64
 	lot := lotCheck{roster: record.NewRosterHash(round.Week)}
@@ -172,27 +187,37 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 			c.problem(p.Path, p.Kind, p.Detail)
 		}
 		c.progress(int64(len(part.rows)))
-		for i, raw := range part.rows {
-			if err := g.add(raw, part.leaves[i]); err != nil {
+		for _, row := range part.rows {
+			before, err := index.Row(row.host, g.t.Size, row.sum)
+			if err != nil {
 				return err
 			}
-			if err := index.add(nil, part.entries[i]); err != nil {
+			if before.Rows == 0 {
+				before.LastLeaf = -1
+			}
+			if row.previous != before.LastLeaf {
+				detail := fmt.Sprintf("%s names leaf %d before it, which is %d", row.host, row.previous, before.LastLeaf)
+				c.problem(name, attest.ProblemChanged, detail)
+				return nil
+			}
+			if err := g.add(row.raw, row.leaf); err != nil {
 				return err
 			}
 		}
 	}
+	c.out.Rows += round.Rows
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	counted := round
 	counted.Coverage.Probed = probed
-	counted.Count(before(c.rounds, round.Sequence))
+	counted.Count(roundBefore(c.rounds, round.Sequence))
 	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
 		c.problem(record.HeaderPath(round.Sequence), attest.ProblemChanged, "its coverage is not that of its rows")
 	}
 	c.lot(round, observed, &lot)
-	root, err := index.finish()
-	if err != nil {
+	var err error
+	if hosts.size, hosts.root, err = index.Finish(); err != nil {
 		return err
 	}
 	header, err := fs.ReadFile(c.fsys, record.HeaderPath(round.Sequence))
@@ -203,7 +228,7 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	if err != nil {
 		return err
 	}
-	second, err := record.EncodeHostsLeaf(round.Sequence, root)
+	second, err := record.EncodeHostsLeaf(round.Sequence, hosts.size, hosts.root)
 	if err != nil {
 		return err
 	}
@@ -230,16 +255,23 @@ func (c *checker) progress(rows int64) {
 
 // checkedPart is one part whose rows were verified, each by itself.
 type checkedPart struct {
-	number          int
-	rows            [][]byte
-	leaves, entries []attest.Digest
-	first, last     string
-	probed          int64
-	roster          []string // hosts that were on the roster when it was closed
-	turns           lotCheck // of these hosts
-	evidence        *evidenceCheck
-	missing         bool
-	err             error
+	number      int
+	rows        []checkedRow
+	first, last string
+	probed      int64
+	roster      []string // hosts that were on the roster when it was closed
+	turns       lotCheck // of these hosts
+	evidence    *evidenceCheck
+	missing     bool
+	err         error
+}
+
+// checkedRow is a row as the log and the host index take it.
+type checkedRow struct {
+	raw       []byte
+	host      string
+	previous  int64         // leaf of the host's row before it, as it says itself; -1 for none
+	leaf, sum attest.Digest // its hash as a leaf, and that of its bytes
 }
 
 // parts verifies the parts of all rounds on all cores and yields them in order. Two more are under way than there are
@@ -292,26 +324,24 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 		out.missing, out.err = errors.Is(err, fs.ErrNotExist), err
 		return out
 	}
-	if out.rows, out.err = record.SplitPart(raw, round.Parts[i]); out.err != nil {
+	rows, err := record.SplitPart(raw, round.Parts[i])
+	if err != nil {
+		out.err = err
 		return out
 	}
-	position := int64(i) * record.MaxPartRows
+	out.rows = make([]checkedRow, 0, len(rows))
 	var seed [32]byte
 	if round.Lot != nil {
 		seed = round.Lot.Seed()
 	}
 	out.evidence = openEvidence(c.fsys, round.Sequence, i, !c.o.Unjudged, c.withdrawn)
-	for n, raw := range out.rows {
+	for n, raw := range rows {
 		row, err := record.VerifyRow(raw, ed25519.PublicKey(signer.Public))
 		if err == nil {
 			err = round.Belongs(&row)
 		}
 		if err == nil && row.Host <= out.last {
 			err = fmt.Errorf("%q does not sort after %q", row.Host, out.last)
-		}
-		var entry attest.Digest
-		if err == nil {
-			entry, err = round.HostEntry(position+int64(n), row.Host, raw).Hash()
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -332,28 +362,21 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 			out.turns.add(seed, row)
 		}
 		out.evidence.row(row, raw)
-		out.leaves = append(out.leaves, attest.LeafHash(raw))
-		out.entries = append(out.entries, entry)
+		// What is kept of a row is not to hold all that was parsed of it.
+		kept := checkedRow{raw: raw, host: strings.Clone(row.Host), previous: -1}
+		kept.leaf, kept.sum = attest.LeafHash(raw), sha256.Sum256(raw)
+		if row.PreviousLeaf != nil {
+			kept.previous = *row.PreviousLeaf
+		}
+		out.rows = append(out.rows, kept)
 	}
 	out.evidence.end()
 	out.evidence.raw = nil
 	return out
 }
 
-// previousLeaves demands that every row names its host's row before it.
-func (c *checker) previousLeaves(ctx context.Context) error {
-	for _, round := range c.rounds {
-		c.out.Rows += round.Rows
-	}
-	name, detail, err := record.PreviousLeaves(ctx, c.fsys, c.rounds)
-	if name != "" {
-		c.problem(name, attest.ProblemChanged, detail)
-	}
-	return err
-}
-
-// before is the round before one, nil for the first.
-func before(rounds []record.Round, sequence int64) *record.Round {
+// roundBefore is the round before one, nil for the first.
+func roundBefore(rounds []record.Round, sequence int64) *record.Round {
 	if sequence < 2 {
 		return nil
 	}

@@ -13,23 +13,26 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// sealAndVerify seals a round of n rows and one more of the same hosts, verifies and reads them, and returns the peak
-// of memory and the time that verifying took.
+// fewRows is how many rows the last of the rounds has, whose host index is nearly all of the round before.
+const fewRows = 3
+
+// sealAndVerify seals a round of n rows, one more of the same hosts and one of a few of them, verifies and reads them,
+// and returns the peak of memory and the time that verifying took.
 func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 	w := recordtest.Writer(t)
 	var verifying time.Duration
 	most := recordtest.Peak(func() {
-		for sequence := range int64(2) {
-			d := recordtest.Draft(sequence + 1)
-			d.Rows = recordtest.ManyRows(n)
+		for i, rows := range []int{n, n, fewRows} {
+			d := recordtest.Draft(int64(i) + 1)
+			d.Rows = recordtest.ManyRows(rows)
 			began := time.Now()
 			recordtest.Seal(t, w, d)
-			t.Logf("%d rows sealed in %v", n, time.Since(began))
+			t.Logf("%d rows of %d hosts sealed in %v", rows, n, time.Since(began))
 		}
 		began := time.Now()
 		report := check(t, w)
 		verifying = time.Since(began)
-		if len(report.Problems) > 0 || report.Rows != int64(2*n) {
+		if len(report.Problems) > 0 || report.Rows != int64(2*n+fewRows) {
 			t.Errorf("%d rows, %v", report.Rows, report.Problems)
 		}
 		r := recordtest.Open(t, w)
@@ -39,6 +42,13 @@ func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 			t.Fatal(err)
 		}
 		row, err := record.ParseRow(rows[len(rows)-1])
+		p, proved := r.ProveHost(3, row.Host)
+		if _, wrong := p.Verify(w.Ring); proved != nil || wrong != nil {
+			t.Error(proved, wrong)
+		}
+		if e, _ := p.Entry(); p.Size != int64(n) || e.Rows != 2 || e.FirstSequence != 1 {
+			t.Errorf("of %d hosts, the last has the entry %+v", p.Size, e)
+		}
 		if want := fmt.Sprintf("h%09d.example", n-1); err != nil || row.Host != want || row.PreviousLeaf == nil || *row.PreviousLeaf != int64(n-1) {
 			t.Errorf("the last row is of %s, want %s: %v", row.Host, want, err)
 		}

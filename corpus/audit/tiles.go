@@ -11,38 +11,40 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// grower rebuilds a tree of tiles from its leaves and compares it with the files below a directory.
+// grower rebuilds the log from its leaves and compares it with its files.
 type grower struct {
-	c     *checker
-	dir   string
 	t     tlog.Tower
 	roots map[int64]attest.Digest // at the sizes asked for
 }
 
-func (c *checker) grow(dir string, bundles bool) *grower {
-	g := &grower{c: c, dir: dir, roots: make(map[int64]attest.Digest)}
-	g.t = tlog.Tower{Bundles: bundles, Write: func(name string, data []byte) error {
-		g.same(name, data)
+func (c *checker) grow() *grower {
+	g := &grower{roots: make(map[int64]attest.Digest)}
+	g.t = tlog.Tower{Bundles: true, Write: func(name string, data []byte) error {
+		c.same(tlog.Path(name), data)
+		c.beginnings(tlog.Path(name), data)
 		return nil
 	}}
 	return g
 }
 
-// same demands that the file name holds data, and every file of a part of it the beginning of data.
-func (g *grower) same(name string, data []byte) {
-	full := path.Join(g.dir, name)
-	if held, ok := g.c.read(full); ok && !bytes.Equal(held, data) {
-		g.c.problem(full, attest.ProblemChanged, "not what the signed record gives")
+// same demands that a file holds data.
+func (c *checker) same(name string, data []byte) {
+	if held, ok := c.read(name); ok && !bytes.Equal(held, data) {
+		c.problem(name, attest.ProblemChanged, "not what the signed record gives")
 	}
+}
+
+// beginnings demands that every file of a part of a file holds the beginning of data: a log has those of before.
+func (c *checker) beginnings(full string, data []byte) {
 	whole := strings.TrimSuffix(path.Dir(full), ".p")
 	if whole == path.Dir(full) {
 		whole = full
 	}
-	for _, part := range g.c.partial[whole] {
+	for _, part := range c.partial[whole] {
 		if part == full {
 			continue
 		}
-		held, ok := g.c.read(part)
+		held, ok := c.read(part)
 		want := -1
 		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
 			want = width * sha256.Size
@@ -51,7 +53,7 @@ func (g *grower) same(name string, data []byte) {
 			}
 		}
 		if ok && (want < 0 || want > len(data) || !bytes.Equal(held, data[:want])) {
-			g.c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
+			c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
 		}
 	}
 }

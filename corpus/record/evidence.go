@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sort"
 	"strings"
 
 	"agentstore/corpus/attest"
@@ -234,6 +235,39 @@ func (u *Unpacker) Open(member []byte, e EvidenceEntry) ([]byte, error) {
 	return raw, nil
 }
 
+// find returns the row of a host in a round and its part, the zero Row for none.
+func (r *Record) find(round Round, host string) (part int, found Row, err error) {
+	part = sort.Search(len(round.Parts), func(i int) bool {
+		rows, fault := r.Part(round.Sequence, i)
+		if fault != nil {
+			err = fault
+			return true
+		}
+		last, fault := hostOf(rows[len(rows)-1])
+		err = errors.Join(err, fault)
+		return string(last) >= host
+	})
+	if err != nil || part == len(round.Parts) {
+		return part, Row{}, err
+	}
+	rows, err := r.Part(round.Sequence, part)
+	if err != nil {
+		return part, Row{}, err
+	}
+	i := sort.Search(len(rows), func(i int) bool {
+		at, fault := hostOf(rows[i])
+		err = errors.Join(err, fault)
+		return string(at) >= host
+	})
+	if err != nil {
+		return part, Row{}, err
+	}
+	if found, err = ParseRow(rows[i]); found.Host != host {
+		found = Row{}
+	}
+	return part, found, err
+}
+
 // RawEvidence returns the encoded judgement by which a host was judged in a round, nil if none is kept.
 func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	fail := func(err error) ([]byte, error) {
@@ -243,15 +277,10 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	if !ok {
 		return fail(errors.New("there is no such round"))
 	}
-	at, present, err := r.position(round, host)
-	if err != nil || !present {
-		return nil, err
-	}
-	_, row, err := r.rowAt(round, at)
+	part, row, err := r.find(round, host)
 	if err != nil || row.EvidenceDigest == "" {
 		return nil, err
 	}
-	part := int(at / MaxPartRows)
 	raw, err := fs.ReadFile(r.fsys, EvidenceIndexPath(sequence, part))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

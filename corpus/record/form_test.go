@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -57,21 +58,37 @@ func TestForms(t *testing.T) {
 // TestHostEntryIsCanonical compares what is spelt out with the canonical form and with that of RFC 8785.
 func TestHostEntryIsCanonical(t *testing.T) {
 	for _, host := range []string{"a.example", "xn--ls8h.example", "127.0.0.1:8443", "<&>.example"} {
-		e := HostEntry{Host: host, Leaf: 1<<53 - 1, SHA256: attest.Digest{1, 0xab}}
-		got, err := e.Hash()
+		e := HostEntry{FirstSequence: 7, Head: attest.Digest{1, 0xab}, Host: host, LastLeaf: 1<<53 - 1, Rows: 520}
+		got, err := e.Encode()
 		if err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
 		for _, canonical := range []func(any) ([]byte, error){attest.Canonical, attest.JCS} {
 			b, err := canonical(e)
-			if err != nil || got != attest.LeafHash(b) {
-				t.Errorf("%s is not hashed as %s: %v", host, b, err)
+			if err != nil || !bytes.Equal(got, b) {
+				t.Errorf("%s is encoded %s and not %s: %v", host, got, b, err)
+			}
+		}
+		if back, err := ParseHostEntry(got); err != nil || back != e {
+			t.Errorf("%s is read as %v: %v", got, back, err)
+		}
+		for at := range got {
+			for _, other := range []byte(" 0+e\"}") {
+				spoilt := bytes.Clone(got)
+				spoilt[at] = other
+				back, err := ParseHostEntry(spoilt)
+				if again, _ := back.Encode(); err == nil && !bytes.Equal(again, spoilt) {
+					t.Errorf("%s is read, and is %s", spoilt, again)
+				}
+			}
+			if _, err := ParseHostEntry(got[:at]); err == nil {
+				t.Errorf("%s is read", got[:at])
 			}
 		}
 	}
 	for _, host := range []string{"", `a"b`, `a\b`, "A.example", "a\n", "käse.example", "\u202e.example", strings.Repeat("a", 254)} {
-		if _, err := (HostEntry{Host: host}).Hash(); err == nil {
-			t.Errorf("%q is hashed", host)
+		if _, err := (HostEntry{Host: host}).Encode(); err == nil {
+			t.Errorf("%q is encoded", host)
 		}
 	}
 }

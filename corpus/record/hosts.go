@@ -1,204 +1,257 @@
 package record
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
+	"iter"
 	"strconv"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/tlog"
 )
 
-// The host index of a round is a Merkle tree over its hosts, sorted by their bytes, whose root is a leaf of the log. Its
-// tiles stand beside the round; its entries follow from the rows.
+// The host index of a round is a Merkle tree over every host that rounds 1 to this one ever had a
+// row of, sorted by their bytes, with a HostEntry each. Its root and its size stand in a leaf of
+// the log, behind the leaf of the round:
+//
+//	{"root":"<hex>","sequence":3,"size":1000000,"type":"hosts"}
+//
+// Below rounds/3/hosts/ it has the files of a C2SP tlog-tiles log, tile/<level>/<n> and
+// tile/entries/<n>, where an entry is the bytes that a leaf hash is of; and first.txt, a line for
+// each bundle of 256 entries with its first host, so that a host is found with two requests: the
+// table and one bundle. All of it follows from the index before and the round's rows: the entry of
+// a host with a row is HostEntry.Next, and that of another is as it was. So a round is sealed and
+// verified by merging two sorted streams, in memory that does not follow the hosts.
+//
+// What 1,000,000 hosts cost, each with a row in each of 520 weeks: an entry has about 165 bytes and
+// its hash 32, so that a week adds 165 MB of entries, 32 MB of tiles and 100 KB of first.txt, in
+// 7,830 files. Ten years of that are 103 GB, beside 940 GB of rows (900 bytes each, in a part and
+// in the log). The old indexes are therefore kept, as is all that was written once: a round is
+// verified in one pass, from the index before it, and a bundle can still be made of any round. If
+// of as many hosts only a tenth had a row, the indexes would take as much as the rows. Sealing
+// reads the index before three times, and writes one: some 6 s of one core for a million hosts, a
+// tenth of what their rows take, in a few bundles of memory and 25 bytes for every 256 hosts.
 
-// HostEntry is one host's entry, at the position of its row in the round. Its RFC 8785 form is hashed.
+// HostEntry is what a host index says of one host: all its rows up to that round, by one digest.
 type HostEntry struct {
-	Host   string        `json:"host"`
-	Leaf   int64         `json:"leaf"`   // log index of the row
-	SHA256 attest.Digest `json:"sha256"` // of the row's exact bytes
-}
-
-// HostEntry is the entry of the row at a position of the round.
-func (r Round) HostEntry(position int64, host string, raw []byte) HostEntry {
-	return HostEntry{Host: host, Leaf: r.FirstLeaf + position, SHA256: sha256.Sum256(raw)}
-}
-
-// Hash is the leaf hash of the entry's RFC 8785 form.
-func (e HostEntry) Hash() (attest.Digest, error) {
-	if !isHost(e.Host) {
-		return attest.Digest{}, fmt.Errorf("hashing host entry: %q is not a host name", e.Host)
-	}
-	// Host names hold nothing that JSON escapes, so that declared order is the form of RFC 8785. It is spelt out because
-	// every row needs it.
-	b := make([]byte, 0, 128+len(e.Host))
-	b = append(append(append(b, `{"host":"`...), e.Host...), `","leaf":`...)
-	b = append(strconv.AppendInt(b, e.Leaf, 10), `,"sha256":"`...)
-	b = append(hex.AppendEncode(b, e.SHA256[:]), `"}`...)
-	return attest.LeafHash(b), nil
-}
-
-// PlacedHost is a host's entry and the proof that it stands at a position of the index.
-type PlacedHost struct {
-	Position int64           `json:"position"`
-	Entry    HostEntry       `json:"entry"`
-	Hashes   []attest.Digest `json:"hashes"`
-}
-
-// HostProof shows that a host has a row in a round, or has none: then Places holds its neighbours, of which one is
-// missing at either end of the index. What it rests on says HostClaim.
-type HostProof struct {
+	FirstSequence int64 `json:"first_sequence"` // the round of its first row
+	// Head is SHA-256(head before ‖ SHA-256(exact bytes of the newest row)), from 32 zero bytes on.
+	Head     attest.Digest `json:"head"`
 	Host     string        `json:"host"`
-	Sequence int64         `json:"sequence"`
-	Present  bool          `json:"present"`
-	Size     int64         `json:"size"` // hosts in the index
-	Root     attest.Digest `json:"root"`
-	Places   []PlacedHost  `json:"places"`
-	Claim    string        `json:"claim"`
-	Log      string        `json:"log"` // tlog-proof of the leaf that commits to Root
+	LastLeaf int64         `json:"last_leaf"` // log index of its newest row
+	Rows     int64         `json:"rows"`      // of this round and those before
 }
 
-// HostClaim says what a host index claims when the log has a size.
-func HostClaim(size int64) string {
-	return fmt.Sprintf("all rows in the index committed at size %d; a clone recomputes it", size)
+// Next is the entry once a round has a row of the host. The zero HostEntry is that of a host
+// without rows.
+func (e HostEntry) Next(host string, sequence, leaf int64, row attest.Digest) HostEntry {
+	if e.Rows == 0 {
+		e.Host, e.FirstSequence = host, sequence
+	}
+	var both [2 * sha256.Size]byte
+	copy(both[:], e.Head[:])
+	copy(both[sha256.Size:], row[:])
+	e.Head, e.LastLeaf, e.Rows = sha256.Sum256(both[:]), leaf, e.Rows+1
+	return e
 }
 
-// ProveHost proves presence or absence of a host in a round under the round's own checkpoint.
-func (r *Record) ProveHost(sequence int64, host string) (HostProof, error) {
+// Encode returns the entry's RFC 8785 form, of which its leaf hash is.
+func (e HostEntry) Encode() ([]byte, error) { return e.encode(nil) }
+
+// encode appends it. Every host needs it in every round, so that it is spelt out: host names hold
+// nothing that JSON escapes, and declared order is the form of RFC 8785.
+func (e HostEntry) encode(b []byte) ([]byte, error) {
+	if !isHost(e.Host) {
+		return nil, fmt.Errorf("encoding host entry: %q is not a host name", e.Host)
+	}
+	b = strconv.AppendInt(append(b, `{"first_sequence":`...), e.FirstSequence, 10)
+	b = hex.AppendEncode(append(b, `,"head":"`...), e.Head[:])
+	b = append(append(append(b, `","host":"`...), e.Host...), `","last_leaf":`...)
+	b = append(strconv.AppendInt(b, e.LastLeaf, 10), `,"rows":`...)
+	return append(strconv.AppendInt(b, e.Rows, 10), '}'), nil
+}
+
+// ParseHostEntry reads what Encode wrote.
+func ParseHostEntry(raw []byte) (HostEntry, error) {
+	var e HostEntry
+	rest, ok := bytes.CutPrefix(raw, []byte(`{"first_sequence":`))
+	until := func(mark string) []byte {
+		value, behind, found := bytes.Cut(rest, []byte(mark))
+		rest, ok = behind, ok && found
+		return value
+	}
+	number := func(mark string) int64 {
+		n, err := strconv.ParseInt(string(until(mark)), 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	e.FirstSequence = number(`,"head":"`)
+	if head := until(`","host":"`); len(head) == hex.EncodedLen(len(e.Head)) {
+		_, err := hex.Decode(e.Head[:], head)
+		ok = ok && err == nil
+	}
+	e.Host, e.LastLeaf, e.Rows = string(until(`","last_leaf":`)), number(`,"rows":`), number("}")
+	// Whatever else is another spelling shows here.
+	again, err := e.encode(make([]byte, 0, 512))
+	if !ok || err != nil || !bytes.Equal(again, raw) {
+		return HostEntry{}, fmt.Errorf("reading host entry: %.300q is not one in its RFC 8785 form", raw)
+	}
+	return e, nil
+}
+
+// HostEntries yields the entries of the host index of a round, whose size and root the caller
+// knows. An error behind them says that they do not count.
+func HostEntries(record fs.FS, sequence, size int64, root attest.Digest) iter.Seq2[HostEntry, error] {
+	return func(yield func(HostEntry, error) bool) {
+		for raw, err := range tlog.OpenAt(hostsFS{record, sequence}, size, root).Entries() {
+			var e HostEntry
+			if err == nil {
+				e, err = ParseHostEntry(raw)
+			}
+			if err != nil {
+				yield(e, fmt.Errorf("host index of round %d: %w", sequence, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// hostIndex reads from the log what the host index of a round is. That of round 0 is empty.
+func (r *Record) hostIndex(sequence int64) (hostsLeaf, error) {
+	if sequence == 0 {
+		return hostsLeaf{Root: attest.MerkleRoot(nil)}, nil
+	}
 	round, ok := r.Round(sequence)
 	if !ok {
-		return HostProof{}, fmt.Errorf("proving %s: no round %d", host, sequence)
+		return hostsLeaf{}, fmt.Errorf("reading host index: no round %d", sequence)
 	}
-	at, present, err := r.position(round, host)
+	raw, err := r.Log.Entry(round.HostsLeaf())
 	if err != nil {
-		return HostProof{}, err
+		return hostsLeaf{}, err
 	}
-	out := HostProof{Host: host, Sequence: sequence, Present: present, Size: round.Rows, Claim: HostClaim(round.LeavesEnd()), Places: []PlacedHost{}}
-	leaf, err := r.Log.Entry(round.HostsLeaf())
-	if err != nil {
-		return HostProof{}, err
+	var leaf hostsLeaf
+	if err := attest.ParseCanonical(raw, &leaf); err != nil || leaf.Type != "hosts" || leaf.Sequence != sequence {
+		not := fmt.Errorf("reading host index: leaf %d is not that of round %d", round.HostsLeaf(), sequence)
+		return leaf, errors.Join(not, err)
 	}
-	var committed hostsLeaf
-	if err := attest.ParseCanonical(leaf, &committed); err != nil || committed.Type != "hosts" || committed.Sequence != sequence {
-		return HostProof{}, errors.Join(fmt.Errorf("proving %s: leaf %d is not the host index", host, round.HostsLeaf()), err)
-	}
-	out.Root = committed.Root
-	index := tlog.OpenAt(hostsFS{r.fsys, sequence}, round.Rows, committed.Root)
-	positions := []int64{at}
-	if !present {
-		positions = []int64{at - 1, at}
-	}
-	for _, p := range positions {
-		if p < 0 || p >= round.Rows {
-			continue
-		}
-		raw, row, err := r.rowAt(round, p)
-		if err != nil {
-			return HostProof{}, err
-		}
-		hashes, err := index.Inclusion(p, round.Rows)
-		if err != nil {
-			return HostProof{}, err
-		}
-		out.Places = append(out.Places, PlacedHost{Position: p, Entry: round.HostEntry(p, row.Host, raw), Hashes: hashes})
-	}
-	proof, err := r.Log.Prove(round.HostsLeaf(), round.LeavesEnd(), r.ring)
-	out.Log = string(proof.Text())
-	return out, err
+	return leaf, nil
 }
 
-// Verify checks the proof against the keys of the log and returns the checkpoint it rests on. For a host that is
-// present it says which row it has, by its log index and digest; it does not say that the row is signed.
-func (p HostProof) Verify(ring attest.Ring) (tlog.Checkpoint, error) {
-	fail := func(what string) (tlog.Checkpoint, error) {
-		return tlog.Checkpoint{}, fmt.Errorf("checking proof of %s in round %d: %s", p.Host, p.Sequence, what)
-	}
-	proof, err := tlog.ParseProof([]byte(p.Log))
+// hostEntries yields the entries of the host index that the log commits to.
+func (r *Record) hostEntries(sequence int64) iter.Seq2[HostEntry, error] {
+	leaf, err := r.hostIndex(sequence)
 	if err != nil {
-		return tlog.Checkpoint{}, err
+		return func(yield func(HostEntry, error) bool) { yield(HostEntry{}, err) }
 	}
-	leaf, err := EncodeHostsLeaf(p.Sequence, p.Root)
-	if err != nil {
-		return tlog.Checkpoint{}, err
-	}
-	c, err := proof.Verify(leaf, ring)
-	if err != nil {
-		return tlog.Checkpoint{}, err
-	}
-	if p.Claim != HostClaim(c.Size) {
-		return fail("it claims something else")
-	}
-	for _, place := range p.Places {
-		h, err := place.Entry.Hash()
-		if err != nil {
-			return tlog.Checkpoint{}, err
-		}
-		// The two leaves behind a round's rows tell how many rows it has, and where they begin.
-		if place.Entry.Leaf != proof.Index-1-p.Size+place.Position {
-			return fail("an entry is not at its place in the log")
-		}
-		if err := tlog.CheckInclusion(place.Hashes, p.Size, p.Root, place.Position, h); err != nil {
-			return fail(err.Error())
-		}
-	}
-	switch n := len(p.Places); {
-	case p.Present && (n != 1 || p.Places[0].Entry.Host != p.Host):
-		return fail("present, but not shown")
-	case p.Present:
-	case p.Size == 0 && n == 0 && p.Root == attest.MerkleRoot(nil):
-	case n == 1 && p.Places[0].Position == 0 && p.Host < p.Places[0].Entry.Host:
-	case n == 1 && p.Places[0].Position == p.Size-1 && p.Places[0].Entry.Host < p.Host:
-	case n == 2 && p.Places[1].Position == p.Places[0].Position+1 && p.Places[0].Entry.Host < p.Host && p.Host < p.Places[1].Entry.Host:
-	default:
-		return fail("its neighbours do not show that it is absent")
-	}
-	return c, nil
+	return HostEntries(r.fsys, sequence, leaf.Size, leaf.Root)
 }
 
-// position finds where a host stands in a round, or would stand.
-func (r *Record) position(round Round, host string) (int64, bool, error) {
-	var fault error
-	part := sort.Search(len(round.Parts), func(i int) bool {
-		rows, err := r.Part(round.Sequence, i)
-		if err != nil {
-			fault = err
-			return true
-		}
-		last, err := ParseRow(rows[len(rows)-1])
-		fault = errors.Join(fault, err)
-		return last.Host >= host
-	})
-	if fault != nil || part == len(round.Parts) {
-		return round.Rows, false, fault
-	}
-	rows, err := r.Part(round.Sequence, part)
-	if err != nil {
-		return 0, false, err
-	}
-	var found bool
-	i := sort.Search(len(rows), func(i int) bool {
-		row, err := ParseRow(rows[i])
-		fault = errors.Join(fault, err)
-		found = found || row.Host == host
-		return row.Host >= host
-	})
-	return int64(part)*MaxPartRows + int64(i), found, fault
+// hostCursor stands at an entry of a host index.
+type hostCursor struct {
+	held HostEntry
+	ok   bool
+	err  error
+	pull func() (HostEntry, error, bool)
+	stop func()
 }
 
-// rowAt reads one row of a round by its position.
-func (r *Record) rowAt(round Round, position int64) ([]byte, Row, error) {
-	rows, err := r.Part(round.Sequence, int(position/MaxPartRows))
-	if err != nil {
-		return nil, Row{}, err
-	}
-	raw := rows[position%MaxPartRows]
-	row, err := ParseRow(raw)
-	return raw, row, err
+func newHostCursor(entries iter.Seq2[HostEntry, error]) *hostCursor {
+	c := &hostCursor{}
+	c.pull, c.stop = iter.Pull2(entries)
+	c.next()
+	return c
 }
+
+func (c *hostCursor) next() {
+	c.held, c.err, c.ok = c.pull()
+	c.ok = c.ok && c.err == nil
+}
+
+// take returns the entry of a host, the zero HostEntry for one that has none, and tells of those
+// that it passes. Hosts must be asked for in ascending order.
+func (c *hostCursor) take(host string, passed func(HostEntry) error) (e HostEntry, err error) {
+	for c.ok && c.held.Host < host {
+		if err := passed(c.held); err != nil {
+			return e, err
+		}
+		c.next()
+	}
+	if c.ok && c.held.Host == host {
+		e = c.held
+		c.next()
+	}
+	return e, c.err
+}
+
+// HostIndex makes the host index of a round from the one before and the rows of the round.
+type HostIndex struct {
+	sequence int64
+	before   *hostCursor
+	tree     tlog.Tower
+	first    []byte
+	entry    []byte // as it was added last
+	write    func(name string, data []byte) error
+}
+
+// NewHostIndex begins the index of a round. write is told of each of its files, named as for
+// HostsPath; it is nil where only the root is asked for. Close is to be called in any case.
+func NewHostIndex(sequence int64, before iter.Seq2[HostEntry, error], write func(string, []byte) error) *HostIndex {
+	tree := tlog.Tower{Write: write, Bundles: write != nil}
+	return &HostIndex{sequence: sequence, before: newHostCursor(before), tree: tree, write: write}
+}
+
+// Close lets go of the index before.
+func (x *HostIndex) Close() { x.before.stop() }
+
+// Row adds a row, by its digest and its place in the log, and returns the host's entry before it.
+// Rows come sorted.
+func (x *HostIndex) Row(host string, leaf int64, row attest.Digest) (HostEntry, error) {
+	before, err := x.before.take(host, x.add)
+	if err != nil {
+		return before, err
+	}
+	return before, x.add(before.Next(host, x.sequence, leaf, row))
+}
+
+func (x *HostIndex) add(e HostEntry) (err error) {
+	if x.entry, err = e.encode(x.entry[:0]); err != nil {
+		return err
+	}
+	if x.tree.Size%tlog.TileWidth == 0 && x.write != nil {
+		x.first = append(append(x.first, e.Host...), '\n')
+	}
+	return x.tree.Add(x.entry, attest.LeafHash(x.entry))
+}
+
+// Finish adds the hosts that stand behind the last row, writes what is not full and returns the
+// size and the root.
+func (x *HostIndex) Finish() (size int64, root attest.Digest, err error) {
+	for ; x.before.ok; x.before.next() {
+		if err := x.add(x.before.held); err != nil {
+			return 0, root, err
+		}
+	}
+	if err := x.before.err; err != nil {
+		return 0, root, err
+	}
+	if x.write != nil {
+		if err := errors.Join(x.tree.Flush(), x.write(firstHosts, x.first)); err != nil {
+			return 0, root, err
+		}
+	}
+	root, err = x.tree.Root()
+	return x.tree.Size, root, err
+}
+
+// firstHosts is the table of the first hosts of an index's bundles.
+const firstHosts = "first.txt"
 
 // hostsFS lets a round's host index be read like a log.
 type hostsFS struct {

@@ -3,11 +3,9 @@ package record
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"iter"
 
 	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
 )
 
 // roundLeaf is the leaf that commits to a round, in the form of RFC 8785.
@@ -22,6 +20,7 @@ type roundLeaf struct {
 type hostsLeaf struct {
 	Root     attest.Digest `json:"root"`
 	Sequence int64         `json:"sequence"`
+	Size     int64         `json:"size"` // its entries
 	Type     string        `json:"type"` // hosts
 }
 
@@ -30,43 +29,42 @@ func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
 	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence, Type: "round"})
 }
 
-// EncodeHostsLeaf returns the leaf that commits to the root of a round's host index.
-func EncodeHostsLeaf(sequence int64, root attest.Digest) ([]byte, error) {
-	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Type: "hosts"})
+// EncodeHostsLeaf returns the leaf that commits to a round's host index.
+func EncodeHostsLeaf(sequence, size int64, root attest.Digest) ([]byte, error) {
+	return attest.JCS(hostsLeaf{Root: root, Sequence: sequence, Size: size, Type: "hosts"})
 }
 
 // RoundLeaf is the log index of the leaf that commits to the round, behind its rows.
 func (r Round) RoundLeaf() int64 { return r.FirstLeaf + r.Rows }
 
-// HostsLeaf is the log index of the root of the round's host index.
+// HostsLeaf is the log index of the leaf that commits to the round's host index.
 func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
 
 // LeavesEnd is the log index behind the round's last leaf: the size of the checkpoint that was signed when the round was
 // sealed, to which proofs of its rows are pinned.
 func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
 
-// leaves yields what a round adds to the log: its rows, its record and its host index.
+// leaves yields what a round adds to the log, which ends with the rounds before: its rows, its record and its host index.
 func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		index := &tlog.Tower{}
-		var position int64
+		index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), nil)
+		defer index.Close()
+		place := round.FirstLeaf
 		for raw, err := range r.raws(round) {
 			if err == nil {
 				err = ctx.Err()
 			}
-			var s sighting
+			var host []byte
 			if err == nil {
-				s, err = glance(raw)
+				host, err = hostOf(raw)
 			}
 			if err == nil {
-				var h attest.Digest
-				h, err = round.HostEntry(position, s.host, raw).Hash()
-				err = errors.Join(err, index.Add(nil, h))
+				_, err = index.Row(string(host), place, sha256.Sum256(raw))
 			}
 			if !yield(raw, err) || err != nil {
 				return
 			}
-			position++
+			place++
 		}
 		header, err := r.Header(round.Sequence)
 		var leaf []byte
@@ -76,9 +74,9 @@ func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, erro
 		if !yield(leaf, err) || err != nil {
 			return
 		}
-		root, err := index.Root()
+		size, root, err := index.Finish()
 		if err == nil {
-			leaf, err = EncodeHostsLeaf(round.Sequence, root)
+			leaf, err = EncodeHostsLeaf(round.Sequence, size, root)
 		}
 		yield(leaf, err)
 	}

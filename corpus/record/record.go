@@ -21,7 +21,7 @@ import (
 //
 //	rounds/3/header.json            the signed header of round 3, its exact bytes
 //	rounds/3/part-0001.jsonl        up to 4,096 rows, each its exact bytes and a newline
-//	rounds/3/hosts/tile/…           the tiles of the round's host index
+//	rounds/3/hosts/…                every host ever seen: tiles, entries and a table, see HostEntry
 //	evidence/000000003/000001.…     what rows were judged by, see EvidenceIndex
 //	observations/000000017.json     what was born between rounds
 //	words/<sha256>.json             what strangers wrote, by its salted digest: the one thing that may be withdrawn (Said)

@@ -178,62 +178,6 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 	}
 }
 
-func TestHostProofs(t *testing.T) {
-	w := recordtest.Small(t)
-	r := recordtest.Open(t, w)
-	for _, test := range []struct {
-		host    string
-		present bool
-		places  int
-	}{
-		{"a.example", true, 1}, {"b.example", true, 1}, {"c.example", true, 1},
-		{"0.example", false, 1}, {"aa.example", false, 2}, {"bb.example", false, 2}, {"z.example", false, 1},
-	} {
-		p, err := r.ProveHost(1, test.host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Present != test.present || len(p.Places) != test.places {
-			t.Errorf("%s: present %v with %d places", test.host, p.Present, len(p.Places))
-		}
-		if c, err := p.Verify(w.Ring); err != nil || c.Size != 5 {
-			t.Errorf("%s: %v", test.host, err)
-		}
-		if p.Claim != "all rows in the index committed at size 5; a clone recomputes it" {
-			t.Errorf("claim %q", p.Claim)
-		}
-		for name, change := range map[string]func(*record.HostProof){
-			"host": func(p *record.HostProof) { p.Host = "b0.example" }, "round": func(p *record.HostProof) { p.Sequence = 2 }, "size": func(p *record.HostProof) { p.Size++ },
-			"root": func(p *record.HostProof) { p.Root[3] ^= 1 }, "present": func(p *record.HostProof) { p.Present = !p.Present },
-			"position": func(p *record.HostProof) { p.Places[0].Position ^= 1 }, "entry": func(p *record.HostProof) { p.Places[0].Entry.SHA256[0] ^= 1 },
-			"leaf": func(p *record.HostProof) { p.Places[0].Entry.Leaf++ }, "none": func(p *record.HostProof) { p.Places = nil }, "claim": func(p *record.HostProof) { p.Claim = "all" },
-		} {
-			if test.host == "bb.example" && name == "host" {
-				continue // b0 is absent by the same neighbours
-			}
-			bad := p
-			bad.Places = slices.Clone(p.Places)
-			change(&bad)
-			if _, err := bad.Verify(w.Ring); err == nil {
-				t.Errorf("%s: with another %s it is proved", test.host, name)
-			}
-		}
-	}
-	// Two that are not neighbours would hide who stands between them.
-	a, errA := r.ProveHost(1, "a.example")
-	c, errC := r.ProveHost(1, "c.example")
-	if err := errors.Join(errA, errC); err != nil {
-		t.Fatal(err)
-	}
-	a.Host, a.Present, a.Places = "b.example", false, append(a.Places, c.Places...)
-	if _, err := a.Verify(w.Ring); err == nil {
-		t.Error("a host that is present is proved absent")
-	}
-	if _, err := r.ProveHost(4, "a.example"); err == nil {
-		t.Error("a proof in a round that is not there")
-	}
-}
-
 // audited is what the check of a whole record says of one.
 func audited(t testing.TB, w *record.Writer) audit.RecordReport {
 	t.Helper()

@@ -273,12 +273,16 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	return round, w.catchUp(ctx, dir, r)
 }
 
-// writeParts signs rows and writes them part by part, with the tiles of the host index and the evidence that is kept,
-// and counts them into round.
+// writeParts signs rows and writes them part by part, with the host index and the evidence that is kept, and counts them
+// into round.
 func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record, round *Round, d Draft) error {
-	seen := r.lastSeen()
-	defer seen.stop()
-	index := &tlog.Tower{Write: func(name string, data []byte) error { return dir.Put(HostsPath(round.Sequence, name), data) }}
+	// The index before is read twice: ahead of the rows that are gathered for a part, and behind those that are signed.
+	ahead := newHostCursor(r.hostEntries(round.Sequence - 1))
+	defer ahead.stop()
+	index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), func(name string, data []byte) error {
+		return dir.Put(HostsPath(round.Sequence, name), data)
+	})
+	defer index.Close()
 	keep, err := newPacker(w.pack)
 	if err != nil {
 		return err
@@ -303,11 +307,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		}
 		var raw []byte
 		for i, b := range signed {
-			h, err := round.HostEntry(round.Rows, part[i].Host, b).Hash()
-			if err == nil {
-				err = index.Add(nil, h)
-			}
-			if err != nil {
+			if _, err := index.Row(part[i].Host, round.RoundLeaf(), sha256.Sum256(b)); err != nil {
 				return err
 			}
 			round.Rows++
@@ -336,8 +336,12 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 		}
 		last = row.Host
 		row.Origin, row.Sequence, row.Week = round.Origin, round.Sequence, round.Week
-		if row.PreviousLeaf, err = seen.leaf(row.Host); err != nil {
+		before, err := ahead.take(row.Host, func(HostEntry) error { return nil })
+		if err != nil {
 			return err
+		}
+		if row.PreviousLeaf = nil; before.Rows > 0 {
+			row.PreviousLeaf = &before.LastLeaf
 		}
 		// What a walk left in the way of the whole week costs its own verdict alone.
 		if placed := row; placed.complete(w.Identity) != nil {
@@ -365,7 +369,7 @@ func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record,
 	if err := flush(); err != nil {
 		return err
 	}
-	if err := index.Flush(); err != nil {
+	if _, _, err := index.Finish(); err != nil {
 		return err
 	}
 	return errors.Join(dir.SyncTree(roundPath(round.Sequence, "")), dir.SyncTree(evidencePath(round.Sequence)))

@@ -77,7 +77,7 @@ func TestTesseraAcceptsTheLog(t *testing.T) {
 	if err != nil || string(again.head.Raw) != string(log.head.Raw) {
 		t.Errorf("nothing appended: %v", err)
 	}
-	bundle := filepath.Join(dir.Root.Name(), "log", bundlePath(3, tileWidth))
+	bundle := filepath.Join(dir.Root.Name(), "log", bundlePath(3, TileWidth))
 	raw, err := os.ReadFile(bundle)
 	if err != nil {
 		t.Fatal(err)

@@ -69,13 +69,13 @@ func (l *Log) tile(name tileName) *tileTree {
 	if tree := l.kept.tree(name); tree != nil {
 		return tree
 	}
-	above := l.kept.tree(tileName{name.level + 1, name.n / tileWidth})
-	at := name.n % tileWidth
+	above := l.kept.tree(tileName{name.level + 1, name.n / TileWidth})
+	at := name.n % TileWidth
 	if above == nil || at >= int64(len(above[0])) {
 		return nil
 	}
-	data, err := l.read(tilePath(sumdb.Tile{H: tileHeight, L: name.level, N: name.n, W: tileWidth}))
-	if err != nil || len(data) != tileWidth*sumdb.HashSize {
+	data, err := l.read(tilePath(sumdb.Tile{H: tileHeight, L: name.level, N: name.n, W: TileWidth}))
+	if err != nil || len(data) != TileWidth*sumdb.HashSize {
 		return nil // whoever reads it with all its proofs says what is wrong
 	}
 	tree := newTileTree(data)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strconv"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -157,22 +158,62 @@ func (l *Log) Entry(index int64) ([]byte, error) {
 	if index < 0 || index >= l.head.Size {
 		return nil, fmt.Errorf("reading leaf %d: of %d", index, l.head.Size)
 	}
-	n := index / tileWidth
-	name := bundlePath(n, int(min(tileWidth, l.head.Size-n*tileWidth)))
+	n := index / TileWidth
+	name := bundlePath(n, int(min(TileWidth, l.head.Size-n*TileWidth)))
 	data, err := l.read(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading leaf %d: %w", index, err)
 	}
 	entries, err := splitBundle(data)
-	if err != nil || int64(len(entries)) <= index%tileWidth {
+	if err != nil || int64(len(entries)) <= index%TileWidth {
 		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is damaged", index, name), err)
 	}
-	entry := entries[index%tileWidth]
+	entry := entries[index%TileWidth]
 	hashes, err := l.hashes().ReadHashes([]int64{sumdb.StoredHashIndex(0, index)})
 	if err != nil || hashes[0] != sumdb.RecordHash(entry) {
 		return nil, errors.Join(fmt.Errorf("reading leaf %d: %s is not what was logged", index, name), err)
 	}
 	return entry, nil
+}
+
+// Entries yields the bytes of all leaves in order, with one bundle in memory. That they are the log's shows at their end:
+// an error behind them says that they do not count.
+func (l *Log) Entries() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		var t Tower
+		for n := int64(0); n*TileWidth < l.head.Size; n++ {
+			width := int(min(TileWidth, l.head.Size-n*TileWidth))
+			name := bundlePath(n, width)
+			data, err := l.read(name)
+			var entries [][]byte
+			if err == nil {
+				entries, err = splitBundle(data)
+			}
+			if err == nil && len(entries) != width {
+				err = fmt.Errorf("%d entries instead of %d", len(entries), width)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("reading %s: %w", name, err))
+				return
+			}
+			for _, entry := range entries {
+				if err := t.Add(nil, attest.LeafHash(entry)); err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(entry, nil) {
+					return
+				}
+			}
+		}
+		root, err := t.Root()
+		if err == nil && root != l.head.Root {
+			err = errors.New("reading entries: they are not what was logged")
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // Checkpoint returns the signed checkpoint that was published at exactly a size.

@@ -13,10 +13,10 @@ import (
 	"agentstore/corpus/attest"
 )
 
-const (
-	tileHeight = 8
-	tileWidth  = 1 << tileHeight
-)
+const tileHeight = 8
+
+// TileWidth is how many hashes a full tile has, and how many entries a full bundle.
+const TileWidth = 1 << tileHeight
 
 // tilePath is a tile's path in C2SP tlog-tiles.
 func tilePath(t sumdb.Tile) string { return "tile/" + strings.TrimPrefix(t.Path(), "tile/8/") }
@@ -30,7 +30,7 @@ func bundlePath(n int64, w int) string {
 // follow the size of the tree.
 type Tower struct {
 	Write   func(name string, data []byte) error // told of every file that is full; nil where only the root is asked
-	Bundles bool                                 // of entries stand beside the tiles: of a log, not of a host index
+	Bundles bool                                 // of entries stand beside the tiles; then Write is needed
 	Size    int64
 	edge    [][]sumdb.Hash
 	bundle  []byte // the one that is not full
@@ -42,8 +42,8 @@ func openTower(size int64, root attest.Digest, read func(name string) ([]byte, e
 	for level := 0; size>>(tileHeight*level) > 0; level++ {
 		n := size >> (tileHeight * level)
 		var edge []sumdb.Hash
-		if w := int(n % tileWidth); w > 0 {
-			name := tilePath(sumdb.Tile{H: tileHeight, L: level, N: n / tileWidth, W: w})
+		if w := int(n % TileWidth); w > 0 {
+			name := tilePath(sumdb.Tile{H: tileHeight, L: level, N: n / TileWidth, W: w})
 			data, err := read(name)
 			if err != nil {
 				return nil, fmt.Errorf("reading log: %w", err)
@@ -60,9 +60,9 @@ func openTower(size int64, root attest.Digest, read func(name string) ([]byte, e
 	if got, err := t.Root(); err != nil || got != root {
 		return nil, errors.Join(errors.New("reading log: its tiles do not lead to the root of its checkpoint"), err)
 	}
-	if w := int(size % tileWidth); w > 0 {
+	if w := int(size % TileWidth); w > 0 {
 		var err error
-		if t.bundle, err = read(bundlePath(size/tileWidth, w)); err != nil {
+		if t.bundle, err = read(bundlePath(size/TileWidth, w)); err != nil {
 			return nil, fmt.Errorf("reading log: %w", err)
 		}
 	}
@@ -80,12 +80,12 @@ func (t *Tower) Add(entry []byte, leaf attest.Digest) error {
 	if err := t.addHash(sumdb.Hash(leaf)); err != nil {
 		return err
 	}
-	if !t.Bundles || t.Size%tileWidth > 0 {
+	if !t.Bundles || t.Size%TileWidth > 0 {
 		return nil
 	}
 	full := t.bundle
 	t.bundle = t.bundle[:0]
-	return t.Write(bundlePath(t.Size/tileWidth-1, tileWidth), full)
+	return t.Write(bundlePath(t.Size/TileWidth-1, TileWidth), full)
 }
 
 func (t *Tower) addHash(h sumdb.Hash) error {
@@ -95,12 +95,12 @@ func (t *Tower) addHash(h sumdb.Hash) error {
 			t.edge = append(t.edge, nil)
 		}
 		t.edge[level] = append(t.edge[level], h)
-		if len(t.edge[level]) < tileWidth {
+		if len(t.edge[level]) < TileWidth {
 			return nil
 		}
 		if t.Write != nil {
 			n := t.Size>>(tileHeight*(level+1)) - 1
-			if err := t.Write(tilePath(sumdb.Tile{H: tileHeight, L: level, N: n, W: tileWidth}), joinHashes(t.edge[level])); err != nil {
+			if err := t.Write(tilePath(sumdb.Tile{H: tileHeight, L: level, N: n, W: TileWidth}), joinHashes(t.edge[level])); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,7 @@ func (t *Tower) addHash(h sumdb.Hash) error {
 // Flush tells write of the bundle and the tiles that are not full.
 func (t *Tower) Flush() error {
 	if len(t.bundle) > 0 {
-		if err := t.Write(bundlePath(t.Size/tileWidth, int(t.Size%tileWidth)), t.bundle); err != nil {
+		if err := t.Write(bundlePath(t.Size/TileWidth, int(t.Size%TileWidth)), t.bundle); err != nil {
 			return err
 		}
 	}

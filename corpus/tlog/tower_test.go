@@ -2,8 +2,12 @@ package tlog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"agentstore/corpus/attest"
@@ -57,4 +61,52 @@ func logOf(t testing.TB, size int64) (*durable.Folder, *Log) {
 		t.Fatal(err)
 	}
 	return dir, log
+}
+
+// Entries are all that were added, and what is not what was logged is told behind them at the latest.
+func TestEntriesOfALog(t *testing.T) {
+	for _, size := range []int64{0, 1, 255, 256, 257, 700} {
+		dir, log := logOf(t, size)
+		n := int64(0)
+		for entry, err := range log.Entries() {
+			if err != nil || string(entry) != fmt.Sprintf(`{"leaf":%d}`, n) {
+				t.Fatalf("of %d, entry %d: %q %v", size, n, entry, err)
+			}
+			n++
+		}
+		if n != size {
+			t.Errorf("%d entries of %d", n, size)
+		}
+		files, err := filepath.Glob(filepath.Join(dir.Root.Name(), "log/tile/entries/*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if info, err := os.Stat(name); err != nil || info.IsDir() {
+				name = filepath.Join(name, fmt.Sprint(size%TileWidth))
+			}
+			held, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, data := range map[string][]byte{
+				"a bit": append([]byte{held[0], held[1], held[2] ^ 1}, held[3:]...), "a length": append([]byte{held[0] ^ 1}, held[1:]...), "its end": held[:len(held)-1],
+				"an entry less": held[2+int(held[1]):], "an entry more": append(slices.Clone(held), held[:2+int(held[1])]...), "everything": nil,
+			} {
+				if err := errors.Join(os.Remove(name), os.WriteFile(name, data, 0o444)); err != nil {
+					t.Fatal(err)
+				}
+				var last error
+				for _, err := range log.Entries() {
+					last = err
+				}
+				if last == nil {
+					t.Errorf("%s of %s changed, and nothing is said", what, name)
+				}
+			}
+			if err := errors.Join(os.Remove(name), os.WriteFile(name, held, 0o444)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

@@ -103,13 +103,12 @@ func want(r *record.Record, what string) (bundle.Want, error) {
 	return w, fmt.Errorf("exporting %s: %q is neither the number nor the week of a round", what, at)
 }
 
-// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence from
-// one round can be exported by name.
+// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence can be
+// exported with a round.
 func known(r *record.Record, host string) error {
-	rounds := r.Rounds()
-	for i := len(rounds) - 1; i >= 0; i-- {
-		p, err := r.ProveHost(rounds[i].Sequence, host)
-		if err != nil || p.Present {
+	if newest := int64(len(r.Rounds())); newest > 0 {
+		p, err := r.ProveHost(newest, host)
+		if _, seen := p.Entry(); err != nil || seen {
 			return err
 		}
 	}

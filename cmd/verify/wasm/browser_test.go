@@ -70,7 +70,7 @@ func TestVerifierInChromium(t *testing.T) {
 		if !strings.HasPrefix(said, want) {
 			t.Errorf("%s: the page says %q", query, said)
 		}
-		if query == "good.json" && !strings.Contains(said, "door03.example: a row in 2 of 2 rounds") {
+		if query == "good.json" && !strings.Contains(said, "door03.example: all its rows to round 2") {
 			t.Errorf("%s: the page says %q", query, said)
 		}
 	}
