@@ -82,43 +82,33 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 	// The sizes of our files of one host, as good as any other's.
 	first := ""
 	site := filepath.Join(dir, "site")
-	err = hugoContent(record, filepath.Join(site, "content", "host"), func(host string) { first = host })
-	if err != nil {
+	if err := hugoContent(record, filepath.Join(site, "content", "host"), func(host string) { first = host }); err != nil {
 		return nil, err
 	}
-	var want [3]int
 	_, public, err := l.build(ctx, record)
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range []string{first + "/index.html", first + ".json", first + "/index.md"} {
-		info, err := os.Stat(filepath.Join(public, "corpus", "host", name))
-		if err != nil {
-			return nil, err
-		}
-		want[i] = int(info.Size())
+	want, err := fileSizes(filepath.Join(public, "corpus", "host"), first+"/index.html", first+".json", first+"/index.md")
+	if err != nil {
+		return nil, err
 	}
 	if err := hugoTemplates(site, [3]int{}); err != nil {
 		return nil, err
 	}
 	run := func(ctx context.Context, out string) error {
-		cmd := exec.CommandContext(ctx, hugo, "--quiet", "--noBuildLock", "--source", site, "--destination", out, "--cacheDir", filepath.Join(dir, "cache"))
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("hugo: %w\n%s", err, said)
-		}
-		return nil
+		return runHugo(ctx, hugo, "--source", site, "--destination", out, "--cacheDir", filepath.Join(dir, "cache"))
 	}
 	out := filepath.Join(dir, "public")
 	if err := run(ctx, out); err != nil {
 		return nil, err
 	}
-	var more [3]int
-	for i, name := range []string{"index.html", "index.json", "index.md"} {
-		info, err := os.Stat(filepath.Join(out, "host", first, name))
-		if err != nil {
-			return nil, err
-		}
-		more[i] = max(0, want[i]-int(info.Size()))
+	more, err := fileSizes(filepath.Join(out, "host", first), "index.html", "index.json", "index.md")
+	if err != nil {
+		return nil, err
+	}
+	for i := range more {
+		more[i] = max(0, want[i]-more[i])
 	}
 	fmt.Fprintf(os.Stderr, "a host has files of %d bytes (HTML, JSON, Markdown), of which Hugo writes %d as they are\n", want, more)
 	if err := hugoTemplates(site, more); err != nil {
@@ -135,6 +125,26 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 			return someHosts / took, err
 		},
 	}, nil
+}
+
+func runHugo(ctx context.Context, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, program, append([]string{"--quiet", "--noBuildLock"}, args...)...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("hugo: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// fileSizes are the sizes of a host's three files in a folder.
+func fileSizes(dir string, names ...string) (sizes [3]int, err error) {
+	for i, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return sizes, err
+		}
+		sizes[i] = int(info.Size())
+	}
+	return sizes, nil
 }
 
 // hugoContent writes a page for each host of a record, with its rows as data.
