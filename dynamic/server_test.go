@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/content/api"
@@ -111,6 +112,30 @@ func fullServer(t testing.TB, cfg Config) *Server {
 
 func TestConversations(t *testing.T) {
 	converse(t, fullServer(t, Config{Log: slog.New(slog.DiscardHandler), Rows: slices.Concat(testRows(), shopRows(t))}), "testdata/scripts")
+}
+
+// walk lists what the mux really holds, as "METHOD pattern".
+func (m mux) walk() ([]string, error) {
+	var found []string
+	err := chi.Walk(m, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		found = append(found, method+" "+pattern)
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// addresses lists the table in the same form.
+func addresses(rows []api.Route) []string {
+	var list []string
+	for _, r := range rows {
+		list = append(list, r.Method+" "+r.Pattern)
+		if r.Method == http.MethodGet {
+			list = append(list, http.MethodHead+" "+r.Pattern)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // TestTableIsMuxIsOpenAPI: no route exists in one of the three alone.

@@ -101,27 +101,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.DB, err = dynamic.Open(ctx, spec); err != nil {
+	high, err := s.openLedger(ctx, spec, keys[0])
+	if err != nil {
 		return nil, err
 	}
-	var high till.HighWater
-	if c.HighWater != "" {
-		if err := till.CheckHighWater(ctx, s.DB, c.HighWater); err != nil {
-			return nil, err
-		}
-		if s.highWater, err = till.OpenHighWater(c.HighWater, keys[0]); err != nil {
-			return nil, err
-		}
-		high = s.highWater
-	}
 	metrics := dynamic.NewMetrics()
-	for _, n := range c.Networks {
-		r, err := s.openRail(n)
-		if err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
-		s.Rails = append(s.Rails, r)
-		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
+	if err := s.openRails(metrics); err != nil {
+		return nil, err
 	}
 	guard, err := s.guard(ctx, s.DB)
 	if err != nil {
@@ -154,16 +140,49 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
+	return s, s.openServer(sells, o.Level, metrics, budgets)
+}
+
+// openServer puts the rows of all instruments and the published tree behind one handler.
+func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics *dynamic.Metrics, budgets *budget.Set) error {
+	c := &s.Config
 	proxies, err := prefixes(c.Server.TrustedProxies)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: slices.Concat(sells.Rows(), s.Desk.Rows(), why.Rows()), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Rows: slices.Concat(sells.Rows(), s.Desk.Rows(), why.Rows()), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
 		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
-	return s, err
+	return err
+}
+
+// openLedger opens the ledger and, where one is configured, the mark of how far it has come, which is nil otherwise.
+func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (high till.HighWater, err error) {
+	if s.DB, err = dynamic.Open(ctx, spec); err != nil || s.Config.HighWater == "" {
+		return nil, err
+	}
+	if err := till.CheckHighWater(ctx, s.DB, s.Config.HighWater); err != nil {
+		return nil, err
+	}
+	if s.highWater, err = till.OpenHighWater(s.Config.HighWater, key); err != nil {
+		return nil, err
+	}
+	return s.highWater, nil
+}
+
+// openRails opens a rail for each network.
+func (s *Shop) openRails(metrics *dynamic.Metrics) error {
+	for _, n := range s.Config.Networks {
+		r, err := s.openRail(n)
+		if err != nil {
+			return fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		s.Rails = append(s.Rails, r)
+		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
+	}
+	return nil
 }
 
 // openSite opens the published tree with what it was built from, or, where no tree is served here, the sources.

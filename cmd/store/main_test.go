@@ -48,7 +48,7 @@ func door(t *testing.T) string {
 
 // Every call ends with the exit code that the help promises, and says why where it is not 0.
 func TestExitCodes(t *testing.T) {
-	key, err := wallet.GenerateKey(strings.NewReader(strings.Repeat("k", 64)))
+	key, err := wallet.ParseKey(strings.Repeat("6b", 32))
 	if err != nil {
 		t.Fatal(err)
 	}

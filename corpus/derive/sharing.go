@@ -24,12 +24,6 @@ type Wallets struct {
 	Caveat         string `json:"shared_wallet_caveat"`
 }
 
-// WalletFacts derives a round's facts about addresses from its rows.
-func WalletFacts(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, error) {
-	facts, _, err := Share(r, rows)
-	return facts, err
-}
-
 // Share derives a round's facts about addresses and which of them were shared.
 func Share(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, Sharing, error) {
 	w := newWallets(r, newAddresses())

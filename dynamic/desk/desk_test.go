@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/corpustest"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
@@ -292,7 +293,7 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := walk.Rejudge(c, rec); err != nil || r.Verdict != probe.Ready {
+		if r, err := probe.Replay(rec.Exchanges, c); err != nil || r.Verdict != probe.Ready {
 			t.Errorf("judged again: %v %v", r.Verdict, err)
 		}
 	}
@@ -389,7 +390,7 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 		sign              func(string) string
 	}{
 		{"EVM", evm.Address().String(), "eip191", func(m string) string { return "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(m))) }},
-		{"Solana", wallet.EncodeBase58(seed.Public().(ed25519.PublicKey)), "ed25519", func(m string) string { return wallet.EncodeBase58(ed25519.Sign(seed, []byte(m))) }},
+		{"Solana", corpustest.Base58(seed.Public().(ed25519.PublicKey)), "ed25519", func(m string) string { return corpustest.Base58(ed25519.Sign(seed, []byte(m))) }},
 	} {
 		code, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", "/api/provenance/self?address="+who.address, nil))
 		if code != 200 || doc["single_use"] != true {

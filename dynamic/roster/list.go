@@ -330,6 +330,34 @@ func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
 	return nil
 }
 
+// late places a host that comes after its week was opened, if it stands in no shard and has no row yet. added is whether it
+// is to be walked, listed whether it is new to the week.
+func (p *placing) late(tx ledger.Tx, week string, k census.Known, size int) (listed, added bool, err error) {
+	held, named, err := get[namedRecord](tx, namedKey(k.Host))
+	if err != nil {
+		return false, false, err
+	}
+	_, settled, err := get[record.Row](tx, rowKey(week, k.Host))
+	if err != nil {
+		return false, false, err
+	}
+	known := named && held.Week == week
+	switch {
+	case settled, known && held.Shard >= 0:
+		return false, false, nil
+	case k.Entry == nil:
+		if k.Reason == census.ReasonOverQuota && !(known && held.Reason == k.Reason) {
+			err = p.place(tx, week, k, size)
+		}
+		return false, false, err
+	case known:
+		for _, n := range held.Named {
+			k.Named = append(k.Named, census.Naming(n))
+		}
+	}
+	return !known, true, p.place(tx, week, k, size)
+}
+
 // Append implements census.Store.
 func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known []census.Known, size int) (added int, err error) {
 	if size < 1 {
@@ -351,36 +379,16 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			}
 			p := placing{first: head.Shards}
 			for _, k := range chunk {
-				held, named, err := get[namedRecord](tx, namedKey(k.Host))
+				listed, added, err := p.late(tx, l.Week, k, size)
 				if err != nil {
 					return err
 				}
-				_, settled, err := get[record.Row](tx, rowKey(l.Week, k.Host))
-				if err != nil {
-					return err
-				}
-				if named && held.Week == l.Week && held.Shard >= 0 || settled {
-					continue
-				}
-				if k.Entry == nil {
-					if k.Reason == census.ReasonOverQuota && (!named || held.Week != l.Week || held.Reason != k.Reason) {
-						if err := p.place(tx, l.Week, k, size); err != nil {
-							return err
-						}
-					}
-					continue
-				}
-				if named && held.Week == l.Week {
-					for _, n := range held.Named {
-						k.Named = append(k.Named, census.Naming(n))
-					}
-				} else {
+				if listed {
 					head.Listed++
 				}
-				if err := p.place(tx, l.Week, k, size); err != nil {
-					return err
+				if added {
+					fresh++
 				}
-				fresh++
 			}
 			if fresh == 0 {
 				return nil

@@ -184,29 +184,7 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	if err != nil {
 		return err
 	}
-	var some []record.Row
-	remember := func() error {
-		return update(func(tx ledger.Tx) error {
-			for _, row := range some {
-				if err := ledger.SetJSON(tx, lastKey(row.Host), lastRecord{Sequence: round.Sequence, Week: week, Verdict: row.Verdict, Reason: row.Reason}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	for row, err := range s.Rows(ctx, week) {
-		if err != nil {
-			return err
-		}
-		if some = append(some, row); len(some) == chunk {
-			if err := remember(); err != nil {
-				return err
-			}
-			some = some[:0]
-		}
-	}
-	if err := remember(); err != nil {
+	if err := s.remember(ctx, round); err != nil {
 		return err
 	}
 	// Rows stay until the next round is sealed: they say why and when in the week's answers. The bytes that the record
@@ -230,6 +208,34 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 		head.Phase = census.PhaseSealed
 		return ledger.SetJSON(tx, weekKey(week), head)
 	})
+}
+
+// remember keeps of every host what a round said of it.
+func (s *Store) remember(ctx context.Context, round record.Round) error {
+	var some []record.Row
+	write := func() error {
+		return s.update(ctx, func(tx ledger.Tx) error {
+			for _, row := range some {
+				last := lastRecord{Sequence: round.Sequence, Week: round.Week, Verdict: row.Verdict, Reason: row.Reason}
+				if err := ledger.SetJSON(tx, lastKey(row.Host), last); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for row, err := range s.Rows(ctx, round.Week) {
+		if err != nil {
+			return err
+		}
+		if some = append(some, row); len(some) == chunk {
+			if err := write(); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return write()
 }
 
 // forget drops the rows of the weeks before one, which are sealed.

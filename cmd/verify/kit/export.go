@@ -17,24 +17,9 @@ import (
 
 // export puts what was asked for into a bundle, checks it and writes it.
 func (s *settings) export(dir string, stdout, stderr io.Writer) error {
-	tree := audit.Plain(os.DirFS(dir))
-	found, ok := audit.FindRecord(tree)
-	var rec *record.Record
-	var keys []byte
-	var err error
-	if ok {
-		if keys, err = fs.ReadFile(found, record.RingFile); err != nil {
-			return err
-		}
-		ring, err := audit.TrustedKeys(keys, nil)
-		if err != nil {
-			return err
-		}
-		if rec, err = record.Open(found, ring); err != nil {
-			return err
-		}
-	} else if keys, err = fs.ReadFile(tree, audit.SigningKeyFile); err != nil {
-		return fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
+	rec, keys, err := openSource(dir)
+	if err != nil {
+		return err
 	}
 	var wants []bundle.Want
 	var artifacts [][]byte
@@ -81,6 +66,29 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 		return err
 	}
 	return os.WriteFile(s.out, raw, 0o644)
+}
+
+// openSource opens the record in a folder and reads its keys. A folder with keys alone has no record, which is nil then.
+func openSource(dir string) (*record.Record, []byte, error) {
+	tree := audit.Plain(os.DirFS(dir))
+	found, ok := audit.FindRecord(tree)
+	if !ok {
+		keys, err := fs.ReadFile(tree, audit.SigningKeyFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
+		}
+		return nil, keys, nil
+	}
+	keys, err := fs.ReadFile(found, record.RingFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	ring, err := audit.TrustedKeys(keys, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := record.Open(found, ring)
+	return rec, keys, err
 }
 
 // want reads host, host@SEQUENCE or host@WEEK.
