@@ -489,11 +489,13 @@ func TestDebug(t *testing.T) {
 	ask(t, s, "GET", "/test/panic")
 	ask(t, s, "GET", "/what")
 	s.metrics.Purchase("eip155:8453", "delivered")
+	s.metrics.Late("purchase", 3*time.Second)
 	debug := s.Debug()
 	text := body(t, ask(t, debug, "GET", "http://localhost/metrics"))
 	for _, want := range []string{
 		`store_requests_total{code="402",route="test_paid"} 1`, `store_requests_total{code="200",route="what"} 1`, "store_panics_total 1",
 		`store_purchases_total{network="eip155:8453",outcome="delivered"} 1`, "store_requests_in_flight 0", `store_request_seconds_count{route="test_paid"} 1`,
+		`store_task_late_seconds_bucket{job="purchase",le="2"} 0`, `store_task_late_seconds_bucket{job="purchase",le="5"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics do not hold %s", want)

@@ -120,7 +120,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
 		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, AfterStep: o.AfterStep,
-		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
+		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) }, Late: metrics.Late,
 	})
 	if err != nil {
 		return nil, err

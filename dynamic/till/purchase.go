@@ -9,6 +9,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/settle"
 )
 
@@ -41,7 +42,6 @@ type Purchase struct {
 	State   State     `json:"state"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	Due     time.Time `json:"due,omitzero"` // when the worker looks at it; zero: never again
 	Tries   int       `json:"tries,omitzero"`
 
 	Item        string            `json:"item"`
@@ -75,8 +75,7 @@ type Purchase struct {
 	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
 	DeliveredAt time.Time `json:"delivered_at,omitzero"` // when the answer that is kept was made
 
-	queued time.Time // Due as the ledger has it, while a transaction that read it runs
-	listed bool      // among the open payments, likewise
+	listed bool // among the open payments, while a transaction that read it runs
 
 	signed *settle.Settlement // as load read it beside the purchase; nil without
 }
@@ -136,16 +135,13 @@ func (p *Purchase) settling() *settle.Settlement {
 // errMoved says that a purchase is no longer in the state that a step starts from: another hand moved it.
 var errMoved = errors.New("till: the purchase has moved on")
 
-// The job name in the ledger's queue of due work.
-const jobPurchase = "purchase"
-
 // read reads a purchase that is going to be saved in the same transaction.
 func read(tx ledger.Tx, id string) (*Purchase, error) {
 	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
 	if err != nil {
 		return nil, fmt.Errorf("purchase %s: %w", id, err)
 	}
-	p.queued, p.listed = p.Due, p.counts()
+	p.listed = p.counts()
 	return &p, nil
 }
 
@@ -156,27 +152,21 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 	if p.Version == 0 {
 		p.Created = now
 	}
-	if !p.queued.IsZero() {
-		if err := tx.Delete(ledger.DueKey(jobPurchase, p.queued, p.ID)); err != nil {
-			return err
-		}
-	}
 	if err := t.list(tx, p); err != nil {
 		return err
 	}
 	p.Version++
 	p.Updated = now
-	p.Due = t.nextLook(p, now)
-	p.queued = p.Due
-	if !p.Due.IsZero() {
-		if err := tx.Set(ledger.DueKey(jobPurchase, p.Due, p.ID), nil); err != nil {
-			return err
-		}
+	var err error
+	if at := t.nextLook(p, now); at.IsZero() {
+		err = schedule.Drop(tx, jobPurchase, p.ID)
+	} else {
+		err = schedule.Put(tx, jobPurchase, p.ID, at)
 	}
-	return ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p)
+	return errors.Join(err, ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p))
 }
 
-// nextLook is when the worker should look at a purchase if nobody has moved it until then.
+// nextLook is when the worker should look at a purchase if nobody has moved it until then; zero is never again.
 func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 	if p.Final {
 		return time.Time{}

@@ -57,8 +57,8 @@
 //	     one that delivers, and the answer leaves after that. A settled payment is watched until it is final.
 //	M8   Nothing about a purchase is cached, and a HEAD never pays.
 //	M10  A settler's word is no proof: M3 is. A facilitator settles only for the accounts it is told of.
-//	M12  Leases go by the ledger's clock and carry a number that is checked in every Update; relayer numbers are given out
-//	     in Update.
+//	M12  Due work is taken by the ledger's clock, under a number that is checked in every Update or, of a purchase, with
+//	     the state that each of its Updates starts from (package schedule); relayer numbers are given out in Update.
 //	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
 //	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
@@ -90,6 +90,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/settle"
 	"agentstore/dynamic/settle/gas"
 )
@@ -127,6 +128,8 @@ type Config struct {
 	HighWater HighWater
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
+	// Late is told of each piece of due work that is begun, and how long after its time; nil tells nobody.
+	Late func(job string, late time.Duration)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
 	Now func() time.Time
 	// AfterStep is called when a journal step is durable, with its name. Tests stop the process there.
@@ -141,19 +144,18 @@ type Till struct {
 	tokenKey []byte
 	byNet    map[string]rail.Rail
 	settles  *settle.Driver
-	owner    string // this process, for leases
+	due      *schedule.Scheduler
 
 	offers sync.Map // id → *found
 	reads  *budget.Set
 	uses   uses
 
 	mu      sync.Mutex
-	flights map[string]*flight   // purchases being driven in this process; guarded by mu
-	under   map[string]int       // network → payments taken here that are being settled; guarded by mu
-	busy    int                  // of the flights, how many do not merely wait for the chain; guarded by mu
-	freed   chan struct{}        // closed when a flight ends; guarded by mu
-	sweepAt map[string]time.Time // network → when what arrived is read again; guarded by mu
-	waiting atomic.Int64         // requests that wait for room (admit)
+	flights map[string]*flight // purchases being driven in this process; guarded by mu
+	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
+	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
+	freed   chan struct{}      // closed when a flight ends; guarded by mu
+	waiting atomic.Int64       // requests that wait for room (admit)
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
@@ -185,7 +187,6 @@ func New(cfg Config) (*Till, error) {
 		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
-		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
 	}
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
@@ -202,6 +203,10 @@ func New(cfg Config) (*Till, error) {
 		}
 	}
 	t.settles, err = settle.New(settle.Config{DB: cfg.DB, Rails: cfg.Rails, Gas: t.cfg.Gas, Log: cfg.Log, AfterStep: cfg.AfterStep})
+	if err != nil {
+		return nil, fmt.Errorf("till: %w", err)
+	}
+	t.due, err = schedule.New(schedule.Config{DB: cfg.DB, Jobs: t.jobs(), Log: cfg.Log, Exclusive: cfg.Exclusive, Started: cfg.Late})
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}
