@@ -50,15 +50,9 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner) error {
 			}
 		}
 		o.Waits(true)
-		pause := time.NewTimer(d.cfg.Pause)
-		select {
-		case <-changed:
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
+		if err := d.pause(ctx, changed); err != nil {
+			return err
 		}
-		pause.Stop()
 	}
 }
 
