@@ -164,18 +164,34 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			return err
 		}
 		s = now
-		for _, h := range s.Held {
-			back = append(back, h.Held)
-		}
-	}
-	if len(back) > 0 {
-		s.Held = nil
-		if err := save(tx, s); err != nil {
-			return err
+		if back = s.takeHeld(); len(back) > 0 {
+			if err := save(tx, s); err != nil {
+				return err
+			}
 		}
 	}
 	m := s.Members[s.member(member)]
 	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, back)
+}
+
+// takeHeld is what is held for a settlement, which then holds nothing.
+func (s *Settlement) takeHeld() (all []gas.Held) {
+	for _, h := range s.Held {
+		all = append(all, h.Held)
+	}
+	s.Held = nil
+	return all
+}
+
+// giveBack gives back what is held for a settlement of which nothing can land any more, or payers who let theirs expire would
+// use up the day's budget and burn nothing.
+func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Finding) (*Settlement, error) {
+	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead || !f.Final }) {
+		return s, nil
+	}
+	return d.advance(ctx, s, "given_back", func(tx ledger.Tx, s *Settlement) error {
+		return d.cfg.Gas.GiveBack(tx, s.Network, s.takeHeld()...)
+	})
 }
 
 // noteReverts counts the reverts that the record has not, once each, with why they did.

@@ -114,6 +114,9 @@ func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, 
 			return s, nothing, err
 		}
 	}
+	if s, err = d.giveBack(ctx, s, found); err != nil {
+		return s, nothing, err
+	}
 	do := nothing
 	for i, f := range found {
 		if over[s.Members[i].ID] {

@@ -153,7 +153,11 @@ func (m *model) client(i int) {
 	}
 	key := s.key
 	ch := decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED"))
-	s = m.signed(s.path, fmt.Sprintf("payer-%d", i%m.payers), fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
+	payer := fmt.Sprintf("payer-%d", i%m.payers)
+	if i%m.payers == 1 {
+		payer = "code:" + payer
+	}
+	s = m.signed(s.path, payer, fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
 	s.key = key
 	m.mu.Lock()
 	m.sales = append(m.sales, s)
@@ -429,6 +433,9 @@ func (m *model) judge() {
 	})
 	if mined := m.chain.head().mined; mined < next {
 		m.t.Errorf("the relayer's numbers from %d to %d are still open", mined, next-1)
+	}
+	if lost, reverts, held := m.lost(); held != 0 || lost != reverts {
+		m.t.Errorf("%d settlements hold gas, %d counts as lost; their reverts cost %d", held, lost, reverts)
 	}
 	states := map[till.State]int{}
 	for _, p := range all {
