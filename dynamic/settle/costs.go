@@ -194,6 +194,22 @@ func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Findi
 	})
 }
 
+// explaining is how long a network is asked why a transaction reverted.
+const explaining = 3 * time.Second
+
+// explain finds out why a transaction reverted. A node keeps the state of a block for some minutes, so after an outage there
+// may be nobody left to ask: then it is nobody's doing, because what else the chain says must not wait for it.
+func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rail.Payment, f rail.Revert) (rail.Cause, error) {
+	asking, cancel := context.WithTimeout(ctx, explaining)
+	defer cancel()
+	why, err := retried(asking, d, s, func() (rail.Cause, error) { return r.Explain(asking, p, f) })
+	if err != nil && ctx.Err() == nil {
+		d.cfg.Log.Warn("revert not explained", "settlement", s.ID, "network", s.Network, "tx", f.Tx, "err", err)
+		return rail.Cause{}, nil
+	}
+	return why, err
+}
+
 // noteReverts counts the reverts that the record has not, once each, with why they did.
 func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, found []rail.Revert, o Owner) (*Settlement, error) {
 	for _, f := range found {
@@ -205,7 +221,7 @@ func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, fo
 			continue
 		}
 		m := s.first(s.Sent[i])
-		why, err := retried(ctx, d, s, func() (rail.Cause, error) { return r.Explain(ctx, &m.Payment, f) })
+		why, err := d.explain(ctx, r, s, &m.Payment, f)
 		if err != nil {
 			return s, err
 		}
