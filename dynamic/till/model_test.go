@@ -41,6 +41,7 @@ type model struct {
 	stop   func()
 	starts int
 	wrap   func(rail.Rail) rail.Rail // between till and chain; nil for nothing
+	dies   func(step string) bool    // whether who took a step ends there; nil for never
 	till   *till.Till                // of the process that runs
 	payers int
 	most   int // open payments at once
@@ -74,8 +75,8 @@ func (m *model) start(site *content.Site) {
 		BaseURL: childBase, Site: site, DB: m.db, Rails: []rail.Rail{r}, Keys: []*attest.Key{attest.SpecimenKey()},
 		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Log: slog.New(slog.DiscardHandler), Exclusive: m.starts%2 == 0,
 		// A step may be the last thing that its goroutine does.
-		AfterStep: func(string) {
-			if !m.calm.Load() && m.chance(2) {
+		AfterStep: func(step string) {
+			if m.dies != nil && m.dies(step) || !m.calm.Load() && m.chance(2) {
 				runtime.Goexit()
 			}
 		},

@@ -151,7 +151,7 @@ func TestAGoodThatIsCompletedLater(t *testing.T) {
 	}
 }
 
-// shelved is a shelf with one good of the keeper's, of which there is one unit and its maker is counted.
+// shelved is a shelf with the keeper's good as another kind makes it.
 func shelved(k goods.Kind) till.Shelf {
 	return func(site *content.Site, id string) (till.Offer, bool) {
 		o, ok := humans(site, id)
