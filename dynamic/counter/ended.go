@@ -46,6 +46,10 @@ var endings = map[till.State]struct{ problem, detail, next string }{
 		"Sign a new payment if you want the goods to stand."},
 }
 
+// takenBack is how one is told that the chain took back before it was delivered.
+const takenBack = "The chain took this payment back before what was promised for it was made, and nothing is owed. " +
+	"What the order held was given back."
+
 // ended is the answer for a purchase that ended without goods.
 func (c *Counter) ended(e *till.Error, r request) error {
 	p := e.Purchase
@@ -62,6 +66,10 @@ func (c *Counter) ended(e *till.Error, r request) error {
 	switch p.State {
 	case till.NotSettled, till.Refused:
 		out.Detail = fmt.Sprintf(how.detail, p.Reason)
+	case till.Reversed:
+		if !e.Payment.Delivered {
+			out.Detail, out.Payment.NextStep = takenBack, "Sign a new payment if you still want it."
+		}
 	case till.RefundOwed:
 		out.Extra["owed_usdc"] = content.FormatUSDC(p.Amount)
 	}

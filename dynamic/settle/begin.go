@@ -42,11 +42,32 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 	}
 	s := &Settlement{ID: cmp.Or(o.ID, newID()), Network: network, Members: o.Members}
 	for {
+		changed := r.Changed()
 		err := d.begin(ctx, r, s, o)
-		if o.Now || !errors.Is(err, ErrNoRoom) { // another process had the room
+		if o.Now || !errors.Is(err, ErrNoRoom) {
 			return s, err
 		}
+		// Another process has the room, or an account has it that cannot pay for the transaction.
+		o.Waits(true)
+		err = d.pause(ctx, changed)
+		o.Waits(false)
+		if err != nil {
+			return nil, err
+		}
 	}
+}
+
+// pause waits until a network has something new, for Config.Pause at most. The error is that of ctx.
+func (d *Driver) pause(ctx context.Context, changed <-chan struct{}) error {
+	timer := time.NewTimer(d.cfg.Pause)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // begin is Begin's one try.

@@ -164,18 +164,50 @@ func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
 			return err
 		}
 		s = now
-		for _, h := range s.Held {
-			back = append(back, h.Held)
-		}
-	}
-	if len(back) > 0 {
-		s.Held = nil
-		if err := save(tx, s); err != nil {
-			return err
+		if back = s.takeHeld(); len(back) > 0 {
+			if err := save(tx, s); err != nil {
+				return err
+			}
 		}
 	}
 	m := s.Members[s.member(member)]
 	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, back)
+}
+
+// takeHeld is what is held for a settlement, which then holds nothing.
+func (s *Settlement) takeHeld() (all []gas.Held) {
+	for _, h := range s.Held {
+		all = append(all, h.Held)
+	}
+	s.Held = nil
+	return all
+}
+
+// giveBack gives back what is held for a settlement of which nothing can land any more, or payers who let theirs expire would
+// use up the day's budget and burn nothing.
+func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Finding) (*Settlement, error) {
+	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead || !f.Final }) {
+		return s, nil
+	}
+	return d.advance(ctx, s, "given_back", func(tx ledger.Tx, s *Settlement) error {
+		return d.cfg.Gas.GiveBack(tx, s.Network, s.takeHeld()...)
+	})
+}
+
+// explaining is how long a network is asked why a transaction reverted.
+const explaining = 3 * time.Second
+
+// explain finds out why a transaction reverted. A node keeps the state of a block for some minutes, so after an outage there
+// may be nobody left to ask: then it is nobody's doing, because what else the chain says must not wait for it.
+func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rail.Payment, f rail.Revert) (rail.Cause, error) {
+	asking, cancel := context.WithTimeout(ctx, explaining)
+	defer cancel()
+	why, err := retried(asking, d, s, func() (rail.Cause, error) { return r.Explain(asking, p, f) })
+	if err != nil && ctx.Err() == nil {
+		d.cfg.Log.Warn("revert not explained", "settlement", s.ID, "network", s.Network, "tx", f.Tx, "err", err)
+		return rail.Cause{}, nil
+	}
+	return why, err
 }
 
 // noteReverts counts the reverts that the record has not, once each, with why they did.
@@ -189,7 +221,7 @@ func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, fo
 			continue
 		}
 		m := s.first(s.Sent[i])
-		why, err := retried(ctx, d, s, func() (rail.Cause, error) { return r.Explain(ctx, &m.Payment, f) })
+		why, err := d.explain(ctx, r, s, &m.Payment, f)
 		if err != nil {
 			return s, err
 		}

@@ -50,15 +50,9 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner) error {
 			}
 		}
 		o.Waits(true)
-		pause := time.NewTimer(d.cfg.Pause)
-		select {
-		case <-changed:
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
+		if err := d.pause(ctx, changed); err != nil {
+			return err
 		}
-		pause.Stop()
 	}
 }
 
@@ -119,6 +113,9 @@ func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, 
 		if s, err = d.fill(ctx, r, s, unfilled); err != nil {
 			return s, nothing, err
 		}
+	}
+	if s, err = d.giveBack(ctx, s, found); err != nil {
+		return s, nothing, err
 	}
 	do := nothing
 	for i, f := range found {

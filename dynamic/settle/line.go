@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
@@ -94,12 +93,7 @@ func (d *Driver) serve(r rail.Rail, l *line) {
 		if over {
 			return
 		}
-		pause := time.NewTimer(d.cfg.Pause)
-		select {
-		case <-changed:
-		case <-pause.C:
-		}
-		pause.Stop()
+		_ = d.pause(context.Background(), changed) // which does not end
 	}
 }
 

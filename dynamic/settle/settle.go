@@ -48,6 +48,7 @@ package settle
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -231,6 +232,43 @@ func (d *Driver) Load(ctx context.Context, id string) (s *Settlement, err error)
 		return err
 	})
 	return s, err
+}
+
+// Unfinished lists the settlements whose ids begin with a prefix and that signed for a number which is not used up: later ones
+// of the account wait behind it. It reads every settlement, for an owner who begins.
+func (d *Driver) Unfinished(ctx context.Context, prefix string) (list []*Settlement, err error) {
+	mined := make(map[[2]string]uint64)
+	for network, r := range d.nets {
+		accounts, err := r.Accounts(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("settle: reading the accounts of %s: %w", network, err)
+		}
+		for _, a := range accounts {
+			mined[[2]string{network, a.Address}] = a.Mined
+		}
+	}
+	ctx, cancel := ledgerContext(ctx)
+	defer cancel()
+	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		list = nil
+		for e, err := range tx.Scan(ledger.Prefix(ledger.Key("settlement"))) {
+			if err != nil {
+				return err
+			}
+			var s Settlement
+			if err := json.Unmarshal(e.Value, &s); err != nil {
+				return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
+			}
+			if strings.HasPrefix(s.ID, prefix) && slices.ContainsFunc(s.Sent, func(x Sent) bool {
+				n, ours := mined[[2]string{s.Network, x.Account}]
+				return ours && x.Sequence >= n
+			}) {
+				list = append(list, &s)
+			}
+		}
+		return nil
+	})
+	return list, err
 }
 
 // advance runs f on a settlement as it stands, if it is still the version of old, and stores it;

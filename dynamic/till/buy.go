@@ -95,7 +95,11 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		return &Sale{Quote: q}, nil
 	}
 	if gate != nil && !stockGate(gate) {
-		return nil, withPayment(gate, Outcome{Billed: "no", Retry: "now"})
+		retry := "now"
+		if e, ok := errors.AsType[*Error](gate); ok && e.Code == CodeLedger {
+			retry = "same_payment"
+		}
+		return nil, withPayment(gate, Outcome{Billed: "no", Retry: retry})
 	}
 	if p.Refusal != nil {
 		return nil, t.refuse(a, p.Refusal)
@@ -272,8 +276,11 @@ func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offe
 	if o.Kind.Available == nil {
 		return o, inputs, nil
 	}
-	err = t.view(ctx, func(tx ledger.Tx) error { return o.Kind.Available(maker(site), tx, o.Good, inputs) })
-	return o, inputs, gateError(err)
+	err = gateError(t.view(ctx, func(tx ledger.Tx) error { return o.Kind.Available(maker(site), tx, o.Good, inputs) }))
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Payment = nil // none was claimed yet, if one came at all
+	}
+	return o, inputs, err
 }
 
 // gateError turns a kind's refusal into an answer; other errors are the ledger's.

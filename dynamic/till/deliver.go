@@ -102,7 +102,7 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
 	o, k, err := t.order(p)
 	if err != nil { // off the shelf meanwhile
-		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
+		p.State, p.Reason, p.Final = RefundOwed, "no_longer_sold", true
 		return nil
 	}
 	if err := k.Take(t.maker(p), tx, o); err != nil {
@@ -344,10 +344,8 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 		}
 		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
 		_, err := t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
-			if k.Release != nil {
-				if err := k.Release(t.maker(p), tx, o); err != nil {
-					return err
-				}
+			if err := t.release(tx, p); err != nil {
+				return err
 			}
 			p.State, p.Reason, p.Final = RefundOwed, "goods_not_made", true
 			return nil

@@ -139,10 +139,8 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 // its authorization can never land (M4).
 func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) error {
 	_, err := t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
-		if o, k, err := t.order(p); err == nil && k.Release != nil {
-			if err := k.Release(t.maker(p), tx, o); err != nil {
-				return err
-			}
+		if err := t.release(tx, p); err != nil {
+			return err
 		}
 		if to == NotSettled && why.Payer {
 			if err := tx.Set(ledger.NotSettledKey(p.Payment.Payer, tx.Now(), p.ID), nil); err != nil {
@@ -153,6 +151,15 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, wh
 		return nil
 	})
 	return err
+}
+
+// release gives back what a purchase reserved; of what is off the shelf there is nothing to give back.
+func (t *Till) release(tx ledger.Tx, p *Purchase) error {
+	o, k, err := t.order(p)
+	if err != nil || k.Release == nil {
+		return nil
+	}
+	return k.Release(t.maker(p), tx, o)
 }
 
 // errFlies says that a flight does what is left to do for a purchase.

@@ -12,6 +12,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/dynamic/counter"
 	"agentstore/dynamic/goods"
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 )
@@ -147,5 +148,80 @@ func TestAGoodThatIsCompletedLater(t *testing.T) {
 	}
 	if st := status(); st.str("state") != "delivered" || st.body["fulfilment"].(map[string]any)["ready"] != true {
 		t.Errorf("status after = %s", st.raw)
+	}
+}
+
+// shelved is a shelf with the keeper's good as another kind makes it.
+func shelved(k goods.Kind) till.Shelf {
+	return func(site *content.Site, id string) (till.Offer, bool) {
+		o, ok := humans(site, id)
+		o.Kind = k
+		return o, ok
+	}
+}
+
+const judgment = "/api/buy/quick_judgment?detail=Tea%3F"
+
+// What was promised and is taken back by the chain was never delivered: its buyer is told so, has no body to read, and what
+// the order held is to be had again.
+func TestAPromiseThatTheChainTookBack(t *testing.T) {
+	t.Parallel()
+	k, unit := judgmentKind, ledger.GoodsKey("unit")
+	k.Reserve = func(_ goods.Maker, tx ledger.Tx, o *goods.Order) error {
+		if _, err := tx.Get(unit); err == nil {
+			return &goods.SoldOut{Item: o.Good.ID}
+		}
+		return tx.Set(unit, []byte(o.ID))
+	}
+	k.Release = func(_ goods.Maker, tx ledger.Tx, _ *goods.Order) error { return tx.Delete(unit) }
+	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) { c.Shelves = append(till.Shelves, shelved(k)) }})
+	buyer := s.net.Buyers[0]
+	p := s.sign(s.challenge(judgment), 0, buyer, nil)
+	r := s.sealed(judgment, p)
+	s.want("another order", s.present(judgment, s.sign(s.challenge(judgment), 0, s.net.Buyers[1], nil)), 409, "sold_out")
+	if err := s.net.Reorg(s.net.Head().Number.Uint64()-1, s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p))); err != nil {
+		t.Fatal(err)
+	}
+	s.net.Drop()
+	s.pooled("the relayer's open number to be filled", 1)
+	s.net.MustSeal()
+	s.finalize()
+	s.state(r.purchase(), till.Reversed)
+	again := s.present(judgment, p)
+	s.want("the order", again, 409, "payment_reversed")
+	if again.body["delivered"] != false || again.str("billed") != "no" || strings.Contains(again.str("detail"), "certificate") {
+		t.Errorf("the order is answered %s", again.raw)
+	}
+	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	if f := st.body["fulfilment"].(map[string]any); st.str("state") != "reversed" || f["ready"] != false || f["body"] != nil {
+		t.Errorf("status = %s", st.raw)
+	}
+	if err := s.till.Fulfil(t.Context(), r.purchase(), delivers(goods.Made{}, "judgment", "Tea.")); err == nil {
+		t.Error("what nobody paid for was completed")
+	}
+	s.sealed(judgment, s.sign(s.challenge(judgment), 0, s.net.Buyers[1], nil))
+}
+
+// Money that comes late for such a good is a promise too.
+func TestALatePromise(t *testing.T) {
+	t.Parallel()
+	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) { c.Shelves = append(till.Shelves, humans) }})
+	p := s.sign(s.challenge(judgment), 0, s.net.Buyers[0], nil)
+	r := s.giveUp(judgment, p, refuses)
+	s.land(p)
+	s.state(r.purchase(), till.Promised)
+	again := s.present(judgment, p)
+	if s.want("the order", again, 200, ""); again.body["certificate"] != nil || again.str("message") != "The keeper will judge it within a week." {
+		t.Errorf("the order is answered %s", again.raw)
+	}
+	c := s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), "")
+	if got := c.body["purchases"].([]any)[0].(map[string]any); got["state"] != "promised" || got["billed"] != "yes" || got["fulfilment"].(map[string]any)["ready"] != false {
+		t.Errorf("claims = %s", c.raw)
+	}
+	if err := s.till.Fulfil(t.Context(), r.purchase(), delivers(goods.Made{Message: "Tea.", Note: "Tea."}, "judgment", "Tea.")); err != nil {
+		t.Fatal(err)
+	}
+	if done := s.present(judgment, p); done.str("certificate", "settled_via") != "x402 sent by another" {
+		t.Errorf("delivered = %s", done.raw)
 	}
 }

@@ -176,7 +176,7 @@ func (t *Till) ended(p *Purchase) error {
 	case RefundOwed:
 		e.paid("yes", "never")
 	case Reversed:
-		e.paid("no", "now").Payment.Delivered = true
+		e.paid("no", "now").Payment.Delivered = !p.DeliveredAt.IsZero()
 	case FromChain, Uncredited:
 		return usedError("yes")
 	default:

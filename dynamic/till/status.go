@@ -38,7 +38,9 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 	s.Purchase = p
 	switch p.State {
 	case Promised, Delivered, Reversed:
-		s.Body, err = t.body(p.ID)
+		if !p.DeliveredAt.IsZero() { // not taken back before it was delivered
+			s.Body, err = t.body(p.ID)
+		}
 	}
 	return s, err
 }

@@ -87,9 +87,15 @@ func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) err
 }
 
 // reverse: promised or delivered → reversed. The certificate stands and says what happened; its number is never used again.
+// What was only promised will not be made, and gives back what it held.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
 	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
-		if p.State == Delivered && p.CertID != "" {
+		if p.State == Promised {
+			if err := t.release(tx, p); err != nil {
+				return err
+			}
+			p.DeliveredAt = time.Time{}
+		} else if p.CertID != "" {
 			c, err := ledger.GetJSON[CertRecord](tx, ledger.CertKey(p.CertID))
 			if err != nil {
 				return err

@@ -18,10 +18,50 @@ import (
 // nothing.
 const reasonReverted = "invalid_exact_evm_transaction_failed"
 
+// idPrefix is how the ids of a facilitator's settlements begin, in a ledger that a till may have settlements in too.
+const idPrefix = "fac_"
+
+// resume drives what an earlier process has left on its way, as soon as the networks can be read. Nobody may ask for it again,
+// and all later numbers of the account wait behind it.
+func (h *Handler) resume() {
+	for {
+		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix)
+		if err == nil {
+			for _, s := range left {
+				i := slices.IndexFunc(h.cfg.Rails, func(n rail.Rail) bool { return n.Info().Network == s.Network })
+				if i < 0 {
+					continue
+				}
+				n, p := h.cfg.Rails[i], s.Members[0].Payment
+				if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64())); j != nil {
+					h.driver(j)
+				}
+			}
+			return
+		}
+		h.cfg.Log.Warn("settlements left on their way not read", "err", err)
+		if !h.pause() {
+			return
+		}
+	}
+}
+
+// pause waits a second, and says whether to go on.
+func (h *Handler) pause() bool {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-h.ctx.Done():
+		return false
+	}
+}
+
 // settlementID is the id of a payment's settlement, by which it is found again after a restart.
 func settlementID(p *rail.Payment) string {
 	sum := sha256.Sum256([]byte(p.ClaimKey()))
-	return "fac_" + hex.EncodeToString(sum[:16])
+	return idPrefix + hex.EncodeToString(sum[:16])
 }
 
 // drive takes a settlement to its end: paid at the network's depth, or dead with its sequence
@@ -37,7 +77,20 @@ func (h *Handler) drive(j *job, d *driver) error {
 		}
 		return err
 	}
-	return h.cfg.Settles.Drive(h.ctx, s, &owner{h: h, j: j, d: d})
+	for {
+		err := h.cfg.Settles.Drive(h.ctx, s, &owner{h: h, j: j, d: d})
+		if err == nil || h.ctx.Err() != nil {
+			return err
+		}
+		// Its number is given out, and is not left open for a ledger that failed once.
+		h.cfg.Log.Error("settlement stopped on its way", "settlement", s.ID, "network", s.Network, "err", err)
+		if !h.pause() {
+			return err
+		}
+		if now, err := h.cfg.Settles.Load(h.ctx, s.ID); err == nil {
+			s = now
+		}
+	}
 }
 
 // begin finds the settlement of a payment, or verifies and signs one.

@@ -49,7 +49,7 @@ type HandlerConfig struct {
 
 // Handler serves /verify, /settle and /supported. What it settles has a record of package settle, so that a payment which
 // is presented again, after a restart too, is answered with its own settlement. It drives a settlement while somebody asks
-// for it.
+// for it, and until its number is used up.
 type Handler struct {
 	cfg  HandlerConfig
 	mux  *http.ServeMux
@@ -117,6 +117,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	h.mux.HandleFunc("POST /verify", h.verify)
 	h.mux.HandleFunc("POST /settle", h.settle)
 	h.mux.HandleFunc("GET /supported", h.supported)
+	h.work.Go(h.resume)
 	return h, nil
 }
 

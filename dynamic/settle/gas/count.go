@@ -139,13 +139,8 @@ func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error
 // alike takes the network out.
 func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
-	for name, n := range map[string]int64{nameLost: held.Amount, nameSubsidy: held.Subsidy} {
-		if n == 0 {
-			continue
-		}
-		if err := add(tx, name, id, held.Day, -n); err != nil {
-			return err
-		}
+	if err := g.GiveBack(tx, id, held); err != nil {
+		return err
 	}
 	if err := add(tx, nameLost, id, day(now), r.Cost); err != nil {
 		return err
@@ -176,6 +171,21 @@ func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail
 		a.Pause, a.Until = int64(next/time.Second), now.Add(next)
 	}
 	return ledger.SetJSON(tx, alikeKey(id), a)
+}
+
+// GiveBack gives back what was set aside for a settlement that moved nothing and burns nothing any more.
+func (g *Guard) GiveBack(tx ledger.Tx, id string, held ...Held) error {
+	for _, h := range held {
+		for name, n := range map[string]int64{nameLost: h.Amount, nameSubsidy: h.Subsidy} {
+			if n == 0 {
+				continue
+			}
+			if err := add(tx, name, id, h.Day, -n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Lost is what a network lost today, held amounts included, and what it may lose; atomic units.
