@@ -57,7 +57,8 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 	}
 }
 
-// pause waits until a network has something new, for Config.Pause at most. The error is that of ctx.
+// pause waits until a network has something new, for Config.Pause at most. The error is that of
+// ctx.
 func (d *Driver) pause(ctx context.Context, changed <-chan struct{}) error {
 	timer := time.NewTimer(d.cfg.Pause)
 	defer timer.Stop()

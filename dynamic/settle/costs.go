@@ -183,8 +183,8 @@ func (s *Settlement) takeHeld() (all []gas.Held) {
 	return all
 }
 
-// giveBack gives back what is held for a settlement of which nothing can land any more, or payers who let theirs expire would
-// use up the day's budget and burn nothing.
+// giveBack gives back what is held for a settlement of which nothing can land any more, or payers
+// who let theirs expire would use up the day's budget and burn nothing.
 func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Finding) (*Settlement, error) {
 	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead || !f.Final }) {
 		return s, nil
@@ -197,8 +197,9 @@ func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Findi
 // explaining is how long a network is asked why a transaction reverted.
 const explaining = 3 * time.Second
 
-// explain finds out why a transaction reverted. A node keeps the state of a block for some minutes, so after an outage there
-// may be nobody left to ask: then it is nobody's doing, because what else the chain says must not wait for it.
+// explain finds out why a transaction reverted. A node keeps the state of a block for some minutes,
+// so after an outage there may be nobody left to ask: then it is nobody's doing, because what else
+// the chain says must not wait for it.
 func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rail.Payment, f rail.Revert) (rail.Cause, error) {
 	asking, cancel := context.WithTimeout(ctx, explaining)
 	defer cancel()

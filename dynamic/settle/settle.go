@@ -234,8 +234,9 @@ func (d *Driver) Load(ctx context.Context, id string) (s *Settlement, err error)
 	return s, err
 }
 
-// Unfinished lists the settlements whose ids begin with a prefix and that signed for a number which is not used up: later ones
-// of the account wait behind it. It reads every settlement, for an owner who begins.
+// Unfinished lists the settlements whose ids begin with a prefix and that signed for a number which
+// is not used up: later ones of the account wait behind it. It reads every settlement, for an owner
+// who begins.
 func (d *Driver) Unfinished(ctx context.Context, prefix string) (list []*Settlement, err error) {
 	mined := make(map[[2]string]uint64)
 	for network, r := range d.nets {

@@ -18,11 +18,12 @@ import (
 // nothing.
 const reasonReverted = "invalid_exact_evm_transaction_failed"
 
-// idPrefix is how the ids of a facilitator's settlements begin, in a ledger that a till may have settlements in too.
+// idPrefix is how the ids of a facilitator's settlements begin, in a ledger that a till may have
+// settlements in too.
 const idPrefix = "fac_"
 
-// resume drives what an earlier process has left on its way, as soon as the networks can be read. Nobody may ask for it again,
-// and all later numbers of the account wait behind it.
+// resume drives what an earlier process has left on its way, as soon as the networks can be read.
+// Nobody may ask for it again, and all later numbers of the account wait behind it.
 func (h *Handler) resume() {
 	for {
 		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix)

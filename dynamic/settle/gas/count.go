@@ -173,7 +173,8 @@ func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail
 	return ledger.SetJSON(tx, alikeKey(id), a)
 }
 
-// GiveBack gives back what was set aside for a settlement that moved nothing and burns nothing any more.
+// GiveBack gives back what was set aside for a settlement that moved nothing and burns nothing any
+// more.
 func (g *Guard) GiveBack(tx ledger.Tx, id string, held ...Held) error {
 	for _, h := range held {
 		for name, n := range map[string]int64{nameLost: h.Amount, nameSubsidy: h.Subsidy} {
