@@ -100,7 +100,7 @@ var arrows = []arrow{
 	{from: "dynamic/settle", may: []string{"dynamic/ledger", "dynamic/rail", "dynamic/settle/gas"}},
 	{from: "dynamic/settle/gas", may: []string{"dynamic/ledger", "dynamic/rail"}},
 	{from: "dynamic/till", tests: []string{"content/api", "dynamic/counter", "dynamic/ledger/bolt", "dynamic/ledger/postgres", "dynamic/pay/...", "dynamic/problem", "dynamic/rail/evm", "dynamic/route"},
-		may: []string{"content", "corpus/record", "corpus/attest/...", "dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/rail", "dynamic/settle/..."}},
+		may: []string{"content", "corpus/record", "corpus/attest/...", "dynamic/budget", "dynamic/challenge", "dynamic/feed", "dynamic/goods", "dynamic/ledger", "dynamic/rail", "dynamic/schedule", "dynamic/settle/..."}},
 }
 
 // A door says which packages may import a module, or a part of one, in their code and, beside those, in their tests.
