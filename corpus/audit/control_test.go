@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -92,9 +93,7 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 		"put back": {recordtest.MapFS(t, w.Dir), before, Problem{Path: pack, Kind: attest.ProblemAdded}},
 	} {
 		whole := fstest.MapFS{}
-		for name, f := range c.tree {
-			whole[name] = f
-		}
+		maps.Copy(whole, c.tree)
 		whole[pack], whole[index] = c.from[pack], c.from[index]
 		report, err := Record(t.Context(), whole, w.Ring, RecordOptions{})
 		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != c.problem.Path || report.Problems[0].Kind != c.problem.Kind {
