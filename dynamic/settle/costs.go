@@ -184,13 +184,21 @@ func (s *Settlement) takeHeld() (all []gas.Held) {
 }
 
 // giveBack gives back what is held for a settlement of which nothing can land any more, or payers
-// who let theirs expire would use up the day's budget and burn nothing.
+// who let theirs expire would use up the day's budget and burn nothing. One that landed may hold
+// something too, signed for while a reorganisation had it out; its subsidy was spent.
 func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Finding) (*Settlement, error) {
-	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead || !f.Final }) {
+	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return !f.Final }) {
 		return s, nil
 	}
+	landed := slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead })
 	return d.advance(ctx, s, "given_back", func(tx ledger.Tx, s *Settlement) error {
-		return d.cfg.Gas.GiveBack(tx, s.Network, s.takeHeld()...)
+		held := s.takeHeld()
+		for i := range held {
+			if landed {
+				held[i].Subsidy = 0
+			}
+		}
+		return d.cfg.Gas.GiveBack(tx, s.Network, held...)
 	})
 }
 
