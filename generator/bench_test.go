@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -54,17 +53,6 @@ func host(n int, changed func(i int) int) output {
 			return fmt.Appendf(nil, "%s %s %d\n%s%s", u.key, mediaType, changed(u.at), made, paragraph), nil
 		},
 	}
-}
-
-// processorTime is what this process has used of the processors: it tells more
-// than the clock on a machine that others use as well.
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkOneChangedPage asks what one changed page among 100,000 costs beside
