@@ -27,6 +27,9 @@ const module = "agentstore"
 // maxLines is how long a file that is no test may be: a longer one holds two ideas.
 const maxLines = 500
 
+// maxBody is how many lines a function's body may have; one function of a hundred may have more, such as a table of rows.
+const maxBody = 60
+
 // A listing is what go list says of one package.
 type listing struct {
 	ImportPath, Dir, Name, Doc         string
@@ -209,16 +212,70 @@ func TestPackagesAndFiles(t *testing.T) {
 	}
 }
 
-func hasInit(t *testing.T, file string, src []byte) bool {
+// functions returns the functions and methods of a file, with the positions of all that is in it. src is as in parser.ParseFile.
+func functions(t *testing.T, file string, src any) (*token.FileSet, []*ast.FuncDecl) {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.SkipObjectResolution)
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
-		fn, ok := d.(*ast.FuncDecl)
-		return ok && fn.Recv == nil && fn.Name.Name == "init"
-	})
+	var all []*ast.FuncDecl
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			all = append(all, fn)
+		}
+	}
+	return set, all
+}
+
+func hasInit(t *testing.T, file string, src []byte) bool {
+	t.Helper()
+	_, all := functions(t, file, src)
+	return slices.ContainsFunc(all, func(fn *ast.FuncDecl) bool { return fn.Recv == nil && fn.Name.Name == "init" })
+}
+
+// bodyLines is how many lines stand between the braces of a function.
+func bodyLines(set *token.FileSet, fn *ast.FuncDecl) int {
+	if fn.Body == nil {
+		return 0 // written in assembly
+	}
+	return max(0, set.Position(fn.Body.Rbrace).Line-set.Position(fn.Body.Lbrace).Line-1)
+}
+
+func TestFunctionsAreShort(t *testing.T) {
+	all := 0
+	var long []string // each behind its number of lines
+	for _, l := range list(t) {
+		for _, name := range slices.Concat(l.GoFiles, l.IgnoredGoFiles) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue // ignored on this system
+			}
+			set, fns := functions(t, filepath.Join(l.Dir, name), nil)
+			all += len(fns)
+			for _, fn := range fns {
+				if n := bodyLines(set, fn); n > maxBody {
+					long = append(long, fmt.Sprintf("%4d lines: %s in %s/%s", n, fn.Name.Name, l.name(), name))
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d functions have more than %d lines", len(long), all, maxBody)
+	if 100*len(long) > all {
+		slices.Sort(long)
+		slices.Reverse(long)
+		t.Errorf("%d of %d functions have more than %d lines, want at most one of a hundred; the longest:\n%s",
+			len(long), all, maxBody, strings.Join(long[:min(len(long), 20)], "\n"))
+	}
+}
+
+func TestBodyLines(t *testing.T) {
+	set, fns := functions(t, "x.go", "package x\nfunc a() {}\nfunc b() {\n}\nfunc (T) c() {\n\tx()\n\n\ty()\n}\nfunc d()\n")
+	for i, want := range []int{0, 0, 3, 0} {
+		if got := bodyLines(set, fns[i]); got != want {
+			t.Errorf("%s has %d lines, want %d", fns[i].Name.Name, got, want)
+		}
+	}
 }
 
 func TestTopLevel(t *testing.T) {

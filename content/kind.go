@@ -52,7 +52,7 @@ type kindRow struct {
 	name   string
 	fields []Field // beside text, all required
 	unique Field   // the field that may not repeat in the pool, "" for none
-	max    int     // characters in an entry's text
+	max    int     // characters in an entry's text; 0: such goods draw from no pool
 }
 
 const defaultMax = 240

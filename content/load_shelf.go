@@ -103,7 +103,8 @@ func (f sourceFile) good(id string, raw rawGood, body string) Good {
 	if raw.Order <= 0 {
 		f.fail("order", "must be a positive number")
 	}
-	if _, known := kindOf(raw.Kind); !known {
+	kind, known := kindOf(raw.Kind)
+	if !known {
 		f.fail("kind", "%q is none of: %s", raw.Kind, strings.Join(Kinds(), ", "))
 	}
 	f.oneOf("fulfilment", raw.Fulfilment, string(Instant), string(Human), string(Term))
@@ -118,7 +119,12 @@ func (f sourceFile) good(id string, raw rawGood, body string) Good {
 		f.fail("cadence", "is %q, must be %q", raw.Cadence, want)
 	}
 	f.oneOf("artifact", raw.Artifact, artifacts...)
-	if !IsID(raw.Pool) {
+	switch {
+	case known && kind.max == 0:
+		if raw.Pool != "" || raw.Stock {
+			f.fail("pool", "a %s draws from none", raw.Kind)
+		}
+	case !IsID(raw.Pool):
 		f.fail("pool", "%q is not the name of a pool", raw.Pool)
 	}
 	f.prose("name", raw.Name, 60)
@@ -202,8 +208,8 @@ func (l *loader) pools(goods []Good) map[string]Pool {
 	texts := make(map[string]string) // text → where it stands
 	for _, g := range goods {
 		kind, known := kindOf(g.Kind)
-		if !known || !IsID(g.Pool) {
-			continue // already reported
+		if !known || kind.max == 0 || !IsID(g.Pool) {
+			continue // it draws from none, or was reported already
 		}
 		if first, twice := drawnBy[g.Pool]; twice {
 			if first.Kind != g.Kind || first.Stock || g.Stock {

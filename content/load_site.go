@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -114,8 +115,8 @@ func (l *loader) pages() []Page {
 	for i, p := range pages {
 		file := p.File()
 		switch s, is := status[p.Name]; {
-		case !is && (!ownPage.MatchString(p.Name) || len(p.Name) > maxPageName):
-			l.fail(file, 0, "no page of a store has this name; a page of your own is pages/<name>.md, in lower-case words joined by hyphens")
+		case !is && (!ownPage.MatchString(p.Name) || len(p.Name) > maxPageName || strings.HasPrefix(p.Name, problemFolder)):
+			l.fail(file, 0, "no page of a store has this name; a page of your own is pages/<name>.md, or in folders below pages, in lower-case words joined by hyphens")
 		case !is:
 			pages[i].Own = true
 		case s != p.Status:
@@ -128,7 +129,7 @@ func (l *loader) pages() []Page {
 }
 
 // ownPage is the form of the name of a keeper's own page.
-var ownPage = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var ownPage = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*/)*[a-z0-9]+(-[a-z0-9]+)*$`)
 
 const maxPageName = 60
 
@@ -165,6 +166,7 @@ func (l *loader) allPages() []Page {
 		l.checkPlaceholders(file, body)
 		pages = append(pages, Page{Name: name, Title: raw.Title, Summary: raw.Summary, Status: raw.Status, Nav: raw.Nav, Body: body, Line: line})
 	}
+	slices.SortFunc(pages, func(a, b Page) int { return strings.Compare(a.Name, b.Name) }) // which is not the order of files
 	return pages
 }
 

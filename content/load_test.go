@@ -295,3 +295,23 @@ func TestBorrowed(t *testing.T) {
 		t.Errorf("with a pool of one's own: %v, %v", names, err)
 	}
 }
+
+// A kind that draws from no pool has goods without one, and none with one.
+func TestAGoodWithoutAPool(t *testing.T) {
+	kinds = append(kinds, kindRow{name: "reading"})
+	defer func() { kinds = kinds[:len(kinds)-1] }()
+	m := specimen(t)
+	edit(t, m, "shelf/hello.md", `kind = "greeting"`, `kind = "reading"`)
+	if _, err := Load(Sources{Content: m}); err == nil || !strings.Contains(err.Error(), "a reading draws from none") {
+		t.Errorf("with a pool: %v", err)
+	}
+	edit(t, m, "shelf/hello.md", "pool = \"hello\"\n", "")
+	delete(m, "pools/hello.toml")
+	s, err := Load(Sources{Content: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, ok := s.Good("hello"); !ok || g.Pool != "" || len(s.Pool(g.Pool).Entries) != 0 {
+		t.Errorf("good = %+v", g)
+	}
+}

@@ -18,6 +18,9 @@ type Pool struct {
 	Entries []Entry
 }
 
+// Pool returns a pool by its name, an empty one where there is none.
+func (s *Site) Pool(name string) Pool { return s.Pools[name] }
+
 // Entry returns the entry with this digest.
 func (p Pool) Entry(digest string) (Entry, bool) {
 	i := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Digest == digest })

@@ -103,7 +103,8 @@ func texts(s *Site) map[string][]string {
 				inCode = strings.Count(p, "```")%2 == 1 != inCode
 				continue
 			}
-			if !inCode && !strings.HasPrefix(p, "#") && !strings.HasPrefix(p, "|") {
+			// What is left of the line below a table's head says nothing.
+			if !inCode && !strings.HasPrefix(p, "#") && !strings.HasPrefix(p, "|") && strings.Trim(p, "-| ") != "" {
 				add(where, strings.TrimSpace(p))
 			}
 		}

@@ -1,13 +1,11 @@
-// Package corpus is the signed record: what was observed at each door, week
-// after week, in a form that a stranger can check alone.
+// Package corpus has no code. Its folder holds the signed record of this store, what was observed at each door week after
+// week in a form that a stranger can check alone, and beside it the packages that make, keep and check such a record:
 //
-// It owns two formats. A Row (store-row/v1) is one host in one weekly round,
-// signed by itself, saying where it belongs, so that it can be cited alone and
-// cannot be moved. A Round (store-round/v1) is the signed header that commits
-// to a week's rows through the digests of its parts and to the round before it
-// through previous_digest. Both are canonical JSON in declared order: their
-// exact bytes are what is signed, hashed and logged.
+//	record    rows, rounds and observations, their folder and their seal
+//	tlog      the transparency log under it: tiles, checkpoints, proofs, witnesses
+//	view      the record by host and by address, in sorted files
+//	audit     the check of a whole record or of a whole clone
+//	durable   files that outlive a crash
 //
-//	leaf, err := corpus.SignRow(row, key)        // exact bytes, one log leaf
-//	row, err = corpus.VerifyRow(leaf, key.Public())
+// The others walk doors, judge what these answer, and derive figures.
 package corpus

@@ -2,8 +2,11 @@ package dynamic
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/pay"
 	"agentstore/templates"
 )
 
@@ -13,10 +16,29 @@ var (
 	anyOrigin     = []string{"*"}
 	allowMethods  = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
 	maxAge        = []string{"86400"}
-	allowHeaders  = []string{"Content-Type, PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, Access-Control-Expose-Headers, Idempotency-Key, Authorization, Accept"}
-	exposeHeaders = []string{"PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
+	allowHeaders  = []string{fields("Content-Type", payments) + ", X-PAYMENT, SIGN-IN-WITH-X, Access-Control-Expose-Headers, Idempotency-Key, Authorization, Accept"}
+	exposeHeaders = []string{strings.TrimPrefix(fields("", termsAndAnswers), ", ") + ", X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
 		"RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Deprecation, Sunset, ETag, Link, X-Request-Id"}
 )
+
+// fields appends to a list of header fields those of every protocol.
+func fields(list string, of func(pay.Row) []string) string {
+	for _, p := range counter.Protocols {
+		for _, name := range of(p) {
+			list += ", " + name
+		}
+	}
+	return list
+}
+
+func payments(p pay.Row) (names []string) {
+	for _, f := range p.Params {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func termsAndAnswers(p pay.Row) []string { return slices.Concat(p.Terms, p.Answers) }
 
 // allowOrigins lets any page read an answer.
 func allowOrigins(h http.Header) {

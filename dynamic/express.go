@@ -234,21 +234,8 @@ func parseSimple(b []byte) (q simple, size int) {
 	if !ok {
 		return q, 0
 	}
-	line, ok = bytes.CutPrefix(line, []byte("GET "))
-	if !ok {
+	if q.target = plainTarget(line); q.target == nil {
 		return q, 0
-	}
-	if q.target, ok = bytes.CutSuffix(line, []byte(" HTTP/1.1")); !ok {
-		return q, 0
-	}
-	if len(q.target) == 0 || q.target[0] != '/' {
-		return q, 0
-	}
-	for _, c := range q.target {
-		// Escapes and queries are net/http's.
-		if c <= ' ' || c >= 0x7f || c == '%' || c == '?' || c == '#' {
-			return q, 0
-		}
 	}
 	hosts := 0
 	for {
@@ -302,6 +289,25 @@ func parseSimple(b []byte) (q simple, size int) {
 }
 
 var crlf = []byte("\r\n")
+
+// plainTarget is the path of a request line that asks for nothing but a path, nil of any other.
+func plainTarget(line []byte) []byte {
+	line, ok := bytes.CutPrefix(line, []byte("GET "))
+	if !ok {
+		return nil
+	}
+	target, ok := bytes.CutSuffix(line, []byte(" HTTP/1.1"))
+	if !ok || len(target) == 0 || target[0] != '/' {
+		return nil
+	}
+	for _, c := range target {
+		// Escapes and queries are net/http's.
+		if c <= ' ' || c >= 0x7f || c == '%' || c == '?' || c == '#' {
+			return nil
+		}
+	}
+	return target
+}
 
 // lowered is a field name in lower case; one that is longer than any of ours comes out as none of them.
 func lowered(name []byte) (out [32]byte) {

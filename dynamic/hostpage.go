@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/problem"
 	"agentstore/templates"
@@ -89,14 +90,14 @@ func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, er
 	var failed error
 	described, err := derive.DescribeHost(s.Rounds, h, derive.Tier(h), derive.HostParts{
 		BaseURL: p.BaseURL, Feed: s.About(h.Host),
-		Others: func(sequence int64, address corpus.PayTo) int64 {
+		Others: func(sequence int64, address record.PayTo) int64 {
 			n, err := s.Others(sequence, address)
 			if err != nil {
 				failed = err
 			}
 			return n
 		},
-		Prove: func(leaf, size int64) (corpus.Proof, error) { return s.Record.Log.Prove(leaf, size, s.Record.Ring()) },
+		Prove: func(leaf, size int64) (tlog.Proof, error) { return s.Record.Log.Prove(leaf, size, s.Record.Ring()) },
 	})
 	if failed != nil {
 		return described, failed

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/problem"
@@ -21,15 +22,15 @@ import (
 )
 
 // hostPages renders from a record of twelve rounds and a few hosts of odd names.
-func hostPages(t *testing.T) (HostPages, *corpus.Record) {
+func hostPages(t *testing.T) (HostPages, *record.Record) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, 4, corpustest.Weeks)
-	odd := corpus.Row{URL: "https://x/", Source: corpus.SourceDiscovery, Verdict: corpus.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: corpus.FaultNone,
+	odd := record.Row{URL: "https://x/", Source: record.SourceDiscovery, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: record.FaultNone,
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 	at := corpustest.Monday.AddDate(0, 0, 7*corpustest.Weeks+6)
-	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: corpustest.Weeks + 1, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: func(yield func(corpus.Row, error) bool) {
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: corpustest.Weeks + 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: func(yield func(record.Row, error) bool) {
 		for _, host := range []string{strings.Repeat("a.", 110) + "example", "h-" + strings.Repeat("0", 64), "odd(name.example"} {
 			if odd.Host = host; !yield(odd, nil) {
 				return
@@ -46,7 +47,7 @@ func hostPages(t *testing.T) (HostPages, *corpus.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +56,12 @@ func hostPages(t *testing.T) (HostPages, *corpus.Record) {
 
 // TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files do.
 func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring: attest.SpecimenRing()}
-	row := corpus.Row{Host: "door.example", URL: "https://door.example/", Source: corpus.SourceDiscovery, Verdict: corpus.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
-		Fault: corpus.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
-	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: 1, Week: corpus.ISOWeek(corpustest.Monday), TakenAt: corpustest.Monday, Battery: "v2", Private: true,
-		Rows: func(yield func(corpus.Row, error) bool) { yield(row, nil) }}); err != nil {
+	row := record.Row{Host: "door.example", URL: "https://door.example/", Source: record.SourceDiscovery, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
+		Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday), TakenAt: corpustest.Monday, Battery: "v2", Private: true,
+		Rows: func(yield func(record.Row, error) bool) { yield(row, nil) }}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring, Private: true})
@@ -78,7 +79,7 @@ func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
 			t.Errorf("%s: %v: %s", mediaType, err, page)
 		}
 	}
-	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host, corpus.ISOWeek(corpustest.Monday))
+	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host, record.ISOWeek(corpustest.Monday))
 	if err != nil || cited == nil || cited.License != derive.PrivateLicense {
 		t.Errorf("its row is cited as %+v, %v", cited, err)
 	}
@@ -91,7 +92,7 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := func(sequence int64, address corpus.PayTo) (n int64) {
+	others := func(sequence int64, address record.PayTo) (n int64) {
 		for row, err := range r.Rows(sequence) {
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +111,7 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 		hosts++
 		h := derive.HostHistory(r.Rounds(), rows, feed)
 		described, err := derive.DescribeHost(r.Rounds(), h, derive.Tier(h), derive.HostParts{BaseURL: base, Feed: feed, Others: others,
-			Prove: func(leaf, size int64) (corpus.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
+			Prove: func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
 		if err != nil {
 			t.Fatal(err)
 		}

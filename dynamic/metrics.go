@@ -21,6 +21,7 @@ type Metrics struct {
 	panics    prometheus.Counter
 	purchases *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
+	late      *prometheus.HistogramVec
 	gas       *prometheus.GaugeVec
 	gasLow    *prometheus.GaugeVec
 }
@@ -45,9 +46,13 @@ func NewMetrics() *Metrics {
 			Name: "store_site_snapshots_total", Help: "Published trees opened, and refused.",
 		}, []string{"outcome"}),
 	}
+	m.late = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "store_task_late_seconds", Help: "How long after its time due work was begun, by job.",
+		Buckets: []float64{1, 2, 5, 10, 30, 60, 300, 1800, 7200},
+	}, []string{"job"})
 	m.gas = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas", Help: "What the relayer has for gas, in the network's whole coins."}, []string{"network"})
 	m.gasLow = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas_low", Help: "1 while the relayer is below its alarm."}, []string{"network"})
-	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.purchases, m.snapshots,
+	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.purchases, m.snapshots, m.late,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -55,6 +60,11 @@ func NewMetrics() *Metrics {
 // Purchase counts a purchase that reached an outcome (delivered, failed, not_settled, …) on a network.
 func (m *Metrics) Purchase(network, outcome string) {
 	m.purchases.WithLabelValues(network, outcome).Inc()
+}
+
+// Late notes how long after its time a piece of due work was begun.
+func (m *Metrics) Late(job string, late time.Duration) {
+	m.late.WithLabelValues(job).Observe(late.Seconds())
 }
 
 // Gas notes what a network's relayer has, in wei, and whether that is below its alarm. A nil amount is a network whose

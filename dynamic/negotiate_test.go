@@ -121,6 +121,7 @@ func TestRetiredGoodsAreGone(t *testing.T) {
 func TestOwnPagesAreServed(t *testing.T) {
 	files := testFiles()
 	files["about/index.html"], files["about.md"] = "<p>about", "about"
+	files["notes/first/index.html"], files["notes/first.md"] = "<p>first", "first"
 	s := newServer(t, Config{Site: openTestSite(t, publish(t, t.TempDir(), "tree", base, "d1", files), "")})
 	for accept, want := range map[string]string{"": "<p>about", browser: "<p>about", "text/markdown": "about"} {
 		res := ask(t, s, "GET", "/about", "Accept", accept)
@@ -128,7 +129,7 @@ func TestOwnPagesAreServed(t *testing.T) {
 			t.Errorf("/about as %q: %d %v", accept, res.StatusCode, res.Header)
 		}
 	}
-	for path, status := range map[string]int{"/about/": http.StatusPermanentRedirect, "/about.md": 200, "/contact": 404, "/contact.md": 404} {
+	for path, status := range map[string]int{"/about/": http.StatusPermanentRedirect, "/about.md": 200, "/notes/first": 200, "/notes/first.md": 200, "/notes": 404, "/contact": 404, "/contact.md": 404} {
 		if res := ask(t, s, "GET", path); res.StatusCode != status {
 			t.Errorf("%s: %d, want %d", path, res.StatusCode, status)
 		}

@@ -13,9 +13,10 @@ import (
 
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 	"agentstore/dynamic/till"
 )
 
@@ -31,7 +32,7 @@ func (slowRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Ti
 	return rail.Mark{}, nil
 }
 
-func (slowRail) Draft(ctx context.Context, _ *rail.Payment) (rail.Draft, error) {
+func (slowRail) Draft(ctx context.Context, _ []*rail.Payment) (rail.Draft, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -52,7 +53,11 @@ func TestPurchasesWaitAsLongAsTheStoreSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newServer(t, Config{Rows: shop.Rows()[:1]})
+			sells, err := counter.New(counter.Config{Till: shop})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newServer(t, Config{Rows: sells.Rows()[:1]})
 			asked := ask(t, s, "GET", "/api/buy/hello")
 			raw, err := base64.StdEncoding.DecodeString(asked.Header.Get(x402.HeaderRequired))
 			if err != nil || asked.StatusCode != http.StatusPaymentRequired {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"agentstore/content/api"
 	"agentstore/dynamic/route"
 )
 
@@ -100,30 +99,6 @@ func (s *Server) described(path string) string {
 		return ""
 	}
 	return strings.Join(says, ". ") + ". All of it stands in " + s.baseURL + "/openapi.json."
-}
-
-// walk lists what the mux really holds, as "METHOD pattern"; for the test that compares it with the table.
-func (m mux) walk() ([]string, error) {
-	var found []string
-	err := chi.Walk(m, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		found = append(found, method+" "+pattern)
-		return nil
-	})
-	slices.Sort(found)
-	return found, err
-}
-
-// addresses lists the table in the same form.
-func addresses(rows []api.Route) []string {
-	var list []string
-	for _, r := range rows {
-		list = append(list, r.Method+" "+r.Pattern)
-		if r.Method == http.MethodGet {
-			list = append(list, http.MethodHead+" "+r.Pattern)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 // crooked reports whether a request's path is written in a way that different programs read differently: repeated or

@@ -12,7 +12,7 @@ import (
 	"agentstore/content/api"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/templates"
 )
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/content/api"
@@ -111,6 +112,30 @@ func fullServer(t testing.TB, cfg Config) *Server {
 
 func TestConversations(t *testing.T) {
 	converse(t, fullServer(t, Config{Log: slog.New(slog.DiscardHandler), Rows: slices.Concat(testRows(), shopRows(t))}), "testdata/scripts")
+}
+
+// walk lists what the mux really holds, as "METHOD pattern".
+func (m mux) walk() ([]string, error) {
+	var found []string
+	err := chi.Walk(m, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		found = append(found, method+" "+pattern)
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// addresses lists the table in the same form.
+func addresses(rows []api.Route) []string {
+	var list []string
+	for _, r := range rows {
+		list = append(list, r.Method+" "+r.Pattern)
+		if r.Method == http.MethodGet {
+			list = append(list, http.MethodHead+" "+r.Pattern)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // TestTableIsMuxIsOpenAPI: no route exists in one of the three alone.
@@ -464,11 +489,13 @@ func TestDebug(t *testing.T) {
 	ask(t, s, "GET", "/test/panic")
 	ask(t, s, "GET", "/what")
 	s.metrics.Purchase("eip155:8453", "delivered")
+	s.metrics.Late("purchase", 3*time.Second)
 	debug := s.Debug()
 	text := body(t, ask(t, debug, "GET", "http://localhost/metrics"))
 	for _, want := range []string{
 		`store_requests_total{code="402",route="test_paid"} 1`, `store_requests_total{code="200",route="what"} 1`, "store_panics_total 1",
 		`store_purchases_total{network="eip155:8453",outcome="delivered"} 1`, "store_requests_in_flight 0", `store_request_seconds_count{route="test_paid"} 1`,
+		`store_task_late_seconds_bucket{job="purchase",le="2"} 0`, `store_task_late_seconds_bucket{job="purchase",le="5"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics do not hold %s", want)

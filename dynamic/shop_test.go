@@ -28,6 +28,7 @@ import (
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/problem"
@@ -61,11 +62,12 @@ func (closedRail) Parse([]byte, rail.Requirement) (*rail.Payment, error) {
 func (closedRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
 	return rail.Mark{}, errClosed
 }
-func (closedRail) Draft(context.Context, *rail.Payment) (rail.Draft, error) { return nil, errClosed }
-func (closedRail) Replace(context.Context, *rail.Payment, rail.Signed, bool) (rail.Draft, error) {
+func (closedRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) { return nil, errClosed }
+func (closedRail) Replace(context.Context, []*rail.Payment, rail.Signed, bool) (rail.Draft, error) {
 	return nil, errClosed
 }
-func (closedRail) Send(context.Context, rail.Signed) error { return errClosed }
+func (closedRail) Send(context.Context, ...rail.Signed) error       { return errClosed }
+func (closedRail) Accounts(context.Context) ([]rail.Account, error) { return nil, errClosed }
 func (closedRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
 	return rail.Finding{}, errClosed
 }
@@ -101,13 +103,18 @@ func shopRows(t testing.TB) []route.Row {
 	shop, err := till.New(till.Config{
 		BaseURL: base, Site: site, DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{closedRail{}},
 		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: make([]byte, 32), Log: slog.New(slog.DiscardHandler),
-		VerifyPage: func(id string, _ till.Verification) ([]byte, error) { return []byte("<p>" + id), nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	certificates := counter.Certificates
+	certificates.Page = func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil }
+	sells, err := counter.New(counter.Config{Till: shop, Classes: []counter.Class{certificates}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	why := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: base, Now: time.Now}
-	return slices.Concat(shop.Rows(), deskRows(t, site), why.Rows())
+	return slices.Concat(sells.Rows(), deskRows(t, site), why.Rows())
 }
 
 // street is where the desk's probes end up: one door, whatever name and address was asked for.
@@ -170,7 +177,11 @@ func deskRows(t testing.TB, site *content.Site) []route.Row {
 
 // publicRows are the rows of every instrument, for who only describes them.
 func publicRows() []route.Row {
-	return slices.Concat((*till.Till)(nil).Rows(), (*desk.Desk)(nil).Rows(), (*roster.Desk)(nil).Rows())
+	var rows []route.Row
+	for _, r := range counter.Routes(nil) {
+		rows = append(rows, route.Row{Route: r, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
+	}
+	return slices.Concat(rows, (*desk.Desk)(nil).Rows(), (*roster.Desk)(nil).Rows())
 }
 
 var release = flag.Bool("release", false, "write the description of the API as the released one of its version")

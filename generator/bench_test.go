@@ -3,13 +3,10 @@ package generator
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,72 +53,6 @@ func host(n int, changed func(i int) int) output {
 			return fmt.Appendf(nil, "%s %s %d\n%s%s", u.key, mediaType, changed(u.at), made, paragraph), nil
 		},
 	}
-}
-
-// justWrite writes the files of a tree with as many workers as a build has.
-func justWrite(tb testing.TB, dir string, files map[string]string) time.Duration {
-	tb.Helper()
-	names := sortedKeys(files)
-	start := time.Now()
-	folders := map[string]bool{}
-	for _, name := range names {
-		if d := path.Dir(name); !folders[d] {
-			folders[d] = true
-			if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-				tb.Fatal(err)
-			}
-		}
-	}
-	err := each(tb.Context(), len(names), runtime.GOMAXPROCS(0), func(i int) error {
-		return os.WriteFile(filepath.Join(dir, names[i]), []byte(files[names[i]]), 0o644)
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return time.Since(start)
-}
-
-// BenchmarkFullBuild asks what a full build of 10,000 pages with three files
-// each takes beside just writing their bytes, in alternating runs.
-func BenchmarkFullBuild(b *testing.B) {
-	in := syntheticGoods(b, 10_000)
-	in.PublicPools = false // looking for private text is part of a keeper's build
-	mustBuild(b, in)
-	files := readTree(b, in.OutDir)
-	if err := os.RemoveAll(in.OutDir); err != nil {
-		b.Fatal(err)
-	}
-	var builds, writes, buildCPU, writeCPU []time.Duration
-	for b.Loop() {
-		dir := b.TempDir()
-		in.OutDir = filepath.Join(dir, "built")
-		start, cpu := time.Now(), processorTime(b)
-		mustBuild(b, in)
-		builds, buildCPU = append(builds, time.Since(start)), append(buildCPU, processorTime(b)-cpu)
-		cpu = processorTime(b)
-		writes = append(writes, justWrite(b, filepath.Join(dir, "written"), files))
-		writeCPU = append(writeCPU, processorTime(b)-cpu)
-		b.StopTimer()
-		if err := os.RemoveAll(dir); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-	}
-	b.ReportMetric(median(builds).Seconds(), "build-s")
-	b.ReportMetric(median(writes).Seconds(), "write-s")
-	b.ReportMetric(median(builds).Seconds()/median(writes).Seconds(), "ratio")
-	b.ReportMetric(median(buildCPU).Seconds()/median(writeCPU).Seconds(), "cpu-ratio")
-}
-
-// processorTime is what this process has used of the processors: it tells more
-// than the clock on a machine that others use as well.
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkOneChangedPage asks what one changed page among 100,000 costs beside

@@ -23,10 +23,11 @@ type build struct {
 	tree    *tree
 	private *private
 	twins   *twins
-	old     *record // nil: everything is rendered, and the tree is swept
+	old     *buildRecord // nil: everything is rendered, and the tree is swept
 	next    *recordWriter
 	report  Report
 	spare   sync.Pool // of *[]item
+	faults  []error   // of the prose
 	// expected is how many files the tree held before, if that is known.
 	expected int
 
@@ -51,9 +52,6 @@ func newBuild(in *Input) (*build, error) {
 	}
 	s, err := newSource(in, rows)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.checkProse(); err != nil {
 		return nil, err
 	}
 	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory), published: extsort.New(spoolMemory)}
@@ -95,7 +93,10 @@ func (b *build) run(ctx context.Context) (Report, error) {
 	if err := b.begin(); err != nil {
 		return Report{}, err
 	}
-	if err := b.render(ctx); err != nil {
+	if err := b.checkProse(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := b.render(ctx, b.rows); err != nil {
 		return Report{}, err
 	}
 	if err := b.apart(ctx); err != nil {
@@ -229,7 +230,7 @@ func (b *build) sweepTwins() error {
 
 // stillPublished drops the twins of stale digests, but for those that a file
 // has. Few are looked up, many are sorted beside those of all files.
-func (b *build) stillPublished(now *record) error {
+func (b *build) stillPublished(now *buildRecord) error {
 	const few = 1 << 12
 	if b.stale.Len() <= few {
 		left := make(map[attest.Digest]bool)

@@ -19,9 +19,9 @@ import (
 
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -209,16 +209,16 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 		return "copy of " + name
 	default:
 		n := int64(len(observations)/2 + 1) // each with its file of words
-		word, err := corpus.Say(strings.NewReader(fmt.Sprintf("%032d", n)), fmt.Sprintf("word%d", n))
+		word, err := record.Say(strings.NewReader(fmt.Sprintf("%032d", n)), fmt.Sprintf("word%d", n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := corpus.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &word, Epitaph: "It rests."}
-		raw, err := corpus.SignObservation(o, attest.SpecimenKey())
+		o := record.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: record.ObservationRetiredWord, Word: &word, Epitaph: "It rests."}
+		raw, err := record.SignObservation(o, attest.SpecimenKey())
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Appendf(nil, `{"format":%q,"salt":"%s","text":%q}`+"\n", corpus.WordsFormat, word.Salt, word.Text)
+		text := fmt.Appendf(nil, `{"format":%q,"salt":"%s","text":%q}`+"\n", record.WordsFormat, word.Salt, word.Text)
 		observations["words/"+word.SHA256+".json"] = &fstest.MapFile{Data: text}
 		observations["observations/"+o.File()] = &fstest.MapFile{Data: raw}
 		return "a retired word"
@@ -511,7 +511,7 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			history := memory.host.History(s.rounds, rows, nil)
-			host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, corpus.PayTo) int64 { return 0 }})
+			host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }})
 			if err != nil {
 				t.Fatal(err)
 			}

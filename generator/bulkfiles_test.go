@@ -12,15 +12,15 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
 )
 
 // bulkInput is a site with a record of three weeks, and its writer.
-func bulkInput(t *testing.T) (Input, *corpus.Writer) {
+func bulkInput(t *testing.T) (Input, *record.Writer) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 )
 
 // book is what the views of the record are made from besides single hosts. It is worked out once a build, in one pass
@@ -19,7 +19,7 @@ func (s *source) readBook() (*derive.Book, error) {
 		return b, nil
 	}
 	var err error
-	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds, func(host string) []corpus.Observation { return s.about[host] }, s.record.Histories())
+	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds, func(host string) []record.Observation { return s.about[host] }, s.record.Histories())
 	if err != nil {
 		return nil, fmt.Errorf("deriving the views of the record: %w", err)
 	}
@@ -126,7 +126,7 @@ func weekly(from int, until func(i, n int) int) func(*source) iter.Seq2[unit, er
 func proofUnits(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		for u := range roundUnits(s) {
-			p, ok, err := s.record.Proof(u.value.(corpus.Round).Sequence, 0)
+			p, ok, err := s.record.Proof(u.value.(record.Round).Sequence, 0)
 			if err == nil && !ok {
 				continue
 			}

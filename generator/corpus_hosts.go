@@ -4,9 +4,9 @@ import (
 	"iter"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/tlog"
 	"agentstore/templates"
 )
 
@@ -105,15 +105,15 @@ func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, err
 }
 
 // prove is Log.Prove, with each checkpoint read and its signature checked once.
-func (s *source) prove(leaf, size int64) (corpus.Proof, error) {
+func (s *source) prove(leaf, size int64) (tlog.Proof, error) {
 	held, ok := s.checkpoints.Load(size)
 	if !ok {
 		c, err := s.record.Log.Checkpoint(size, s.record.Ring())
 		if err != nil {
-			return corpus.Proof{}, err
+			return tlog.Proof{}, err
 		}
 		held, _ = s.checkpoints.LoadOrStore(size, c)
 	}
 	hashes, err := s.record.Log.Inclusion(leaf, size)
-	return corpus.Proof{Index: leaf, Hashes: hashes, Note: held.(corpus.Checkpoint).Raw}, err
+	return tlog.Proof{Index: leaf, Hashes: hashes, Note: held.(tlog.Checkpoint).Raw}, err
 }

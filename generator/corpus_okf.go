@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has front matter with a
@@ -126,7 +126,7 @@ func newestRound(b *derive.Book) string {
 	return ""
 }
 
-func okfRound(base string, r corpus.Round, w derive.Week) concept {
+func okfRound(base string, r record.Round, w derive.Week) concept {
 	c := concept{key: fmt.Sprintf("rounds/%d", r.Sequence), kind: "Census Round", title: "Round " + fmt.Sprint(r.Sequence) + ", " + r.Week, resource: base + derive.RoundPath(r.Sequence), at: r.TakenAt, sources: []string{base + derive.RoundPath(r.Sequence)},
 		says: fmt.Sprintf("%d of %d hosts due were probed; %d were ready.", w.HostsProbed, w.HostsDue, w.Ready)}
 	c.body = fmt.Sprintf("%s\n\n- Digest: `%s`\n- Ready: %d of %d probed\n- Not ready: %d of %d probed\n- Unreachable: %d of %d probed\n- Missed by the store: %d of %d due\n- Coverage suspect: %v\n",
@@ -206,10 +206,10 @@ func okfFolder(b *derive.Book, folder string) []byte {
 }
 
 // okfLog names the rounds by their days, newest first.
-func okfLog(rounds []corpus.Round) []byte {
+func okfLog(rounds []record.Round) []byte {
 	var b strings.Builder
 	b.WriteString("# Log\n")
-	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b corpus.Round) int { return cmp.Compare(b.TakenAt, a.TakenAt) })
+	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b record.Round) int { return cmp.Compare(b.TakenAt, a.TakenAt) })
 	day := ""
 	for _, r := range sorted {
 		if d := r.TakenAt[:len("2026-01-02")]; d != day {

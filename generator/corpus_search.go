@@ -48,7 +48,7 @@ func renderShard(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 		return nil, err
 	}
 	shard := x.Shard(u.value.(int))
-	return templates.ShardJSON(&shard)
+	return indented(shard)
 }
 
 func renderSearch(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {

@@ -169,7 +169,7 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 	}
 	tiers := u.scratch.tiers(b, u.value.(int))
 	if mediaType == api.JSON {
-		return templates.TiersJSON(&tiers)
+		return indented(tiers)
 	}
 	prose, err := s.need("record/hosts")
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"agentstore/content"
@@ -59,7 +58,7 @@ func (d *digester) good(g *content.Good) {
 	d.number(int64(g.Order), g.Price)
 }
 
-// terms adds what a good is sold on. sameTerms names the same fields.
+// terms adds what a good is sold on.
 func (d *digester) terms(g *content.Good) {
 	d.text(string(g.Fulfilment), g.Cadence, g.Artifact, g.WhatItReads, g.Signs, g.DoesNotProve,
 		g.Certificate.Note, g.Certificate.Attests, g.Certificate.Purpose)
@@ -74,14 +73,6 @@ func (d *digester) terms(g *content.Good) {
 		d.flag(in.Required)
 		d.flag(in.Multiline)
 	}
-}
-
-// sameTerms reports whether two goods are sold on the same terms, which takes less than their digest.
-func sameTerms(a, b *content.Good) bool {
-	return a.Fulfilment == b.Fulfilment && a.Cadence == b.Cadence && a.Artifact == b.Artifact &&
-		a.WhatItReads == b.WhatItReads && a.Signs == b.Signs && a.DoesNotProve == b.DoesNotProve && a.Certificate == b.Certificate &&
-		a.WindowHours == b.WindowHours && a.WeeklyInventory == b.WeeklyInventory && a.PayWhatItDeserves == b.PayWhatItDeserves && a.Stock == b.Stock &&
-		slices.Equal(a.Constraints, b.Constraints) && slices.Equal(a.Inputs, b.Inputs)
 }
 
 func (d *digester) page(p content.Page) {

@@ -3,9 +3,9 @@ package generator
 import (
 	"iter"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -38,8 +38,8 @@ func hostUnits(s *source) iter.Seq2[unit, error] {
 
 // hostRows is what the record holds of a host.
 type hostRows struct {
-	raw  corpus.RawHistory
-	feed []corpus.Observation // about the host, oldest first
+	raw  record.RawHistory
+	feed []record.Observation // about the host, oldest first
 	view *templates.HostView  // made by whoever renders it first
 }
 
@@ -53,8 +53,8 @@ func (s *source) digestRounds() attest.Digest {
 }
 
 // aboutHosts sorts the observations that are about a host to it.
-func aboutHosts(feed []corpus.Observation) map[string][]corpus.Observation {
-	about := make(map[string][]corpus.Observation)
+func aboutHosts(feed []record.Observation) map[string][]record.Observation {
+	about := make(map[string][]record.Observation)
 	for _, o := range feed {
 		if host := derive.SubjectOf(o); host != "" {
 			about[host] = append(about[host], o)

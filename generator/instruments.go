@@ -70,7 +70,7 @@ func renderTry(s *source, _ unit, mediaType string, made attest.Digest) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.V2}
+	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.Current()}
 	switch mediaType {
 	case api.HTML:
 		return templates.RenderTry(v)

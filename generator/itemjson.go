@@ -1,120 +1,135 @@
 package generator
 
 import (
-	"slices"
-
 	"agentstore/content"
 	"agentstore/templates"
 )
 
-// appendMenuJSON appends /menu.json to dst.
-func (s *source) appendMenuJSON(dst []byte) ([]byte, error) {
-	cfg, j := s.Site.Config, &jsonWriter{b: slices.Grow(dst, 4<<10+2<<10*len(s.Site.Goods))}
-	j.begin("", '{')
-	j.text("store", cfg.Title)
-	j.text("tagline", cfg.Tagline)
-	j.text("base_url", s.base)
-	j.text("as_of", s.chrome.Day())
-	j.text("currency", "USDC")
-	j.number("decimals", 6)
-	j.text("how_to_buy", howToBuy)
-	j.begin("items", '[')
+// menuDocument is /menu.json.
+type menuDocument struct {
+	Store      string        `json:"store"`
+	Tagline    string        `json:"tagline"`
+	BaseURL    string        `json:"base_url"`
+	AsOf       string        `json:"as_of"`
+	Currency   string        `json:"currency"`
+	Decimals   int           `json:"decimals"`
+	HowToBuy   string        `json:"how_to_buy"`
+	Items      []menuItem    `json:"items"`
+	Retired    []retiredItem `json:"retired"`
+	FreeShelf  []freeShelf   `json:"free"`
+	VerifyURL  string        `json:"verify_url_template"`
+	SigningKey string        `json:"signing_key_url"`
+}
+
+type menuItem struct {
+	ID                string      `json:"item_id"`
+	Name              string      `json:"name"`
+	Subtitle          string      `json:"subtitle,omitzero"`
+	Description       string      `json:"description"`
+	PriceUSDC         string      `json:"price_usdc"`
+	PriceAtomic       int64       `json:"price_atomic"`
+	PayWhatItDeserves bool        `json:"pay_what_it_deserves"`
+	Tiers             []menuTier  `json:"tiers"`
+	Fulfilment        string      `json:"fulfilment"`
+	WindowHours       int         `json:"window_hours,omitzero"`
+	WeeklyInventory   int         `json:"weekly_inventory,omitzero"`
+	Stock             bool        `json:"sold_once_each"`
+	Cadence           string      `json:"cadence"`
+	ArtifactClass     string      `json:"artifact_class"`
+	Inputs            []menuInput `json:"inputs"`
+	Constraints       []string    `json:"constraints,omitzero"`
+	WhatItReads       string      `json:"what_it_reads"`
+	Signs             string      `json:"signs"`
+	DoesNotProve      string      `json:"does_not_prove"`
+	BuyURL            string      `json:"buy_url"`
+	ItemPage          string      `json:"item_page"`
+}
+
+type menuTier struct {
+	Name   string `json:"name"`
+	USDC   string `json:"usdc"`
+	Atomic int64  `json:"atomic"`
+}
+
+type menuInput struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Format    string `json:"format,omitzero"`
+	Required  bool   `json:"required"`
+	MaxLength int    `json:"max_length,omitzero"`
+	Pattern   string `json:"pattern,omitzero"`
+	Help      string `json:"help"`
+}
+
+type retiredItem struct {
+	ID         string `json:"item_id"`
+	FoldedInto string `json:"folded_into,omitzero"`
+	Reason     string `json:"reason"`
+}
+
+// itemDocument is /menu/{item_id}.json: the catalogue's entry and what its
+// page says beside it.
+type itemDocument struct {
+	menuItem
+	Delivered string     `json:"delivered"`
+	Body      string     `json:"body_markdown"`
+	HowToBuy  []itemStep `json:"how_to_buy"`
+	Money     []string   `json:"if_something_goes_wrong"`
+	VerifyURL string     `json:"verify_url_template"`
+}
+
+type itemStep struct {
+	Text string `json:"text"`
+	Code string `json:"code"`
+}
+
+func (s *source) item(g *content.Good) menuItem {
+	it := menuItem{
+		ID: g.ID, Name: g.Name, Subtitle: g.Subtitle, Description: g.Description,
+		PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price, PayWhatItDeserves: g.PayWhatItDeserves,
+		Fulfilment: string(g.Fulfilment), WindowHours: g.WindowHours, WeeklyInventory: g.WeeklyInventory, Stock: g.Stock,
+		Cadence: g.Cadence, ArtifactClass: g.Artifact, Constraints: g.Constraints, Inputs: []menuInput{},
+		WhatItReads: g.WhatItReads, Signs: g.Signs, DoesNotProve: g.DoesNotProve,
+		BuyURL: templates.BuyURL(s.base, g.ID), ItemPage: s.base + "/menu/" + g.ID,
+	}
+	for _, t := range g.Tiers() {
+		it.Tiers = append(it.Tiers, menuTier{Name: t.Name, USDC: t.USDC(), Atomic: t.Amount})
+	}
+	for _, in := range g.AllInputs() {
+		it.Inputs = append(it.Inputs, menuInput{
+			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max, Pattern: in.Pattern, Help: in.Help,
+		})
+	}
+	return it
+}
+
+func (s *source) menuDocument() menuDocument {
+	cfg := s.Site.Config
+	doc := menuDocument{
+		Store: cfg.Title, Tagline: cfg.Tagline, BaseURL: s.base, AsOf: s.chrome.Day(), Currency: "USDC", Decimals: 6,
+		HowToBuy: howToBuy, Retired: []retiredItem{},
+		VerifyURL: s.base + "/api/verify/{id}", SigningKey: s.base + "/.well-known/store-signing-key",
+	}
+	doc.Items = make([]menuItem, len(s.Site.Goods))
 	for i := range s.Site.Goods {
-		g := &s.Site.Goods[i]
-		j.begin("", '{')
-		s.itemEntry(j, g, g.Tiers(), g.AllInputs())
-		j.end('}')
+		doc.Items[i] = s.item(&s.Site.Goods[i])
 	}
-	j.end(']')
-	j.begin("retired", '[')
 	for _, r := range s.Site.Retired {
-		j.begin("", '{')
-		j.text("item_id", r.ID)
-		j.given("folded_into", r.FoldedInto)
-		j.text("reason", r.Reason)
-		j.end('}')
+		doc.Retired = append(doc.Retired, retiredItem{ID: r.ID, FoldedInto: r.FoldedInto, Reason: r.Reason})
 	}
-	j.end(']')
-	j.begin("free", '[')
 	for _, f := range s.free() {
-		j.begin("", '{')
-		j.text("name", f.Text)
-		j.text("url", s.base+f.Href)
-		j.text("note", f.Note)
-		j.end('}')
+		doc.FreeShelf = append(doc.FreeShelf, freeShelf{Name: f.Text, URL: s.base + f.Href, Note: f.Note})
 	}
-	j.end(']')
-	j.text("verify_url_template", s.base+"/api/verify/{id}")
-	j.text("signing_key_url", s.base+"/.well-known/store-signing-key")
-	j.end('}')
-	return j.done()
+	return doc
 }
 
-// appendItemJSON appends /menu/{item_id}.json to dst: the catalogue's entry and what its page says beside it.
-func (s *source) appendItemJSON(dst []byte, v *templates.ItemView) ([]byte, error) {
-	j := &jsonWriter{b: slices.Grow(dst, 6<<10+2*len(v.Body.Markdown))}
-	j.begin("", '{')
-	s.itemEntry(j, &v.Good, v.Good.Tiers(), v.Inputs())
-	j.text("delivered", v.Fulfilment())
-	j.text("body_markdown", v.Body.Markdown)
-	j.begin("how_to_buy", '[')
+func (s *source) itemDocument(v templates.ItemView) itemDocument {
+	doc := itemDocument{
+		menuItem: s.item(&v.Good), Delivered: v.Fulfilment(), Body: v.Body.Markdown, Money: v.Money(),
+		VerifyURL: s.base + "/api/verify/{id}",
+	}
 	for _, st := range v.Steps() {
-		j.begin("", '{')
-		j.text("text", st.Text)
-		j.text("code", st.Code)
-		j.end('}')
+		doc.HowToBuy = append(doc.HowToBuy, itemStep{Text: st.Text, Code: st.Code})
 	}
-	j.end(']')
-	j.texts("if_something_goes_wrong", v.Money())
-	j.text("verify_url_template", s.base+"/api/verify/{id}")
-	j.end('}')
-	return j.done()
-}
-
-// itemEntry is the members of a good's entry in the catalogue.
-func (s *source) itemEntry(j *jsonWriter, g *content.Good, tiers []content.Tier, inputs []content.Input) {
-	j.text("item_id", g.ID)
-	j.text("name", g.Name)
-	j.given("subtitle", g.Subtitle)
-	j.text("description", g.Description)
-	j.text("price_usdc", g.PriceUSDC())
-	j.number("price_atomic", g.Price)
-	j.flag("pay_what_it_deserves", g.PayWhatItDeserves)
-	j.begin("tiers", '[')
-	for _, t := range tiers {
-		j.begin("", '{')
-		j.text("name", t.Name)
-		j.text("usdc", t.USDC())
-		j.number("atomic", t.Amount)
-		j.end('}')
-	}
-	j.end(']')
-	j.text("fulfilment", string(g.Fulfilment))
-	j.counted("window_hours", g.WindowHours)
-	j.counted("weekly_inventory", g.WeeklyInventory)
-	j.flag("sold_once_each", g.Stock)
-	j.text("cadence", g.Cadence)
-	j.text("artifact_class", g.Artifact)
-	j.begin("inputs", '[')
-	for i := range inputs {
-		in := &inputs[i]
-		j.begin("", '{')
-		j.text("name", in.Name)
-		j.text("type", in.Type)
-		j.given("format", in.Format)
-		j.flag("required", in.Required)
-		j.counted("max_length", in.Max)
-		j.given("pattern", in.Pattern)
-		j.text("help", in.Help)
-		j.end('}')
-	}
-	j.end(']')
-	if g.Constraints != nil {
-		j.texts("constraints", g.Constraints)
-	}
-	j.text("what_it_reads", g.WhatItReads)
-	j.text("signs", g.Signs)
-	j.text("does_not_prove", g.DoesNotProve)
-	j.text("buy_url", templates.BuyURL(s.base, g.ID))
-	j.text("item_page", s.base+"/menu/"+g.ID)
+	return doc
 }

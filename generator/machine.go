@@ -124,36 +124,39 @@ func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 // headerRule is what a content network says with the files that a pattern fits.
 type headerRule struct {
 	pattern string
+	head    int            // bytes in front of what fits anything
+	length  int            // with a byte for each of those
+	fits    *regexp.Regexp // nil for a pattern that fits one file
 	fields  []templates.HeaderField
 }
 
 // wildcards are the parts of a pattern that fit anything, or anything within a segment.
 var wildcards = regexp.MustCompile(`\*|:[a-z_]+`)
 
-// narrower sorts patterns: what fits more files stands before what fits some of them.
-func narrower(a, b headerRule) int {
-	return cmp.Or(cmp.Compare(len(wildcards.Split(a.pattern, 2)[0]), len(wildcards.Split(b.pattern, 2)[0])),
-		cmp.Compare(len(wildcards.ReplaceAllString(a.pattern, "*")), len(wildcards.ReplaceAllString(b.pattern, "*"))))
+func newHeaderRule(pattern string, fields ...templates.HeaderField) headerRule {
+	r := headerRule{pattern: pattern, head: len(pattern), length: len(pattern), fields: fields}
+	at := wildcards.FindAllStringIndex(pattern, -1)
+	if at == nil {
+		return r
+	}
+	r.head, r.length = at[0][0], len(wildcards.ReplaceAllString(pattern, "*"))
+	expression, from := "^", 0
+	for _, w := range at {
+		expression += regexp.QuoteMeta(pattern[from:w[0]])
+		if pattern[w[0]] == '*' {
+			expression += ".*"
+		} else {
+			expression += "[^/]+"
+		}
+		from = w[1]
+	}
+	r.fits = regexp.MustCompile(expression + regexp.QuoteMeta(pattern[from:]) + "$")
+	return r
 }
 
-// covers reports whether a pattern also fits what another is for.
-func covers(pattern, other string) bool {
-	var b strings.Builder
-	for rest := pattern; ; {
-		at := wildcards.FindStringIndex(rest)
-		if at == nil {
-			b.WriteString(regexp.QuoteMeta(rest))
-			break
-		}
-		b.WriteString(regexp.QuoteMeta(rest[:at[0]]))
-		if rest[at[0]] == '*' {
-			b.WriteString(".*")
-		} else {
-			b.WriteString("[^/]+")
-		}
-		rest = rest[at[1]:]
-	}
-	return regexp.MustCompile("^" + b.String() + "$").MatchString(wildcards.ReplaceAllString(other, "x"))
+// narrower sorts patterns: what fits more files stands before what fits some of them.
+func narrower(a, b headerRule) int {
+	return cmp.Or(cmp.Compare(a.head, b.head), cmp.Compare(a.length, b.length))
 }
 
 // renderHeaders writes the rules by which a content network serves the tree: every page of the table, by the class of its
@@ -162,7 +165,7 @@ func covers(pattern, other string) bool {
 func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	var rules []headerRule
 	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
-		r := headerRule{placeholders(urlPath), []templates.HeaderField{{Name: "Cache-Control", Value: cache.Control()}}}
+		r := newHeaderRule(placeholders(urlPath), templates.HeaderField{Name: "Cache-Control", Value: cache.Control()})
 		if negotiated {
 			r.fields = append(r.fields, templates.HeaderField{Name: "CDN-Cache-Control", Value: "no-store"},
 				templates.HeaderField{Name: "Vary", Value: "Accept, Accept-Encoding, User-Agent"})
@@ -195,21 +198,26 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	rule("/"+layout.Head(), api.JSON, api.Checked, false)
 	rule("/"+layout.Place+"/{part...}", api.JSON, api.Checked, false)
 	slices.SortStableFunc(rules, narrower)
-	everywhere := headerRule{"/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}}, templates.SecurityFields("/")...)}
+	everywhere := newHeaderRule("/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}}, templates.SecurityFields("/")...)...)
 	rules = slices.Insert(rules, 0, everywhere)
 	var b strings.Builder
-	for i, r := range rules {
+	var before []headerRule // that fit more than one file
+	for _, r := range rules {
 		fmt.Fprintln(&b, r.pattern)
 		var said []string
-		for j, before := range rules[:i] {
-			if !covers(before.pattern, r.pattern) {
+		one := wildcards.ReplaceAllString(r.pattern, "x")
+		for i, other := range before {
+			if !other.fits.MatchString(one) {
 				continue
 			}
-			for _, f := range before.fields {
-				if j > 0 || slices.ContainsFunc(r.fields, func(own templates.HeaderField) bool { return own.Name == f.Name }) {
+			for _, f := range other.fields {
+				if i > 0 || slices.ContainsFunc(r.fields, func(own templates.HeaderField) bool { return own.Name == f.Name }) {
 					said = append(said, f.Name)
 				}
 			}
+		}
+		if r.fits != nil {
+			before = append(before, r)
 		}
 		slices.Sort(said)
 		for _, name := range slices.Compact(said) {

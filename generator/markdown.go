@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 
+	"agentstore/content/api"
 	"agentstore/templates"
 )
 
@@ -35,6 +36,14 @@ func (s *source) prose(text string) (templates.Prose, error) {
 	text = s.Site.Expand(text)
 	html, err := markup(text)
 	return templates.Prose{Markdown: text, HTML: html}, err
+}
+
+// proseIn is prose for one form of a page: HTML takes its time, and is in no other.
+func (s *source) proseIn(mediaType, text string) (templates.Prose, error) {
+	if mediaType == api.HTML {
+		return s.prose(text)
+	}
+	return templates.Prose{Markdown: s.Site.Expand(text)}, nil
 }
 
 // scrolling lets what may be wider than the page scroll in a box of its own, which a keyboard reaches. Text holds no < of

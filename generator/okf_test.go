@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // roundOf is a round that has only its place.
-func roundOf(n int) corpus.Round {
-	return corpus.Round{Sequence: int64(n), Week: fmt.Sprintf("%04d-W%02d", 2026+n/53, n%53+1), Digest: sha256.Sum256([]byte{byte(n)})}
+func roundOf(n int) record.Round {
+	return record.Round{Sequence: int64(n), Week: fmt.Sprintf("%04d-W%02d", 2026+n/53, n%53+1), Digest: sha256.Sum256([]byte{byte(n)})}
 }
 
 // frontMatter is what stands between the first two lines of three hyphens.

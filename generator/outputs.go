@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -50,6 +50,8 @@ type output struct {
 	render func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error)
 	write  func(s *source, u unit, mediaType string, w io.Writer) error
 	copy   func(u unit) string
+	// check says what is wrong with a unit; nil for nothing to check.
+	check func(u unit) []error
 	// sum is the SHA-256 of a file that was rendered, where its renderer has worked
 	// it out; nil for nowhere.
 	sum func(u unit, mediaType string) (attest.Digest, bool)
@@ -83,14 +85,19 @@ type unit struct {
 type scratch struct {
 	file []byte             // a renderer may make a file in it, which is done with when the next one is made
 	view templates.HostRoom // what the forms of a unit share may stand in it, which is done with when the next unit is made
-	rows corpus.HistoryRoom // the same for rows
+	rows record.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
 	page *derive.TiersView  // the page of the list of hosts that was made last
 }
 
 // table is everything that is published but the manifest, which covers it.
 func table() []output {
-	return slices.Concat(shopRows(), recordRows())
+	return slices.Concat(shopRows(), recordRows(), ownRows())
+}
+
+// ownRows stand behind all others, since any name is of their form.
+func ownRows() []output {
+	return []output{{name: "own_page", keys: ownKeys, deps: depsOwn, render: renderOwn}}
 }
 
 func shopRows() []output {
@@ -108,7 +115,10 @@ func shopRows() []output {
 		{name: "problems", deps: depsProblems, render: renderProblems},
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
 		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
+		{name: "running", deps: depsPage("running"), render: renderProse("running", "running")},
 		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
+		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("store_corpus_v1", "spec/store-corpus-v1")},
+		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("store_report_v1", "spec/store-report-v1")},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: renderVerifierScript},
 		{name: "verify_worker", render: renderVerifierWorker},
@@ -125,7 +135,6 @@ func shopRows() []output {
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
 		{name: "deprecation", deps: depsDeprecation, render: renderDeprecation},
-		{name: "own_page", keys: ownKeys, deps: depsOwn, render: renderOwn},
 		{name: "robots", deps: depsConfig, render: renderRobots},
 		{name: "sitemap", stream: sitemapUnit, render: renderSitemap},
 		{name: "sitemap_parts", stream: sitemapParts, render: renderSitemapPart, large: true,

@@ -13,23 +13,17 @@ import (
 
 // Pages of the keeper's own: prose at an address of its own, with a word in the header of every page where it has one.
 
-func ownKeys(s *source) []string {
-	var names []string
-	for _, p := range s.Site.OwnPages() { // sorted by name, as all pages are
-		names = append(names, p.Name)
-	}
-	return names
-}
+func ownKeys(s *source) []string { return s.names }
 
-func depsOwn(s *source, i int, d *digester) { d.page(s.Site.OwnPages()[i]) }
+func depsOwn(s *source, i int, d *digester) { d.page(s.own[i]) }
 
 func renderOwn(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p := s.Site.OwnPages()[u.at]
+	p := s.own[u.at]
 	page, err := s.viewOf("own_page", p.Name, p.Title, p.Summary, made)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.prose(p.Body)
+	body, err := s.proseIn(mediaType, p.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +57,8 @@ func (s *source) checkOwn() error {
 		take(r.Pattern)
 	}
 	var errs []error
-	for _, p := range s.Site.OwnPages() {
-		if taken[p.Name] {
+	for _, p := range s.own {
+		if first, _, _ := strings.Cut(p.Name, "/"); taken[first] {
 			errs = append(errs, fmt.Errorf("%s: the store itself uses the address /%s; hint: give your page another name", p.File(), p.Name))
 		}
 	}

@@ -199,8 +199,12 @@ func TestPagesAreWellFormed(t *testing.T) {
 		if err := balanced(body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if size := len(body) + len(templates.Style()); size > 40_000 {
-			t.Errorf("%s: %d bytes with its style, more than 40,000", name, size)
+		most := 40_000
+		if name == "spec/store-corpus/v1/index.html" {
+			most = 56_000 // a verifier is written from this page alone
+		}
+		if size := len(body) + len(templates.Style()); size > most {
+			t.Errorf("%s: %d bytes with its style, more than %d", name, size, most)
 		}
 		count := map[string]int{}
 		ids := map[string]bool{}

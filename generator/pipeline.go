@@ -23,6 +23,7 @@ type batch struct {
 	ready chan struct{} // closed by the worker
 
 	rendered, written int
+	faults            []error
 }
 
 // item is a unit with what the record has of it.
@@ -49,16 +50,16 @@ func (o *output) batch() int {
 	return batchKeys
 }
 
-// render makes what changed. The first error ends it; what was written by
+// render makes what changed of some rows. The first error ends it; what was written by
 // then stays, and the next build goes over it.
-func (b *build) render(ctx context.Context) error {
+func (b *build) render(ctx context.Context, rows []output) error {
 	group, ctx := errgroup.WithContext(ctx)
 	under := 2 * b.in.workers()
 	work, order := make(chan *batch, under), make(chan *batch, under)
 	group.Go(func() error {
 		defer close(work)
 		defer close(order)
-		return b.plan(ctx, func(next *batch) error {
+		return b.plan(ctx, rows, func(next *batch) error {
 			for _, c := range []chan *batch{order, work} {
 				select {
 				case c <- next:
@@ -86,9 +87,9 @@ func (b *build) render(ctx context.Context) error {
 }
 
 // plan walks the table and sends it away in batches.
-func (b *build) plan(ctx context.Context, send func(*batch) error) error {
-	for r := range b.rows {
-		row := &b.rows[r]
+func (b *build) plan(ctx context.Context, rows []output, send func(*batch) error) error {
+	for r := range rows {
+		row := &rows[r]
 		before := &recordParser{ended: true}
 		if b.old != nil {
 			before = b.old.row(row.name)
@@ -181,6 +182,9 @@ func (b *build) process(ctx context.Context, next *batch, d *digester, memory *s
 			it.value = nil
 			continue
 		}
+		if next.row.check != nil {
+			next.faults = append(next.faults, next.row.check(it.unit)...)
+		}
 		before, now := it.old.Files(), make([]recordFile, len(files))
 		for n, f := range files {
 			o := outfile{name: next.row.path(f, it.key), mediaType: f.MediaType}
@@ -230,6 +234,7 @@ func (b *build) collect(ctx context.Context, order <-chan *batch) error {
 		clear(next.items)
 		b.spare.Put(&next.items)
 		planned += next.files
+		b.faults = append(b.faults, next.faults...)
 		b.report.Rendered += next.rendered
 		b.report.Written += next.written
 		if b.in.Progress != nil && planned-told >= step {
@@ -237,7 +242,7 @@ func (b *build) collect(ctx context.Context, order <-chan *batch) error {
 			b.in.Progress(planned, max(planned, b.expected))
 		}
 	}
-	if b.in.Progress != nil && ctx.Err() == nil {
+	if b.in.Progress != nil && planned > 0 && ctx.Err() == nil {
 		b.in.Progress(planned, planned)
 	}
 	return nil

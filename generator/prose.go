@@ -2,6 +2,7 @@ package generator
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	goldtext "github.com/yuin/goldmark/text"
 
 	"agentstore/content/api"
+	"agentstore/corpus/attest"
 )
 
 // What the keeper writes is read before it is published: a link within the site leads somewhere, a picture is there, and
@@ -20,34 +22,69 @@ import (
 // ErrProse is wrapped by what is wrong with the keeper's prose.
 var ErrProse = errors.New("the site's prose has faults")
 
-// checkProse reads the prose of all pages and goods. The error has a line for each fault, as "file:line: what".
-func (s *source) checkProse() error {
+// checkProse reads the prose of all pages and goods that the record of the last build does not know, or knows beside
+// other addresses. The error has a line for each fault, as "file:line: what".
+func (b *build) checkProse(ctx context.Context) error {
+	s := b.s
+	var keys []string // in order
+	var bodies []body
+	for i := range s.Site.Pages {
+		p := &s.Site.Pages[i]
+		keys, bodies = append(keys, "pages/"+p.Name), append(bodies, body{p.File(), p.Line, p.Body})
+	}
+	for _, g := range s.goods {
+		keys, bodies = append(keys, "shelf/"+g.ID), append(bodies, body{g.File(), g.Line, g.Body})
+	}
 	known := s.linkable()
-	var faults []error
-	for _, p := range s.Site.Pages {
-		faults = append(faults, s.faults(p.File(), p.Line, p.Body, known)...)
+	addresses := s.digestAddresses()
+	row := output{name: "prose", bare: true, files: []api.Representation{}, keys: func(*source) []string { return keys }}
+	row.deps = func(_ *source, i int, d *digester) {
+		d.digest(addresses)
+		d.number(int64(bodies[i].line))
+		d.text(bodies[i].text)
 	}
-	for i := range s.Site.Goods {
-		g := &s.Site.Goods[i]
-		faults = append(faults, s.faults(g.File(), g.Line, g.Body, known)...)
+	row.check = func(u unit) []error { return s.faults(&bodies[u.at], known) }
+	if err := b.render(ctx, []output{row}); err != nil {
+		return err
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("%w:\n%w", ErrProse, errors.Join(faults...))
+	if len(b.faults) > 0 {
+		return fmt.Errorf("%w:\n%w", ErrProse, errors.Join(b.faults...))
 	}
 	return nil
 }
 
-// faults are those of one body, which begins on a line of its file.
-func (s *source) faults(file string, first int, body string, known addresses) (faults []error) {
-	if !strings.ContainsAny(body, "<[") {
+// body is the prose of a page or a good, which begins on a line of its file.
+type body struct {
+	file string
+	line int
+	text string
+}
+
+// digestAddresses is over all that a link may lead to: what linkable reads, but for what is of the program.
+func (s *source) digestAddresses() attest.Digest {
+	d := newDigester()
+	d.digest(s.api)
+	d.config(s.Site.Config)
+	for i := range s.rows {
+		if row := &s.rows[i]; row.keys != nil {
+			d.text(row.name)
+			d.text(row.keys(s)...)
+		}
+	}
+	return d.sum()
+}
+
+// faults are those of one body.
+func (s *source) faults(in *body, known addresses) (faults []error) {
+	if !strings.ContainsAny(in.text, "<[") {
 		return nil // neither a link nor a picture nor HTML begins otherwise
 	}
-	src := []byte(body)
+	src := []byte(in.text)
 	doc := markdown.Parser().Parse(goldtext.NewReader(src))
 	at := 0 // in src, of the block that is being read
 	fault := func(offset int, format string, args ...any) {
-		line := first + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
-		faults = append(faults, fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+		line := in.line + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
+		faults = append(faults, fmt.Errorf("%s:%d: %s", in.file, line, fmt.Sprintf(format, args...)))
 	}
 	// from is where a text stands behind the beginning of its block, whose beginning it is otherwise.
 	from := func(needle string) int {
@@ -115,14 +152,30 @@ func (s *source) deadLink(to string, known addresses) string {
 	return ""
 }
 
-// addresses are those that a link may lead to: exact ones, and families of which any member may be there.
+// addresses are those that a link may lead to: exact ones, families of which any member may be there, and families of
+// which the members are known.
 type addresses struct {
 	exact    map[string]bool
 	families []string // such as /corpus/host/{host}
+	listed   []listing
+}
+
+// listing is a family by what stands around the value of its parameter, and its values in order.
+type listing struct {
+	before, after string
+	values        []string
+}
+
+func (l listing) has(path string) bool {
+	rest, begins := strings.CutPrefix(path, l.before)
+	value, ends := strings.CutSuffix(rest, l.after)
+	_, found := slices.BinarySearch(l.values, value)
+	return begins && ends && found
 }
 
 func (a addresses) has(path string) bool {
-	return a.exact[path] || slices.ContainsFunc(a.families, func(family string) bool { return fits(family, path) })
+	return a.exact[path] || slices.ContainsFunc(a.listed, func(l listing) bool { return l.has(path) }) ||
+		slices.ContainsFunc(a.families, func(family string) bool { return fits(family, path) })
 }
 
 // fits reports whether a path may be of a family.
@@ -167,9 +220,7 @@ func (s *source) linkable() addresses {
 		}
 		for _, p := range patterns {
 			if start, end := strings.IndexByte(p, '{'), strings.IndexByte(p, '}'); listed && start >= 0 {
-				for _, key := range keys {
-					known.exact[p[:start]+key+p[end+1:]] = true
-				}
+				known.listed = append(known.listed, listing{p[:start], p[end+1:], keys})
 				continue
 			}
 			add(p)

@@ -28,6 +28,7 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 		{"raw HTML", "pages/about.md", about + "First.\n\n<div>x</div>\n", "pages/about.md:9: raw HTML is not published"},
 		{"raw HTML in a line", "pages/about.md", about + "First\nand <b>bold</b>.\n", "pages/about.md:8: raw HTML is not published"},
 		{"comment", "pages/about.md", about + "<!-- later -->\n", "pages/about.md:7: raw HTML is not published"},
+		{"address in use above", "pages/menu/mine.md", about + "x\n", "pages/menu/mine.md: the store itself uses the address /menu"},
 		{"unknown picture", "pages/about.md", about + "![me](/me.png)\n", "pages/about.md:7: picture /me.png: there is none on this site"},
 		{"picture of others", "pages/about.md", about + "![me](https://elsewhere.example/me.png)\n", "pages/about.md:7: picture https://elsewhere.example/me.png: "},
 		{"address in use", "pages/menu.md", about + "x\n", "pages/menu.md: the store itself uses the address /menu"},
@@ -66,6 +67,10 @@ func TestOwnPages(t *testing.T) {
 	src := sourceTree(t)
 	src["pages/about-us.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"About us\"\nsummary = \"Who keeps this.\"\nnav = \"about\"\n+++\nI am {keeper}. See [hello](/menu/hello), [the rest](/imprint), [verdicts](/criteria#verdicts), [a host](/corpus/host/shop.example) and [others](https://elsewhere.example/).\n\n`<b>` is how HTML looks.\n")}
 	src["pages/imprint.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Imprint\"\nsummary = \"Where we are.\"\n+++\nHere.\n")}
+	// The order of names is not that of files: a name may begin another one, and stand in a folder of that name.
+	for _, name := range []string{"about", "notes", "notes-of-others", "notes/first", "notes/2026/last"} {
+		src["pages/"+name+".md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Further\"\nsummary = \"More.\"\n+++\nSee [this](/" + name + ") and [that](/notes/first).\n")}
+	}
 	site, err := content.Load(content.Sources{Content: src})
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +81,12 @@ func TestOwnPages(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"about-us/index.html": {"<h1>About us</h1>", site.Config.Keeper, `href="/imprint"`},
 		"about-us.md":         {"# About us", site.Config.Keeper},
+		"notes/index.html":    {"<h1>Further</h1>"},
+		"notes/2026/last.md":  {"# Further"},
 		"imprint/index.html":  {`<a href="/about-us">about</a>`},
 		"index.html":          {`<a href="/about-us">about</a>`},
-		"sitemap.xml":         {"/about-us</loc>", "/imprint</loc>"},
-		"_headers":            {"\n/about-us\n", "\n/imprint.md\n"},
+		"sitemap.xml":         {"/about-us</loc>", "/imprint</loc>", "/notes/2026/last</loc>"},
+		"_headers":            {"\n/about-us\n", "\n/imprint.md\n", "\n/notes/first\n"},
 	} {
 		b, err := os.ReadFile(filepath.Join(in.OutDir, filepath.FromSlash(name)))
 		for _, want := range wants {

@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/content"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 	"agentstore/generator/gitpack"
 )
 
@@ -82,7 +82,7 @@ var (
 func (in *PublishInput) refusePrivate() error {
 	refused := fmt.Errorf("%w, and nothing made of them is published; hint: copy the folders to where only the company reads them, and publish from a record folder of public rounds alone", ErrPrivateRecord)
 	if in.Corpus != nil {
-		record, err := corpus.Open(in.Corpus, in.Ring)
+		record, err := record.Open(in.Corpus, in.Ring)
 		if err != nil {
 			return err
 		}

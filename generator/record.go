@@ -76,8 +76,8 @@ func program() string {
 	return fmt.Sprintf("%s %d %d", exe, info.Size(), info.ModTime().UnixNano())
 }
 
-// record is the one of the last build, open for reading.
-type record struct {
+// buildRecord is the one of the last build, open for reading.
+type buildRecord struct {
 	file    *os.File
 	end     int64 // of the units
 	program string
@@ -91,12 +91,12 @@ type span struct{ from, to int64 }
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openRecord returns nil for anything but a whole record.
-func openRecord(name string) *record {
+func openRecord(name string) *buildRecord {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}
-	r := &record{file: f}
+	r := &buildRecord{file: f}
 	if err := r.read(); err != nil {
 		f.Close() // it was only read
 		return nil
@@ -104,7 +104,7 @@ func openRecord(name string) *record {
 	return r
 }
 
-func (r *record) read() error {
+func (r *buildRecord) read() error {
 	size, err := r.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -150,14 +150,14 @@ func (r *record) read() error {
 }
 
 // fits reports whether the record was made by this program for this tree.
-func (r *record) fits(t *tree) bool {
+func (r *buildRecord) fits(t *tree) bool {
 	return r.program != "" && r.program == program() && r.head == t.headDigest()
 }
 
-func (r *record) close() error { return r.file.Close() }
+func (r *buildRecord) close() error { return r.file.Close() }
 
 // row reads the units of a row, none if there is no such row.
-func (r *record) row(name string) *recordParser {
+func (r *buildRecord) row(name string) *recordParser {
 	at, ok := r.rows[name]
 	if !ok {
 		return &recordParser{ended: true}
@@ -166,7 +166,7 @@ func (r *record) row(name string) *recordParser {
 }
 
 // sums yields the digest of every file.
-func (r *record) sums(yield func(attest.Digest) bool) error {
+func (r *buildRecord) sums(yield func(attest.Digest) bool) error {
 	for name := range r.rows {
 		p := r.row(name)
 		for u, ok := p.unit(); ok; u, ok = p.unit() {

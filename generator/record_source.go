@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -19,7 +19,7 @@ func (s *source) open() error {
 		return nil
 	}
 	var err error
-	if s.record, err = corpus.Open(s.Corpus, s.Ring); err != nil {
+	if s.record, err = record.Open(s.Corpus, s.Ring); err != nil {
 		return err
 	}
 	if s.record.Private() && !s.PrivateSite {
@@ -37,7 +37,7 @@ func (s *source) open() error {
 }
 
 // firstHost is the host of the first row of a record, "" for none. It stays the same however the record grows.
-func firstHost(r *corpus.Record) (string, error) {
+func firstHost(r *record.Record) (string, error) {
 	for _, round := range r.Rounds() {
 		for row, err := range r.Rows(round.Sequence) {
 			return row.Host, err
@@ -52,14 +52,14 @@ func readWords(fsys fs.FS, ring attest.Ring) ([]templates.RetiredWord, error) {
 	if fsys == nil {
 		return nil, nil
 	}
-	all, err := corpus.ReadObservations(fsys, ring)
+	all, err := record.ReadObservations(fsys, ring)
 	return retiredWords(all), err
 }
 
-func retiredWords(feed []corpus.Observation) []templates.RetiredWord {
+func retiredWords(feed []record.Observation) []templates.RetiredWord {
 	var words []templates.RetiredWord
 	for _, o := range feed {
-		if o.Kind == corpus.ObservationRetiredWord {
+		if o.Kind == record.ObservationRetiredWord {
 			words = append(words, templates.RetiredWord{
 				Number: o.Number, Word: cmp.Or(o.Word.Text, "[withdrawn]"), Epitaph: o.Epitaph, Date: o.At[:len(time.DateOnly)],
 			})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // inlineRows is how many rows a round may have to be published in one file with its header. A larger one names its
@@ -29,8 +29,8 @@ type partAddress struct {
 // roundUnits streams the rounds by the bytes of their numbers.
 func roundUnits(s *source) iter.Seq2[unit, error] {
 	rounds := slices.Clone(s.rounds)
-	number := func(r corpus.Round) string { return strconv.FormatInt(r.Sequence, 10) }
-	slices.SortFunc(rounds, func(a, b corpus.Round) int { return strings.Compare(number(a), number(b)) })
+	number := func(r record.Round) string { return strconv.FormatInt(r.Sequence, 10) }
+	slices.SortFunc(rounds, func(a, b record.Round) int { return strings.Compare(number(a), number(b)) })
 	return func(yield func(unit, error) bool) {
 		for _, r := range rounds {
 			if !yield(unit{key: number(r), value: r, made: func(d *digester) { d.round(r) }}, nil) {
@@ -41,7 +41,7 @@ func roundUnits(s *source) iter.Seq2[unit, error] {
 }
 
 // round adds a whole round: its digest covers the header, which covers the rows.
-func (d *digester) round(r corpus.Round) {
+func (d *digester) round(r record.Round) {
 	d.digest(r.Digest)
 	d.text(r.Signature.String())
 }
@@ -49,7 +49,7 @@ func (d *digester) round(r corpus.Round) {
 // writeRound writes a round's header and its rows, or where these are, as they were signed: the header follows
 // "round": and each row has a line.
 func writeRound(s *source, u unit, _ string, w io.Writer) error {
-	r := u.value.(corpus.Round)
+	r := u.value.(record.Round)
 	header, err := s.record.Header(r.Sequence)
 	if err != nil {
 		return fmt.Errorf("reading header: %w", err)
@@ -89,7 +89,7 @@ func partFile(key string) string           { return "corpus/parts/" + key + ".js
 func partUnits(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		for u := range roundUnits(s) {
-			r := u.value.(corpus.Round)
+			r := u.value.(record.Round)
 			if r.Rows <= inlineRows {
 				continue
 			}

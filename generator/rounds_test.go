@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // snapshot is what a stranger reads of a published round.
@@ -24,7 +24,7 @@ type snapshot struct {
 	} `json:"parts"`
 }
 
-func readSnapshot(t *testing.T, in Input, name string) (snapshot, corpus.Round) {
+func readSnapshot(t *testing.T, in Input, name string) (snapshot, record.Round) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(in.OutDir, name))
 	if err != nil {
@@ -34,7 +34,7 @@ func readSnapshot(t *testing.T, in Input, name string) (snapshot, corpus.Round) 
 	if err := json.Unmarshal(raw, &s); err != nil {
 		t.Fatal(err)
 	}
-	round, err := corpus.VerifyRound(s.Round, ed25519.PublicKey(in.Ring.Identity().Public))
+	round, err := record.VerifyRound(s.Round, ed25519.PublicKey(in.Ring.Identity().Public))
 	if err != nil {
 		t.Fatalf("%s: its header is not the one that was signed: %v", name, err)
 	}
@@ -51,7 +51,7 @@ func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 		t.Fatalf("%d rows and %d parts of %d rows", len(s.Rows), len(s.Parts), round.Rows)
 	}
 	for _, raw := range s.Rows {
-		row, err := corpus.VerifyRow(raw, public)
+		row, err := record.VerifyRow(raw, public)
 		if err == nil {
 			err = round.Belongs(&row)
 		}
@@ -80,7 +80,7 @@ func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 			t.Errorf("%s is not part %d of the header", p.URL, i+1)
 		}
 		first, _, _ := bytes.Cut(body, []byte{'\n'})
-		if _, err := corpus.VerifyRow(first, public); err != nil {
+		if _, err := record.VerifyRow(first, public); err != nil {
 			t.Errorf("%s: %v", p.URL, err)
 		}
 		rows += p.Rows

@@ -130,54 +130,31 @@ func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 	case api.Markdown:
 		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods, Free: s.free()})
 	case api.JSON:
-		return s.appendMenuJSON(nil)
+		return indented(s.menuDocument())
 	}
 	return unknown(mediaType)
 }
 
-// goodView is what the forms of a good's page have in common.
-type goodView struct {
-	at   int
-	made attest.Digest
-	templates.ItemView
-}
-
-// viewGood is the view of a good. A worker makes the forms of a good one after the other, so that it mostly finds the one
-// that it put back.
-func (s *source) viewGood(at int, made attest.Digest) (*goodView, error) {
-	if v, _ := s.views.Get().(*goodView); v != nil && v.at == at && v.made == made {
-		return v, nil
-	}
-	g := s.goods[at]
+func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	g := s.goods[u.at]
 	page, err := s.viewOf("menu_item", g.ID, g.Name, g.Description, made)
 	if err != nil {
 		return nil, err
 	}
-	body := templates.Prose{Markdown: s.Site.Expand(g.Body)}
-	return &goodView{at: at, made: made, ItemView: templates.ItemView{Chrome: s.chrome, Page: page, Good: *g, Body: body, Drawing: drawingFor(g.Kind)}}, nil
-}
-
-func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	v, err := s.viewGood(u.at, made)
+	body, err := s.proseIn(mediaType, g.Body)
 	if err != nil {
 		return nil, err
 	}
-	defer s.views.Put(v)
-	b := u.scratch.file[:0]
+	v := templates.ItemView{Chrome: s.chrome, Page: page, Good: *g, Body: body, Drawing: drawingFor(g.Kind)}
 	switch mediaType {
 	case api.HTML:
-		if v.Body.HTML, err = markup(v.Body.Markdown); err == nil {
-			b, err = templates.AppendItem(b, &v.ItemView)
-		}
+		return templates.RenderItem(v)
 	case api.Markdown:
-		b, err = templates.AppendItemMarkdown(b, &v.ItemView)
+		return templates.RenderItemMarkdown(v)
 	case api.JSON:
-		b, err = s.appendItemJSON(b, &v.ItemView)
-	default:
-		return unknown(mediaType)
+		return indented(s.itemDocument(v))
 	}
-	u.scratch.file = b
-	return b, err
+	return unknown(mediaType)
 }
 
 func renderPricing(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {

@@ -14,8 +14,8 @@ import (
 	"testing/fstest"
 
 	"agentstore/content"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.
@@ -208,7 +208,7 @@ func TestVerifierIsAnInput(t *testing.T) {
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {
 		t.Errorf("%q %v", b, err)
 	}
-	report, err := corpus.VerifyClone(t.Context(), os.DirFS(in.OutDir), corpus.CloneOptions{})
+	report, err := audit.Clone(t.Context(), os.DirFS(in.OutDir), audit.CloneOptions{})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the manifest: %v %v", report.Problems, err)
 	}

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
@@ -25,20 +23,21 @@ type source struct {
 	chrome *templates.Chrome
 	goods  []*content.Good // by id
 	ids    []string        // of goods
-	views  sync.Pool       // of *goodView
 	codes  []string        // problem codes, sorted
+	own    []content.Page  // the keeper's own, by name
+	names  []string        // of those
 	words  []templates.RetiredWord
 
 	rows    []output                     // the table
 	sitemap func() (sitemapFacts, error) // worked out once
 
-	record      *corpus.Record                  // the signed record, nil for none
-	rounds      []corpus.Round                  // of the record, oldest first
-	feed        []corpus.Observation            // of the record, oldest first
-	about       map[string][]corpus.Observation // of the feed, by host
+	record      *record.Record                  // the signed record, nil for none
+	rounds      []record.Round                  // of the record, oldest first
+	feed        []record.Observation            // of the record, oldest first
+	about       map[string][]record.Observation // of the feed, by host
 	chain       attest.Digest                   // over all rounds
 	firstHost   string                          // of the record, for commands that name one
-	checkpoints sync.Map                        // of corpus.Checkpoint, by size
+	checkpoints sync.Map                        // of tlog.Checkpoint, by size
 	proofs      []string                        // state of each round's proof of time
 	state       attest.Digest                   // over rounds, proofs of time and observations
 	book        func() (*derive.Book, error)
@@ -54,7 +53,7 @@ type source struct {
 const generation = "3"
 
 func newSource(in *Input, rows []output) (*source, error) {
-	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
+	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL, own: in.Site.OwnPages()}
 	s.sitemap = sync.OnceValues(s.countAddresses)
 	s.book = sync.OnceValues(s.readBook)
 	s.search = sync.OnceValues(s.indexHosts)
@@ -65,6 +64,9 @@ func newSource(in *Input, rows []output) (*source, error) {
 	s.host = host
 	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
 		return nil, err
+	}
+	for i := range s.own {
+		s.names = append(s.names, s.own[i].Name)
 	}
 	if err := s.checkOwn(); err != nil {
 		return nil, err
@@ -81,17 +83,10 @@ func newSource(in *Input, rows []output) (*source, error) {
 	d := newDigester()
 	d.text(generation, templates.Digest(), string(s.chrome.Header), fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer), s.base, string(in.reload))
 	s.shared = d.sum()
-	var work errgroup.Group
-	work.Go(func() (err error) {
-		s.api, err = digestAPI(in.API)
-		return err
-	})
 	s.sortGoods()
 	s.digestGoods()
-	if err := work.Wait(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.api, err = digestAPI(in.API)
+	return s, err
 }
 
 // Chrome is what all pages of a site share. The server takes it for the pages that it renders on request, so that they
@@ -133,35 +128,17 @@ func (s *source) sortGoods() {
 	}
 }
 
-// digestGoods works out what the lists of goods depend on, all cores at once. Their prose is not in it: that is read once,
-// for the page that it stands on. Goods of a kind are mostly sold on the same terms, whose digest is kept for the next.
+// digestGoods works out what the lists of goods depend on. Their prose is not in it: that is read once, for the page that it
+// stands on.
 func (s *source) digestGoods() {
 	s.goodFacts = make([]attest.Digest, len(s.goods))
-	part := max(1, (len(s.goods)+s.workers()-1)/s.workers())
-	var wg sync.WaitGroup
-	for from := 0; from < len(s.goods); from += part {
-		wg.Go(func() {
-			type terms struct {
-				of     *content.Good
-				digest attest.Digest
-			}
-			d, last := newDigester(), make(map[string]terms)
-			for i := from; i < min(from+part, len(s.goods)); i++ {
-				g := s.goods[i]
-				t := last[g.Kind]
-				if t.of == nil || !sameTerms(t.of, g) {
-					d.terms(g)
-					t = terms{g, d.sum()}
-					last[g.Kind] = t
-				}
-				d.good(g)
-				d.digest(t.digest)
-				s.goodFacts[i] = d.sum()
-			}
-		})
+	d, terms := newDigester(), newDigester()
+	for i, g := range s.goods {
+		terms.terms(g)
+		d.good(g)
+		d.digest(terms.sum())
+		s.goodFacts[i] = d.sum()
 	}
-	wg.Wait()
-	d := &digester{buf: make([]byte, 0, len(s.goodFacts)*len(attest.Digest{}))}
 	d.digest(s.goodFacts...)
 	s.catalogue = d.sum()
 }

@@ -49,15 +49,15 @@ func openTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the published tree: %w", err)
 	}
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), root.Close())
-	}
 	self, err := root.Open(".")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the published tree: %w", err), root.Close())
 	}
-	return &tree{root: root, dir: self, fresh: len(entries) == 0, made: map[string]bool{".": true}, tops: make(map[string]*os.Root)}, nil
+	_, err = self.ReadDir(1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), self.Close(), root.Close())
+	}
+	return &tree{root: root, dir: self, fresh: err != nil, made: map[string]bool{".": true}, tops: make(map[string]*os.Root)}, nil
 }
 
 func (t *tree) close() error {

@@ -94,14 +94,8 @@ func Watch(ctx context.Context, in WatchInput) error {
 			if e.Op == fsnotify.Chmod || strings.HasPrefix(filepath.Base(e.Name), ".") {
 				continue
 			}
-			if e.Has(fsnotify.Create) {
-				// A new folder may hold files already; an error means that it
-				// is gone again.
-				if info, err := os.Stat(e.Name); err == nil && info.IsDir() {
-					if err := watchBelow(watcher, e.Name); err != nil && !isMissing(err) {
-						return err
-					}
-				}
+			if err := watchNew(watcher, e); err != nil {
+				return err
 			}
 			timer.Reset(quiet)
 		case <-timer.C:
@@ -110,6 +104,20 @@ func Watch(ctx context.Context, in WatchInput) error {
 			}
 		}
 	}
+}
+
+// watchNew watches a folder that was made: it may hold files already.
+func watchNew(w *fsnotify.Watcher, e fsnotify.Event) error {
+	if !e.Has(fsnotify.Create) {
+		return nil
+	}
+	if info, err := os.Stat(e.Name); err != nil || !info.IsDir() {
+		return nil // an error means that it is gone again
+	}
+	if err := watchBelow(w, e.Name); err != nil && !isMissing(err) {
+		return err
+	}
+	return nil
 }
 
 func watchBelow(w *fsnotify.Watcher, dir string) error {

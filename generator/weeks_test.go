@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
 )
 
 // recordInput is a site with a record of so many weeks, and the record's writer.
-func recordInput(t *testing.T, plain, weeks int) (Input, *corpus.Writer) {
+func recordInput(t *testing.T, plain, weeks int) (Input, *record.Writer) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, plain, weeks)
 	dir := t.TempDir()
@@ -29,20 +29,20 @@ func recordInput(t *testing.T, plain, weeks int) (Input, *corpus.Writer) {
 }
 
 // happens puts a random observation on the record.
-func happens(t *testing.T, rng *rand.Rand, w *corpus.Writer, step int) string {
+func happens(t *testing.T, rng *rand.Rand, w *record.Writer, step int) string {
 	t.Helper()
 	at := time.Date(2026, 12, 1, 0, step, 0, 0, time.UTC).Format(time.RFC3339)
 	host := []string{"standing.example", "gone.example", "moved.example", "elsewhere.example"}[rng.IntN(4)]
 	digest := strings.Repeat("cd", 32)
-	o := []corpus.Observation{
-		{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", step)}, Epitaph: "It rests."},
-		{Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: host, URL: "https://" + host + "/paid", Verdict: corpus.VerdictReady,
-			ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: corpus.FaultNone, EvidenceDigest: digest}},
-		{Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
-		{Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: host, Shape: "x402-v1", Doors: []string{"https://" + host + "/paid"}}},
-		{Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: host, Lane: "host", Statement: corpus.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
-		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: fmt.Sprintf("tip-%d", step), Title: corpus.Said{Text: "A tip"}, Text: corpus.Said{SHA256: digest}}},
-		{Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: int64(step), Classes: []corpus.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
+	o := []record.Observation{
+		{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", step)}, Epitaph: "It rests."},
+		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: host, URL: "https://" + host + "/paid", Verdict: record.VerdictReady,
+			ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: record.FaultNone, EvidenceDigest: digest}},
+		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
+		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: host, Shape: "x402-v1", Doors: []string{"https://" + host + "/paid"}}},
+		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: host, Lane: "host", Statement: record.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
+		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: fmt.Sprintf("tip-%d", step), Title: record.Said{Text: "A tip"}, Text: record.Said{SHA256: digest}}},
+		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: int64(step), Classes: []record.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
 	}[rng.IntN(7)]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)
@@ -50,7 +50,7 @@ func happens(t *testing.T, rng *rand.Rand, w *corpus.Writer, step int) string {
 		t.Fatal(err)
 	}
 	if n := told[0].Note; n != nil && rng.IntN(2) == 0 {
-		gone := corpus.Observation{At: at, Kind: corpus.ObservationWithdrawn, Withdrawn: &corpus.Withdrawn{SHA256: n.Statement.SHA256, Reason: "its author asked for it"}}
+		gone := record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: n.Statement.SHA256, Reason: "its author asked for it"}}
 		if _, err := w.Observe(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@
 // can say more than the other. Rendering reads no clock, no file and no
 // network and depends on its view alone.
 //
-//	b, err := templates.AppendItem(nil, &templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
+//	b, err := templates.RenderItem(templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
 //
 // The package owns the look: one style sheet, [Style], with the colours as
 // tokens, each with a light and a dark value.
@@ -100,14 +100,11 @@ var functions = map[string]any{
 	"said":   said,
 	"code":   code,
 	"q":      shellQuote,
-	"top":    top,
-	"bottom": bottom,
-	"facts":  facts,
-	"rows":   tableRows,
-	"narrow": narrowed,
-	"wide":   func() Markup { return Wide },
-	// The same in Markdown.
-	"rowsText": tableText,
+	"narrow": func(s string) string { shown, _ := narrow(s); return shown },
+	"cut":    func(s string) bool { _, cut := narrow(s); return cut },
+	// classes are those of a cell in its column.
+	"classes": classes,
+	"wide":    func() Markup { return Wide },
 }
 
 // parsed on first import; a template that does not parse is a programmer's

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +47,6 @@ type HostView struct {
 // HostRoom is memory that the view of one host after the other is made in.
 type HostRoom struct {
 	json  []byte
-	heads []weekHead
 	weeks []WeekMark
 	lines []TimelineLine
 	marks []byte
@@ -135,9 +133,6 @@ const timelineWords = "Listed says whether a discovery list that was read for th
 	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, for the reason that stands under the word. " +
 	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
 	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, they are not measured."
-
-// timelineMarkup is timelineWords in HTML.
-var timelineMarkup = regexp.MustCompile("`([a-z_]+)`").ReplaceAllString(timelineWords, "<code>$1</code>")
 
 // gapMeanings say why a round did not observe a host, by the reason.
 var gapMeanings = func() map[string]string {

@@ -1,16 +1,18 @@
 package templates_test
 
 import (
+	"encoding/json"
 	"html"
 	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/templates"
 )
 
@@ -29,9 +31,9 @@ func hostViews(t *testing.T) map[string]templates.HostView {
 }
 
 // hostsOf describes all hosts of a record.
-func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
+func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 	t.Helper()
-	r, err := corpus.Open(record, attest.SpecimenRing())
+	r, err := record.Open(rec, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +59,8 @@ func hostsOf(t testing.TB, record fs.FS) map[string]derive.Host {
 		history := derive.HostHistory(r.Rounds(), h, feed)
 		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
-			Others: func(sequence int64, p corpus.PayTo) int64 { return shares[sequence].Others(p) },
-			Prove:  func(leaf, size int64) (corpus.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
+			Others: func(sequence int64, p record.PayTo) int64 { return shares[sequence].Others(p) },
+			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -132,6 +134,34 @@ func TestTimelineSaysItsWords(t *testing.T) {
 	}
 }
 
+// TestThePaymentAddressIsAlwaysThere: the JSON of every host has the block and says whether an address was captured, and
+// where none was, why.
+func TestThePaymentAddressIsAlwaysThere(t *testing.T) {
+	seen := map[string]int{}
+	for host, v := range hostViews(t) {
+		var doc struct {
+			Payment *struct {
+				Captured *bool  `json:"captured"`
+				WhyNot   string `json:"not_captured_reason"`
+				Digest   string `json:"digest"`
+				Caveat   string `json:"shared_wallet_caveat"`
+			} `json:"payment_address"`
+		}
+		if err := json.Unmarshal(templates.HostJSON(v), &doc); err != nil {
+			t.Fatal(err)
+		}
+		p := doc.Payment
+		if p == nil || p.Captured == nil || *p.Captured != (p.WhyNot == "") || *p.Captured != (p.Digest != "") || p.Caveat == "" {
+			t.Errorf("%s: %+v", host, p)
+			continue
+		}
+		seen[p.WhyNot]++
+	}
+	if seen[""] == 0 || seen[derive.NotCapturedUnseen] == 0 || len(seen) < 3 {
+		t.Errorf("the hosts are too much alike: %v", seen)
+	}
+}
+
 // TestANoteIsNoMarkup looks for a stranger's markup in both spellings.
 func TestANoteIsNoMarkup(t *testing.T) {
 	page, twin := render(t, hostViews(t)["moved.example"])
@@ -149,11 +179,11 @@ func TestCitedRowsCanBeChecked(t *testing.T) {
 	ring := attest.SpecimenRing()
 	for host, v := range hostViews(t) {
 		c := v.Host.Citation
-		row, err := corpus.VerifyRow([]byte(c.Row), attest.SpecimenKey().Public())
+		row, err := record.VerifyRow([]byte(c.Row), attest.SpecimenKey().Public())
 		if err != nil || row.Host != host || row.Week != c.Week {
 			t.Fatalf("%s: %v, row of %s in %s", host, err, row.Host, row.Week)
 		}
-		proof, err := corpus.ParseProof([]byte(c.Inclusion))
+		proof, err := tlog.ParseProof([]byte(c.Inclusion))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,22 +1,26 @@
 package templates_test
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
-	"agentstore/corpus"
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/templates"
 )
 
-// TestHostileDoorsHavePages renders the pages of doors that wish the record ill: each has one in every spelling, and
-// nothing on it turns the writing round.
+// TestHostileDoorsHavePages renders the pages of doors that wish the record ill, and the trajectory that counts them: each
+// has one in every spelling, and nothing on it turns the writing round.
 func TestHostileDoorsHavePages(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for i := range 2 {
 		h := corpustest.NewHostile(uint64(50+i), corpustest.Monday.AddDate(0, 0, 7*i+6).Add(-time.Hour))
 		if _, err := w.Seal(t.Context(), h.Draft(int64(i+1), 150)); err != nil {
@@ -27,6 +31,11 @@ func TestHostileDoorsHavePages(t *testing.T) {
 	if len(hosts) != 150 {
 		t.Fatalf("%d hosts", len(hosts))
 	}
+	visible := func(name, text string) {
+		if at := strings.IndexFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && !unicode.IsPrint(c) && !unicode.IsSpace(c) }); at >= 0 {
+			t.Errorf("%s: %q", name, text[max(0, at-60):min(len(text), at+60)])
+		}
+	}
 	for name, host := range hosts {
 		view, err := templates.NewHostView(chrome(t), host)
 		if err != nil {
@@ -34,12 +43,48 @@ func TestHostileDoorsHavePages(t *testing.T) {
 		}
 		page, twin := render(t, view)
 		for _, text := range []string{page, twin, string(templates.HostJSON(view))} {
-			if at := strings.IndexFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && !unicode.IsPrint(c) && !unicode.IsSpace(c) }); at >= 0 {
-				t.Errorf("%s: %q", name, text[max(0, at-60):min(len(text), at+60)])
-			}
+			visible(name, text)
 		}
 		if host.Payment == nil || !host.Payment.Captured && host.Payment.WhyNot == "" {
 			t.Errorf("%s: address %+v", name, host.Payment)
 		}
 	}
+	trajectory := trajectoryOf(t, os.DirFS(w.Dir))
+	if len(trajectory.Weeks) != 2 || len(trajectory.Weeks[1].Networks) < 5 {
+		t.Errorf("the doors name too few networks: %+v", trajectory.Weeks)
+	}
+	sheet := templates.TrajectorySheet(templates.SheetView{Chrome: chrome(t)}, trajectory)
+	page, err := templates.RenderSheet(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := templates.RenderSheetMarkdown(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := jsonv2.Marshal(trajectory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{page, twin, raw} {
+		visible("trajectory", string(text))
+	}
+}
+
+// trajectoryOf derives one point a round of a record.
+func trajectoryOf(t *testing.T, fsys fs.FS) derive.TrajectoryView {
+	t.Helper()
+	r, err := record.Open(fsys, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := derive.Book{Rounds: r.Rounds()}
+	for _, round := range r.Rounds() {
+		week, err := derive.Trajectory(round, r.Rows(round.Sequence))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Figures = append(b.Figures, derive.Figures{Week: week})
+	}
+	return b.Trajectory()
 }

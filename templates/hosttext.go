@@ -3,6 +3,8 @@ package templates
 import (
 	"slices"
 	"strconv"
+
+	"agentstore/corpus/derive"
 )
 
 // RenderHostMarkdown returns the twin of the page.
@@ -61,12 +63,11 @@ func hostTextGaps(b []byte, v *HostView) []byte {
 }
 
 func hostTextTimeline(b []byte, v *HostView) []byte {
-	b = hostRounds(append(b, "\n## Timeline\n\n"...), v)
-	b = append(b, `, newest first.
+	b = add(b, "\n## Timeline\n\n", v.rounds(), `, newest first.
 
 | Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
 | --- | --- | --- | --- | --- | --- | --- |
-`...)
+`)
 	return add(appendTimelineText(b, v.Timeline), "\n", timelineWords, "\n")
 }
 
@@ -100,7 +101,7 @@ func hostTextWalks(b []byte, v *HostView) []byte {
 	for i := range v.PaidWalks {
 		w := &v.PaidWalks[i]
 		b = add(b, "| ", w.At, " | ", said(w.Network), " | ", w.USDC, " | ", cell(code(w.Transaction)), " | ")
-		b = append(appendClaim(b, w), " |\n"...)
+		b = add(b, claim(w), " |\n")
 	}
 	return b
 }
@@ -153,4 +154,34 @@ func hostTextUnseen(b []byte, v *HostView) []byte {
 		b = add(b, "; one with the last reading of the door and its age: `", v.DoorBadge, "`")
 	}
 	return append(b, '\n')
+}
+
+// appendTimelineText is the rows of the table, each on a line.
+func appendTimelineText(b []byte, lines []TimelineLine) []byte {
+	for i := range lines {
+		l := &lines[i]
+		b = add(b, "| ", l.Week, " | ", l.Listed, " | ", l.Probed, " ")
+		if l.Gap != "" {
+			b = add(b, "(", l.Gap, ") ")
+		}
+		b = add(b, "| ", l.Verdict, " | ", cell(l.Protocols), " | ", cell(l.Failed), " | [")
+		b = append(strconv.AppendInt(b, l.Sequence, 10), "]("...)
+		b = append(derive.AppendRoundPath(b, l.Sequence), ") |\n"...)
+	}
+	return b
+}
+
+// appendFactsText is a list of facts in Markdown, each on a line.
+func appendFactsText(b []byte, list []Fact) []byte {
+	for i := range list {
+		f := &list[i]
+		b = append(append(append(b, "- "...), said(f.Name)...), ": "...)
+		if f.Mono {
+			b = appendCode(b, f.Value)
+		} else {
+			b = append(b, said(f.Value)...)
+		}
+		b = append(b, '\n')
+	}
+	return b
 }

@@ -16,28 +16,6 @@ type ItemView struct {
 	Body   Prose
 	// Drawing is a specimen of what the good draws, nil for none.
 	Drawing *Drawing
-
-	said *itemWords
-}
-
-// itemWords are what the forms of a page have in common. They are worked out when the first is made.
-type itemWords struct {
-	door       string
-	steps      []Step
-	fulfilment string
-	money      []string
-	tiers      []content.Tier
-	inputs     []content.Input
-}
-
-func (v *ItemView) words() *itemWords {
-	if v.said == nil {
-		v.said = &itemWords{
-			door: BuyURL(v.Chrome.BaseURL, v.Good.ID), fulfilment: fulfilment(&v.Good), money: money(&v.Good), tiers: tiers(&v.Good), inputs: v.Good.AllInputs(),
-		}
-		v.said.steps = steps(&v.Good, v.said.door)
-	}
-	return v.said
 }
 
 // Drawing is an inline SVG that carries its own title and description.
@@ -51,23 +29,29 @@ type Step struct {
 	Text, Code string
 }
 
+// RenderItem returns the page in HTML.
+func RenderItem(v ItemView) ([]byte, error) { return renderHTML("item.html", &v) }
+
+// RenderItemMarkdown returns its twin.
+func RenderItemMarkdown(v ItemView) ([]byte, error) { return renderText("item.md", &v) }
+
 // BuyURL is the door of the good, without inputs.
-func (v *ItemView) BuyURL() string { return v.words().door }
+func (v ItemView) BuyURL() string { return BuyURL(v.Chrome.BaseURL, v.Good.ID) }
 
 // Steps says how the good is bought, cheapest step first.
-func (v *ItemView) Steps() []Step { return v.words().steps }
+func (v ItemView) Steps() []Step { return steps(&v.Good, v.BuyURL()) }
 
 // Fulfilment says in words when the goods come.
-func (v *ItemView) Fulfilment() string { return v.words().fulfilment }
+func (v ItemView) Fulfilment() string { return fulfilment(&v.Good) }
 
 // Money says what happens to the money, a sentence each.
-func (v *ItemView) Money() []string { return v.words().money }
+func (v ItemView) Money() []string { return money(&v.Good) }
 
 // Tiers lists the amounts, lowest first, with what each is called.
-func (v *ItemView) Tiers() []content.Tier { return v.words().tiers }
+func (v ItemView) Tiers() []content.Tier { return tiers(&v.Good) }
 
 // Inputs lists what a buyer may send.
-func (v *ItemView) Inputs() []content.Input { return v.words().inputs }
+func (v ItemView) Inputs() []content.Input { return v.Good.AllInputs() }
 
 // BuyURL is the address at which a good is bought.
 func BuyURL(baseURL, id string) string { return baseURL + "/api/buy/" + id }

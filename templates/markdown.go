@@ -161,3 +161,11 @@ func oneLine(s string) string {
 	}
 	return strings.TrimSuffix(s, " ")
 }
+
+// add appends parts as they are.
+func add(b []byte, parts ...string) []byte {
+	for _, s := range parts {
+		b = append(b, s...)
+	}
+	return b
+}

@@ -13,10 +13,10 @@ type PricesView struct {
 }
 
 // RenderPrices returns /pricing.md.
-func RenderPrices(v PricesView) ([]byte, error) { return AppendPrices(nil, &v) }
+func RenderPrices(v PricesView) ([]byte, error) { return renderText("pricing.md", &v) }
 
 // RenderMenuMarkdown returns the twin of /menu.json.
-func RenderMenuMarkdown(v PricesView) ([]byte, error) { return AppendMenuMarkdown(nil, &v) }
+func RenderMenuMarkdown(v PricesView) ([]byte, error) { return renderText("menu.md", &v) }
 
 // WhatView is the overview for whoever approves a spending, /what.
 type WhatView struct {

@@ -42,7 +42,7 @@ func TestWeeksAreDrawn(t *testing.T) {
 				Text string `xml:",chardata"`
 			} `xml:"text"`
 		}
-		if err := xml.Unmarshal(appendWeeks(nil, host, marks, "L"), &drawn); err != nil {
+		if err := xml.Unmarshal([]byte(drawnWeeks(host, marks, "L")), &drawn); err != nil {
 			t.Fatal(err)
 		}
 		rows := (n + 12) / 13

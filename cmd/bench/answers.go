@@ -33,8 +33,8 @@ type recorded struct {
 	length int // of the whole answer, as it went over the wire
 }
 
-// record asks once, as the loader does.
-func record(url, accept string) (*recorded, error) {
+// recordAnswer asks once, as the loader does.
+func recordAnswer(url, accept string) (*recorded, error) {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func openChallenge(ctx context.Context, l *lab) (*contest, error) {
 		return nil, err
 	}
 	url := cfg.BaseURL + "/api/buy/hello"
-	r, err := record(url, "*/*")
+	r, err := recordAnswer(url, "*/*")
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func openChallenge(ctx context.Context, l *lab) (*contest, error) {
 	if err := p.until(ctx, answers(bare, http.StatusPaymentRequired)); err != nil {
 		return nil, err
 	}
-	again, err := record(bare, "*/*")
+	again, err := recordAnswer(bare, "*/*")
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func openStatic(ctx context.Context, l *lab) (*contest, error) {
 	}
 	url := cfg.BaseURL + "/what"
 	const accept = "text/html"
-	r, err := record(url, accept)
+	r, err := recordAnswer(url, accept)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func openStatic(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := record(peer, accept)
+	first, err := recordAnswer(peer, accept)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func openStatic(ctx context.Context, l *lab) (*contest, error) {
 			return nil, err
 		}
 	}
-	second, err := record(peer, accept)
+	second, err := recordAnswer(peer, accept)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/roster"
 )
@@ -223,7 +223,7 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 	if err != nil {
 		return err
 	}
-	w := &corpus.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
+	w := &record.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
 	if err := os.Mkdir(w.Dir, 0o755); err != nil {
 		return err
 	}
@@ -248,12 +248,12 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 		Owner: "bench", Store: roster.New(db), Client: client, Control: census.Control{URL: f.url(censusDoors * 100), Client: client}, Workers: censusAtOnce,
 		Domain:  func(host string) string { return host }, // one machine is all of them
 		Sources: []census.Source{census.List("list", os.DirFS(dir), "doors.txt")},
-		Record:  func() (*corpus.Record, error) { return corpus.Open(os.DirFS(w.Dir), ring) }, Writer: w, Raw: folder,
+		Record:  func() (*record.Record, error) { return record.Open(os.DirFS(w.Dir), ring) }, Writer: w, Raw: folder,
 	})
 	if err != nil {
 		return err
 	}
-	record, err := corpus.Open(os.DirFS(w.Dir), ring)
+	record, err := record.Open(os.DirFS(w.Dir), ring)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,11 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// buyers is how many wallets buy, and how many purchases are under way at once.
-const buyers = 32
+// wallets is how many buy, atOnce how many purchases are under way at once.
+const (
+	wallets = 128
+	atOnce  = 32
+)
 
 // funds is what each buyer owns, in atomic units.
 const funds = 1_000_000_000_000
@@ -43,7 +46,7 @@ type people struct {
 }
 
 func newPeople() (*people, error) {
-	p := &people{buyers: make([]*ecdsa.PrivateKey, buyers)}
+	p := &people{buyers: make([]*ecdsa.PrivateKey, wallets)}
 	for _, k := range []**ecdsa.PrivateKey{&p.relayer, &p.payTo} {
 		var err error
 		if *k, err = crypto.GenerateKey(); err != nil {
@@ -165,7 +168,7 @@ func (p *people) transfers(n int, value int64) ([]string, error) {
 	asset, signer := network().Asset, types.LatestSignerForChainID(new(big.Int).SetUint64(network().ChainID))
 	raws := make([]string, n)
 	for i := range raws {
-		a, sig, err := p.authorize(p.buyers[i%buyers], value, time.Now())
+		a, sig, err := p.authorize(p.buyers[i%wallets], value, time.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -183,6 +186,25 @@ func (p *people) transfers(n int, value int64) ([]string, error) {
 		raws[i] = hexutil.Encode(raw)
 	}
 	return raws, nil
+}
+
+// settled counts the authorizations of the buyers that a chain has seen used, each once.
+func (p *people) settled(ctx context.Context, url string) (int, error) {
+	var logs []struct {
+		Topics []common.Hash `json:"topics"`
+	}
+	event := crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
+	filter := map[string]any{"address": network().Asset, "fromBlock": "0x0", "topics": []common.Hash{event}}
+	if err := rpc(ctx, http.DefaultClient, url, &logs, "eth_getLogs", filter); err != nil {
+		return 0, err
+	}
+	used := make(map[[2]common.Hash]bool)
+	for _, l := range logs {
+		if len(l.Topics) == 3 {
+			used[[2]common.Hash{l.Topics[1], l.Topics[2]}] = true
+		}
+	}
+	return len(used), nil
 }
 
 // errNotMined says that a transfer has no receipt yet.

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // hugoVersion is the peer's. It is built once from its module and kept in the user's cache.
@@ -54,7 +54,15 @@ const hugoTwin = `# {{ .Title }}
 
 const hugoData = `{"host":{{ .Title | jsonify }},"rows":{{ .Params.rows | jsonify }},"more":"`
 
-const hugoConfig = `baseURL = "https://bench.store.example/"
+const hugoProse = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{ .Title }} · {{ site.Title }}</title><meta name="description" content="{{ .Params.summary }}"><link rel="canonical" href="{{ .Permalink }}"></head><body><h1>{{ .Title }}</h1>
+<p class="lede">{{ .Params.summary }}</p>
+{{ .Content }}
+<p>`
+
+const hugoPageEnd = "</p></body></html>\n"
+
+func hugoConfig(outputs ...string) string {
+	return `baseURL = "https://bench.store.example/"
 title = "bench"
 disableKinds = ["taxonomy", "term", "rss", "sitemap", "robotstxt", "404", "section", "home"]
 [outputFormats.twin]
@@ -62,15 +70,70 @@ mediaType = "text/markdown"
 baseName = "index"
 isPlainText = true
 [outputs]
-page = ["html", "json", "twin"]
+page = ["` + strings.Join(outputs, `", "`) + `"]
 `
+}
+
+// hugoSite is a site of the peer's, of which each page has the files of one of ours.
+type hugoSite struct {
+	config    string
+	content   func(dir string) (sample string, err error) // writes the sources, and names one page of them
+	templates map[string]string                           // a kind of file each, up to where its words begin that stand in for ours
+	ends      map[string]string
+	files     []string                             // of a page of the peer's, from its folder, in the order of kinds
+	kinds     []string                             // the names of templates
+	ours      func(public, sample string) []string // the same files of ours
+}
+
+// hosts are the pages of hosts.
+func hostsInHugo(rec string) hugoSite {
+	return hugoSite{
+		config: hugoConfig("html", "json", "twin"), kinds: []string{"single.html", "single.json", "single.twin.md"}, files: []string{"index.html", "index.json", "index.md"},
+		templates: map[string]string{"single.html": hugoPage, "single.json": hugoData, "single.twin.md": hugoTwin},
+		ends:      map[string]string{"single.html": hugoPageEnd, "single.json": "\"}\n", "single.twin.md": "\n"},
+		content:   func(dir string) (string, error) { return hugoHosts(rec, filepath.Join(dir, "host")) },
+		ours: func(public, sample string) []string {
+			at := filepath.Join(public, "corpus", sample)
+			return []string{at + "/index.html", at + ".json", at + "/index.md"}
+		},
+	}
+}
+
+// proseInHugo are pages of prose, from the very sources that ours are made from.
+func proseInHugo(source string) hugoSite {
+	return hugoSite{
+		config: hugoConfig("html", "twin"), kinds: []string{"single.html", "single.twin.md"}, files: []string{"index.html", "index.md"},
+		templates: map[string]string{"single.html": hugoProse, "single.twin.md": "# {{ .Title }}\n\n{{ .Params.summary }}\n\n{{ .RawContent }}\n"},
+		ends:      map[string]string{"single.html": hugoPageEnd, "single.twin.md": "\n"},
+		content: func(dir string) (string, error) {
+			return pageName(0), os.CopyFS(filepath.Join(dir, "notes"), os.DirFS(filepath.Join(source, "pages", "notes")))
+		},
+		ours: func(public, sample string) []string {
+			return []string{filepath.Join(public, sample, "index.html"), filepath.Join(public, sample+".md")}
+		},
+	}
+}
 
 // openHugo sets a build of the pages of hosts against Hugo's, from the same rows, into files of the same sizes.
 func openHugo(ctx context.Context, l *lab) (*contest, error) {
-	record, err := l.record(ctx, someHosts)
+	rec, err := l.record(ctx, someHosts)
 	if err != nil {
 		return nil, err
 	}
+	return l.againstHugo(ctx, siteOptions{Record: rec}, hostsInHugo(rec), someHosts)
+}
+
+// openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the same sizes.
+func openPages(ctx context.Context, l *lab) (*contest, error) {
+	_, source, err := l.pagesSite(somePages)
+	if err != nil {
+		return nil, err
+	}
+	return l.againstHugo(ctx, siteOptions{Content: source}, proseInHugo(source), somePages)
+}
+
+// againstHugo sets our build of n pages against Hugo's. Both are processes of their own, from their start to their end.
+func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int) (*contest, error) {
 	hugo, err := hugoProgram(ctx)
 	if err != nil {
 		return nil, err
@@ -79,26 +142,9 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The sizes of our files of one host, as good as any other's.
-	first := ""
 	site := filepath.Join(dir, "site")
-	err = hugoContent(record, filepath.Join(site, "content", "host"), func(host string) { first = host })
+	sample, err := h.content(filepath.Join(site, "content"))
 	if err != nil {
-		return nil, err
-	}
-	var want [3]int
-	_, public, err := l.build(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	for i, name := range []string{first + "/index.html", first + ".json", first + "/index.md"} {
-		info, err := os.Stat(filepath.Join(public, "corpus", "host", name))
-		if err != nil {
-			return nil, err
-		}
-		want[i] = int(info.Size())
-	}
-	if err := hugoTemplates(site, [3]int{}); err != nil {
 		return nil, err
 	}
 	run := func(ctx context.Context, out string) error {
@@ -108,85 +154,96 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 		}
 		return nil
 	}
+	more := make([]int, len(h.kinds))
+	if err := h.write(site, more); err != nil {
+		return nil, err
+	}
 	out := filepath.Join(dir, "public")
 	if err := run(ctx, out); err != nil {
 		return nil, err
 	}
-	var more [3]int
-	for i, name := range []string{"index.html", "index.json", "index.md"} {
-		info, err := os.Stat(filepath.Join(out, "host", first, name))
+	_, public, err := l.build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range h.ours(public, sample) {
+		ours, err := os.Stat(name)
 		if err != nil {
 			return nil, err
 		}
-		more[i] = max(0, want[i]-int(info.Size()))
+		theirs, err := os.Stat(filepath.Join(out, sample, h.files[i]))
+		if err != nil {
+			return nil, err
+		}
+		more[i] = int(max(0, ours.Size()-theirs.Size()))
+		fmt.Fprintf(os.Stderr, "a page's %s has %d bytes, of which Hugo writes %d as they are\n", h.files[i], ours.Size(), more[i])
 	}
-	fmt.Fprintf(os.Stderr, "a host has files of %d bytes (HTML, JSON, Markdown), of which Hugo writes %d as they are\n", want, more)
-	if err := hugoTemplates(site, more); err != nil {
+	if err := h.write(site, more); err != nil {
 		return nil, err
 	}
+	rate := func(f func() error) (float64, error) {
+		took, err := timed(f)
+		return float64(n) / took, err
+	}
 	return &contest{
-		ours: l.hostsPerSecond(record, someHosts),
+		ours: func(ctx context.Context) (float64, error) {
+			return rate(func() error { _, _, err := l.build(ctx, o); return err })
+		},
 		peer: func(ctx context.Context) (float64, error) {
 			out, err := l.place("hugo")
 			if err != nil {
 				return 0, err
 			}
-			took, err := timed(func() error { return run(ctx, out) })
-			return someHosts / took, err
+			return rate(func() error { return run(ctx, out) })
 		},
 	}, nil
 }
 
-// hugoContent writes a page for each host of a record, with its rows as data.
-func hugoContent(record, dir string, seen func(host string)) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// write writes the configuration and the templates, with so many bytes more in each kind of file.
+func (h hugoSite) write(site string, more []int) error {
+	layouts := filepath.Join(site, "layouts", "_default")
+	if err := os.MkdirAll(layouts, 0o755); err != nil {
 		return err
 	}
-	keys, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
+	text := func(n int) string { return strings.Repeat("words that stand here. ", n/23+1)[:n] }
+	for i, kind := range h.kinds {
+		if err := os.WriteFile(filepath.Join(layouts, kind), []byte(h.templates[kind]+text(more[i])+h.ends[kind]), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(site, "hugo.toml"), []byte(h.config), 0o644)
+}
+
+// hugoHosts writes a page for each host of a record, with its rows as data, and names one.
+func hugoHosts(rec, dir string) (sample string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	keys, err := os.ReadFile(filepath.Join(rec, record.RingFile))
 	if err != nil {
-		return err
+		return "", err
 	}
 	ring, err := attest.ParseRing(keys)
 	if err != nil {
-		return err
+		return "", err
 	}
-	r, err := corpus.Open(os.DirFS(record), ring)
+	r, err := record.Open(os.DirFS(rec), ring)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for h, err := range r.RawHistories() {
 		if err != nil {
-			return err
+			return "", err
 		}
-		seen(h.Host)
+		sample = "host/" + h.Host
 		var rows []string
 		for _, row := range h.Rows {
 			rows = append(rows, row.Text)
 		}
 		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it was [signed](/corpus).\n", h.Host, strings.Join(rows, ",\n"), h.Host)
 		if err := os.WriteFile(filepath.Join(dir, h.Host+".md"), page, 0o644); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
-}
-
-// hugoTemplates writes the site's templates, with so many bytes more in each kind of file.
-func hugoTemplates(site string, more [3]int) error {
-	layouts := filepath.Join(site, "layouts", "_default")
-	if err := os.MkdirAll(layouts, 0o755); err != nil {
-		return err
-	}
-	text := func(n int) string { return strings.Repeat("words that stand here. ", n/23+1)[:n] }
-	for name, body := range map[string]string{
-		filepath.Join(site, "hugo.toml"):         hugoConfig,
-		filepath.Join(layouts, "single.html"):    hugoPage + text(more[0]) + "</p></body></html>\n",
-		filepath.Join(layouts, "single.json"):    hugoData + text(more[1]) + "\"}\n",
-		filepath.Join(layouts, "single.twin.md"): hugoTwin + text(more[2]) + "\n",
-	} {
-		if err := os.WriteFile(name, []byte(body), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sample, nil
 }

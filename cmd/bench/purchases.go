@@ -18,12 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"agentstore/cmd/devnet/npmtest"
 	"agentstore/cmd/shop"
 	"agentstore/generator"
-
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
 )
 
 // perSecond is how many payments are signed ahead for a second of a run.
@@ -119,7 +119,7 @@ func (s *shopfront) run(ctx context.Context) (float64, error) {
 	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
 		return 0, err
 	}
-	rate, err := s.l.buy(ctx, s.people, url)
+	rate, err := s.l.buy(ctx, s.people, url, rpcURL)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, p.said)
 	}
@@ -168,7 +168,7 @@ func (s *shopfront) runStock(ctx context.Context) (float64, error) {
 	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
 		return 0, err
 	}
-	rate, err := s.l.buy(ctx, s.people, url)
+	rate, err := s.l.buy(ctx, s.people, url, rpcURL)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, p.said)
 	}
@@ -189,7 +189,9 @@ func (s *shopfront) runBare(ctx context.Context) (rate float64, err error) {
 	c := client()
 	defer c.CloseIdleConnections()
 	err = pinned(strconv.Itoa(serverCore), func() error {
-		rate, err = s.l.load(ctx, len(raws), func(ctx context.Context, i int) error { return mine(ctx, c, rpcURL, raws[i]) })
+		rate, err = s.people.load(ctx, s.l, rpcURL, len(raws), func(ctx context.Context, i int) error {
+			return mine(ctx, c, rpcURL, raws[i])
+		})
 		return err
 	})
 	return rate, err
@@ -211,22 +213,23 @@ func openAgainstLoader(ctx context.Context, l *lab) (*contest, error) {
 	return &contest{ours: s.run, peer: s.runBare}, nil
 }
 
-// client keeps one connection for each buyer.
+// client keeps one connection for each purchase under way.
 func client() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: buyers, DisableCompression: true}}
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
 }
 
-// load does numbered work, buyers at a time, and returns how much was done a second. It warms up for a fifth of the run's
-// length before it counts. A run whose work is used up is over early.
-func (l *lab) load(ctx context.Context, n int, do func(ctx context.Context, i int) error) (float64, error) {
+// load settles numbered payments, atOnce at a time, and returns how many a second. It warms up for a fifth of the run's
+// length before it counts. A run whose payments are used up is over early. The chain must have as many settlements as were
+// made in all.
+func (p *people) load(ctx context.Context, l *lab, chain string, n int, do func(context.Context, int) error) (float64, error) {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	length := time.Duration(l.seconds) * time.Second
 	from := time.Now().Add(length / 5)
 	until := from.Add(length)
-	var next, done atomic.Int64
+	var next, done, all atomic.Int64
 	var wg sync.WaitGroup
-	for range buyers {
+	for range atOnce {
 		wg.Go(func() {
 			for time.Now().Before(until) {
 				i := int(next.Add(1)) - 1
@@ -237,6 +240,7 @@ func (l *lab) load(ctx context.Context, n int, do func(ctx context.Context, i in
 					cancel(fmt.Errorf("number %d: %w", i+1, err))
 					return
 				}
+				all.Add(1)
 				if now := time.Now(); now.After(from) && now.Before(until) {
 					done.Add(1)
 				}
@@ -253,11 +257,17 @@ func (l *lab) load(ctx context.Context, n int, do func(ctx context.Context, i in
 	if done.Load() == 0 {
 		return 0, errors.New("nothing was done in time")
 	}
+	if got, err := p.settled(ctx, chain); err != nil {
+		return 0, fmt.Errorf("counting the settlements: %w", err)
+	} else if int64(got) != all.Load() {
+		return 0, fmt.Errorf("%d distinct settlements on the chain of %d payments", got, all.Load())
+	}
 	return float64(done.Load()) / length.Seconds(), nil
 }
 
-// buy signs payments for what a door asks, then presents them, buyers at a time. Every answer must be 200.
-func (l *lab) buy(ctx context.Context, p *people, url string) (rate float64, err error) {
+// buy signs payments for what a door asks, each with a key of its own where it takes one, then presents them, atOnce at a
+// time. Every answer must be 200.
+func (l *lab) buy(ctx context.Context, p *people, url, chain string) (rate float64, err error) {
 	headers, err := p.payments(url, perSecond*l.seconds)
 	if err != nil {
 		return 0, err
@@ -265,7 +275,7 @@ func (l *lab) buy(ctx context.Context, p *people, url string) (rate float64, err
 	c := client()
 	defer c.CloseIdleConnections()
 	err = pinned(strconv.Itoa(loaderCore), func() error {
-		rate, err = l.load(ctx, len(headers), func(ctx context.Context, i int) error {
+		rate, err = p.load(ctx, l, chain, len(headers), func(ctx context.Context, i int) error {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 			if err != nil {
 				return err
@@ -292,7 +302,7 @@ func (l *lab) buy(ctx context.Context, p *people, url string) (rate float64, err
 
 // payments signs n payments of what a door asks first, each a header as a stock buyer sends it.
 func (p *people) payments(url string, n int) ([]string, error) {
-	r, err := record(url, "*/*")
+	r, err := recordAnswer(url, "*/*")
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +323,7 @@ func (p *people) payments(url string, n int) ([]string, error) {
 	}
 	headers := make([]string, n)
 	for i := range headers {
-		a, sig, err := p.authorize(p.buyers[i%buyers], price, time.Now())
+		a, sig, err := p.authorize(p.buyers[i%wallets], price, time.Now())
 		if err != nil {
 			return nil, err
 		}

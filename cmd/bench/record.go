@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
+	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
 	"agentstore/generator"
 )
 
@@ -37,6 +39,7 @@ var recordRows = []row{
 	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true, openHostsWrite},
 	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},
 	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
+	{"seal", "sealing the 13th week of 10,000 hosts", "sealing their 2nd", "s", 1.2, true, openSeal},
 	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false, openVerify},
 }
 
@@ -50,17 +53,8 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 		return "", err
 	}
 	began := time.Now()
-	w := &corpus.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
-		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for week := range recordWeeks {
-		at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
-		_, err := w.Seal(ctx, corpus.Draft{
-			Sequence: int64(week + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-			Roster:  corpus.Roster{Listed: int64(n), Sources: []corpus.RosterSource{{Name: "bench", Kind: corpus.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
-			Rows:    syntheticRows(n, week, at),
-		})
-		if err != nil {
+		if err := sealWeek(ctx, dir, n, week); err != nil {
 			return "", err
 		}
 	}
@@ -68,11 +62,25 @@ func (l *lab) record(ctx context.Context, n int) (string, error) {
 	return dir, nil
 }
 
+// sealWeek adds a week, counted from 0, to a record of n hosts.
+func sealWeek(ctx context.Context, dir string, n, week int) error {
+	w := &record.Writer{Dir: dir, Origin: "bench.store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
+	_, err := w.Seal(ctx, record.Draft{
+		Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
+		Roster:  record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Rows:    syntheticRows(n, week, at),
+	})
+	return err
+}
+
 const baseNetwork = "eip155:8453"
 
 // syntheticRows are the rows of one week: most hosts are ready, some are not, and a few have no row.
-func syntheticRows(n, week int, at time.Time) iter.Seq2[corpus.Row, error] {
-	return func(yield func(corpus.Row, error) bool) {
+func syntheticRows(n, week int, at time.Time) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
 		for i := range n {
 			if (i+week*i)%29 == 7 && week > 0 {
 				continue
@@ -84,22 +92,22 @@ func syntheticRows(n, week int, at time.Time) iter.Seq2[corpus.Row, error] {
 	}
 }
 
-func syntheticRow(i, week int, at time.Time) corpus.Row {
+func syntheticRow(i, week int, at time.Time) record.Row {
 	host := fmt.Sprintf("door-%07d.example", i)
-	r := corpus.Row{
-		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: corpus.SourceDiscovery, Catalog: "bench", Battery: "v2",
-		Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
-		Fault: corpus.FaultNone, ProbeMethod: &corpus.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
+	r := record.Row{
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bench", Battery: "v2",
+		Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
+		Fault: record.FaultNone, ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
 	}
 	sum := sha256.Sum256([]byte(host + r.ObservedAt))
 	r.EvidenceDigest = fmt.Sprintf("%x", sum)
 	if sum[0] < 25 {
-		r.Verdict, r.ReachedLevel, r.Fault = corpus.VerdictNotReady, "L1", corpus.FaultDoor
+		r.Verdict, r.ReachedLevel, r.Fault = record.VerdictNotReady, "L1", record.FaultDoor
 		r.Failed, r.Advisories, r.Protocols = []string{"status-402"}, []string{}, []string{}
 		return r
 	}
-	r.Offer = &corpus.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
-		PayTo: []corpus.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
+	r.Offer = &record.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
 	return r
 }
 
@@ -113,17 +121,34 @@ type built struct {
 	Files   int     `json:"files"`
 }
 
+// siteOptions say what a builder builds: the specimen if nothing else is named.
+type siteOptions struct {
+	Content string // folder of the sources
+	Record  string // folder of the record
+	Out     string
+}
+
 func buildSite(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%s takes the folder of a record and one for the site", siteBuilder)
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes what to build, as JSON", siteBuilder)
 	}
-	site, err := shop.LoadSpecimen()
+	var o siteOptions
+	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+		return err
+	}
+	var from content.Sources
+	if o.Content != "" {
+		from.Content = os.DirFS(o.Content)
+	}
+	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
+	site, err := content.Load(from)
 	if err != nil {
 		return err
 	}
-	in := input(site, args[1])
-	in.Corpus = os.DirFS(args[0])
-	defer shop.KeepRoom(shop.BuildRoom)() // as store build does
+	in := input(site, o.Out)
+	if o.Record != "" {
+		in.Corpus = os.DirFS(o.Record)
+	}
 	var out built
 	out.Seconds, err = timed(func() error {
 		r, err := generator.Build(context.Background(), in)
@@ -149,8 +174,8 @@ func buildSite(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// build builds a site with a record in a process of its own, into a folder that goes after the row.
-func (l *lab) build(ctx context.Context, record string) (out built, public string, err error) {
+// build builds a site in a process of its own, into a folder that goes after the row.
+func (l *lab) build(ctx context.Context, o siteOptions) (out built, public string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return out, "", err
@@ -159,7 +184,12 @@ func (l *lab) build(ctx context.Context, record string) (out built, public strin
 	if err != nil {
 		return out, "", err
 	}
-	cmd := exec.CommandContext(ctx, self, siteBuilder, record, public)
+	o.Out = public
+	what, err := json.Marshal(o)
+	if err != nil {
+		return out, "", err
+	}
+	cmd := exec.CommandContext(ctx, self, siteBuilder, string(what))
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
@@ -171,7 +201,7 @@ func (l *lab) build(ctx context.Context, record string) (out built, public strin
 // hostsPerSecond is a run that builds a site of n hosts.
 func (l *lab) hostsPerSecond(record string, n int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		b, _, err := l.build(ctx, record)
+		b, _, err := l.build(ctx, siteOptions{Record: record})
 		return float64(n) / b.Seconds, err
 	}
 }
@@ -188,7 +218,7 @@ func openHostsWrite(ctx context.Context, l *lab) (*contest, error) {
 			var public string
 			took, err := onDisk(func() (seconds float64, err error) {
 				var b built
-				b, public, err = l.build(ctx, record)
+				b, public, err = l.build(ctx, siteOptions{Record: record})
 				return b.Seconds, err
 			})
 			if err == nil && files == nil {
@@ -215,7 +245,7 @@ func openHostsRate(ctx context.Context, l *lab) (*contest, error) {
 		peer: func(ctx context.Context) (float64, error) {
 			seconds := 0.0
 			for range manyHosts / someHosts {
-				b, _, err := l.build(ctx, some)
+				b, _, err := l.build(ctx, siteOptions{Record: some})
 				if err != nil {
 					return 0, err
 				}
@@ -230,7 +260,7 @@ func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
 	peak := func(n int) (func(context.Context) (float64, error), error) {
 		record, err := l.record(ctx, n)
 		return func(ctx context.Context) (float64, error) {
-			b, public, err := l.build(ctx, record)
+			b, public, err := l.build(ctx, siteOptions{Record: record})
 			return b.PeakMB, errors.Join(err, os.RemoveAll(public))
 		}, err
 	}
@@ -242,6 +272,40 @@ func openHostsMemory(ctx context.Context, l *lab) (*contest, error) {
 	return &contest{ours: many, peer: some}, err
 }
 
+// openSeal sets a week's seal behind many weeks against that behind one.
+func openSeal(ctx context.Context, l *lab) (*contest, error) {
+	old, err := l.record(ctx, someHosts)
+	if err != nil {
+		return nil, err
+	}
+	young, err := l.place("young")
+	if err == nil {
+		err = os.MkdirAll(young, 0o755)
+	}
+	if err == nil {
+		err = sealWeek(ctx, young, someHosts, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next := func(record string, week int) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			dir, err := l.place("sealed")
+			if err == nil {
+				err = os.CopyFS(dir, os.DirFS(record))
+			}
+			if err != nil {
+				return 0, err
+			}
+			took, err := onDisk(func() (float64, error) {
+				return timed(func() error { return sealWeek(ctx, dir, someHosts, week) })
+			})
+			return took, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return &contest{ours: next(old, recordWeeks), peer: next(young, 1)}, nil
+}
+
 // openVerify sets the check of a whole record against verifying as many signatures of as many bytes.
 func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	dir, err := l.record(ctx, someHosts)
@@ -251,7 +315,7 @@ func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	ours := func(ctx context.Context) (float64, error) {
 		var rows int64
 		took, err := timed(func() error {
-			r, err := corpus.VerifyRecord(ctx, os.DirFS(dir), attest.SpecimenRing(), corpus.RecordOptions{})
+			r, err := audit.Record(ctx, os.DirFS(dir), attest.SpecimenRing(), audit.RecordOptions{})
 			if err == nil && len(r.Problems) > 0 {
 				err = fmt.Errorf("the record has problems: %v", r.Problems[0])
 			}

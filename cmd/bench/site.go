@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,25 +19,42 @@ import (
 	"agentstore/generator"
 )
 
-// syntheticSite is the specimen with n goods more, each with a page of its own in three files.
-func syntheticSite(n int) (*content.Site, error) {
-	site, err := shop.LoadSpecimen()
-	if err != nil {
-		return nil, err
+// writeSite writes the sources of a site: the specimen's, and n pages of the keeper's own, which every site may have.
+func writeSite(dir string, n int) error {
+	if err := os.CopyFS(dir, content.Specimen); err != nil {
+		return err
 	}
-	models := site.Goods
-	goods := append([]content.Good{}, models...)
+	if err := os.Mkdir(filepath.Join(dir, "pages", "notes"), 0o755); err != nil {
+		return err
+	}
 	for i := range n {
-		g := models[i%len(models)]
-		g.ID = fmt.Sprintf("synthetic_%06d", i)
-		g.Name = fmt.Sprintf("%s, number %d", g.Name, i)
-		g.Order += (i + 1) * 1000
-		g.Body = syntheticBody(i, 0)
-		goods = append(goods, g)
+		page := fmt.Sprintf("+++\ntitle = \"Page number %d\"\nsummary = \"What stands on page number %d.\"\n+++\n%s", i, i, syntheticBody(i, 0))
+		if err := os.WriteFile(filepath.Join(dir, "pages", pageName(i)+".md"), []byte(page), 0o644); err != nil {
+			return err
+		}
 	}
-	site.Goods = goods
-	return site, nil
+	return nil
 }
+
+func pageName(i int) string { return fmt.Sprintf("notes/page-%06d", i) }
+
+// pagesSite writes a site with n pages once, keeps it until the end, and loads it.
+func (l *lab) pagesSite(n int) (*content.Site, string, error) {
+	dir := filepath.Join(l.dir, fmt.Sprintf("pages-%d", n))
+	if _, err := os.Stat(dir); err != nil {
+		if err := writeSite(dir, n); err != nil {
+			return nil, "", err
+		}
+	}
+	site, err := content.Load(content.Sources{Content: os.DirFS(dir)})
+	return site, dir, err
+}
+
+// The sites that are measured have so many pages.
+const (
+	somePages = 10_000
+	manyPages = 100_000
+)
 
 // syntheticBody is prose of a few paragraphs, different for each page and edition.
 func syntheticBody(i, edition int) string {
@@ -69,30 +87,6 @@ func onDisk(f func() (float64, error)) (float64, error) {
 	began := time.Now()
 	syscall.Sync()
 	return took + time.Since(began).Seconds(), err
-}
-
-// openBuild sets a full build against writing the files that it makes.
-func openBuild(ctx context.Context, l *lab) (*contest, error) {
-	site, err := syntheticSite(10_000)
-	if err != nil {
-		return nil, err
-	}
-	var files []treeFile
-	build := func(ctx context.Context) (took float64, err error) {
-		out, err := l.place("built")
-		if err != nil {
-			return 0, err
-		}
-		took, err = onDisk(func() (float64, error) {
-			return timed(func() error { _, err := generator.Build(ctx, input(site, out)); return err })
-		})
-		if err == nil && files == nil {
-			files, err = readTree(out)
-		}
-		return took, err
-	}
-	write := func(context.Context) (float64, error) { return l.write(files) }
-	return &contest{ours: build, peer: write}, nil
 }
 
 // treeFile is a file of a tree, with its path from there.
@@ -145,9 +139,24 @@ func writeTree(dir string, files []treeFile) error {
 	return nil
 }
 
+// openNothing sets a build of a large site in which nothing changed against the full build before it.
+func openNothing(ctx context.Context, l *lab) (*contest, error) {
+	return l.rebuild(func(*content.Site, int) {}, 0)
+}
+
 // openRebuild sets a build after one page's prose changed against the full build before it.
 func openRebuild(ctx context.Context, l *lab) (*contest, error) {
-	site, err := syntheticSite(100_000)
+	return l.rebuild(func(site *content.Site, edition int) {
+		pages := site.Pages
+		i := slices.IndexFunc(pages, func(p content.Page) bool { return p.Name == pageName(somePages) })
+		pages[i].Body = syntheticBody(somePages, edition)
+	}, 2)
+}
+
+// rebuild is a contest of building a site of many pages again, of which so many files are to be made anew, against
+// building all of it.
+func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (*contest, error) {
+	site, _, err := l.pagesSite(manyPages)
 	if err != nil {
 		return nil, err
 	}
@@ -161,29 +170,28 @@ func openRebuild(ctx context.Context, l *lab) (*contest, error) {
 		return timed(func() error { _, err := generator.Build(ctx, in); return err })
 	}
 	edition := 0
-	one := func(ctx context.Context) (float64, error) {
+	again := func(ctx context.Context) (float64, error) {
 		if edition == 0 {
 			if _, err := full(ctx); err != nil {
 				return 0, err
 			}
 		}
 		edition++
-		changed := len(site.Goods) / 2
-		site.Goods[changed].Body = syntheticBody(changed, edition)
+		change(site, edition)
 		return timed(func() error {
 			report, err := generator.Build(ctx, in)
-			if err == nil && report.Rendered != 3 {
-				err = fmt.Errorf("%d files were rendered, want the 3 of one page", report.Rendered)
+			if err == nil && report.Rendered != files {
+				err = fmt.Errorf("%d files were rendered, want %d", report.Rendered, files)
 			}
 			return err
 		})
 	}
-	return &contest{ours: one, peer: full}, nil
+	return &contest{ours: again, peer: full}, nil
 }
 
 // openPublish sets a publication into an empty repository against git's own add and commit.
 func openPublish(ctx context.Context, l *lab) (*contest, error) {
-	site, err := syntheticSite(10_000)
+	site, _, err := l.pagesSite(somePages)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/shop"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
@@ -116,7 +117,7 @@ func TestKeeperRestores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(h.Keep(till.HighMark{Patron: int64(10 + i), Item: "hello"}), h.Close()); err != nil {
+		if err := errors.Join(h.Keep(till.HighMark{Patron: int64(10 + i), Jar: int64(20 - i), Item: "hello"}), h.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,6 +145,9 @@ func TestKeeperRestores(t *testing.T) {
 	inLedger(t, cfg, func(tx ledger.Tx) error {
 		if n, err := ledger.Last(tx, till.CounterPatron); err != nil || n != 11 {
 			t.Errorf("after both files the last number is %d, %v, want 11", n, err)
+		}
+		if n, err := ledger.Last(tx, goods.JarCounter); err != nil || n != 20 {
+			t.Errorf("after both files the last jar is %d, %v, want 20", n, err)
 		}
 		return nil
 	})

@@ -109,6 +109,22 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, doors.Close()) }()
 		reach = func(c *fetch.Config) { *c = doors.Config(*c) }
 	}
+	if err := furnish(ctx, f, cfg, began, stdout); err != nil {
+		return err
+	}
+	if f.chainOnly {
+		if err := world.writeReady(f.ready, cfg.BaseURL); err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, "running the chains only; Ctrl-C ends")
+		<-ctx.Done()
+		return nil
+	}
+	return world.serve(ctx, f, cfg, reach, began, stdout, stderr)
+}
+
+// furnish writes the configuration and makes the record where they are asked for, and builds the site.
+func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, stdout io.Writer) error {
 	if f.config != "" {
 		text := "# Written by the devnet for this run; its chains end with it.\n\n" + shop.Annotated(*cfg)
 		if err := os.WriteFile(f.config, []byte(text), 0o600); err != nil {
@@ -131,15 +147,7 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		return fmt.Errorf("building the site: %w", err)
 	}
 	fmt.Fprintf(stdout, "site built after %s: %d files\n", since(began), report.Files)
-	if f.chainOnly {
-		if err := world.writeReady(f.ready, cfg.BaseURL); err != nil {
-			return err
-		}
-		fmt.Fprintln(stdout, "running the chains only; Ctrl-C ends")
-		<-ctx.Done()
-		return nil
-	}
-	return world.serve(ctx, f, cfg, reach, began, stdout, stderr)
+	return nil
 }
 
 // serve opens the store, buys in it and serves until ctx ends. reach, where it is given, leads the store's instruments to

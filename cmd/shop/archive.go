@@ -11,16 +11,18 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
+	"agentstore/corpus/view"
 	"agentstore/dynamic/archive"
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 )
 
 // ViewDir is where a configuration keeps the views of its record: beside the twins unless it says otherwise. It is empty
@@ -44,14 +46,14 @@ func BuildView(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	record, err := corpus.Open(os.DirFS(c.Record), ring)
+	record, err := record.Open(os.DirFS(c.Record), ring)
 	if err != nil || len(record.Rounds()) == 0 {
 		return err
 	}
 	if ViewDir(c) == "" {
 		return errNoViewDir
 	}
-	return corpus.BuildView(ctx, record, ViewDir(c))
+	return view.Build(ctx, record, ViewDir(c))
 }
 
 // openArchive opens the configured record for answering, nil for a store that keeps none.
@@ -100,18 +102,18 @@ func refused(client *fetch.Client) func(host string) string {
 }
 
 // lastRow finds a host's last row in the record, and when its round was taken.
-func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, error) {
+func lastRow(a *archive.Archive) func(host string) (record.Row, string, bool, error) {
 	if a == nil {
 		return nil
 	}
-	return func(host string) (corpus.Row, string, bool, error) {
+	return func(host string) (record.Row, string, bool, error) {
 		s := a.Now()
 		if s == nil {
-			return corpus.Row{}, "", false, nil
+			return record.Row{}, "", false, nil
 		}
 		h, ok, err := s.View.Host(host)
 		if err != nil || !ok || len(h.Rows) == 0 {
-			return corpus.Row{}, "", false, err
+			return record.Row{}, "", false, err
 		}
 		row := h.Rows[len(h.Rows)-1].Row
 		return row, s.Rounds[row.Sequence-1].TakenAt, true, nil
@@ -120,11 +122,11 @@ func lastRow(a *archive.Archive) func(host string) (corpus.Row, string, bool, er
 
 // recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
 // logged.
-func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
+func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, error) {
 	if a == nil {
 		return nil
 	}
-	return func(what till.Recorded) (*till.Inclusion, error) {
+	return func(what counter.Recorded) (*counter.Inclusion, error) {
 		s := a.Now()
 		if s == nil {
 			return nil, nil
@@ -147,8 +149,8 @@ func recorded(a *archive.Archive) func(till.Recorded) (*till.Inclusion, error) {
 	}
 }
 
-func inclusion(id string, g archive.Signed) *till.Inclusion {
-	in := &till.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
+func inclusion(id string, g archive.Signed) *counter.Inclusion {
+	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
 		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."}
 	if g.Class == archive.ClassRound {
 		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
@@ -156,44 +158,57 @@ func inclusion(id string, g archive.Signed) *till.Inclusion {
 	return in
 }
 
-// sealed verifies what stands in the record under an id of its own.
-func sealed(a *archive.Archive) func(id string) (*till.Verification, error) {
-	if a == nil {
-		return nil
+// classes are the artifacts that are verified: certificates, and what stands in the record under an id of its own.
+func (s *Shop) classes() []counter.Class {
+	all := slices.Clone(issued)
+	for i := range all {
+		all[i].Page = s.certificatePage
 	}
-	return func(id string) (*till.Verification, error) {
-		s := a.Now()
-		if s == nil {
-			return nil, nil
+	if s.archive == nil {
+		return all
+	}
+	for _, name := range []string{archive.ClassRound, archive.ClassRow, archive.ClassObservation} {
+		all = append(all, counter.Class{Name: name, Prefix: name + "_", Page: s.recordPage,
+			Load: func(_ *counter.Counter, _ context.Context, id string) (*counter.Verification, error) {
+				return sealed(s.archive, id)
+			},
+			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after."})
+	}
+	return all
+}
+
+// sealed verifies what stands in the record under an id of its own, nil for nothing.
+func sealed(a *archive.Archive, id string) (*counter.Verification, error) {
+	s := a.Now()
+	if s == nil {
+		return nil, nil
+	}
+	g, ok, err := s.Signed(id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	sum := sha256.Sum256(g.Payload)
+	v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+		Proof:     &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
+		HowTo:     "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
+		Inclusion: inclusion(id, g)}
+	if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
+		return nil, err
+	}
+	for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
+		t, err := d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return v, nil
 		}
-		g, ok, err := s.Signed(id)
-		if err != nil || !ok {
+		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(g.Payload)
-		v := &till.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
-			Proof:        &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
-			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after.",
-			HowTo:        "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
-			Inclusion:    inclusion(id, g)}
-		if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
-			return nil, err
+		if t.Kind() != '"' || d.StackDepth() != 1 {
+			continue
 		}
-		for d := jsontext.NewDecoder(bytes.NewReader(g.Payload)); ; {
-			t, err := d.ReadToken()
-			if errors.Is(err, io.EOF) {
-				return v, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			if t.Kind() != '"' || d.StackDepth() != 1 {
-				continue
-			}
-			v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
-			if err := d.SkipValue(); err != nil {
-				return nil, err
-			}
+		v.Proof.SignatureCovers = append(v.Proof.SignatureCovers, t.String())
+		if err := d.SkipValue(); err != nil {
+			return nil, err
 		}
 	}
 }

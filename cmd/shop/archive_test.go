@@ -11,13 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
+	"agentstore/corpus/view"
 	"agentstore/dynamic"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
 	"agentstore/generator"
 	"agentstore/templates"
 )
@@ -86,7 +88,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := corpus.OpenView(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
+	if _, err := view.Open(os.DirFS(filepath.Join(dir, "var", "view"))); err != nil {
 		t.Errorf("the view is not beside the twins: %v", err)
 	}
 	if got := badge(h, "broken.example"); !strings.Contains(got, "ready (v2)") || strings.Contains(got, "not ready") {
@@ -103,7 +105,7 @@ func TestServesFromTheRecord(t *testing.T) {
 	if got := badge(h, "broken.example"); !strings.Contains(got, "not ready (v2)") {
 		t.Errorf("after twelve rounds: %s", got)
 	}
-	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != corpus.VerdictNotReady || taken == "" {
+	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != record.VerdictNotReady || taken == "" {
 		t.Errorf("the last row of broken.example: %+v, taken at %q, %v, %v", row, taken, ok, err)
 	}
 	if _, _, ok, err := lastRow(s.archive)("nobody.example"); ok || err != nil {
@@ -126,11 +128,11 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := recorded(s.archive)
-	if got, err := find(till.Recorded{Word: "synergy"}); got != nil || err != nil {
+	if got, err := find(counter.Recorded{Word: "synergy"}); got != nil || err != nil {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := BuildView(t.Context(), c); err != nil {
@@ -139,17 +141,17 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if err := s.archive.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	for what, kind := range map[till.Recorded]string{{Word: "synergy"}: corpus.ObservationRetiredWord,
-		{Attests: "sha256:" + strings.Repeat("ab", 32)}: corpus.ObservationPaidRefresh} {
+	for what, kind := range map[counter.Recorded]string{{Word: "synergy"}: record.ObservationRetiredWord,
+		{Attests: "sha256:" + strings.Repeat("ab", 32)}: record.ObservationPaidRefresh} {
 		got, err := find(what)
 		if err != nil || got == nil || got.Kind != kind {
 			t.Fatalf("%+v: %+v, %v", what, got, err)
 		}
-		o, err := corpus.VerifyObservation([]byte(got.Entry), w.Ring)
+		o, err := record.VerifyObservation([]byte(got.Entry), w.Ring)
 		if err != nil || fmt.Sprintf("observation_%d", o.Number) != got.ID || o.At != got.At {
 			t.Errorf("%+v: %+v, %v", what, o, err)
 		}
-		proof, err := corpus.ParseProof([]byte(got.Proof))
+		proof, err := tlog.ParseProof([]byte(got.Proof))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,17 +159,17 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 			t.Errorf("%+v: proved under %d at %d: %v", what, head.Size, proof.Index, err)
 		}
 	}
-	for _, what := range []till.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
+	for _, what := range []counter.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
 		if got, err := find(what); got != nil || err != nil {
 			t.Errorf("%+v: %+v, %v", what, got, err)
 		}
 	}
 	for id, class := range map[string]string{"round_12": "round", "row_3": "row", "observation_5": "observation"} {
-		v, err := sealed(s.archive)(id)
+		v, err := sealed(s.archive, id)
 		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil || v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
 			t.Fatalf("%s: %+v, %v", id, v, err)
 		}
-		proof, err := corpus.ParseProof([]byte(v.Inclusion.Proof))
+		proof, err := tlog.ParseProof([]byte(v.Inclusion.Proof))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +179,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" || slices.Contains(covers, "signature") {
 			t.Errorf("%s: covers %v", id, covers)
 		}
-		page, err := s.verifyPage(id, *v)
+		page, err := s.recordPage(id, *v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		}
 		if bad := *v; true {
 			bad.Valid = false
-			if page, err := s.verifyPage(id, bad); err != nil || strings.Contains(string(page), "verdict good") {
+			if page, err := s.recordPage(id, bad); err != nil || strings.Contains(string(page), "verdict good") {
 				t.Errorf("the page of %s calls what does not verify good: %v", id, err)
 			}
 		}
@@ -196,10 +198,10 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 			t.Errorf("%s: the signature does not fit", id)
 		}
 	}
-	if v, err := sealed(s.archive)("round_13"); v != nil || err != nil {
+	if v, err := sealed(s.archive, "round_13"); v != nil || err != nil {
 		t.Errorf("a round that is not there: %+v, %v", v, err)
 	}
-	if recorded(nil) != nil || sealed(nil) != nil {
+	if recorded(nil) != nil || len((&Shop{}).classes()) != len(issued) {
 		t.Error("a store without a record asks for one")
 	}
 }

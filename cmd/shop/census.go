@@ -16,16 +16,16 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
+	"github.com/go-json-experiment/json"
+
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
-
-	"github.com/go-json-experiment/json"
 )
 
 // CensusConfig says which hosts are walked once a week, and how.
@@ -194,54 +194,20 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers, Shard: c.Census.Shard,
 		Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log, Now: o.Now,
 	}
-	workers := c.Census.Workers
-	if workers == 0 {
-		workers = census.DefaultWorkers
-	}
-	client := func(change func(*fetch.Config)) (*fetch.Client, error) {
-		f, err := c.fetchConfig(key)
-		if err != nil {
-			return nil, err
-		}
-		f.Concurrent, f.Spacing = workers+8, time.Duration(c.Census.Spacing)
-		change(&f)
-		if o.Reach != nil {
-			o.Reach(&f)
-		}
-		return fetch.New(f)
-	}
-	if cfg.Client, err = client(func(f *fetch.Config) { f.OnePerAddress = true }); err != nil {
+	if err := c.clients(&cfg, key, o.Reach); err != nil {
 		return cfg, nil, err
-	}
-	// A page of a catalogue is longer than a door's answer and takes its time.
-	if cfg.Lists, err = client(func(f *fetch.Config) { f.MaxBytes, f.Timeout = exchange.MaxBody, 30*time.Second }); err != nil {
-		return cfg, nil, err
-	}
-	if cfg.Control.URL = c.Census.Control; cfg.Control.URL != "" {
-		// The control door is our own, and this client is handed no other URL.
-		if cfg.Control.Client, err = client(func(f *fetch.Config) { f.OwnHosts, f.OwnAddresses = nil, nil }); err != nil {
-			return cfg, nil, err
-		}
 	}
 	cfg.Sources = c.sources(db)
-	// An explorer answers shortly and at once, or is not waited for.
-	explorers, err := client(func(f *fetch.Config) { f.Timeout = 10 * time.Second })
-	if err != nil {
-		return cfg, nil, err
-	}
-	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" || len(h.explorers) > 0 {
-		cfg.Headers = h
-	}
 	if c.Record != "" {
 		ring, err := Ring(c)
 		if err != nil {
 			return cfg, nil, err
 		}
-		cfg.Record = func() (*corpus.Record, error) {
+		cfg.Record = func() (*record.Record, error) {
 			if err := os.MkdirAll(c.Record, 0o755); err != nil {
 				return nil, err
 			}
-			return corpus.Open(os.DirFS(c.Record), ring)
+			return record.Open(os.DirFS(c.Record), ring)
 		}
 	}
 	if !o.WalkOnly && !o.Hourly {
@@ -269,10 +235,52 @@ func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folde
 	return cfg, folder, nil
 }
 
+// clients makes the clients of a census: for doors, catalogues, the control door and explorers.
+func (c *Config) clients(cfg *census.Config, key *attest.Key, reach func(*fetch.Config)) (err error) {
+	workers := c.Census.Workers
+	if workers == 0 {
+		workers = census.DefaultWorkers
+	}
+	client := func(change func(*fetch.Config)) (*fetch.Client, error) {
+		f, err := c.fetchConfig(key)
+		if err != nil {
+			return nil, err
+		}
+		f.Concurrent, f.Spacing = workers+8, time.Duration(c.Census.Spacing)
+		change(&f)
+		if reach != nil {
+			reach(&f)
+		}
+		return fetch.New(f)
+	}
+	if cfg.Client, err = client(func(f *fetch.Config) { f.OnePerAddress = true }); err != nil {
+		return err
+	}
+	// A page of a catalogue is longer than a door's answer and takes its time.
+	if cfg.Lists, err = client(func(f *fetch.Config) { f.MaxBytes, f.Timeout = exchange.MaxBody, 30*time.Second }); err != nil {
+		return err
+	}
+	if cfg.Control.URL = c.Census.Control; cfg.Control.URL != "" {
+		// The control door is our own, and this client is handed no other URL.
+		if cfg.Control.Client, err = client(func(f *fetch.Config) { f.OwnHosts, f.OwnAddresses = nil, nil }); err != nil {
+			return err
+		}
+	}
+	// An explorer answers shortly and at once, or is not waited for.
+	explorers, err := client(func(f *fetch.Config) { f.Timeout = 10 * time.Second })
+	if err != nil {
+		return err
+	}
+	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" || len(h.explorers) > 0 {
+		cfg.Headers = h
+	}
+	return nil
+}
+
 // publisher puts the closings of rosters on the feed and, where there is a writer, from there on the record.
-func (c *Config) publisher(db ledger.DB, w *corpus.Writer) (func(context.Context, corpus.ClosedRoster) (time.Time, error), error) {
+func (c *Config) publisher(db ledger.DB, w *record.Writer) (func(context.Context, record.ClosedRoster) (time.Time, error), error) {
 	if c.Record == "" {
-		return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
+		return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
 			err = db.Update(ctx, func(tx ledger.Tx) error {
 				fresh, err := feed.Fresh(tx)
 				if err == nil && fresh {
@@ -291,8 +299,8 @@ func (c *Config) publisher(db ledger.DB, w *corpus.Writer) (func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, closed corpus.ClosedRoster) (at time.Time, err error) {
-		read := func(after int64) ([]corpus.Observation, error) { return readFeed(ctx, c, db, ring, after) }
+	return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
+		read := func(after int64) ([]record.Observation, error) { return readFeed(ctx, c, db, ring, after) }
 		// A ledger that is younger than the record learns first what stands there.
 		have, err := lastObservation(c.Record)
 		if err == nil {

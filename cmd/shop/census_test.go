@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/census"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
@@ -69,7 +70,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		}
 	}
 	err = db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, corpus.Declaration{Host: "b.door.test", Shape: "resources", Doors: []string{"https://b.door.test/paid"}}, []string{""})
+		return feed.Declare(tx, record.Declaration{Host: "b.door.test", Shape: "resources", Doors: []string{"https://b.door.test/paid"}}, []string{""})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	if again.Outcome != census.OutcomeStood || again.Digest != sealed.Digest {
 		t.Errorf("again: %+v", again)
 	}
-	report, err := corpus.VerifyClone(t.Context(), os.DirFS(c.Record), corpus.CloneOptions{})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("the record: %+v, %v", report.Problems, err)
 	}

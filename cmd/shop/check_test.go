@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 )
 
 // What is missing is named with its key and path, and with how it comes to be there.
@@ -72,7 +72,7 @@ func TestTheRecordOfATrialIsLeftBehind(t *testing.T) {
 	if n, err := ExportObservations(t.Context(), c); err != nil || n < 3 {
 		t.Fatalf("%d observations at the domain, %v", n, err)
 	}
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), corpus.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), audit.RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Origin != "shop.example/corpus" {
 		t.Errorf("the new record is of %s: %v, %v", report.Origin, report.Problems, err)
 	}

@@ -65,6 +65,7 @@ type NetworkConfig struct {
 	RPCFile     string   `toml:"rpc_file" doc:"File (0600) with one JSON-RPC address a line, instead of rpc."`
 	PayTo       string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared."`
 	RelayerKey  string   `toml:"relayer_key" doc:"File (0600) with the hex key of the account that pays gas. It holds gas money only."`
+	RelayerKeys []string `toml:"relayer_keys" doc:"Files like relayer_key, of further accounts that pay gas. Each has at most 48 transactions under way, and whichever has most room sends."`
 	Facilitator string   `toml:"facilitator" doc:"Settle through this x402 facilitator instead of an own relayer. Its word is believed only after our own RPC shows the payment."`
 	Depth       uint64   `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
 	Finality    uint64   `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
@@ -115,9 +116,9 @@ func Example() Config {
 		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Sources: "var/sources", Twins: "var/twins", HighWater: "var/high-water.jws",
 		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json", Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Git: "var/keys/git.pem"},
 		Networks: []NetworkConfig{
-			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
+			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", RelayerKeys: []string{},
 				CoinPrice: "3000", PriceDate: "2026-11-20", GasAlarm: "2000000000000000"},
-			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
+			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", RelayerKeys: []string{},
 				CoinPrice: "0.20", PriceDate: "2026-11-20", GasAlarm: "2000000000000000000"},
 		},
 		Gas: GasConfig{Subsidy: "0.50", Reverts: "1"},
@@ -169,6 +170,9 @@ func (c *Config) resolve(dir string) {
 	}
 	for i := range c.Networks {
 		paths = append(paths, &c.Networks[i].RPCFile, &c.Networks[i].RelayerKey)
+		for j := range c.Networks[i].RelayerKeys {
+			paths = append(paths, &c.Networks[i].RelayerKeys[j])
+		}
 	}
 	for _, p := range paths {
 		if *p != "" && *p != specimen && !filepath.IsAbs(*p) {
@@ -221,6 +225,9 @@ func (c *Config) check() error {
 		}
 		if n.RelayerKey == "" == (n.Facilitator == "") {
 			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
+		}
+		if len(n.RelayerKeys) > 0 && n.RelayerKey == "" {
+			fail("network %s: relayer_keys are of further accounts beside relayer_key", n.ID)
 		}
 		errs = append(errs, n.checkCost())
 	}

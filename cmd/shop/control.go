@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
@@ -80,7 +80,7 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	mux.HandleFunc("POST /withdraw", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		answerKeeper(w, func(out io.Writer) error {
-			return s.withdraw(r.Context(), corpus.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")}, q.Has("dry"), out)
+			return s.withdraw(r.Context(), record.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")}, q.Has("dry"), out)
 		})
 	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {

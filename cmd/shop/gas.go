@@ -13,7 +13,7 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle/gas"
 )
 
 // priceAge is the age of a coin's price that is warned of.
@@ -139,7 +139,7 @@ func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) e
 			case err == nil:
 				m.Gas(info.Network, amount, low)
 				if low && !wasLow {
-					s.Log.Error("relayer is low on gas: fund it, or nothing will be sold on this network", "network", info.Network, "fund", info.Account,
+					s.Log.Error("relayer is low on gas: fund it, or nothing will be sold on this network", "network", info.Network, "fund", strings.Join(info.Accounts, ", "),
 						"wei_held", amount.String(), "wei_needed", s.alarm(info.Network))
 				} else if wasLow && !low {
 					s.Log.Info("relayer has gas again", "network", info.Network, "wei_held", amount.String())

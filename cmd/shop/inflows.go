@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"agentstore/content"
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/rail/evm"
 )
 
@@ -53,13 +53,13 @@ func (in *Inflows) Close() {
 
 // Count implements census.Inflows: each configured network, and each further one on which an address was advertised,
 // by name. One that could not be read says why, and counts nothing.
-func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]corpus.NetworkInflow, error) {
-	out := make([]corpus.NetworkInflow, 0, len(in.observers))
+func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow, error) {
+	out := make([]record.NetworkInflow, 0, len(in.observers))
 	var mu sync.Mutex // guards out
 	var wg sync.WaitGroup
 	for network, o := range in.observers {
 		wg.Go(func() {
-			n := corpus.NetworkInflow{Network: network, USDC: "0"}
+			n := record.NetworkInflow{Network: network, USDC: "0"}
 			got, err := o.Arrivals(ctx, addresses[network], from, to)
 			switch {
 			case err == nil && !got.Total.IsInt64():
@@ -86,9 +86,9 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[
 		if unread++; unread > maxUnread {
 			break
 		}
-		out = append(out, corpus.NetworkInflow{Network: network, USDC: "0", Reason: "no RPC of this network is configured"})
+		out = append(out, record.NetworkInflow{Network: network, USDC: "0", Reason: "no RPC of this network is configured"})
 	}
-	slices.SortFunc(out, func(a, b corpus.NetworkInflow) int { return strings.Compare(a.Network, b.Network) })
+	slices.SortFunc(out, func(a, b record.NetworkInflow) int { return strings.Compare(a.Network, b.Network) })
 	return out, nil
 }
 

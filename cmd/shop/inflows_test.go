@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/corpus"
-
 	"github.com/google/go-cmp/cmp"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/corpus/record"
 )
 
 func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
@@ -34,7 +34,7 @@ func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
 	if len(got) > 0 {
 		reason, got[0].Reason = got[0].Reason, ""
 	}
-	want := []corpus.NetworkInflow{
+	want := []record.NetworkInflow{
 		{Network: "eip155:137", USDC: "0"},
 		{Network: "eip155:8453", Read: true, Transfers: 1, Addresses: 1, USDC: "1.2345"},
 		{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no RPC of this network is configured"},

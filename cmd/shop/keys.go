@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // Places of keys in a folder of keys.
@@ -108,10 +108,10 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 		return fail(fmt.Errorf("the keys of %s are others than those of the folder (-dir)", config))
 	}
 	next, err := w.HandOver(ctx, incoming, change.Effective, change.Reason)
-	if !errors.Is(err, corpus.ErrRing) {
+	if !errors.Is(err, record.ErrRing) {
 		return next, err
 	}
-	raw, readErr := os.ReadFile(filepath.Join(c.Record, corpus.RingFile))
+	raw, readErr := os.ReadFile(filepath.Join(c.Record, record.RingFile))
 	if readErr != nil {
 		return fail(readErr)
 	}

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"agentstore/corpus"
+	"github.com/go-json-experiment/json"
+
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
-
-	"github.com/go-json-experiment/json"
 )
 
 // What happens in the store and belongs on the public record is appended to the ledger in the transaction of its
@@ -28,8 +28,16 @@ import (
 // feedPage is how many observations are read from the ledger and put on the record at a time.
 const feedPage = 256
 
+// issued are the classes of artifacts that the store issues; the record counts them.
+var issued = []counter.Class{counter.Certificates}
+
 // artifactClasses are the classes of artifacts that are counted on the record.
-var artifactClasses = []feed.Class{{Name: "certificate", Counter: till.CounterPatron}}
+func artifactClasses() (all []feed.Class) {
+	for _, c := range issued {
+		all = append(all, feed.Class{Name: c.Name, Counter: c.Issued})
+	}
+	return all
+}
 
 // ObservationsDir is where a configuration keeps its observations.
 func ObservationsDir(c *Config) string { return filepath.Join(c.Record, "observations") }
@@ -44,7 +52,7 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := exportFeed(ctx, c, w, func(after int64) ([]corpus.Observation, error) { return observationsAfter(ctx, c, after) })
+	n, err := exportFeed(ctx, c, w, func(after int64) ([]record.Observation, error) { return observationsAfter(ctx, c, after) })
 	if err != nil {
 		return n, err
 	}
@@ -52,7 +60,7 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 }
 
 // exportFeed puts on the record what read gives behind a number, until it gives nothing more.
-func exportFeed(ctx context.Context, c *Config, w *corpus.Writer, read func(after int64) ([]corpus.Observation, error)) (written int, err error) {
+func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(after int64) ([]record.Observation, error)) (written int, err error) {
 	for {
 		// What a crash cut off is logged first, and then counted.
 		if _, err := w.CatchUp(ctx); err != nil {
@@ -72,7 +80,7 @@ func exportFeed(ctx context.Context, c *Config, w *corpus.Writer, read func(afte
 		done, err := w.Observe(ctx, fresh...)
 		written += len(done)
 		// Another export that runs beside this one may have been faster: what is left is looked up again.
-		if err != nil && !(errors.Is(err, corpus.ErrNumber) && ctx.Err() == nil) {
+		if err != nil && !(errors.Is(err, record.ErrNumber) && ctx.Err() == nil) {
 			return written, err
 		}
 		if next, err := lastObservation(c.Record); err != nil || next == have {
@@ -82,15 +90,15 @@ func exportFeed(ctx context.Context, c *Config, w *corpus.Writer, read func(afte
 }
 
 // lastObservation is the number of the record's last observation, 0 for none.
-func lastObservation(record string) (int64, error) {
-	entries, err := os.ReadDir(filepath.Join(record, "observations"))
+func lastObservation(rec string) (int64, error) {
+	entries, err := os.ReadDir(filepath.Join(rec, "observations"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	var last int64
 	for _, e := range entries {
 		var n int64
-		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && e.Name() == (corpus.Observation{Number: n}).File() {
+		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && e.Name() == (record.Observation{Number: n}).File() {
 			last = max(last, n)
 		}
 	}
@@ -99,7 +107,7 @@ func lastObservation(record string) (int64, error) {
 
 // observationsAfter reads a page of the ledger's feed behind a number, through the process that serves it where there
 // is one.
-func observationsAfter(ctx context.Context, c *Config, n int64) (_ []corpus.Observation, err error) {
+func observationsAfter(ctx context.Context, c *Config, n int64) (_ []record.Observation, err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return nil, err
@@ -108,7 +116,7 @@ func observationsAfter(ctx context.Context, c *Config, n int64) (_ []corpus.Obse
 	if ok, err := askServer(ctx, spec, http.MethodPost, "/observations?after="+strconv.FormatInt(n, 10), &b); err != nil {
 		return nil, err
 	} else if ok {
-		var out []corpus.Observation
+		var out []record.Observation
 		return out, json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
 	}
 	ring, err := Ring(c)
@@ -124,13 +132,13 @@ func observationsAfter(ctx context.Context, c *Config, n int64) (_ []corpus.Obse
 }
 
 // readFeed puts on the feed what nobody else does, the events of the ring and the count of artifacts, and reads a page.
-func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, after int64) (out []corpus.Observation, err error) {
+func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, after int64) (out []record.Observation, err error) {
 	fresh := false
 	err = db.View(ctx, func(tx ledger.Tx) (err error) {
 		fresh, err = feed.Fresh(tx)
 		return err
 	})
-	var held []corpus.Observation
+	var held []record.Observation
 	if err == nil && fresh && after > 0 {
 		held, err = observed(c, ring)
 	}
@@ -143,7 +151,7 @@ func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, af
 			err = feed.KeyEvents(tx, ring)
 		}
 		if err == nil {
-			err = feed.Artifacts(tx, artifactClasses)
+			err = feed.Artifacts(tx, artifactClasses())
 		}
 		if errors.Is(err, feed.ErrShut) {
 			return nil // noted once it is open again

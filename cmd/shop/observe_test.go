@@ -17,8 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
@@ -47,7 +48,7 @@ func retire(ctx context.Context, db ledger.DB, n int) error {
 			if err != nil {
 				return err
 			}
-			return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "word" + strconv.FormatInt(last+1, 10)}, Epitaph: "Rest."})
+			return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "word" + strconv.FormatInt(last+1, 10)}, Epitaph: "Rest."})
 		})
 		if err != nil {
 			return err
@@ -81,7 +82,7 @@ func agrees(t *testing.T, c *Config) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []corpus.Observation
+	var want []record.Observation
 	err = db.View(t.Context(), func(tx ledger.Tx) (err error) {
 		want, err = feed.Since(tx, 1, 1<<30)
 		return err
@@ -89,7 +90,7 @@ func agrees(t *testing.T, c *Config) int {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := corpus.ReadObservations(os.DirFS(c.Record), attest.SpecimenRing())
+	got, err := record.ReadObservations(os.DirFS(c.Record), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +102,11 @@ func agrees(t *testing.T, c *Config) int {
 			t.Fatalf("observation %d is %+v, want %+v", i+1, o, want[i])
 		}
 	}
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), corpus.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(c.Record), attest.SpecimenRing(), audit.RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Observations != int64(len(want)) {
 		t.Fatalf("the record verifies with %v, %d observations: %v", report.Problems, report.Observations, err)
 	}
-	clone, err := corpus.VerifyClone(t.Context(), os.DirFS(c.Record), corpus.CloneOptions{})
+	clone, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{})
 	if err != nil || len(clone.Problems) > 0 {
 		t.Fatalf("its manifest: %v, %v", clone.Problems, err)
 	}

@@ -15,25 +15,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
+
 	"agentstore/content"
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
 	"agentstore/dynamic/roster"
-	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 	"agentstore/templates"
-
-	"github.com/ethereum/go-ethereum/crypto"
 )
 
 // Shop is a running store: everything but its listeners.
@@ -70,13 +70,10 @@ type Options struct {
 	Reach func(*fetch.Config)
 }
 
-// rows are the rows of every instrument, of a shop that is open or, for their descriptions, of none.
-func rows(t *till.Till, d *desk.Desk, why *roster.Desk) []route.Row {
-	return slices.Concat(t.Rows(), d.Rows(), why.Rows())
-}
-
 // API describes every route of the service: what the generator renders the API description from.
-func API() []api.Route { return dynamic.Describe(rows(nil, nil, nil)) }
+func API() []api.Route {
+	return slices.Concat(counter.Routes(nil), dynamic.Describe((*desk.Desk)(nil).Rows()), dynamic.Describe((*roster.Desk)(nil).Rows()))
+}
 
 // Open puts a shop together and looks at its networks once. Those that cannot settle are left out until they can. Close it.
 func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
@@ -104,27 +101,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.DB, err = dynamic.Open(ctx, spec); err != nil {
+	high, err := s.openLedger(ctx, spec, keys[0])
+	if err != nil {
 		return nil, err
 	}
-	var high till.HighWater
-	if c.HighWater != "" {
-		if err := till.CheckHighWater(ctx, s.DB, c.HighWater); err != nil {
-			return nil, err
-		}
-		if s.highWater, err = till.OpenHighWater(c.HighWater, keys[0]); err != nil {
-			return nil, err
-		}
-		high = s.highWater
-	}
 	metrics := dynamic.NewMetrics()
-	for _, n := range c.Networks {
-		r, err := s.openRail(n)
-		if err != nil {
-			return nil, fmt.Errorf("network %s: %w", n.ID, err)
-		}
-		s.Rails = append(s.Rails, r)
-		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
+	if err := s.openRails(metrics); err != nil {
+		return nil, err
 	}
 	guard, err := s.guard(ctx, s.DB)
 	if err != nil {
@@ -136,9 +119,13 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	s.Till, err = till.New(till.Config{
 		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
 		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
-		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, VerifyPage: s.verifyPage, AfterStep: o.AfterStep, Recorded: recorded(s.archive), Sealed: sealed(s.archive),
-		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
+		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, AfterStep: o.AfterStep,
+		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) }, Late: metrics.Late,
 	})
+	if err != nil {
+		return nil, err
+	}
+	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes()})
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +140,49 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
 		return nil, err
 	}
+	return s, s.openServer(sells, o.Level, metrics, budgets)
+}
+
+// openServer puts the rows of all instruments and the published tree behind one handler.
+func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics *dynamic.Metrics, budgets *budget.Set) error {
+	c := &s.Config
 	proxies, err := prefixes(c.Server.TrustedProxies)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: rows(s.Till, s.Desk, &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: o.Level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
+		Rows: slices.Concat(sells.Rows(), s.Desk.Rows(), why.Rows()), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
 		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
-	return s, err
+	return err
+}
+
+// openLedger opens the ledger and, where one is configured, the mark of how far it has come, which is nil otherwise.
+func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (high till.HighWater, err error) {
+	if s.DB, err = dynamic.Open(ctx, spec); err != nil || s.Config.HighWater == "" {
+		return nil, err
+	}
+	if err := till.CheckHighWater(ctx, s.DB, s.Config.HighWater); err != nil {
+		return nil, err
+	}
+	if s.highWater, err = till.OpenHighWater(s.Config.HighWater, key); err != nil {
+		return nil, err
+	}
+	return s.highWater, nil
+}
+
+// openRails opens a rail for each network.
+func (s *Shop) openRails(metrics *dynamic.Metrics) error {
+	for _, n := range s.Config.Networks {
+		r, err := s.openRail(n)
+		if err != nil {
+			return fmt.Errorf("network %s: %w", n.ID, err)
+		}
+		s.Rails = append(s.Rails, r)
+		s.runs = append(s.runs, r.Run, s.watchGas(r, metrics))
+	}
+	return nil
 }
 
 // openSite opens the published tree with what it was built from, or, where no tree is served here, the sources.
@@ -322,9 +343,9 @@ func Ring(c *Config) (attest.Ring, error) {
 	return attest.ParseRing(b)
 }
 
-func specimenRing(record string) (attest.Ring, error) {
-	b, err := os.ReadFile(filepath.Join(record, corpus.RingFile))
-	if record == "" || errors.Is(err, fs.ErrNotExist) {
+func specimenRing(rec string) (attest.Ring, error) {
+	b, err := os.ReadFile(filepath.Join(rec, record.RingFile))
+	if rec == "" || errors.Is(err, fs.ErrNotExist) {
 		return attest.SpecimenRing(), nil
 	}
 	if err != nil {
@@ -335,7 +356,7 @@ func specimenRing(record string) (attest.Ring, error) {
 		err = held.Continues(attest.SpecimenRingBefore())
 	}
 	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", record, err)
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", rec, err)
 	}
 	return held, nil
 }
@@ -416,13 +437,20 @@ func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
 		cfg.Settler = f
 		return evm.New(cfg)
 	}
-	b, err := secretFile(n.RelayerKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading relayer_key: %w", err)
-	}
-	cfg.Relayer, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
-	if err != nil {
-		return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
+		b, err := secretFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading relayer_key: %w", err)
+		}
+		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
+		if err != nil {
+			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+		}
+		if i == 0 {
+			cfg.Relayer = key
+		} else {
+			cfg.Relayers = append(cfg.Relayers, key)
+		}
 	}
 	return evm.New(cfg)
 }

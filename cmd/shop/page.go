@@ -5,20 +5,22 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/visible"
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 	"agentstore/templates"
 )
 
-// verifyPage renders a verification for browsers, in the looks of the published pages.
-func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
-	chrome := s.chrome()
-	view := templates.CertificateView{
-		Chrome: chrome, Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
+// verifyView begins the page of a verification, in the looks of the published pages.
+func (s *Shop) verifyView(id string, v counter.Verification) templates.CertificateView {
+	return templates.CertificateView{
+		Chrome: s.chrome(), Page: templates.Page{Path: "/api/verify/" + id}, ID: id,
 		State: templates.StateUnknownID, NotCovered: v.NotCovered, ArtifactHash: v.ArtifactHash,
 	}
-	if v.Report != nil {
-		return s.recordPage(id, v, view)
-	}
+}
+
+// certificatePage renders the verification of a certificate, and says that an id is unknown.
+func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error) {
+	view := s.verifyView(id, v)
+	chrome := view.Chrome
 	if v.Certificate == nil {
 		return templates.RenderCertificate(view)
 	}
@@ -52,7 +54,8 @@ func (s *Shop) verifyPage(id string, v till.Verification) ([]byte, error) {
 }
 
 // recordPage renders the verification of what the signed record holds: a round, a row or an observation.
-func (s *Shop) recordPage(id string, v till.Verification, view templates.CertificateView) ([]byte, error) {
+func (s *Shop) recordPage(id string, v counter.Verification) ([]byte, error) {
+	view := s.verifyView(id, v)
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
 		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,

@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"os"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // RecordOrigin is the origin of the record's log: the store's public host and the record's place on it.
@@ -23,14 +23,14 @@ func RecordOrigin(c *Config) (string, error) {
 }
 
 // RecordWriter opens the configured record for appending; its folder is made if need be.
-func RecordWriter(c *Config) (*corpus.Writer, error) {
+func RecordWriter(c *Config) (*record.Writer, error) {
 	if c.Record == "" {
 		return nil, errors.New("record, the folder of the signed record, is not configured")
 	}
 	if err := checkOrigin(c); err != nil {
 		return nil, err
 	}
-	w := &corpus.Writer{Dir: c.Record}
+	w := &record.Writer{Dir: c.Record}
 	var err error
 	if w.Origin, err = RecordOrigin(c); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func RecordWriter(c *Config) (*corpus.Writer, error) {
 }
 
 // CoverRecord signs the record's manifest anew. It is called after the last change of a run.
-func CoverRecord(ctx context.Context, c *Config, w *corpus.Writer) error {
+func CoverRecord(ctx context.Context, c *Config, w *record.Writer) error {
 	meta, err := recordMeta(c)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func CoverRecord(ctx context.Context, c *Config, w *corpus.Writer) error {
 
 // CoverWhatChanged signs the manifest anew where it does not know the record as it is: a crash may have come between the
 // two, or a handover of keys.
-func CoverWhatChanged(ctx context.Context, c *Config, w *corpus.Writer) error {
+func CoverWhatChanged(ctx context.Context, c *Config, w *record.Writer) error {
 	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
 		return err
 	}
@@ -84,7 +84,7 @@ func covered(dir string, ring attest.Ring) (bool, error) {
 	}
 	const checkpoint = "log/checkpoint"
 	want := map[string]attest.Digest{}
-	for _, name := range []string{checkpoint, corpus.RingFile} {
+	for _, name := range []string{checkpoint, record.RingFile} {
 		raw, err := fs.ReadFile(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) && name == checkpoint {
 			return true, nil // nothing was logged yet: a new store's record is its keys alone

@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/ots/calendar"
+	"agentstore/corpus/record"
 )
 
 // TimestampsConfig says who proves when a round existed.
@@ -144,15 +144,15 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 }
 
 // subjectsOf are the rounds and the anchors of the record.
-func subjectsOf(c *Config, w *corpus.Writer) ([]subject, error) {
-	r, err := corpus.Open(os.DirFS(c.Record), w.Ring)
+func subjectsOf(c *Config, w *record.Writer) ([]subject, error) {
+	r, err := record.Open(os.DirFS(c.Record), w.Ring)
 	if err != nil {
 		return nil, err
 	}
 	var out []subject
 	for _, round := range r.Rounds() {
 		n := round.Sequence
-		out = append(out, subject{name: fmt.Sprintf("round %d", n), digest: round.Digest, dir: corpus.ProofDir(n),
+		out = append(out, subject{name: fmt.Sprintf("round %d", n), digest: round.Digest, dir: record.ProofDir(n),
 			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
 				return w.AddProof(ctx, n, cal, p, h)
 			}})
@@ -166,7 +166,7 @@ func subjectsOf(c *Config, w *corpus.Writer) ([]subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: corpus.AnchorProofDir(a.Sequence),
+		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: record.AnchorProofDir(a.Sequence),
 			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
 				return w.AddAnchorProof(ctx, a.Sequence, cal, p, h)
 			}})
@@ -223,35 +223,45 @@ func (s *stamper) prove(ctx context.Context, sub subject) error {
 	}
 	inBlock := false
 	for _, h := range all {
-		p := h.proof
-		if !blocks(p) {
-			further, changed, err := ots.Upgrade(ctx, p, s.upgrades)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err != nil {
-				s.problem("%s: %v", sub.name, err)
-			}
-			if !changed {
-				continue
-			}
-			p = further
-			name, err := sub.add(ctx, h.calendar, p, nil)
-			if err != nil {
-				return err
-			}
-			s.out.Upgraded, s.out.Files = s.out.Upgraded+1, append(s.out.Files, name)
+		p, err := s.upgrade(ctx, sub, h)
+		if err != nil {
+			return err
 		}
-		if inBlock = inBlock || blocks(p); blocks(p) {
-			if err := s.addHeaders(ctx, sub, h.calendar, p, have); err != nil {
-				return err
-			}
+		if !blocks(p) {
+			continue
+		}
+		inBlock = true
+		if err := s.addHeaders(ctx, sub, h.calendar, p, have); err != nil {
+			return err
 		}
 	}
 	if !inBlock {
 		s.out.Pending++
 	}
 	return nil
+}
+
+// upgrade returns a proof as far as its calendar can lead it by now, and keeps what is new of it.
+func (s *stamper) upgrade(ctx context.Context, sub subject, h held) (ots.Proof, error) {
+	if blocks(h.proof) {
+		return h.proof, nil
+	}
+	further, changed, err := ots.Upgrade(ctx, h.proof, s.upgrades)
+	if err := ctx.Err(); err != nil {
+		return h.proof, err
+	}
+	if err != nil {
+		s.problem("%s: %v", sub.name, err)
+	}
+	if !changed {
+		return h.proof, nil
+	}
+	name, err := sub.add(ctx, h.calendar, further, nil)
+	if err != nil {
+		return h.proof, err
+	}
+	s.out.Upgraded, s.out.Files = s.out.Upgraded+1, append(s.out.Files, name)
+	return further, nil
 }
 
 // blocks reports whether a proof leads to a block.

@@ -24,10 +24,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // outside leads every name to one handler on loopback.
@@ -62,18 +64,18 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
-	none := iter.Seq2[corpus.Row, error](func(func(corpus.Row, error) bool) {})
-	_, err = w.Seal(t.Context(), corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: none,
-		Roster: corpus.Roster{Sources: []corpus.RosterSource{}}, Inflows: corpus.Inflows{From: at.Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}}})
+	none := iter.Seq2[record.Row, error](func(func(record.Row, error) bool) {})
+	_, err = w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: none,
+		Roster: record.Roster{Sources: []record.RosterSource{}}, Inflows: record.Inflows{From: at.Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 // verified demands that the record and its manifest verify.
-func verified(t *testing.T, c *Config) corpus.CloneReport {
+func verified(t *testing.T, c *Config) audit.CloneReport {
 	t.Helper()
-	report, err := corpus.VerifyClone(t.Context(), os.DirFS(c.Record), corpus.CloneOptions{RecordOptions: corpus.RecordOptions{Difficulty: 1e-12}})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}
@@ -261,8 +263,8 @@ type cosigner struct {
 	size int64
 }
 
-func (c *cosigner) witness() corpus.Witness {
-	return corpus.Witness{Name: c.name, Public: c.key.Public().(ed25519.PublicKey)}
+func (c *cosigner) witness() tlog.Witness {
+	return tlog.Witness{Name: c.name, Public: c.key.Public().(ed25519.PublicKey)}
 }
 
 func (c *cosigner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -332,7 +334,7 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 	}
 	aRound(t, c, 2)
 	witness()
-	log, err := corpus.OpenLog(os.DirFS(c.Record), attest.SpecimenRing())
+	log, err := tlog.Open(os.DirFS(c.Record), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,11 +342,11 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, others, err := corpus.OpenCheckpoint(published, attest.SpecimenRing())
+	head, others, err := tlog.OpenCheckpoint(published, attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := corpus.Cosignatures(head, others, []corpus.Witness{good.witness(), bad.witness()})
+	signed, err := tlog.Cosignatures(head, others, []tlog.Witness{good.witness(), bad.witness()})
 	if err != nil || len(signed) != 1 || signed[0].Witness != "good.example" {
 		t.Errorf("published is %s: %v", published, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"agentstore/content"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 	"agentstore/generator"
@@ -248,11 +248,11 @@ func RebuildHighWater(ctx context.Context, c *Config, dry bool, log *slog.Logger
 }
 
 // observed is what the published record knows of things that happen once.
-func observed(c *Config, ring attest.Ring) ([]corpus.Observation, error) {
+func observed(c *Config, ring attest.Ring) ([]record.Observation, error) {
 	if c.Record == "" {
 		return nil, nil
 	}
-	have, err := corpus.ReadObservations(os.DirFS(c.Record), ring)
+	have, err := record.ReadObservations(os.DirFS(c.Record), ring)
 	if err != nil {
 		return nil, fmt.Errorf("reading the record: %w", err)
 	}

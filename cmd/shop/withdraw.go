@@ -11,14 +11,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
 
 // Withdraw takes a stranger's text off the record, by its digest, through the process that serves the store where there is
 // one: that it is gone and why is put on the feed, and the next export removes its file. dry changes nothing.
-func Withdraw(ctx context.Context, c *Config, w corpus.Withdrawn, dry bool, log *slog.Logger) (out feed.Withdrawal, err error) {
+func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (out feed.Withdrawal, err error) {
 	if c.Record == "" {
 		return out, errors.New("record, the folder of the signed record, is not configured")
 	}
@@ -35,7 +35,7 @@ func Withdraw(ctx context.Context, c *Config, w corpus.Withdrawn, dry bool, log 
 }
 
 // withdraw writes what came of it as JSON.
-func (s *Shop) withdraw(ctx context.Context, w corpus.Withdrawn, dry bool, to io.Writer) error {
+func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io.Writer) error {
 	record, err := observed(&s.Config, s.Ring)
 	if err != nil {
 		return err

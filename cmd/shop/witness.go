@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/corpus/witness"
 )
 
@@ -29,7 +30,7 @@ func (c *Config) checkWitnesses() error {
 		if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || strings.HasSuffix(w.URL, "/") {
 			errs = append(errs, fmt.Errorf("witness %d: url must be https://host/prefix without a slash at its end", i+1))
 		}
-		if _, err := corpus.ParseWitness(w.Key); err != nil {
+		if _, err := tlog.ParseWitness(w.Key); err != nil {
 			errs = append(errs, fmt.Errorf("witness %d: %w", i+1, err))
 		} else if keys[w.Key] {
 			errs = append(errs, fmt.Errorf("witness %d: the key is that of another", i+1))
@@ -122,7 +123,7 @@ func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 	if _, err := w.CatchUp(ctx); err != nil {
 		return Witnessed{}, err
 	}
-	log, err := corpus.OpenLog(os.DirFS(c.Record), w.Ring)
+	log, err := tlog.Open(os.DirFS(c.Record), w.Ring)
 	if err != nil {
 		return Witnessed{}, err
 	}
@@ -162,20 +163,20 @@ func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 }
 
 // cosign asks one witness and keeps what it signed; nil where that was kept before.
-func cosign(ctx context.Context, w *corpus.Writer, log *corpus.Log, r *witness.Remote, o Outside) (fresh *corpus.Cosignature, err error) {
+func cosign(ctx context.Context, w *record.Writer, log *tlog.Log, r *witness.Remote, o Outside) (fresh *tlog.Cosignature, err error) {
 	err = o.thrice(ctx, func() error {
 		lines, err := r.Ask(ctx, log, 0)
 		if err != nil {
 			return err
 		}
-		signed, err := corpus.Cosignatures(log.Head(), lines, []corpus.Witness{r.Witness})
+		signed, err := tlog.Cosignatures(log.Head(), lines, []tlog.Witness{r.Witness})
 		if err == nil && len(signed) == 0 {
 			err = errors.New("it answered without a signature of its own")
 		}
 		if err != nil {
 			return fmt.Errorf("asking witness %s: %w", r.Name, err)
 		}
-		added, err := w.Cosign(ctx, lines, []corpus.Witness{r.Witness})
+		added, err := w.Cosign(ctx, lines, []tlog.Witness{r.Witness})
 		if err == nil && len(added) > 0 {
 			fresh = &added[0]
 		}

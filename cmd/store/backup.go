@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
@@ -163,7 +163,7 @@ func runKeeper(ctx context.Context, c *call) error {
 	}
 	switch what {
 	case "withdraw":
-		out, err := shop.Withdraw(ctx, cfg, corpus.Withdrawn{SHA256: digest, Reason: *reason}, *dry, c.logger)
+		out, err := shop.Withdraw(ctx, cfg, record.Withdrawn{SHA256: digest, Reason: *reason}, *dry, c.logger)
 		if err != nil {
 			return err
 		}

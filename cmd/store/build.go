@@ -80,17 +80,7 @@ func runBuild(ctx context.Context, c *call) error {
 	if err := shop.KeepSources(cfg, in.Site); err != nil {
 		return err
 	}
-	done := c.progress(&in, "building")
-	built := cfg.Public
-	var report generator.Report
-	if *tree {
-		var t generator.TreeReport
-		t, err = generator.BuildTree(ctx, in, cfg.Public)
-		built, report = t.Dir, t.Report
-	} else {
-		report, err = generator.Build(ctx, in)
-	}
-	done()
+	built, report, err := c.build(ctx, in, cfg.Public, *tree)
 	if err != nil {
 		return err
 	}
@@ -107,6 +97,17 @@ func runBuild(ctx context.Context, c *call) error {
 	fmt.Fprintf(c.stdout, "%s: %d files, %d rendered, %d written, %d deleted, root %s\n",
 		built, report.Files, report.Rendered, report.Written, report.Deleted, report.Root)
 	return nil
+}
+
+// build builds into a folder, or a tree beside the one that a pointer leads to, and returns where the files are.
+func (c *call) build(ctx context.Context, in generator.Input, public string, tree bool) (string, generator.Report, error) {
+	defer c.progress(&in, "building")()
+	if tree {
+		t, err := generator.BuildTree(ctx, in, public)
+		return t.Dir, t.Report, err
+	}
+	report, err := generator.Build(ctx, in)
+	return public, report, err
 }
 
 // progress shows a bar on a person's terminal and nothing elsewhere. The returned function wipes it.

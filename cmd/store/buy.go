@@ -19,49 +19,44 @@ import (
 	"agentstore/dynamic/buyer"
 )
 
+// buyFlags are the flags of store buy.
+type buyFlags struct {
+	wallet, journal, ceiling, network, amount, out string
+	yes, resume, json                              bool
+}
+
 // runBuy shows a door's terms, asks, and buys.
 func runBuy(ctx context.Context, c *call) error {
-	keyFile := c.flags.String("wallet", "", "file (0600) with the hex key of the wallet that pays; without one the terms are shown and nothing is bought")
-	journal := c.flags.String("journal", filepath.Join("var", "purchases"), "folder in which purchases are journalled before they are signed for")
-	ceiling := c.flags.String("max", "1", "the most that may be paid, in USDC")
-	network := c.flags.String("network", "", "pay on this network (CAIP-2) only")
-	amount := c.flags.String("amount", "", "pay exactly this amount in USDC, where a door offers several")
-	yes := c.flags.Bool("yes", false, "do not ask")
-	resume := c.flags.Bool("resume", false, "finish purchases that were cut short, before anything else; with no URL do only that")
-	asJSON := c.flags.Bool("json", false, "print JSON; implies that nobody is asked, so --yes is needed to pay")
-	out := c.flags.String("out", "", "write what was bought to this file")
+	var f buyFlags
+	c.flags.StringVar(&f.wallet, "wallet", "", "file (0600) with the hex key of the wallet that pays; without one the terms are shown and nothing is bought")
+	c.flags.StringVar(&f.journal, "journal", filepath.Join("var", "purchases"), "folder in which purchases are journalled before they are signed for")
+	c.flags.StringVar(&f.ceiling, "max", "1", "the most that may be paid, in USDC")
+	c.flags.StringVar(&f.network, "network", "", "pay on this network (CAIP-2) only")
+	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
+	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no URL do only that")
+	c.flags.BoolVar(&f.json, "json", false, "print JSON; implies that nobody is asked, so --yes is needed to pay")
+	c.flags.StringVar(&f.out, "out", "", "write what was bought to this file")
 	if err := c.parse(0, 1); err != nil {
 		return err
 	}
-	if c.flags.NArg() == 0 && !*resume {
+	if c.flags.NArg() == 0 && !f.resume {
 		c.flags.Usage()
 		return errUsage
 	}
-	limit, err := content.ParseUSDC(*ceiling)
+	cfg, opts, err := f.buyer()
 	if err != nil {
-		return because(errUsage, "-max: %w", err)
+		return err
 	}
-	cfg := buyer.Config{Journal: *journal, Ceiling: limit, Log: c.logger}
-	if *keyFile != "" {
-		if cfg.Wallet, err = walletKey(*keyFile); err != nil {
-			return err
-		}
-	}
-	var opts buyer.Options
-	opts.Choice.Network = *network
-	if *amount != "" {
-		if opts.Choice.Amount, err = content.ParseUSDC(*amount); err != nil {
-			return because(errUsage, "-amount: %w", err)
-		}
-	}
+	cfg.Log = c.logger
 	b, err := buyer.New(cfg)
 	if err != nil {
 		return err
 	}
-	if *resume {
+	if f.resume {
 		results, err := b.Resume(ctx)
 		for _, r := range results {
-			if err := c.show(r, *asJSON); err != nil {
+			if err := c.show(r, f.json); err != nil {
 				return err
 			}
 		}
@@ -74,52 +69,74 @@ func runBuy(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		if cfg.Wallet == nil || !*yes || terms.Free || terms.Chosen < 0 {
-			if err := json.NewEncoder(c.stdout).Encode(terms); err != nil {
-				return err
-			}
-			if cfg.Wallet == nil || !*yes {
-				return nil
-			}
-		}
-	} else {
-		fmt.Fprint(c.stdout, terms.Text())
-	}
-	if terms.Free {
-		return nil
-	}
-	// Who only looks is told what a choice of theirs leaves nothing of; a price is theirs to read.
-	if terms.Chosen < 0 && (cfg.Wallet != nil || opts.Choice != (buyer.Choice{})) {
-		return because(errNo, "%s", hintFor(target, terms, opts.Choice))
-	}
-	if cfg.Wallet == nil {
-		fmt.Fprintln(c.stdout, "Nothing was bought: name a wallet with -wallet FILE.")
-		return nil
-	}
-	if !*yes {
-		ok, err := c.ask("Pay this? [y/N] ")
-		if err != nil {
-			return err
-		}
-		if !ok {
-			fmt.Fprintln(c.stdout, "Nothing was signed.")
-			return errNo
-		}
+	if pay, err := c.agree(f, target, terms, opts.Choice); err != nil || !pay {
+		return err
 	}
 	opts.Agreed = terms
 	result, err := b.Buy(ctx, target, opts)
 	if result != nil {
-		if *out != "" && len(result.Body) > 0 {
-			if werr := os.WriteFile(*out, result.Body, 0o600); werr != nil {
+		if f.out != "" && len(result.Body) > 0 {
+			if werr := os.WriteFile(f.out, result.Body, 0o600); werr != nil {
 				return errors.Join(err, werr)
 			}
 		}
-		if serr := c.show(result, *asJSON); serr != nil {
+		if serr := c.show(result, f.json); serr != nil {
 			return errors.Join(err, serr)
 		}
 	}
 	return err
+}
+
+// buyer is what the flags say of the buyer and of the purchase.
+func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
+	cfg.Journal, opts.Choice.Network = f.journal, f.network
+	if cfg.Ceiling, err = content.ParseUSDC(f.ceiling); err != nil {
+		return cfg, opts, because(errUsage, "-max: %w", err)
+	}
+	if f.wallet != "" {
+		if cfg.Wallet, err = walletKey(f.wallet); err != nil {
+			return cfg, opts, err
+		}
+	}
+	if f.amount != "" {
+		if opts.Choice.Amount, err = content.ParseUSDC(f.amount); err != nil {
+			return cfg, opts, because(errUsage, "-amount: %w", err)
+		}
+	}
+	return cfg, opts, nil
+}
+
+// agree shows the terms and reports whether they are to be paid.
+func (c *call) agree(f buyFlags, target string, terms *buyer.Terms, choice buyer.Choice) (bool, error) {
+	look := f.wallet == "" || !f.yes // nothing is bought where nobody can be asked
+	switch {
+	case !f.json:
+		fmt.Fprint(c.stdout, terms.Text())
+	case look || terms.Free || terms.Chosen < 0:
+		if err := json.NewEncoder(c.stdout).Encode(terms); err != nil || look {
+			return false, err
+		}
+	}
+	if terms.Free {
+		return false, nil
+	}
+	// Who only looks is told what a choice of theirs leaves nothing of; a price is theirs to read.
+	if terms.Chosen < 0 && (f.wallet != "" || choice != (buyer.Choice{})) {
+		return false, because(errNo, "%s", hintFor(target, terms, choice))
+	}
+	if f.wallet == "" {
+		fmt.Fprintln(c.stdout, "Nothing was bought: name a wallet with -wallet FILE.")
+		return false, nil
+	}
+	if f.yes {
+		return true, nil
+	}
+	ok, err := c.ask("Pay this? [y/N] ")
+	if err == nil && !ok {
+		fmt.Fprintln(c.stdout, "Nothing was signed.")
+		err = errNo
+	}
+	return ok, err
 }
 
 // hintFor is what to do where nothing can be paid: the flag that leaves nothing over is the one to change. Why that is

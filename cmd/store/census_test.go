@@ -22,9 +22,10 @@ import (
 
 	"agentstore/cmd/devnet/street"
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/census"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger/ledgertest"
 )
 
@@ -271,7 +272,7 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	report, err := corpus.VerifyClone(b.t.Context(), os.DirFS(cfg.Record), corpus.CloneOptions{Ring: ring})
+	report, err := audit.Clone(b.t.Context(), os.DirFS(cfg.Record), audit.CloneOptions{Ring: ring})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -285,15 +286,15 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	record, err := corpus.Open(os.DirFS(cfg.Record), keys)
+	rec, err := record.Open(os.DirFS(cfg.Record), keys)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if week := record.Rounds()[0].Week; week != corpus.ISOWeek(thursday()) {
+	if week := rec.Rounds()[0].Week; week != record.ISOWeek(thursday()) {
 		b.t.Errorf("the round is of %s, by another clock than the test's", week)
 	}
 	rows := map[string]bool{}
-	for row, err := range record.Rows(1) {
+	for row, err := range rec.Rows(1) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -308,12 +309,12 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 		switch {
 		case row.Reason == census.ReasonInterrupted:
 			o.interrupted++
-		case row.Verdict != corpus.VerdictNotProbed:
+		case row.Verdict != record.VerdictNotProbed:
 			o.probed++
-			if visits == 0 && row.Verdict != corpus.VerdictUnreachable {
+			if visits == 0 && row.Verdict != record.VerdictUnreachable {
 				b.t.Errorf("%s is %s, and nobody was there", row.Host, row.Verdict)
 			}
-		case row.Reason != corpus.ReasonMethodUnresolved:
+		case row.Reason != record.ReasonMethodUnresolved:
 			b.t.Errorf("%s: %s for the reason %s", row.Host, row.Verdict, row.Reason)
 		}
 	}

@@ -111,12 +111,7 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 	// keys does, so that nothing that runs signs with the outgoing key behind it. Whatever a crash leaves, no private half is
 	// lost, and the rings say which one is in force.
 	pending := shop.KeyFile(dir, p) + ".next"
-	fresh, err := attest.LoadKey(pending)
-	if errors.Is(err, fs.ErrNotExist) {
-		if fresh, err = attest.Generate(rand.Reader); err == nil {
-			err = fresh.Store(pending)
-		}
-	}
+	fresh, err := keyAt(pending)
 	if err != nil {
 		return fmt.Errorf("storing the new key: %w", err)
 	}
@@ -150,6 +145,17 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 	}
 	fmt.Fprintf(c.stdout, "identity handed over to %s\nAdd %q to keys.older until every purchase signed before is delivered, then build, publish and restart.\n", fresh.KID(), retired)
 	return nil
+}
+
+// keyAt is the key in a file, which is made where there is none.
+func keyAt(file string) (*attest.Key, error) {
+	k, err := attest.LoadKey(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if k, err = attest.Generate(rand.Reader); err == nil {
+			err = k.Store(file)
+		}
+	}
+	return k, err
 }
 
 func readRing(dir string) (attest.Ring, error) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // TestHandoverOfTheLogKey hands the log of a site over and cuts the call off at each of its steps: the outgoing key signs
@@ -41,7 +41,7 @@ func TestHandoverOfTheLogKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	word := corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}
+	word := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}
 	if _, err := before.Observe(t.Context(), word); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestHandoverOfTheLogKey(t *testing.T) {
 	if last := ring.Handovers[0].LastHead; last == nil || last.Size != 1 {
 		t.Errorf("the outgoing key signs %+v", last)
 	}
-	if _, err := before.Observe(t.Context(), word); !errors.Is(err, corpus.ErrRing) {
+	if _, err := before.Observe(t.Context(), word); !errors.Is(err, record.ErrRing) {
 		t.Errorf("what still has the former ring observes: %v", err)
 	}
 	// Cut off before the folder of keys knew, and again behind that.
@@ -103,7 +103,7 @@ func TestHandoverKeepsTheRecordWhole(t *testing.T) {
 	for _, purpose := range []string{"identity", "log"} {
 		t.Run(purpose, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "site")
-			keys, config, record := filepath.Join(dir, "var", "keys"), filepath.Join(dir, "store.toml"), filepath.Join(dir, "corpus")
+			keys, config, rec := filepath.Join(dir, "var", "keys"), filepath.Join(dir, "store.toml"), filepath.Join(dir, "corpus")
 			say := func(call string) {
 				t.Helper()
 				var said bytes.Buffer
@@ -121,18 +121,46 @@ func TestHandoverKeepsTheRecordWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			word := corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}
+			word := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}
 			if _, err := w.Observe(t.Context(), word); err != nil {
 				t.Fatal(err)
 			}
 			if err := shop.CoverRecord(t.Context(), c, w); err != nil {
 				t.Fatal(err)
 			}
-			say("verify " + record)
+			say("verify " + rec)
 			say("key handover -purpose " + purpose + " -reason yearly -dir " + keys + " -config " + config)
-			say("verify " + record)
-			say("build -config " + config)
-			say("verify " + record)
+			say("verify " + rec)
+			// The ledger that is made anew beside the record has not told of the handover, and the record has.
+			for range 2 {
+				say("build -config " + config)
+				say("verify " + rec)
+				if n := handoversIn(t, c); n != 1 {
+					t.Errorf("the record tells %d times of one handover", n)
+				}
+				if err := os.Remove(strings.TrimPrefix(c.Ledger, "bolt:")); err != nil {
+					t.Fatal(err)
+				}
+			}
 		})
 	}
+}
+
+// handoversIn is how many key events stand in a record.
+func handoversIn(t *testing.T, c *shop.Config) (n int) {
+	t.Helper()
+	ring, err := shop.Ring(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := record.ReadObservations(os.DirFS(c.Record), ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if o.Handover != nil {
+			n++
+		}
+	}
+	return n
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/audit"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 // file writes a file that only its owner may read.
@@ -48,7 +48,7 @@ func door(t *testing.T) string {
 
 // Every call ends with the exit code that the help promises, and says why where it is not 0.
 func TestExitCodes(t *testing.T) {
-	key, err := wallet.GenerateKey(strings.NewReader(strings.Repeat("k", 64)))
+	key, err := wallet.ParseKey(strings.Repeat("6b", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 			t.Fatalf("store build: exit code %d: %s", code, &said)
 		}
 	}
-	r, err := corpus.VerifyClone(t.Context(), os.DirFS("public/current"), corpus.CloneOptions{Ring: keys})
+	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
 		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
 	}

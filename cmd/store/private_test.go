@@ -16,9 +16,9 @@ import (
 	"agentstore/cmd/devnet/street"
 	"agentstore/cmd/shop"
 	"agentstore/cmd/verify/kit"
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/generator"
 )
 
@@ -106,12 +106,12 @@ list = "doors.txt"
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := corpus.Open(os.DirFS("record"), ring)
-	if err != nil || !record.Private() {
+	rec, err := record.Open(os.DirFS("record"), ring)
+	if err != nil || !rec.Private() {
 		t.Fatalf("the record is not private: %v", err)
 	}
-	for row, err := range record.Rows(1) {
-		if err != nil || row.Verdict != corpus.VerdictReady {
+	for row, err := range rec.Rows(1) {
+		if err != nil || row.Verdict != record.VerdictReady {
 			t.Errorf("%s: %s %s, %v", row.Host, row.Verdict, row.Reason, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // asVerify makes the test binary the program verify, for commands that a page names.
@@ -76,11 +76,11 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 		}
 		for n := range rounds {
 			at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(n))
-			var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
-				yield(corpus.Row{Host: "a.example", URL: "https://a.example/", Source: corpus.SourceRevisit, Verdict: corpus.VerdictNotProbed, Reason: "interrupted",
-					Battery: "v2", Fault: corpus.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil)
+			var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
+				yield(record.Row{Host: "a.example", URL: "https://a.example/", Source: record.SourceRevisit, Verdict: record.VerdictNotProbed, Reason: "interrupted",
+					Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil)
 			}
-			if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: n + 1, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
+			if _, err := w.Seal(t.Context(), record.Draft{Sequence: n + 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
@@ -30,7 +30,7 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}, Epitaph: "It rests."})
+		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}, Epitaph: "It rests."})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 		}
 		return out
 	}
-	if out := withdraw("--dry-run"); !out.DryRun || out.Kind != corpus.ObservationRetiredWord || out.WithdrawnBy != 0 || out.Already {
+	if out := withdraw("--dry-run"); !out.DryRun || out.Kind != record.ObservationRetiredWord || out.WithdrawnBy != 0 || out.Already {
 		t.Errorf("a rehearsal: %+v", out)
 	}
 	first := withdraw()

@@ -15,15 +15,16 @@ import (
 	"testing"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // TestWhatOthersAnswer runs the verbs that ask witnesses and calendars, with some that give nothing.
 func TestWhatOthersAnswer(t *testing.T) {
 	dir := t.TempDir()
-	witness := corpus.Witness{Name: "w.example", Public: attest.SpecimenKeyFor(attest.PurposeGit).Public()}
+	witness := tlog.Witness{Name: "w.example", Public: attest.SpecimenKeyFor(attest.PurposeGit).Public()}
 	config := fmt.Sprintf(`base_url = "http://127.0.0.1:4020"
 ledger = "bolt:ledger"
 record = "record"
@@ -50,7 +51,7 @@ key = %q
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "synergy"}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	status, body := 0, ""

@@ -21,31 +21,32 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // storeOf is a store with the specimen's keys and an empty record.
-func storeOf(t testing.TB) *corpus.Writer {
+func storeOf(t testing.TB) *record.Writer {
 	t.Helper()
-	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
 // lived is a record of four rounds over some twenty hosts, each row judged and its walk kept, with observations between
 // the rounds, two proofs of time and a cosignature, covered by its manifest. With another salt other things were seen.
-func lived(t testing.TB, salt int) *corpus.Writer {
+func lived(t testing.TB, salt int) *record.Writer {
 	t.Helper()
 	w := storeOf(t)
 	for n := range int64(4) {
 		walkAll(t, w, n+1, 18+int(n), salt)
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", n)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +65,12 @@ func lived(t testing.TB, salt int) *corpus.Writer {
 }
 
 // observed is a record of nothing but observations, so many that the log has a full tile: the shortest that there is.
-func observed(t testing.TB) *corpus.Writer {
+func observed(t testing.TB) *record.Writer {
 	t.Helper()
 	w := storeOf(t)
-	var words []corpus.Observation
+	var words []record.Observation
 	for n := range 260 {
-		words = append(words, corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: fmt.Sprintf("word%d", n)}})
+		words = append(words, record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", n)}})
 	}
 	if _, err := w.Observe(t.Context(), words...); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func observed(t testing.TB) *corpus.Writer {
 	return w
 }
 
-func coverAll(t testing.TB, w *corpus.Writer) {
+func coverAll(t testing.TB, w *record.Writer) {
 	t.Helper()
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
@@ -86,24 +87,24 @@ func coverAll(t testing.TB, w *corpus.Writer) {
 }
 
 // walkAll seals a round in which every host answers as a practice door does.
-func walkAll(t testing.TB, w *corpus.Writer, sequence int64, hosts, salt int) {
+func walkAll(t testing.TB, w *record.Writer, sequence int64, hosts, salt int) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	kept := make(map[string][]byte)
-	var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for i := range hosts {
 			host := fmt.Sprintf("door%03d.example", i)
 			all := probe.Practices()
 			report, j := walkOne(t, "https://"+host+"/", all[(i*7+int(sequence)+salt)%len(all)], at.Add(-time.Hour))
-			row := corpus.RowFrom(report, j)
-			row.Host, row.Listed, row.Source = host, true, corpus.SourceDiscovery
+			row := record.RowFrom(report, j)
+			row.Host, row.Listed, row.Source = host, true, record.SourceDiscovery
 			raw, err := j.Encode()
 			if kept[host] = raw; !yield(row, err) {
 				return
 			}
 		}
 	}
-	d := corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
 		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}
 	if _, err := w.Seal(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func walkOne(t testing.TB, url string, practice probe.Practice, at time.Time) (p
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Judgement(recorded)
+	j, err := p.Judgement(recorded, probe.Salt{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,12 +163,12 @@ func attacked(t testing.TB, tree fstest.MapFS, what string, names ...string) {
 
 // refused is nil if a tree is refused and the files are named.
 func refused(ctx context.Context, tree fstest.MapFS, names ...string) error {
-	r, err := corpus.VerifyClone(ctx, tree, corpus.CloneOptions{})
+	r, err := audit.Clone(ctx, tree, audit.CloneOptions{})
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == name }) {
+		if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == name }) {
 			return fmt.Errorf("the problems are %v, want %s", r.Problems, name)
 		}
 	}
@@ -189,7 +190,7 @@ func records(t testing.TB) map[string]fstest.MapFS {
 		out["specimen"] = tree
 	}
 	for name, tree := range out {
-		r, err := corpus.VerifyClone(t.Context(), tree, corpus.CloneOptions{})
+		r, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
 		if err != nil || !r.Sound() {
 			t.Fatalf("%s, unspoilt: %v %v", name, r.Problems, err)
 		}
@@ -277,7 +278,7 @@ func changeRandomly(t *testing.T, changes int) {
 		for name := range tree {
 			// While the head, a part or the keys are spoilt, the files under them are not judged: those are changed alone,
 			// byte by byte, in the test above.
-			if !strings.HasPrefix(name, "manifest") && name != corpus.RingFile && len(tree[name].Data) > 0 {
+			if !strings.HasPrefix(name, "manifest") && name != record.RingFile && len(tree[name].Data) > 0 {
 				names = append(names, name)
 			}
 		}
@@ -471,7 +472,7 @@ func TestBundleByCommand(t *testing.T) {
 	}
 	code, out = checkWith(file)
 	for _, want := range []string{"verified: 4 rounds, 4 rows and 1 artifacts", "complete to round 4 (2026-W40)",
-		"door003.example: a row in 4 of 4 rounds, which are all from its first sighting in round 1 to round 4", "cert_abcdefghijklmnopqrst"} {
+		"door003.example: all its rows to round 4, which are 4, the first in round 1.", "cert_abcdefghijklmnopqrst"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)
 		}
@@ -489,12 +490,12 @@ func TestBundleByCommand(t *testing.T) {
 	}
 	some := filepath.Join(dir, "some.json")
 	code, out = checkWith(w.Dir, "-export", "door020.example@2", "-export", "door005.example@2026-W39", "-o", some)
-	if code != 0 || !strings.Contains(out, "is told that it does not prove door005.example: its history: rounds 1 to 2 are not here") {
+	if code != 0 || !strings.Contains(out, "is told that it does not prove door005.example: its history: 2 of its 3 rows not here, of rounds 1 to 2") {
 		t.Fatalf("exporting some: exit %d: %s", code, out)
 	}
 	code, out = checkWith(some)
-	for _, want := range []string{"UNPROVEN: door005.example: its history: rounds 1 to 2 are not here", "UNPROVEN: door020.example: its history: rounds 1 and 3 are not here", "UNPROVEN: that round 3 is the newest",
-		"UNPROVEN, while what is here is as it was signed: 2 rounds, 1 rows", "door020.example: a row in 0 of 1 rounds that are here; none in [2]"} {
+	for _, want := range []string{"UNPROVEN: door005.example: its history: 2 of its 3 rows not here, of rounds 1 to 2", "UNPROVEN: that round 3 is the newest",
+		"UNPROVEN, while what is here is as it was signed: 2 rounds, 1 rows", "door020.example: no row in any round from 1 to 3."} {
 		if code != 4 || !strings.Contains(out, want) {
 			t.Errorf("some: exit %d, and it does not say %q: %s", code, want, out)
 		}

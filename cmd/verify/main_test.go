@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 )
 
 // specimen copies the committed specimen to a folder that a test may spoil.
@@ -152,7 +152,7 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 	for _, f := range sealed.Write {
 		tree[f.Path] = &fstest.MapFile{Data: f.Body, Mode: 0o644}
 	}
-	whole, err := corpus.VerifyClone(ctx, tree, corpus.CloneOptions{})
+	whole, err := audit.Clone(ctx, tree, audit.CloneOptions{})
 	if err != nil || len(whole.Problems) > 0 {
 		return 0, fmt.Errorf("%s, unspoilt: %v %w", name, whole.Problems, err)
 	}
@@ -163,12 +163,12 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 		for at := 0; at < len(f.Data); at += max(1, len(f.Data)/most) {
 			old := f.Data[at]
 			f.Data[at] = old ^ byte(1+at%255)
-			r, err := corpus.VerifyClone(ctx, tree, corpus.CloneOptions{})
+			r, err := audit.Clone(ctx, tree, audit.CloneOptions{})
 			f.Data[at] = old
 			if err != nil {
 				return changes, fmt.Errorf("%s, byte %d: %w", changed, at, err)
 			}
-			if !slices.ContainsFunc(r.Problems, func(p corpus.CloneProblem) bool { return p.Path == changed }) {
+			if !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == changed }) {
 				return changes, fmt.Errorf("%s, byte %d: changed, and the problems are %v", changed, at, r.Problems)
 			}
 			changes++
@@ -215,7 +215,7 @@ func TestRandomBytesElsewhere(t *testing.T) {
 			spoilt[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
 			tree[n].Data = spoilt
 		}
-		report, err := corpus.VerifyClone(t.Context(), tree, corpus.CloneOptions{})
+		report, err := audit.Clone(t.Context(), tree, audit.CloneOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

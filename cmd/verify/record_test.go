@@ -13,14 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
-// record writes a record of two rounds in which the hosts were not probed.
-func record(t *testing.T, hosts ...string) *corpus.Writer {
+// writeRecord writes a record of two rounds in which the hosts were not probed.
+func writeRecord(t *testing.T, hosts ...string) *record.Writer {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(2) {
 		grow(t, w, n+1, hosts...)
 	}
@@ -28,18 +29,18 @@ func record(t *testing.T, hosts ...string) *corpus.Writer {
 }
 
 // grow seals the round of a number.
-func grow(t *testing.T, w *corpus.Writer, sequence int64, hosts ...string) {
+func grow(t *testing.T, w *record.Writer, sequence int64, hosts ...string) {
 	t.Helper()
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
-	var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for _, h := range hosts {
-			if !yield(corpus.Row{Host: h, URL: "https://" + h + "/", Source: corpus.SourceRevisit, Verdict: corpus.VerdictNotProbed, Reason: "interrupted",
-				Battery: "v2", Fault: corpus.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil) {
+			if !yield(record.Row{Host: h, URL: "https://" + h + "/", Source: record.SourceRevisit, Verdict: record.VerdictNotProbed, Reason: "interrupted",
+				Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil) {
 				return
 			}
 		}
 	}
-	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
@@ -49,7 +50,7 @@ func grow(t *testing.T, w *corpus.Writer, sequence int64, hosts ...string) {
 
 func TestRecordIsRemembered(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "remembered")
-	w := record(t, "a.example", "b.example")
+	w := writeRecord(t, "a.example", "b.example")
 	runs := func(dir string, want int) string {
 		t.Helper()
 		var out, errs bytes.Buffer
@@ -69,7 +70,7 @@ func TestRecordIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewritten := record(t, "a.example", "c.example")
+	rewritten := writeRecord(t, "a.example", "c.example")
 	grow(t, rewritten, 3, "a.example")
 	if out := runs(rewritten.Dir, 3); !strings.Contains(out, "log/checkpoint: rewritten") {
 		t.Errorf("rewritten: %s", out)
@@ -89,10 +90,10 @@ func TestRecordIsRemembered(t *testing.T) {
 
 // TestWitnessByCommand names a witness to the command: its cosignature of the log's head is checked and told.
 func TestWitnessByCommand(t *testing.T) {
-	w := record(t, "a.example")
+	w := writeRecord(t, "a.example")
 	key := attest.SpecimenKeyFor(attest.PurposeGit)
-	witness := corpus.Witness{Name: "witness.example", Public: key.Public()}
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	witness := tlog.Witness{Name: "witness.example", Public: key.Public()}
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +105,13 @@ func TestWitnessByCommand(t *testing.T) {
 	const at = 1_790_000_000
 	line := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(id)), at)
 	line = append(line, key.Sign(fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, head.Text))...)
-	if _, err := w.Cosign(t.Context(), fmt.Appendf(nil, "— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(line)), []corpus.Witness{witness}); err != nil {
+	if _, err := w.Cosign(t.Context(), fmt.Appendf(nil, "— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(line)), []tlog.Witness{witness}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
-	other := corpus.Witness{Name: "other.example", Public: attest.SpecimenKey().Public()}
+	other := tlog.Witness{Name: "other.example", Public: attest.SpecimenKey().Public()}
 	code, out := checkWith(w.Dir, "-witness", witness.Key(), "-witness", other.Key())
 	for _, want := range []string{fmt.Sprintf("Witness witness.example cosigned 1 of its checkpoints, the newest of size %d at 2026-09-21T14:13:20Z", head.Size), "Witness other.example cosigned none of its checkpoints"} {
 		if code != 0 || !strings.Contains(out, want) {

@@ -224,19 +224,39 @@ func limited(p Param) object {
 	return append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum}, member{"maximum", p.Maximum})
 }
 
-// responses groups what a route declares by status, and adds the refusals that its shape implies.
-func responses(r Route) object {
-	byStatus := make(map[int]object) // content by media type
-	texts := make(map[int]string)
-	fields := make(map[int][]string)
+// response is what is said of one status.
+type response struct {
+	text    string
+	fields  []string // of the header
+	content object   // by media type
+}
+
+// object is the response as OpenAPI writes it.
+func (r response) object() object {
+	var headers object
+	for _, name := range r.fields {
+		headers = append(headers, member{name, object{
+			{"description", headerText[name]}, {"schema", object{{"type", headerType(name)}}},
+		}})
+	}
+	return object{{"description", r.text}, {"headers", headers}, {"content", r.content}}
+}
+
+// aProblem is the content of a problem document.
+var aProblem = object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}
+
+// declared are the responses that a route names, by status.
+func declared(r Route) map[int]*response {
+	all := map[int]*response{}
 	for _, res := range r.Responses {
-		if _, seen := texts[res.Status]; !seen {
-			texts[res.Status] = cmp.Or(res.Description, http.StatusText(res.Status))
-			fields[res.Status] = nil
+		to := all[res.Status]
+		if to == nil {
+			to = &response{text: cmp.Or(res.Description, http.StatusText(res.Status))}
+			all[res.Status] = to
 		}
 		for _, h := range res.Headers {
-			if !slices.Contains(fields[res.Status], h) {
-				fields[res.Status] = append(fields[res.Status], h)
+			if !slices.Contains(to.fields, h) {
+				to.fields = append(to.fields, h)
 			}
 		}
 		if res.ContentType == "" {
@@ -246,19 +266,22 @@ func responses(r Route) object {
 		if s := res.Schema; s != nil {
 			media = object{{"schema", s}}
 		} else if bare(res.ContentType) == problemType {
-			media = object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}
+			media = aProblem
 		} else if !strings.HasPrefix(bare(res.ContentType), "application/") {
 			media = object{{"schema", object{{"type", "string"}}}}
 		}
-		byStatus[res.Status] = append(byStatus[res.Status], member{bare(res.ContentType), media})
+		to.content = append(to.content, member{bare(res.ContentType), media})
 	}
-	refuse := func(status int, text string, headers ...string) {
-		if _, seen := texts[status]; seen {
-			return
+	return all
+}
+
+// responses are what a route declares, by status, and the refusals that its shape implies.
+func responses(r Route) object {
+	all := declared(r)
+	refuse := func(status int, text string, fields ...string) {
+		if all[status] == nil {
+			all[status] = &response{text, fields, object{{problemType, aProblem}}}
 		}
-		texts[status] = text
-		fields[status] = headers
-		byStatus[status] = object{{problemType, object{{"schema", object{{"$ref", "#/components/schemas/Problem"}}}}}}
 	}
 	judged := r.Serve != File && r.Serve != Negotiated // its inputs are: a file has none
 	if judged || slices.ContainsFunc(r.Params, func(p Param) bool { return p.In != Path }) || r.Body != nil {
@@ -276,9 +299,9 @@ func responses(r Route) object {
 	}
 	if r.Budget != "" {
 		refuse(429, "The budget of the window is spent; this says nothing about what was asked.", "Retry-After")
-		for status := range fields {
-			if status == 200 || status == 429 {
-				fields[status] = append(slices.Clone(fields[status]), RateFields...)
+		for _, status := range []int{200, 429} {
+			if res := all[status]; res != nil {
+				res.fields = append(res.fields, RateFields...)
 			}
 		}
 	}
@@ -286,14 +309,8 @@ func responses(r Route) object {
 		refuse(500, "A fault of the service.")
 	}
 	var list object
-	for _, status := range slices.Sorted(maps.Keys(texts)) {
-		var headers object
-		for _, name := range fields[status] {
-			headers = append(headers, member{name, object{
-				{"description", headerText[name]}, {"schema", object{{"type", headerType(name)}}},
-			}})
-		}
-		list = append(list, member{strconv.Itoa(status), object{{"description", texts[status]}, {"headers", headers}, {"content", byStatus[status]}}})
+	for _, status := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, member{strconv.Itoa(status), all[status].object()})
 	}
 	return list
 }

@@ -4,7 +4,15 @@ import "slices"
 
 // Documents is the one table of published files that are routes. The generator renders each row by its Name, the
 // server answers each row from the published tree, and both are tested to be complete. Names and paths are permanent.
-var Documents = slices.Concat(storeDocuments, recordDocuments)
+var Documents = slices.Concat(storeDocuments, recordDocuments, ownDocuments)
+
+// ownDocuments stand behind all others, since any address is of their form.
+var ownDocuments = []Document{
+	{
+		Name: "own_page", Path: "/{page...}", Summary: "A page of the keeper's own.",
+		Files: pages("/{page...}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
+	},
+}
 
 // storeDocuments are the pages of the shop and its instruments, and the record as it stands.
 var storeDocuments = []Document{
@@ -31,6 +39,12 @@ var storeDocuments = []Document{
 		Name: "what", Path: "/what", Summary: "A short overview for whoever approves a spending.",
 		Description: "What this is, what it costs at most, what a payment can and cannot do.",
 		Tags:        []string{tagStorefront}, Files: pages("/what", JSON, Markdown, HTML),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "running", Path: "/running", Summary: "How a keeper makes and runs a store of their own.",
+		Description: "The commands, the daily work, and every key of the configuration.",
+		Tags:        []string{tagStorefront}, Files: pages("/running", HTML, Markdown),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
@@ -91,6 +105,18 @@ var storeDocuments = []Document{
 		Name: "store_bundle_v1", Path: "/spec/store-bundle/v1", Summary: "The format of a bundle of evidence, version 1.",
 		Description: "One file that shows rows of the record, where they stand and who signed them, checked without a network.",
 		Tags:        []string{tagSigning}, Files: pages("/spec/store-bundle/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "store_corpus_v1", Path: "/spec/store-corpus/v1", Summary: "The format of the signed record, version 1.",
+		Description: "Every byte of the record that is signed or hashed, and what a verifier refuses: enough to write one.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-corpus/v1", HTML, Markdown),
+		Serve: Negotiated, Cache: Short, InSitemap: true,
+	},
+	{
+		Name: "store_report_v1", Path: "/spec/store-report/v1", Summary: "What the reports of the instruments have in common, version 1.",
+		Description: "The words, members and order of the reports on doors, cards, directories, pages and signed offers.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-report/v1", HTML, Markdown),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
@@ -163,10 +189,6 @@ var storeDocuments = []Document{
 		Description: "A version being retired is listed here with its date before its answers carry Deprecation and Sunset.",
 		Tags:        []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
 		Serve: Negotiated, Cache: Short, InSitemap: true,
-	},
-	{
-		Name: "own_page", Path: "/{page}", Summary: "A page of the keeper's own.",
-		Files: pages("/{page}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
 	},
 	{
 		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",

@@ -21,10 +21,19 @@ func SchemaFor[T any]() *jsonschema.Schema {
 }
 
 // StrictSchemaFor is SchemaFor for what the service is sent: members that it does not know are refused.
-func StrictSchemaFor[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: written(reflect.TypeFor[T]())})
+func StrictSchemaFor[T any]() *jsonschema.Schema { return strict(reflect.TypeFor[T]()) }
+
+// SchemaOf is SchemaFor for the type of v.
+func SchemaOf(v any) *jsonschema.Schema {
+	s := strict(reflect.TypeOf(v))
+	open(s)
+	return s
+}
+
+func strict(t reflect.Type) *jsonschema.Schema {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: written(t)})
 	if err != nil {
-		panic(fmt.Sprintf("api: schema of %s: %v", reflect.TypeFor[T](), err))
+		panic(fmt.Sprintf("api: schema of %s: %v", t, err))
 	}
 	return s
 }

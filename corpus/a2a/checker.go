@@ -11,6 +11,7 @@ import (
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/verdict"
 )
 
 // The kinds of request beside "get", "did" and "key". Their bodies are fixed.
@@ -85,7 +86,7 @@ func newJudge(c Checker, x exchange.Exchange) *judge {
 		j.Checks = append(j.Checks, Check{Number: i + 1, Name: r.name, State: NotChecked, Detail: "not reached", Source: r.source})
 	}
 	sum := sha256.Sum256(x.Response.Body)
-	j.Evidence = Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body),
+	j.Evidence.Evidence = verdict.Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body),
 		SHA256: hex.EncodeToString(sum[:])}
 	return j
 }
@@ -117,7 +118,7 @@ func (j *judge) conclude() {
 			}
 		}
 		if c.State == Fail || c.State == Warn || c.State == Absent || c.State == Unverifiable {
-			j.Fixes = append(j.Fixes, Fix{c.Name, rows[i].fix})
+			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: rows[i].fix})
 		}
 	}
 }

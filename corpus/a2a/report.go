@@ -1,6 +1,10 @@
 package a2a
 
-import "time"
+import (
+	"time"
+
+	"agentstore/corpus/verdict"
+)
 
 // Version is that of the checker, CardVersion that of the cards it judges.
 const (
@@ -9,18 +13,17 @@ const (
 )
 
 // State is what became of one check.
-type State string
+type State = verdict.State
 
-// The states, the same words as in the other checkers. Warn works but breaks a recommendation or a known reader;
-// Absent, Unreachable and Unverifiable say nothing against the card.
+// The states that a card may have.
 const (
-	Pass         State = "pass"
-	Warn         State = "warn"
-	Fail         State = "fail"
-	Absent       State = "absent"
-	Unreachable  State = "unreachable"
-	Unverifiable State = "unverifiable"
-	NotChecked   State = "not_checked"
+	Pass         = verdict.Pass
+	Warn         = verdict.Warn
+	Fail         = verdict.Fail
+	Absent       = verdict.Absent
+	Unreachable  = verdict.Unreachable
+	Unverifiable = verdict.Unverifiable
+	NotChecked   = verdict.NotChecked
 )
 
 // The dialects of cards.
@@ -63,10 +66,7 @@ type Check struct {
 }
 
 // Fix says what to change.
-type Fix struct {
-	Check string `json:"check"`
-	Fix   string `json:"fix"`
-}
+type Fix = verdict.Fix
 
 // Signature is what became of one entry of signatures.
 type Signature struct {
@@ -81,11 +81,8 @@ type Signature struct {
 
 // Evidence is what the judgement rests on, bounded.
 type Evidence struct {
-	Status      int       `json:"status"` // 0: no response
-	ContentType string    `json:"content_type"`
-	Bytes       int       `json:"bytes"`
-	SHA256      string    `json:"sha256"`
-	Requests    []Request `json:"requests"`
+	verdict.Evidence
+	Requests []Request `json:"requests"`
 }
 
 // Request is one that was made.

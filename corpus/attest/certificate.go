@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -44,16 +43,6 @@ type Certificate struct {
 	TradePartner     string `json:"trade_partner,omitzero"`
 	TradePriceUSD    string `json:"trade_price_usd,omitzero"`
 	TradeInstruction string `json:"trade_instruction,omitzero"`
-}
-
-// CertificateFields returns the names of all 25 fields in signed order.
-func CertificateFields() []string {
-	t := reflect.TypeFor[Certificate]()
-	names := make([]string, t.NumField())
-	for i := range names {
-		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
-	}
-	return names
 }
 
 // CanonicalBytes returns the bytes that are signed: the present fields in the
@@ -179,16 +168,6 @@ func (c Certificate) Sign(k *Key) (Signed, error) {
 		return Signed{}, fmt.Errorf("signing certificate: %w", err)
 	}
 	return Signed{Certificate: c, Proof: p}, nil
-}
-
-// ParseSigned reads the canonical bytes of a signed certificate (those that
-// Canonical gives for a Signed). It does not verify the signature.
-func ParseSigned(raw []byte) (Signed, error) {
-	var s Signed
-	if err := ParseCanonical(raw, &s); err != nil {
-		return Signed{}, fmt.Errorf("parsing signed certificate: %w", err)
-	}
-	return s, nil
 }
 
 // Verify checks the certificate against one public key, from the exact signed

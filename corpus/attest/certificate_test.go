@@ -30,9 +30,6 @@ func TestCertificateFieldsAreTheSpecifiedOnes(t *testing.T) {
 	if len(want) != 25 {
 		t.Fatal("miscounted")
 	}
-	if diff := cmp.Diff(want, CertificateFields()); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
 	s := must[Signed](t)(fullCertificate().Sign(testKey(1)))
 	if diff := cmp.Diff(want, s.SignatureCovers); diff != "" {
 		t.Errorf("covered (-want +got):\n%s", diff)
@@ -64,8 +61,8 @@ func TestEveryChangedByteOfACertificateIsRefused(t *testing.T) {
 	c := Certificate{CertID: "cert_x", Item: "hello", Date: "2026-11-20", PatronNumber: 12, Note: "é"}
 	raw := must[[]byte](t)(Canonical(must[Signed](t)(c.Sign(key))))
 	everyByteChange(t, raw, func(b []byte) bool {
-		s, err := ParseSigned(b)
-		return err == nil && s.Verify(key.Public()) == nil
+		var s Signed
+		return ParseCanonical(b, &s) == nil && s.Verify(key.Public()) == nil
 	})
 }
 

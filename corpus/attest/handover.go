@@ -70,15 +70,6 @@ func (h Handover) payload() ([]byte, error) {
 	return Canonical(h)
 }
 
-// ParseHandover reads the canonical bytes of one handover and verifies it.
-func ParseHandover(raw []byte) (Handover, error) {
-	var h Handover
-	if err := ParseCanonical(raw, &h); err != nil {
-		return Handover{}, fmt.Errorf("parsing handover: %w", err)
-	}
-	return h, h.Verify()
-}
-
 // Verify checks the record alone: its shape, its kids and the signature of the
 // outgoing key. Whether that key is one to trust, VerifyHandovers says.
 func (h Handover) Verify() error {

@@ -308,49 +308,60 @@ func (s *sealing) put(bucket string, parts map[string]PartRef, made encodedPart)
 	return s.write(File{made.ref.Path, made.body})
 }
 
+// dealing deals a directory's files out to buckets of another size.
+type dealing struct {
+	*sealing
+	dir     string
+	digits  int
+	parts   map[string]PartRef
+	bucket  string  // the one that is being filled
+	entries []Entry // its files so far
+}
+
+// flush hands the bucket over.
+func (d *dealing) flush() error {
+	slices.SortFunc(d.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	made, err := d.t.encode(d.dir, d.bucket, d.entries)
+	d.entries = nil
+	if err != nil {
+		return err
+	}
+	return d.put(d.bucket, d.parts, made)
+}
+
+// take puts a file into its bucket. Files come in the order of the buckets.
+func (d *dealing) take(hash Digest, e Entry) error {
+	if to := bucketOfHash(hash, d.digits); to != d.bucket {
+		if err := d.flush(); err != nil {
+			return err
+		}
+		d.bucket = to
+	}
+	d.entries = append(d.entries, e)
+	return nil
+}
+
+// changed reports whether the next change is in the directory.
+func (d *dealing) changed() bool { return d.ok && d.held.dir == d.dir }
+
+// fresh takes the next change, unless it removes its file.
+func (d *dealing) fresh() error {
+	if !d.held.gone {
+		if err := d.take(d.held.hash, d.held.Entry); err != nil {
+			return err
+		}
+	}
+	return d.advance()
+}
+
 // deal deals a directory's files out to buckets of another size, with its
 // changes. Both come in the order of the buckets, so that one old part and one
 // new one are in memory.
 func (s *sealing) deal(dir string, g *group, digits int) error {
-	parts := map[string]PartRef{}
-	var bucket string
-	var entries []Entry
-	flush := func() error {
-		slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-		made, err := s.t.encode(dir, bucket, entries)
-		entries = nil
-		if err != nil {
-			return err
-		}
-		return s.put(bucket, parts, made)
-	}
-	take := func(hash Digest, e Entry) error {
-		if to := bucketOfHash(hash, digits); to != bucket {
-			if err := flush(); err != nil {
-				return err
-			}
-			bucket = to
-		}
-		entries = append(entries, e)
-		return nil
-	}
+	d := &dealing{sealing: s, dir: dir, digits: digits, parts: map[string]PartRef{}}
 	type placed struct {
 		hash Digest
 		Entry
-	}
-	// fresh takes the changes below a place in the order, and the one at it.
-	fresh := func(below Digest, all bool) error {
-		for s.ok && s.held.dir == dir && (all || bytes.Compare(s.held.hash[:], below[:]) < 0) {
-			if !s.held.gone {
-				if err := take(s.held.hash, s.held.Entry); err != nil {
-					return err
-				}
-			}
-			if err := s.advance(); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	for _, old := range slices.Sorted(maps.Keys(g.parts)) {
 		had, err := s.t.load(g.parts[old])
@@ -366,24 +377,28 @@ func (s *sealing) deal(dir string, g *group, digits int) error {
 			return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), strings.Compare(a.Path, b.Path))
 		})
 		for _, p := range order {
-			if err := fresh(p.hash, false); err != nil {
-				return err
+			for d.changed() && bytes.Compare(s.held.hash[:], p.hash[:]) < 0 {
+				if err := d.fresh(); err != nil {
+					return err
+				}
 			}
-			if s.ok && s.held.dir == dir && s.held.Path == p.Path {
+			if d.changed() && s.held.Path == p.Path {
 				continue // the change takes its place, or removes it
 			}
-			if err := take(p.hash, p.Entry); err != nil {
+			if err := d.take(p.hash, p.Entry); err != nil {
 				return err
 			}
 		}
 	}
-	if err := fresh(Digest{}, true); err != nil {
+	for d.changed() {
+		if err := d.fresh(); err != nil {
+			return err
+		}
+	}
+	if err := d.flush(); err != nil {
 		return err
 	}
-	if err := flush(); err != nil {
-		return err
-	}
-	g.parts, g.digits = parts, digits
+	g.parts, g.digits = d.parts, digits
 	return nil
 }
 

@@ -142,32 +142,6 @@ func BuildManifest(ctx context.Context, fsys fs.FS, l Layout) (*Tree, error) {
 	return t, nil
 }
 
-// Update hashes the changed files from fsys anew and drops the removed ones.
-func (t *Tree) Update(ctx context.Context, fsys fs.FS, changed, removed []string) error {
-	for _, name := range removed {
-		if err := t.Delete(name); err != nil {
-			return err
-		}
-	}
-	err := hashFiles(ctx, fsys, func(send func(string) bool) error {
-		for _, name := range changed {
-			if !send(name) {
-				break
-			}
-		}
-		return nil
-	}, func(name string, size int64, sum Digest, err error) error {
-		if err != nil {
-			return err
-		}
-		return t.Put(name, size, sum)
-	})
-	if err != nil {
-		return fmt.Errorf("updating manifest: %w", err)
-	}
-	return nil
-}
-
 // hashFiles hashes the files that list sends, on all cores, and gives each
 // result to take, from several goroutines. The first error ends it.
 func hashFiles(ctx context.Context, fsys fs.FS, list func(send func(string) bool) error, take func(string, int64, Digest, error) error) error {

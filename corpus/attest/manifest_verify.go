@@ -26,14 +26,6 @@ type Problem struct {
 	Detail string
 }
 
-// String names the file first.
-func (p Problem) String() string {
-	if p.Detail == "" {
-		return p.Path + ": " + p.Kind
-	}
-	return p.Path + ": " + p.Kind + ": " + p.Detail
-}
-
 // Report is the outcome of VerifyTree.
 type Report struct {
 	Manifest Manifest

@@ -30,7 +30,9 @@ func LeafHash(data []byte) Digest {
 	h := sha256.New()
 	h.Write([]byte{0})
 	h.Write(data)
-	return Digest(h.Sum(nil))
+	var d Digest
+	h.Sum(d[:0])
+	return d
 }
 
 // NodeHash is SHA-256(0x01 || left || right), RFC 6962, section 2.1.

@@ -240,7 +240,7 @@ func (j *judge) conclude() {
 			}
 		}
 		if c.State == Fail || c.State == Warn || c.State == Absent {
-			j.Fixes = append(j.Fixes, Fix{c.Name, j.rows[i].fix})
+			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: j.rows[i].fix})
 		}
 	}
 }

@@ -1,22 +1,26 @@
 package botauth
 
-import "time"
+import (
+	"time"
+
+	"agentstore/corpus/verdict"
+)
 
 // Version is that of the checker.
 const Version = "v1"
 
-// State is what became of one check; the same words as in the other checkers.
-type State string
+// State is what became of one check.
+type State = verdict.State
 
-// The states.
+// The states that a document may have.
 const (
-	Pass         State = "pass"
-	Warn         State = "warn"
-	Fail         State = "fail"
-	Absent       State = "absent"
-	Unreachable  State = "unreachable"
-	Unverifiable State = "unverifiable"
-	NotChecked   State = "not_checked"
+	Pass         = verdict.Pass
+	Warn         = verdict.Warn
+	Fail         = verdict.Fail
+	Absent       = verdict.Absent
+	Unreachable  = verdict.Unreachable
+	Unverifiable = verdict.Unverifiable
+	NotChecked   = verdict.NotChecked
 )
 
 // The kinds of document.
@@ -49,10 +53,7 @@ type Check struct {
 }
 
 // Fix says what to change.
-type Fix struct {
-	Check string `json:"check"`
-	Fix   string `json:"fix"`
-}
+type Fix = verdict.Fix
 
 // Key is one key of a directory.
 type Key struct {
@@ -64,12 +65,7 @@ type Key struct {
 }
 
 // Evidence is what the judgement rests on, bounded.
-type Evidence struct {
-	Status      int    `json:"status"`
-	ContentType string `json:"content_type"`
-	Bytes       int    `json:"bytes"`
-	SHA256      string `json:"sha256"`
-}
+type Evidence = verdict.Evidence
 
 var cannotTell = []string{
 	"whether the bot behaves as its card says",

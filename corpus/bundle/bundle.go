@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 )
 
 // Format names the format of a Bundle.
@@ -39,7 +39,7 @@ type Bundle struct {
 	Rounds     []Round            `json:"rounds"`
 	After      []Leaf             `json:"after"`
 	Rows       []Row              `json:"rows"`
-	Hosts      []corpus.HostProof `json:"hosts"`
+	Hosts      []record.HostProof `json:"hosts"` // in the newest of the rounds
 	Artifacts  []attest.Proof     `json:"artifacts"`
 	SHA256     attest.Digest      `json:"sha256,omitzero"`
 }
@@ -89,31 +89,33 @@ type Want struct {
 	Sequence int64
 }
 
-// Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with. Of a host
-// that is wanted in all rounds those before its first sighting are left out: its first row says that there is none before.
-func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
-	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []corpus.HostProof{}, Artifacts: []attest.Proof{}}
+// Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with. It ends
+// with the newest round that is wanted, and of each host says what that round's index does.
+func Export(r *record.Record, keys []byte, wants []Want) (Bundle, error) {
+	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []record.HostProof{}, Artifacts: []attest.Proof{}}
 	all := r.Rounds()
-	asked := make(map[Want]corpus.HostProof)
-	rounds := make(map[int64]bool)
+	leaves := make(map[Want]int64) // of the rows
+	rounds, hosts := make(map[int64]bool), make(map[string]bool)
 	for _, w := range wants {
 		if w.Sequence < 0 || w.Sequence > int64(len(all)) || w.Host == "" {
 			return b, fmt.Errorf("exporting %q in round %d: the record has %d rounds", w.Host, w.Sequence, len(all))
 		}
-		if len(asked)+len(all) > MaxItems {
+		if len(leaves)+len(all) > MaxItems {
 			return b, fmt.Errorf("exporting %s: a bundle holds at most %d rows", w.Host, MaxItems)
 		}
-		proofs, err := shown(r, w)
-		if err != nil {
-			return b, fmt.Errorf("exporting %s: %w", w.Host, err)
+		if len(all) == 0 {
+			continue
 		}
-		for _, p := range proofs {
-			asked[Want{w.Host, p.Sequence}] = p
-			rounds[p.Sequence] = true
+		hosts[w.Host], rounds[cmp.Or(w.Sequence, int64(len(all)))] = true, true
+		if err := follow(r, w, leaves); err != nil {
+			return b, fmt.Errorf("exporting %s: %w", w.Host, err)
 		}
 	}
 	if len(rounds) == 0 {
 		return b, nil
+	}
+	for at := range leaves {
+		rounds[at.Sequence] = true
 	}
 	head := r.Log.Head()
 	b.Checkpoint = string(head.Raw)
@@ -127,52 +129,69 @@ func Export(r *corpus.Record, keys []byte, wants []Want) (Bundle, error) {
 		}
 		b.Handovers = append(b.Handovers, Handover{Size: at.Size, Consistency: proof})
 	}
+	var newest record.Round
 	for _, n := range slices.Sorted(maps.Keys(rounds)) {
-		round, err := exportRound(r, all[n-1])
+		newest = all[n-1]
+		round, err := exportRound(r, newest)
 		if err != nil {
 			return b, fmt.Errorf("exporting round %d: %w", n, err)
 		}
 		b.Rounds = append(b.Rounds, round)
 	}
-	if last := all[len(all)-1]; rounds[last.Sequence] {
-		if err := b.exportAfter(r, last); err != nil {
-			return b, fmt.Errorf("exporting what stands behind round %d: %w", last.Sequence, err)
+	if newest.Sequence == int64(len(all)) {
+		if err := b.exportAfter(r, newest); err != nil {
+			return b, fmt.Errorf("exporting what stands behind round %d: %w", newest.Sequence, err)
 		}
 	}
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		p, err := r.ProveHost(newest.Sequence, host)
+		if err != nil {
+			return b, fmt.Errorf("exporting %s: %w", host, err)
+		}
+		b.Hosts = append(b.Hosts, p)
+	}
 	order := func(a, b Want) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Sequence, b.Sequence)) }
-	for _, w := range slices.SortedFunc(maps.Keys(asked), order) {
-		b.Hosts = append(b.Hosts, asked[w])
-		if err := b.exportRow(r, all[w.Sequence-1], asked[w]); err != nil {
-			return b, fmt.Errorf("exporting %s in round %d: %w", w.Host, w.Sequence, err)
+	for _, at := range slices.SortedFunc(maps.Keys(leaves), order) {
+		if err := b.exportRow(r, all[at.Sequence-1], at.Host, leaves[at]); err != nil {
+			return b, fmt.Errorf("exporting %s in round %d: %w", at.Host, at.Sequence, err)
 		}
 	}
 	return b, nil
 }
 
-// shown proves presence or absence of a host in the rounds that are wanted.
-func shown(r *corpus.Record, w Want) ([]corpus.HostProof, error) {
-	if w.Sequence > 0 {
-		p, err := r.ProveHost(w.Sequence, w.Host)
-		return []corpus.HostProof{p}, err
+// follow finds the rows of a host that are wanted, from the newest back: each names the one before it.
+func follow(r *record.Record, w Want, leaves map[Want]int64) error {
+	p, err := r.ProveHost(cmp.Or(w.Sequence, int64(len(r.Rounds()))), w.Host)
+	if err != nil {
+		return err
 	}
-	var out []corpus.HostProof
-	seen := false
-	for _, round := range r.Rounds() {
-		p, err := r.ProveHost(round.Sequence, w.Host)
+	entry, seen := p.Entry()
+	if !seen {
+		return nil
+	}
+	for leaf := &entry.LastLeaf; leaf != nil; {
+		raw, err := r.Log.Entry(*leaf)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if p.Present && !seen {
-			seen, out = true, nil
+		row, err := record.ParseRow(raw)
+		if err != nil {
+			return err
 		}
-		out = append(out, p)
+		if w.Sequence > 0 && row.Sequence != w.Sequence {
+			return nil // it has none in that round
+		}
+		leaves[Want{row.Host, row.Sequence}] = *leaf
+		if leaf = row.PreviousLeaf; w.Sequence > 0 {
+			return nil
+		}
 	}
-	return out, nil
+	return nil
 }
 
 // exportAfter adds what shows that no round stands behind the newest one: the observations from there to the head are
 // numbered without a gap, so that the first and the last of them tell that nothing else is between.
-func (b *Bundle) exportAfter(r *corpus.Record, last corpus.Round) error {
+func (b *Bundle) exportAfter(r *record.Record, last record.Round) error {
 	first, size := last.LeavesEnd(), r.Log.Head().Size
 	if first == size {
 		return nil
@@ -191,7 +210,7 @@ func (b *Bundle) exportAfter(r *corpus.Record, last corpus.Round) error {
 	return nil
 }
 
-func exportRound(r *corpus.Record, round corpus.Round) (Round, error) {
+func exportRound(r *record.Record, round record.Round) (Round, error) {
 	header, err := r.Header(round.Sequence)
 	if err != nil {
 		return Round{}, err
@@ -229,11 +248,7 @@ func claimed(p ots.Proof) map[int64]bool {
 	return out
 }
 
-func (b *Bundle) exportRow(r *corpus.Record, round corpus.Round, shown corpus.HostProof) error {
-	if !shown.Present {
-		return nil
-	}
-	leaf := shown.Places[0].Entry.Leaf
+func (b *Bundle) exportRow(r *record.Record, round record.Round, host string, leaf int64) error {
 	raw, err := r.Log.Entry(leaf)
 	if err != nil {
 		return err
@@ -242,7 +257,7 @@ func (b *Bundle) exportRow(r *corpus.Record, round corpus.Round, shown corpus.Ho
 	if err != nil {
 		return err
 	}
-	judgement, err := r.RawEvidence(round.Sequence, shown.Host)
+	judgement, err := r.RawEvidence(round.Sequence, host)
 	b.Rows = append(b.Rows, Row{Row: string(raw), Proof: string(proof.Text()), Judgement: string(judgement)})
 	return err
 }

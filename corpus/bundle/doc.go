@@ -17,12 +17,12 @@
 //	            the head, with their proofs; their numbers count what is between
 //	rows        for each row: row (store-row/v1), proof (its own inclusion), judgement (store-judgement/v1, what its
 //	            verdict was reached from; absent where that is not kept)
-//	hosts       for each host and round: that it has a row there, or that it has none, by its neighbours in the round's
-//	            sorted index
+//	hosts       for each host: its entry in the host index of the newest round here, which commits to all its rows up to
+//	            there, or that it was never seen, by its neighbours in the index
 //	artifacts   certificates and other signed artifacts, with the exact bytes that were signed
 //	sha256      of everything before it, closed with a brace
 //
-// Rounds are sorted by sequence, rows and hosts by host and sequence. Every row that hosts show present is there. The
+// Rounds are sorted by sequence, hosts by name and rows by both. The rounds are those of the rows and the newest. The
 // digest makes any changed byte plain; what is stated rests on signatures alone: of the identity key on headers, rows
 // and artifacts, and of the log key on checkpoints.
 //

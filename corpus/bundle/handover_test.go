@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // resigned is a checkpoint of another root, or of its own, signed by another key.
@@ -18,7 +20,7 @@ func resigned(t testing.TB, size int64, root attest.Digest, k *attest.Key) strin
 	t.Helper()
 	const origin = "store.example/corpus"
 	text := fmt.Sprintf("%s\n%d\n%s\n", origin, size, base64.StdEncoding.EncodeToString(root[:]))
-	id, err := hex.DecodeString(strings.Split(corpus.VerifierKey(origin, k.Public()), "+")[1])
+	id, err := hex.DecodeString(strings.Split(tlog.VerifierKey(origin, k.Public()), "+")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +28,9 @@ func resigned(t testing.TB, size int64, root attest.Digest, k *attest.Key) strin
 }
 
 // handedOver is a record of three rounds whose log changed hands behind the first, with an observation before and after.
-func handedOver(t testing.TB) (former, w *corpus.Writer) {
+func handedOver(t testing.TB) (former, w *record.Writer) {
 	t.Helper()
-	former = &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
+	former = &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
 	seal(t, former, 1, "a.example", "door.example")
 	observe(t, former, "before")
 	log := attest.SpecimenKeyFor(attest.PurposeLog)
@@ -36,7 +38,7 @@ func handedOver(t testing.TB) (former, w *corpus.Writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return former, &corpus.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
+	return former, &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
 }
 
 // TestLogKeysOfABundle re-signs every checkpoint of a bundle with the key that was given up and with the one in force:
@@ -90,7 +92,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 	} {
 		spoilt := b
 		change(&spoilt)
-		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems, func(p corpus.CloneProblem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
+		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
 			t.Errorf("%s: %v %v", name, report.Problems, err)
 		}
 	}
@@ -117,7 +119,7 @@ func TestLogKeysOfABundle(t *testing.T) {
 func TestABundleOfBeforeAHandover(t *testing.T) {
 	former, w := handedOver(t)
 	old, oldKeys := func() (Bundle, []byte) {
-		other := &corpus.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity, LogKey: former.LogKey, Ring: former.Ring}
+		other := &record.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity, LogKey: former.LogKey, Ring: former.Ring}
 		seal(t, other, 1, "a.example", "door.example") // and no observation behind it, so that it ends before the handover
 		r, keys := open(t, other)
 		b, err := Export(r, keys, []Want{{Host: "door.example"}})

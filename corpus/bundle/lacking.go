@@ -1,19 +1,25 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
+	"agentstore/corpus/visible"
 )
 
-// What a bundle lacks is told from what is signed, and never from what it says of itself: whoever cuts one refits that.
+// What a bundle lacks is told from what is signed, and never from what it says of itself: whoever
+// cuts one refits that.
 
 func (v *verifier) unproven(u Unproven) { v.out.Unproven = append(v.out.Unproven, u) }
 
-// handovers checks that the log goes on from each head at which its key changed hands. A bundle that ends before one
-// cannot show that: whoever holds a key that was given up could have signed a log of his own up to there.
+// handovers checks that the log goes on from each head at which its key changed hands. A bundle
+// that ends before one cannot show that: whoever holds a key that was given up could have signed a
+// log of his own up to there.
 func (v *verifier) handovers() {
 	if v.head.Size == 0 {
 		if len(v.b.Handovers) > 0 {
@@ -32,8 +38,8 @@ func (v *verifier) handovers() {
 			v.problem(place, fmt.Errorf("the log changed hands at %d leaves, and nothing leads from there to the checkpoint", h.Size))
 			return
 		default:
-			from := corpus.Checkpoint{Origin: v.head.Origin, Size: h.Size, Root: h.Root}
-			if err := corpus.CheckConsistency(v.b.Handovers[at].Consistency, from, v.head); err != nil {
+			from := tlog.Checkpoint{Origin: v.head.Origin, Size: h.Size, Root: h.Root}
+			if err := tlog.CheckConsistency(v.b.Handovers[at].Consistency, from, v.head); err != nil {
 				v.problem(place, fmt.Errorf("rewritten: the log does not go on from the head of %d leaves at which it changed hands: %w", h.Size, err))
 			}
 			at++
@@ -64,7 +70,7 @@ func (v *verifier) lacking() {
 		v.unproven(Unproven{Detail: "anything: it holds rounds and says of no host what stands in them"})
 	}
 	for i := range v.out.Hosts {
-		v.history(&v.out.Hosts[i], newest.Sequence)
+		v.history(&v.out.Hosts[i])
 	}
 	v.after(v.rounds[newest.Sequence])
 	if v.before != nil && v.before.Size > v.head.Size {
@@ -75,73 +81,75 @@ func (v *verifier) lacking() {
 	}
 }
 
-// history demands that a host is spoken of in every round from its first sighting to the newest round of the bundle, and
-// follows its rows from one to the next. Each row was signed with the place of the one before it.
-func (v *verifier) history(h *HostReport, newest int64) {
+// history demands the rows that a host's entry in the newest round commits to. Whoever leaves some
+// out cannot make the others give the entry; where they stood is told by what is here, as each row
+// was signed with the place of the one before it.
+func (v *verifier) history(h *HostReport) {
+	rows := v.placed[h.Host]
+	wrong := func(format string, args ...any) {
+		v.problem(fmt.Sprintf("hosts[%d]", h.at), fmt.Errorf("following the rows of %s: "+format, append([]any{h.Host}, args...)...))
+	}
 	var gaps []Span
-	next := int64(1) // the round that is not spoken of yet
-	skip := func(to int64) {
-		if to > next {
-			gaps = append(gaps, Span{next, to - 1})
+	var fold record.HostEntry
+	missing := func(from int64, leaf *int64) {
+		to := v.roundOf(*leaf)
+		if gaps = append(gaps, Span{from, to}); to < from {
+			wrong("leaf %d, which comes before, is of round %d at most", *leaf, to)
 		}
-		next = to + 1
 	}
-	shown := make(map[int64]bool, len(h.Present))
-	for _, n := range h.Present {
-		shown[n] = true
+	next := &h.entry.LastLeaf // of the row that is due, from the newest back
+	if h.entry.Rows == 0 {
+		next = nil
 	}
-	var last *placed
-	for _, n := range merged(h.Present, h.Absent) {
-		if !shown[n] {
-			skip(n)
-			continue
+	for _, row := range slices.Backward(rows) {
+		switch {
+		case next == nil:
+			wrong("there is one in round %d, and none is due", row.sequence)
+		case row.leaf > *next:
+			wrong("leaf %d stands before that of round %d, which is %d", *next, row.sequence, row.leaf)
+		case row.leaf < *next:
+			missing(row.sequence+1, next)
 		}
-		row := v.placed[Want{h.Host, n}]
-		wrong := func(format string, args ...any) {
-			v.problem(fmt.Sprintf("rows[%d]", row.at), fmt.Errorf("following the rows of %s: "+format, append([]any{h.Host}, args...)...))
-		}
-		if last == nil && row.previous == nil {
-			// Signed: no round before has it, so that those need not be here.
-			h.First, gaps, next = n, nil, n
-		}
-		before := len(gaps)
-		skip(n)
-		switch cut := len(gaps) > before || last == nil && len(gaps) > 0; {
-		case last == nil && row.previous == nil:
-		case row.previous == nil:
-			wrong("it names no row before it, and there is one")
-		case *row.previous >= v.rounds[n].FirstLeaf || last != nil && *row.previous < last.leaf:
-			wrong("it names leaf %d before it, which cannot be", *row.previous)
-		case !cut && last == nil:
-			wrong("it names leaf %d before it, and no round before it has one", *row.previous)
-		case !cut && *row.previous != last.leaf:
-			wrong("it names leaf %d before it, which is %d", *row.previous, last.leaf)
-		}
-		last = &row
+		next = row.previous
 	}
-	skip(newest + 1)
-	if h.Whole = len(gaps) == 0; !h.Whole {
-		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: "its history: " + spans(gaps) + " not here"})
+	if next != nil {
+		missing(h.entry.FirstSequence, next)
+	}
+	for _, row := range rows {
+		fold = fold.Next(h.Host, row.sequence, row.leaf, row.sum)
+	}
+	switch lacks := h.entry.Rows - int64(len(rows)); {
+	case len(gaps) == 0 && fold != h.entry, len(gaps) > 0 && lacks < 1,
+		next == nil && fold.FirstSequence != h.entry.FirstSequence:
+		wrong("they do not give what the index of the newest round says of it")
+	case len(gaps) == 0:
+		h.Whole = true
+	default:
+		slices.Reverse(gaps)
+		detail := fmt.Sprintf("its history: %d of its %s not here, of %s", lacks, visible.Count(int(h.entry.Rows), "row"), spans(gaps))
+		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: detail})
 	}
 }
 
-// merged are two sorted lists in one.
-func merged(a, b []int64) []int64 {
-	out := make([]int64, 0, len(a)+len(b))
-	for len(a) > 0 || len(b) > 0 {
-		if len(b) == 0 || len(a) > 0 && a[0] < b[0] {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out, b = append(out, b[0]), b[1:]
-		}
+// roundOf is the newest round that a leaf may be of, as far as the rounds that are here tell.
+func (v *verifier) roundOf(leaf int64) int64 {
+	at, _ := slices.BinarySearchFunc(v.out.Rounds, leaf, func(r RoundReport, leaf int64) int {
+		return cmp.Compare(v.rounds[r.Sequence].LeavesEnd(), leaf+1)
+	})
+	if at == len(v.out.Rounds) {
+		return v.out.CompleteTo
 	}
-	return out
+	round := v.rounds[v.out.Rounds[at].Sequence]
+	if leaf < round.FirstLeaf {
+		return round.Sequence - 1
+	}
+	return round.Sequence
 }
 
 // maxSpans is how many spans are written out for people; the JSON form has all.
 const maxSpans = 12
 
-// spans are rounds in words, with the verb.
+// spans are rounds in words.
 func spans(gaps []Span) string {
 	var out []string
 	many := len(gaps) > 1
@@ -162,14 +170,15 @@ func spans(gaps []Span) string {
 		text = strings.Join(out[:len(out)-1], ", ") + " and " + text
 	}
 	if many {
-		return "rounds " + text + " are"
+		return "rounds " + text
 	}
-	return "round " + text + " is"
+	return "round " + text
 }
 
-// after demands that no round stands between the newest one and the head: that there is nothing, or observations alone.
-// They are numbered without a gap, so that the numbers of the first and the last count them.
-func (v *verifier) after(newest corpus.Round) {
+// after demands that no round stands between the newest one and the head: that there is nothing, or
+// observations alone. They are numbered without a gap, so that the numbers of the first and the
+// last count them.
+func (v *verifier) after(newest record.Round) {
 	first, last := newest.LeavesEnd(), v.head.Size-1
 	var numbers []int64
 	for i, l := range v.b.After {
@@ -201,7 +210,7 @@ var errElsewhere = errors.New("it stands elsewhere in the log")
 
 // observation checks an observation under the head and returns its number.
 func (v *verifier) observation(l Leaf, index int64) (int64, error) {
-	proof, err := corpus.ParseProof([]byte(l.Proof))
+	proof, err := tlog.ParseProof([]byte(l.Proof))
 	if err != nil {
 		return 0, err
 	}
@@ -215,6 +224,6 @@ func (v *verifier) observation(l Leaf, index int64) (int64, error) {
 	if proof.Index != index {
 		return 0, errElsewhere
 	}
-	o, err := corpus.VerifyObservation([]byte(l.Leaf), v.ring)
+	o, err := record.VerifyObservation([]byte(l.Leaf), v.ring)
 	return o.Number, err
 }

@@ -4,51 +4,73 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/corpus"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
-// TestRowsThatContradictOneAnother has the store itself sign rows that do not follow one another: rounds of ten leaves, in
-// which the host has the row of the given place and names the leaf before it, -1 for none.
+// TestRowsThatContradictOneAnother has the store itself sign rows that do not follow one another, or an index that is not
+// theirs: rounds of ten leaves, in which the host has the row of the given place and names the leaf before it, -1 for
+// none. The index is what the rows of all give, unless another is said.
 func TestRowsThatContradictOneAnother(t *testing.T) {
 	type row struct{ round, leaf, previous int64 }
 	for name, c := range map[string]struct {
-		absent  []int64
-		rows    []row
+		all     []row
+		cut     []int64 // rounds whose rows are not here
+		index   func(e *record.HostEntry)
 		refused bool
 		lacks   []Span
 	}{
-		"as they are":                        {nil, []row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, false, nil},
-		"absent between":                     {[]int64{2}, []row{{1, 3, -1}, {3, 23, 3}}, false, nil},
-		"absent before":                      {[]int64{1, 2}, []row{{3, 23, -1}}, false, nil},
-		"begun late, and nothing before":     {nil, []row{{2, 13, -1}, {3, 23, 13}}, false, nil},
-		"cut between":                        {nil, []row{{1, 3, -1}, {3, 23, 13}}, false, []Span{{2, 2}}},
-		"cut between, where it was absent":   {nil, []row{{1, 3, -1}, {3, 23, 3}}, false, []Span{{2, 2}}},
-		"cut before":                         {nil, []row{{3, 23, 13}}, false, []Span{{1, 2}}},
-		"cut before, and absent in the rest": {[]int64{2}, []row{{3, 23, 3}}, false, []Span{{1, 1}}},
-		"cut behind":                         {nil, []row{{1, 3, -1}}, false, []Span{{2, 3}}},
-		"names none, and there is one":       {nil, []row{{1, 3, -1}, {2, 13, -1}, {3, 23, 13}}, true, nil},
-		"names none behind a gap":            {nil, []row{{1, 3, -1}, {3, 23, -1}}, true, nil},
-		"names another leaf":                 {nil, []row{{1, 3, -1}, {2, 13, 4}, {3, 23, 13}}, true, nil},
-		"names the one before the last":      {nil, []row{{1, 3, -1}, {2, 13, 3}, {3, 23, 3}}, true, nil},
-		"names its own":                      {nil, []row{{1, 3, -1}, {2, 13, 13}, {3, 23, 13}}, true, nil},
-		"names a later one":                  {nil, []row{{1, 3, -1}, {3, 23, 27}}, true, nil},
-		"names one before the last known":    {nil, []row{{1, 3, -1}, {3, 23, 2}}, true, nil},
-		"names one where all are absent":     {[]int64{1, 2}, []row{{3, 23, 13}}, true, nil},
+		"as they are":                        {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, nil, nil, false, nil},
+		"absent between":                     {[]row{{1, 3, -1}, {3, 23, 3}}, nil, nil, false, nil},
+		"absent before":                      {[]row{{3, 23, -1}}, nil, nil, false, nil},
+		"never there":                        {nil, nil, nil, false, nil},
+		"cut between":                        {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, []int64{2}, nil, false, []Span{{2, 2}}},
+		"cut before":                         {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, []int64{1, 2}, nil, false, []Span{{1, 2}}},
+		"cut before, and absent in the rest": {[]row{{1, 3, -1}, {3, 23, 3}}, []int64{1}, nil, false, []Span{{1, 1}}},
+		"cut behind":                         {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, []int64{2, 3}, nil, false, []Span{{2, 3}}},
+		"cut behind, and gone in the rest":   {[]row{{1, 3, -1}, {2, 13, 3}}, []int64{2}, nil, false, []Span{{2, 2}}},
+		"all cut":                            {[]row{{2, 13, -1}, {3, 23, 13}}, []int64{2, 3}, nil, false, []Span{{2, 3}}},
+		"names none, and there is one":       {[]row{{1, 3, -1}, {2, 13, -1}, {3, 23, 13}}, nil, nil, true, nil},
+		"names none behind a gap":            {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, -1}}, []int64{2}, nil, true, nil},
+		"names none, and the first is cut":   {[]row{{1, 3, -1}, {2, 13, -1}}, []int64{1}, nil, true, nil},
+		"names another leaf":                 {[]row{{1, 3, -1}, {2, 13, 4}, {3, 23, 13}}, nil, nil, true, nil},
+		"names the one before the last":      {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 3}}, nil, nil, true, nil},
+		"names its own":                      {[]row{{1, 3, -1}, {2, 13, 13}, {3, 23, 13}}, nil, nil, true, nil},
+		"names a later one":                  {[]row{{1, 3, -1}, {3, 23, 27}}, nil, nil, true, nil},
+		"names one before the last known":    {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 2}}, []int64{2}, nil, true, nil},
+		"names one where none is":            {[]row{{3, 23, 13}}, nil, nil, true, nil},
+		"a row more in the index":            {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.Rows++ }, true, nil},
+		"a row less in the index":            {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.Rows-- }, true, nil},
+		"as many in the index as are left":   {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, []int64{2}, func(e *record.HostEntry) { e.Rows = 2 }, true, nil},
+		"another head in the index":          {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.Head[0] ^= 1 }, true, nil},
+		"a later last leaf in the index":     {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.LastLeaf = 23 }, true, nil},
+		"an earlier last leaf in the index":  {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.LastLeaf = 3 }, true, nil},
+		"seen later, by the index":           {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { e.FirstSequence = 2 }, true, nil},
+		"seen later, and cut":                {[]row{{1, 3, -1}, {2, 13, 3}, {3, 23, 13}}, []int64{2}, func(e *record.HostEntry) { e.FirstSequence = 2 }, true, nil},
+		"seen later than its cut row":        {[]row{{1, 3, -1}, {2, 13, 3}}, []int64{1}, func(e *record.HostEntry) { e.FirstSequence = 2 }, true, nil},
+		"never seen, by the index":           {[]row{{1, 3, -1}, {2, 13, 3}}, nil, func(e *record.HostEntry) { *e = record.HostEntry{} }, true, nil},
 	} {
-		v := &verifier{rounds: map[int64]corpus.Round{}, placed: map[Want]placed{}}
-		h := HostReport{Host: "door.example", Absent: c.absent}
+		v := &verifier{rounds: map[int64]record.Round{}, placed: map[string][]placed{}}
+		v.out.CompleteTo = 3
 		for n := range int64(3) {
-			v.rounds[n+1] = corpus.Round{Sequence: n + 1, FirstLeaf: n * 10, Rows: 8}
+			v.rounds[n+1] = record.Round{Sequence: n + 1, FirstLeaf: n * 10, Rows: 8}
+			v.out.Rounds = append(v.out.Rounds, RoundReport{Sequence: n + 1})
 		}
-		for i, r := range c.rows {
-			h.Present = append(h.Present, r.round)
-			p := placed{at: int64(i), leaf: r.leaf}
+		h := HostReport{Host: "door.example"}
+		for _, r := range c.all {
+			p := placed{sequence: r.round, leaf: r.leaf, sum: attest.Digest{byte(r.leaf)}}
 			if r.previous >= 0 {
 				p.previous = &r.previous
 			}
-			v.placed[Want{h.Host, r.round}] = p
+			h.entry = h.entry.Next(h.Host, p.sequence, p.leaf, p.sum)
+			if !slices.Contains(c.cut, r.round) {
+				v.placed[h.Host] = append(v.placed[h.Host], p)
+			}
 		}
-		v.history(&h, 3)
+		if c.index != nil {
+			c.index(&h.entry)
+		}
+		v.history(&h)
 		var lacks []Span
 		for _, u := range v.out.Unproven {
 			lacks = append(lacks, u.Rounds...)

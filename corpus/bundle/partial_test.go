@@ -2,25 +2,26 @@ package bundle
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // year writes twelve rounds in which door.example and two others stand, and an observation after every third.
-func year(t testing.TB) (*corpus.Record, []byte) {
+func year(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
 	return rounds(t, 12, 0, func(int64) []string { return []string{"a.example", "door.example", "z.example"} })
 }
 
 // rounds writes so many rounds over the hosts that each has, an observation after every third, and more at the end.
-func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*corpus.Record, []byte) {
+func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*record.Record, []byte) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range n {
 		seal(t, w, sequence+1, hosts(sequence+1)...)
 		if sequence%3 == 2 {
@@ -33,25 +34,43 @@ func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []strin
 	return open(t, w)
 }
 
-func observe(t testing.TB, w *corpus.Writer, word string) {
+func observe(t testing.TB, w *record.Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// cut takes rounds out of a bundle, with all that is about them, as one without any key can.
-func cut(b Bundle, out ...int64) Bundle {
+// cut takes rounds out of a bundle, with all that is about them, as one without any key can who has the record: what is
+// said of the hosts is then what the index of the newest round does that is left.
+func cut(t testing.TB, r *record.Record, b Bundle, out ...int64) Bundle {
+	t.Helper()
 	gone := func(n int64) bool { return slices.Contains(out, n) }
+	newest := int64(0)
 	b.Rounds = slices.DeleteFunc(slices.Clone(b.Rounds), func(r Round) bool {
-		parsed, err := corpus.ParseRound([]byte(r.Header))
+		parsed, err := record.ParseRound([]byte(r.Header))
+		if err == nil && !gone(parsed.Sequence) {
+			newest = max(newest, parsed.Sequence)
+		}
 		return err == nil && gone(parsed.Sequence)
 	})
 	b.Rows = slices.DeleteFunc(slices.Clone(b.Rows), func(r Row) bool {
-		parsed, err := corpus.ParseRow([]byte(r.Row))
+		parsed, err := record.ParseRow([]byte(r.Row))
 		return err == nil && gone(parsed.Sequence)
 	})
-	b.Hosts = slices.DeleteFunc(slices.Clone(b.Hosts), func(h corpus.HostProof) bool { return gone(h.Sequence) })
+	b.Hosts = slices.Clone(b.Hosts)
+	if newest == 0 {
+		b.Hosts = b.Hosts[:0]
+	}
+	for i, h := range b.Hosts {
+		if h.Sequence == newest {
+			continue
+		}
+		var err error
+		if b.Hosts[i], err = r.ProveHost(newest, h.Host); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return b
 }
 
@@ -63,7 +82,7 @@ func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, out := range map[string][]int64{"rounds 1 to 5 and 11": {1, 2, 3, 4, 5, 11}, "the newest": {12}, "all": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}} {
-		report, err := Verify(encoded(t, cut(b, out...)), Options{})
+		report, err := Verify(encoded(t, cut(t, r, b, out...)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,66 +94,81 @@ func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
 	}
 }
 
-// TestEverySubsetOfTheRoundsOfABundle takes every set of rounds out of bundles of small histories, with all that is
-// about them, and puts the digest right: whatever is left but the whole is not sound. Histories begin late, have weeks in
-// which the host is missing, end in rounds and in observations, and are of a host that was never seen.
-func TestEverySubsetOfTheRoundsOfABundle(t *testing.T) {
-	const host = "door.example"
-	in := func(present ...int64) func(int64) []string {
-		return func(n int64) []string {
-			if slices.Contains(present, n) {
-				return []string{"a.example", host}
-			}
-			return []string{"a.example"}
-		}
+// TestEverySubsetOfTheWeeksOfABundle takes every set of weeks out of bundles of every host of small histories, and of all
+// hosts at once, and puts the digest right: whatever is left but the whole is refused, or unproven with the weeks named
+// that are not there. Hosts begin late, have weeks in which they are missing, are gone, and were never seen; histories
+// end in rounds and in observations. Weeks go with their rounds, or, where only rows do, leave their rounds behind.
+func TestEverySubsetOfTheWeeksOfABundle(t *testing.T) {
+	const rounded = 6
+	hosts := map[string][]int64{
+		"always.example": {1, 2, 3, 4, 5, 6}, "comes.example": {1, 3, 6}, "first.example": {1}, "gone.example": {1, 2}, "last.example": {6}, "late.example": {3, 5}, "never.example": nil,
 	}
-	for name, c := range map[string]struct {
-		rounds  int64
-		present []int64
-		held    int // rounds of the bundle: from the first sighting on
-		after   int // observations behind the newest round, beside the one after every third
-	}{
-		"always there":            {6, []int64{1, 2, 3, 4, 5, 6}, 6, 0},
-		"nothing behind":          {5, []int64{1, 2, 3, 4, 5}, 5, 0},
-		"much behind":             {5, []int64{1, 2, 3, 4, 5}, 5, 4},
-		"comes and goes":          {6, []int64{1, 3, 6}, 6, 1},
-		"begins late":             {6, []int64{3, 5}, 4, 0},
-		"gone":                    {6, []int64{1, 2}, 6, 0},
-		"once, in the last round": {4, []int64{4}, 1, 0},
-		"never":                   {5, nil, 5, 0},
-	} {
-		r, keys := rounds(t, c.rounds, c.after, in(c.present...))
-		b, err := Export(r, keys, []Want{{Host: host}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(b.Rounds) != c.held || len(b.After) > 2 {
-			t.Errorf("%s: %d rounds and %d observations in the bundle, want %d rounds", name, len(b.Rounds), len(b.After), c.held)
-		}
-		first := c.rounds - int64(c.held) + 1
-		for out := range 1 << c.held {
-			var gone []int64
-			for i := range c.held {
-				if out&(1<<i) != 0 {
-					gone = append(gone, first+int64(i))
+	for _, after := range []int{0, 4} {
+		r, keys := rounds(t, rounded, after, func(n int64) (in []string) {
+			for host, weeks := range hosts {
+				if slices.Contains(weeks, n) {
+					in = append(in, host)
 				}
 			}
-			report, err := Verify(encoded(t, cut(b, gone...)), Options{Unjudged: true})
+			slices.Sort(in)
+			return in
+		})
+		wants := [][]string{slices.Sorted(maps.Keys(hosts))}
+		for host := range hosts {
+			wants = append(wants, []string{host})
+		}
+		for _, of := range wants {
+			var w []Want
+			for _, host := range of {
+				w = append(w, Want{Host: host})
+			}
+			b, err := Export(r, keys, w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.Sound() != (out == 0) {
-				t.Errorf("%s, without rounds %v: %v %v", name, gone, report.Problems, report.Unproven)
+			var held []int64 // rounds: those with rows, and the newest
+			for n := range int64(rounded) {
+				if n+1 == rounded || slices.ContainsFunc(of, func(host string) bool { return slices.Contains(hosts[host], n+1) }) {
+					held = append(held, n+1)
+				}
 			}
-			if out == 0 && (report.CompleteTo != c.rounds || !report.Hosts[0].Whole) {
-				t.Errorf("%s, whole: %+v", name, report)
+			if len(b.Rounds) != len(held) || len(b.Hosts) != len(of) || len(b.After) > 2 {
+				t.Errorf("%v: %d rounds, %d hosts and %d observations in the bundle, want rounds %v", of, len(b.Rounds), len(b.Hosts), len(b.After), held)
 			}
-			// What is in the middle is named, whatever else is missing.
-			for _, n := range gone {
-				if n > first && n < report.CompleteTo && !slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
-					return slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
-				}) && !report.Refused() {
-					t.Errorf("%s, without rounds %v: round %d is not named: %v", name, gone, n, report.Unproven)
+			for subset := range 1 << len(held) {
+				var gone []int64
+				for i, n := range held {
+					if subset&(1<<i) != 0 {
+						gone = append(gone, n)
+					}
+				}
+				rowsAlone := b
+				rowsAlone.Rows = cut(t, r, b, gone...).Rows
+				for what, left := range map[string]Bundle{"rounds": cut(t, r, b, gone...), "rows": rowsAlone} {
+					report, err := Verify(encoded(t, left), Options{Unjudged: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					whole := subset == 0 || what == "rows" && len(left.Rows) == len(b.Rows)
+					if report.Sound() != whole || whole && report.CompleteTo != rounded {
+						t.Errorf("%v, without %s %v: %v %v", of, what, gone, report.Problems, report.Unproven)
+					}
+					if report.Refused() && len(left.Rounds) > 0 {
+						t.Errorf("%v, without %s %v: refused, and all that is left is good: %v", of, what, gone, report.Problems)
+					}
+					for _, h := range report.Hosts {
+						for _, n := range hosts[h.Host] {
+							named := slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
+								return u.Host == h.Host && slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
+							})
+							if missing := slices.Contains(gone, n) && n <= report.CompleteTo; missing && !named || !missing && named && slices.Contains(h.Present, n) {
+								t.Errorf("%v, without %s %v: of %s, round %d is named: %v: %v", of, what, gone, h.Host, n, named, report.Unproven)
+							}
+						}
+						if n := int64(len(h.Present)); h.Whole != (n == h.Rows) {
+							t.Errorf("%v, without %s %v: %s is whole: %v, with %d of %d rows", of, what, gone, h.Host, h.Whole, n, h.Rows)
+						}
+					}
 				}
 			}
 		}
@@ -154,9 +188,11 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		spans  []Span
 		text   string
 	}{
-		{[]int64{1, 2, 3, 4, 5, 11}, nil, []Span{{1, 5}, {11, 11}}, "UNPROVEN: door.example: its history: rounds 1 to 5 and 11 are not here"},
-		{[]int64{7}, nil, []Span{{7, 7}}, "UNPROVEN: door.example: its history: round 7 is not here"},
+		{[]int64{1, 2, 3, 4, 5, 11}, nil, []Span{{1, 5}, {11, 11}}, "UNPROVEN: door.example: its history: 6 of its 12 rows not here, of rounds 1 to 5 and 11"},
+		{[]int64{7}, nil, []Span{{7, 7}}, "UNPROVEN: door.example: its history: 1 of its 12 rows not here, of round 7"},
 		{[]int64{12}, nil, nil, "UNPROVEN: that round 11 is the newest: of the leaves behind it, 58 to 63, it does not show that all are observations"},
+		{nil, func(b *Bundle) { b.Rows = b.Rows[:11] }, []Span{{12, 12}}, "UNPROVEN: door.example: its history: 1 of its 12 rows not here, of round 12"},
+		{nil, func(b *Bundle) { b.Rows = b.Rows[:0] }, []Span{{1, 12}}, "UNPROVEN: door.example: its history: 12 of its 12 rows not here, of rounds 1 to 12"},
 		{nil, func(b *Bundle) { b.After = b.After[:0] }, nil, "UNPROVEN: that round 12 is the newest"},
 		{nil, func(b *Bundle) {
 			b.Rounds, b.Rows, b.Hosts, b.After = b.Rounds[:0], b.Rows[:0], b.Hosts[:0], b.After[:0]
@@ -166,7 +202,7 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		}, nil, "UNPROVEN: anything: it holds no round"},
 		{nil, func(b *Bundle) { b.Rows, b.Hosts = b.Rows[:0], b.Hosts[:0] }, nil, "UNPROVEN: anything: it holds rounds and says of no host"},
 	} {
-		spoilt := cut(b, c.out...)
+		spoilt := cut(t, r, b, c.out...)
 		if c.change != nil {
 			c.change(&spoilt)
 		}
@@ -189,7 +225,7 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 // anybody can who has the log: the bundle that was made then. It says up to where it goes, and a checkpoint that was seen
 // or a week that is demanded tells that it is old.
 func TestAnOlderBundle(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(3) {
 		seal(t, w, n+1, "door.example")
 	}
@@ -249,7 +285,7 @@ func mustParse(t testing.TB, raw []byte) Bundle {
 // TestAHiddenRoundBehindObservations replaces what shows that nothing stands behind the newest round by other leaves of
 // the same log, all proved and signed, so as to hide a round between observations.
 func TestAHiddenRoundBehindObservations(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, w, 1, "door.example")
 	for _, word := range []string{"one", "two"} {
 		observe(t, w, word)
@@ -276,7 +312,7 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 		}
 		return Leaf{Leaf: string(raw), Proof: string(proof.Text())}
 	}
-	short := cut(b, 2)
+	short := cut(t, r, b, 2)
 	for first := range size {
 		for last := range size {
 			spoilt := short
@@ -298,11 +334,33 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 	}
 }
 
+// TestTheIndexOfAnOlderRound hides the newest rows of a host behind what the index of an older round says of it, in a
+// bundle that goes on to a newer one.
+func TestTheIndexOfAnOlderRound(t *testing.T) {
+	r, keys := year(t)
+	b, err := Export(r, keys, []Want{{Host: "a.example"}, {Host: "door.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(11) {
+		old, err := r.ProveHost(n+1, "door.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoilt := b
+		spoilt.Hosts = []record.HostProof{b.Hosts[0], old}
+		spoilt.Rows = b.Rows[:12+n+1]
+		if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil || len(report.Problems) == 0 || report.Problems[0].Path != "hosts[1]" {
+			t.Errorf("the index of round %d: %v %v %v", n+1, report.Problems, report.Unproven, err)
+		}
+	}
+}
+
 // TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of the round's own size.
 func TestTwoLogsInOneBundle(t *testing.T) {
-	other := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, other, 1, "a.example", "b.example", "d.example")
-	lie, err := corpus.Open(os.DirFS(other.Dir), other.Ring)
+	lie, err := record.Open(os.DirFS(other.Dir), other.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,11 +368,11 @@ func TestTwoLogsInOneBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := exported(t, Want{Host: "c.example"})
-	if b.Hosts[0].Sequence != 1 || !b.Hosts[0].Present || hidden.Present {
-		t.Fatalf("%+v", b.Hosts[0])
+	b := exported(t, Want{Host: "c.example", Sequence: 1})
+	if _, seen := hidden.Entry(); seen || b.Hosts[0].Sequence != 1 {
+		t.Fatalf("%+v %+v", hidden, b.Hosts[0])
 	}
-	b.Hosts[0], b.Rows = hidden, b.Rows[1:]
+	b.Hosts[0], b.Rows = hidden, b.Rows[:0]
 	if report, err := Verify(encoded(t, b), Options{}); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "hosts[0]" {
 		t.Errorf("an index of another log: %v %v", report.Problems, err)
 	}

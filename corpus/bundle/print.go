@@ -41,19 +41,15 @@ func (r Report) Print(w io.Writer, name string) {
 		fmt.Fprintf(w, "  It is complete to round %d (%s). Whether the record goes on behind that, a newer checkpoint tells (-remember), and -as-of WEEK demands.\n", r.CompleteTo, r.Week)
 	}
 	for _, h := range r.Hosts {
-		fmt.Fprintf(w, "  %s: a row in %d of %d rounds", visible.Text(h.Host), len(h.Present), len(h.Present)+len(h.Absent))
 		switch {
 		case !h.Whole:
-			fmt.Fprint(w, " that are here")
-		case h.First > 0:
-			fmt.Fprintf(w, ", which are all from its first sighting in round %d to round %d", h.First, r.CompleteTo)
+			fmt.Fprintf(w, "  %s: %d of its %s.\n", visible.Text(h.Host), len(h.Present), visible.Count(int(h.Rows), "row"))
+		case h.Rows == 0:
+			fmt.Fprintf(w, "  %s: no row in any round from 1 to %d.\n", visible.Text(h.Host), r.CompleteTo)
 		default:
-			fmt.Fprintf(w, ", which are all from 1 to %d: it was never seen", r.CompleteTo)
+			fmt.Fprintf(w, "  %s: all its rows to round %d, which are %d, the first in round %d.\n",
+				visible.Text(h.Host), r.CompleteTo, h.Rows, h.First)
 		}
-		if len(h.Absent) > 0 {
-			fmt.Fprintf(w, "; none in %v", h.Absent)
-		}
-		fmt.Fprintln(w, ".")
 		for _, row := range r.Rows {
 			if row.Host == h.Host {
 				fmt.Fprintf(w, "    %s round %d: %s, leaf %d: %s\n", row.Week, row.Sequence, strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 )
 
 // TestReportsHideNothing puts what a screen would obey into every text of a report that a stranger may have written.
@@ -18,7 +18,7 @@ func TestReportsHideNothing(t *testing.T) {
 	}{
 		"sound":    {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1), Hosts: []HostReport{{Host: evil}}, Artifacts: []ArtifactReport{{ID: evil, KID: evil, Payload: evil}}}, 4},
 		"unproven": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1), Hosts: []HostReport{{Host: evil}}, Unproven: []Unproven{{Host: evil, Detail: evil}, {Detail: evil}}}, 4},
-		"wrong":    {Report{Problems: []corpus.CloneProblem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
+		"wrong":    {Report{Problems: []audit.Problem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
 	} {
 		var got bytes.Buffer
 		c.report.Print(&got, "the.bundle")

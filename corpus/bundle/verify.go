@@ -5,10 +5,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // Options says whom the one who checks trusts, as for a clone.
@@ -18,9 +22,9 @@ type Options struct {
 	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes of the log: it is
 	// refused if one of them is this one's with another root, and unproven if the log was seen to be longer.
 	Remembered []byte
-	// AsOf is as in corpus.RecordOptions.
+	// AsOf is as in audit.RecordOptions.
 	AsOf string
-	// Difficulty is as in corpus.RecordOptions.
+	// Difficulty is as in audit.RecordOptions.
 	Difficulty float64
 	// Unjudged leaves out judging rows again.
 	Unjudged bool
@@ -42,13 +46,13 @@ type Report struct {
 	Rows       []RowReport      `json:"rows"`
 	Hosts      []HostReport     `json:"hosts"`
 	Artifacts  []ArtifactReport `json:"artifacts"`
-	Verdicts   corpus.Rejudged  `json:"verdicts"`
-	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host what the
-	// record has, but for what Unproven says; 0 without rounds.
-	CompleteTo int64                 `json:"complete_to"`
-	Week       string                `json:"complete_to_week,omitzero"`
-	Unproven   []Unproven            `json:"unproven"`
-	Problems   []corpus.CloneProblem `json:"problems"`
+	Verdicts   audit.Rejudged   `json:"verdicts"`
+	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host all the rows
+	// that the record has, but for what Unproven says; 0 without rounds.
+	CompleteTo int64           `json:"complete_to"`
+	Week       string          `json:"complete_to_week,omitzero"`
+	Unproven   []Unproven      `json:"unproven"`
+	Problems   []audit.Problem `json:"problems"`
 }
 
 // Sound reports whether nothing was found wrong, and nothing lacks of what it tells of.
@@ -92,16 +96,20 @@ type RowReport struct {
 	Judged   string `json:"judged"` // again, kept, not_kept or not_probed
 }
 
-// HostReport is what a bundle shows of one host: in which of its rounds it has a row, and in which none.
+// HostReport is what a bundle shows of one host.
 type HostReport struct {
-	Host    string  `json:"host"`
-	Present []int64 `json:"present_in"`
-	Absent  []int64 `json:"absent_from"`
-	// First is the round of the host's first sighting, where its row shows that there is none before; 0 elsewhere.
+	Host string `json:"host"`
+	// Rows is how many it has up to the newest round of the bundle, the first of them in round First; 0 for a host that
+	// was never seen.
+	Rows  int64 `json:"rows"`
 	First int64 `json:"first_sighting"`
-	// Whole says that the bundle speaks of the host in every round from its first sighting, or from the first round where
-	// it was never seen, to the newest round of the bundle.
+	// Present are the rounds whose rows are here.
+	Present []int64 `json:"present_in"`
+	// Whole says that these are all, as the index of the newest round commits to them.
 	Whole bool `json:"whole"`
+
+	entry record.HostEntry // in the newest round
+	at    int              // in the bundle
 }
 
 // ArtifactReport is one signed artifact.
@@ -114,37 +122,38 @@ type ArtifactReport struct {
 
 // verifier carries a check through its steps.
 type verifier struct {
-	b       Bundle
-	o       Options
-	ring    attest.Ring
-	head    corpus.Checkpoint
-	before  *corpus.Checkpoint
-	rounds  map[int64]corpus.Round
-	sealed  map[int64]corpus.Checkpoint // under which the leaves of a round are proved
-	present map[Want]attest.Digest      // of the rows that hosts show
-	placed  map[Want]placed
-	out     Report
+	b      Bundle
+	o      Options
+	ring   attest.Ring
+	head   tlog.Checkpoint
+	before *tlog.Checkpoint
+	rounds map[int64]record.Round
+	sealed map[int64]tlog.Checkpoint // under which the leaves of a round are proved
+	placed map[string][]placed       // by host
+	out    Report
 }
 
-// placed is where a row stands, and where the row of its host before it does.
+// placed is a row, where it stands in the log, and where the row of its host before it does.
 type placed struct {
-	at, leaf int64  // in the bundle and in the log
-	previous *int64 // in the log
+	sequence, leaf int64
+	previous       *int64
+	sum            attest.Digest
 }
 
 // Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
 // what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
-	v := &verifier{o: o, rounds: make(map[int64]corpus.Round), sealed: make(map[int64]corpus.Checkpoint), present: make(map[Want]attest.Digest), placed: make(map[Want]placed)}
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []corpus.CloneProblem{}}
-	if err := corpus.CheckAsOf(o.AsOf); err != nil {
+	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint)}
+	v.placed = make(map[string][]placed)
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
+	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
 	}
 	var err error
 	if v.b, err = Parse(raw); err != nil {
 		return v.out, err
 	}
-	if v.ring, err = corpus.TrustedKeys([]byte(v.b.Keys), o.Ring); err != nil {
+	if v.ring, err = audit.TrustedKeys([]byte(v.b.Keys), o.Ring); err != nil {
 		v.problem("keys", err)
 		return v.out, nil
 	}
@@ -179,13 +188,13 @@ func Verify(raw []byte, o Options) (Report, error) {
 }
 
 func (v *verifier) problem(place string, err error) {
-	v.out.Problems = append(v.out.Problems, corpus.CloneProblem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
+	v.out.Problems = append(v.out.Problems, audit.Problem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
 }
 
 // log opens the head and the remembered checkpoint.
 func (v *verifier) log() error {
 	if len(v.o.Remembered) > 0 {
-		before, contradicted, err := corpus.OpenRemembered(v.o.Remembered, v.ring)
+		before, contradicted, err := audit.OpenRemembered(v.o.Remembered, v.ring)
 		if err != nil {
 			return err
 		}
@@ -198,7 +207,7 @@ func (v *verifier) log() error {
 	if v.b.Checkpoint == "" && len(v.b.Rounds) == 0 {
 		return nil
 	}
-	head, others, err := corpus.OpenCheckpoint([]byte(v.b.Checkpoint), v.ring)
+	head, others, err := tlog.OpenCheckpoint([]byte(v.b.Checkpoint), v.ring)
 	if err == nil && len(others) > 0 {
 		err = errors.New("opening checkpoint: lines that are not the log's")
 	}
@@ -214,7 +223,7 @@ func (v *verifier) log() error {
 }
 
 // remember refuses another root at the size that was seen.
-func (v *verifier) remember(c corpus.Checkpoint) error {
+func (v *verifier) remember(c tlog.Checkpoint) error {
 	if v.before == nil {
 		return nil
 	}
@@ -235,11 +244,11 @@ func (v *verifier) round(i int, r Round) error {
 	if v.head.Size == 0 {
 		return errors.New("there is no checkpoint that it could be under")
 	}
-	parsed, err := corpus.ParseRound([]byte(r.Header))
+	parsed, err := record.ParseRound([]byte(r.Header))
 	if err != nil {
 		return err
 	}
-	round, err := corpus.OpenRound([]byte(r.Header), parsed.Sequence, v.ring)
+	round, err := record.OpenRound([]byte(r.Header), parsed.Sequence, v.ring)
 	if err != nil {
 		return err
 	}
@@ -251,7 +260,7 @@ func (v *verifier) round(i int, r Round) error {
 			return err
 		}
 	}
-	leaf, err := corpus.EncodeRoundLeaf(round, []byte(r.Header))
+	leaf, err := record.EncodeRoundLeaf(round, []byte(r.Header))
 	if err != nil {
 		return err
 	}
@@ -259,7 +268,7 @@ func (v *verifier) round(i int, r Round) error {
 	if err != nil {
 		return err
 	}
-	if err := corpus.CheckConsistency(r.Consistency, c, v.head); err != nil {
+	if err := tlog.CheckConsistency(r.Consistency, c, v.head); err != nil {
 		return err
 	}
 	if err := v.remember(c); err != nil {
@@ -277,10 +286,10 @@ func (v *verifier) round(i int, r Round) error {
 }
 
 // included checks a leaf's proof, which must be about a place in the log under the round's own checkpoint.
-func (v *verifier) included(text string, leaf []byte, round corpus.Round, index int64) (corpus.Checkpoint, error) {
-	proof, err := corpus.ParseProof([]byte(text))
+func (v *verifier) included(text string, leaf []byte, round record.Round, index int64) (tlog.Checkpoint, error) {
+	proof, err := tlog.ParseProof([]byte(text))
 	if err != nil {
-		return corpus.Checkpoint{}, err
+		return tlog.Checkpoint{}, err
 	}
 	c, err := proof.Verify(leaf, v.ring)
 	if err != nil {
@@ -293,7 +302,7 @@ func (v *verifier) included(text string, leaf []byte, round corpus.Round, index 
 }
 
 // one refuses a second log beside the one that the checkpoint of the bundle is of.
-func (v *verifier) one(c corpus.Checkpoint, round corpus.Round) error {
+func (v *verifier) one(c tlog.Checkpoint, round record.Round) error {
 	if sealed, ok := v.sealed[round.Sequence]; ok && c.Root != sealed.Root {
 		return fmt.Errorf("checking proof: at %d leaves its root is %s, and that of round %d is %s", c.Size, c.Root, round.Sequence, sealed.Root)
 	}
@@ -328,72 +337,56 @@ func (t *Time) check(digest attest.Digest, difficulty float64) (*ots.Status, err
 	return &s, nil
 }
 
-// hosts checks what is shown of each host in each round.
+// hosts checks what the index of the newest round says of each host.
 func (v *verifier) hosts() {
-	last := Want{}
+	last := ""
 	for i, p := range v.b.Hosts {
 		err := v.host(p)
-		if err == nil && (p.Host < last.Host || p.Host == last.Host && p.Sequence <= last.Sequence) {
+		if err == nil && p.Host <= last {
 			err = errors.New("hosts are not in order")
 		}
 		if err != nil {
 			v.problem(fmt.Sprintf("hosts[%d]", i), err)
 			continue
 		}
-		if p.Host != last.Host {
-			v.out.Hosts = append(v.out.Hosts, HostReport{Host: p.Host, Present: []int64{}, Absent: []int64{}})
-		}
-		last = Want{p.Host, p.Sequence}
-		h := &v.out.Hosts[len(v.out.Hosts)-1]
-		if p.Present {
-			h.Present = append(h.Present, p.Sequence)
-			v.present[last] = p.Places[0].Entry.SHA256
-		} else {
-			h.Absent = append(h.Absent, p.Sequence)
-		}
+		last = p.Host
+		entry, _ := p.Entry()
+		h := HostReport{Host: p.Host, Rows: entry.Rows, First: entry.FirstSequence, Present: []int64{}, entry: entry, at: i}
+		v.out.Hosts = append(v.out.Hosts, h)
 	}
 }
 
-func (v *verifier) host(p corpus.HostProof) error {
-	round, ok := v.rounds[p.Sequence]
-	if !ok {
-		return fmt.Errorf("round %d is not in this bundle", p.Sequence)
+func (v *verifier) host(p record.HostProof) error {
+	if n := len(v.out.Rounds); n == 0 || p.Sequence != v.out.Rounds[n-1].Sequence {
+		return fmt.Errorf("it is about the index of round %d, which is not the newest in this bundle", p.Sequence)
 	}
 	c, err := p.Verify(v.ring)
 	if err != nil {
 		return err
 	}
-	if c.Size != round.LeavesEnd() || c.Origin != round.Origin || p.Size != round.Rows {
-		return fmt.Errorf("it is about an index of %d hosts at size %d, the round has %d rows and ends at %d", p.Size, c.Size, round.Rows, round.LeavesEnd())
+	round := v.rounds[p.Sequence]
+	if c.Size != round.LeavesEnd() || c.Origin != round.Origin {
+		return fmt.Errorf("it is about an index at size %d, and the round ends at %d", c.Size, round.LeavesEnd())
 	}
 	return v.one(c, round)
 }
 
-// rows checks each row, and that each host that is present has its row.
+// rows checks each row.
 func (v *verifier) rows() {
 	last := Want{}
 	for i, r := range v.b.Rows {
-		at, err := v.row(i, r, last)
+		at, err := v.row(r, last)
 		if err != nil {
 			v.problem(fmt.Sprintf("rows[%d]", i), err)
 			continue
 		}
 		last = at
-		delete(v.present, at)
-	}
-	if len(v.out.Problems) > 0 {
-		return
-	}
-	for i, p := range v.b.Hosts {
-		if _, missing := v.present[Want{p.Host, p.Sequence}]; missing {
-			v.problem(fmt.Sprintf("hosts[%d]", i), fmt.Errorf("the row of %s in round %d is not in this bundle", p.Host, p.Sequence))
-		}
 	}
 }
 
-func (v *verifier) row(i int, r Row, last Want) (Want, error) {
+func (v *verifier) row(r Row, last Want) (Want, error) {
 	raw := []byte(r.Row)
-	row, err := corpus.ParseRow(raw)
+	row, err := record.ParseRow(raw)
 	if err != nil {
 		return last, err
 	}
@@ -409,13 +402,13 @@ func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 	if !ok {
 		return at, attest.ErrUnknownKey
 	}
-	if row, err = corpus.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
+	if row, err = record.VerifyRow(raw, ed25519.PublicKey(signer.Public)); err != nil {
 		return at, err
 	}
 	if err := round.Belongs(&row); err != nil {
 		return at, err
 	}
-	proof, err := corpus.ParseProof([]byte(r.Proof))
+	proof, err := tlog.ParseProof([]byte(r.Proof))
 	if err != nil {
 		return at, err
 	}
@@ -425,8 +418,11 @@ func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 	if _, err := v.included(r.Proof, raw, round, proof.Index); err != nil {
 		return at, err
 	}
-	if shown, ok := v.present[at]; !ok || shown != attest.Digest(sha256.Sum256(raw)) {
-		return at, errors.New("the round's index does not show it")
+	host, ok := slices.BinarySearchFunc(v.out.Hosts, row.Host, func(h HostReport, host string) int {
+		return strings.Compare(h.Host, host)
+	})
+	if !ok {
+		return at, errors.New("nothing shows which rows its host has")
 	}
 	out := RowReport{Host: row.Host, Sequence: row.Sequence, Week: row.Week, Verdict: row.Verdict, Level: row.ReachedLevel, Leaf: proof.Index}
 	switch {
@@ -447,14 +443,16 @@ func (v *verifier) row(i int, r Row, last Want) (Want, error) {
 			v.out.Verdicts.Unjudged++
 			break
 		}
-		if err := corpus.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
+		if err := audit.Rejudge(row, raw, []byte(r.Judgement)); err != nil {
 			return at, err
 		}
 		out.Judged = "again"
 		v.out.Verdicts.Again++
 	}
 	v.out.Rows = append(v.out.Rows, out)
-	v.placed[at] = placed{at: int64(i), leaf: proof.Index, previous: row.PreviousLeaf}
+	h := &v.out.Hosts[host]
+	h.Present = append(h.Present, row.Sequence)
+	v.placed[row.Host] = append(v.placed[row.Host], placed{row.Sequence, proof.Index, row.PreviousLeaf, sha256.Sum256(raw)})
 	return at, nil
 }
 

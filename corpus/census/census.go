@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -55,15 +55,15 @@ type Config struct {
 	Inflows Inflows     // nil: no network is read
 
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
-	Record func() (*corpus.Record, error)
+	Record func() (*record.Record, error)
 	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does not seal.
-	Writer *corpus.Writer
+	Writer *record.Writer
 	Raw    Recordings // nil keeps no raw recordings
 
 	// Publish puts the closing of a roster on the record, once for a week however often it is called, and returns when it
 	// stands in the log, or where this process holds no keys, where an exporter will put it there; with the time that it is
 	// dated. Another closing of the same week is an error. nil: no closing is published, and rounds say nothing of their lot.
-	Publish func(ctx context.Context, closed corpus.ClosedRoster) (time.Time, error)
+	Publish func(ctx context.Context, closed record.ClosedRoster) (time.Time, error)
 	// Headers tell of the blocks that order rosters; nil has none, and every lot is the census's own.
 	Headers Headers
 	// HeaderTime is how long after a roster is closed the block of its lot is waited for; 0 is DefaultHeaderTime.
@@ -72,6 +72,9 @@ type Config struct {
 	Difficulty float64
 	// Random gives the values that stand in for blocks; nil is crypto/rand.
 	Random io.Reader
+	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk to it; nil draws it from
+	// crypto/rand. A specimen, which is the same every time, has it follow from these.
+	Salt func(week, host string, n int) probe.Salt
 
 	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in that time is not waited
 	// for, and the round says that it was not read to its end.
@@ -116,7 +119,7 @@ type Report struct {
 	Due      int64          `json:"due"`
 	Added    int            `json:"added"`  // hosts that this run put on the roster of an open round
 	Walked   int64          `json:"walked"` // by this run
-	Control  corpus.Control `json:"control"`
+	Control  record.Control `json:"control"`
 	Capped   bool           `json:"capped"`
 	Suspect  bool           `json:"coverage_suspect"`
 	Dropped  bool           `json:"coverage_drop"`

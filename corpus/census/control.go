@@ -1,25 +1,25 @@
 package census
 
-import "agentstore/corpus"
-
 // company is the hosts that share walks to the control door: one when they begin, and one more when they are through if
 // any of them did not answer, so that what broke on our side in between is seen.
 type company struct {
-	size, under int            // hosts in it, and those that are not through
-	full        bool           // no more join
-	begun       bool           // the first control walk
-	known       bool           // it came back
-	failed      bool           // a control walk failed
-	checking    bool           // the second control walk is under way
-	checked     bool           // it came back
-	waiting     []event        // walks whose row depends on the control
-	tally       corpus.Control // not yet written
+	size, under int           // hosts in it, and those that are not through
+	full        bool          // no more join
+	begun       bool          // the first control walk
+	known       bool          // it came back
+	failed      bool          // a control walk failed
+	checking    bool          // the second control walk is under way
+	checked     bool          // it came back
+	waiting     []event       // walks whose row depends on the control
+	tally       []ControlWalk // not yet written
+	number      int           // in the order in which companies form
 }
 
 // join returns the company of the next host.
 func (p *pump) join() *company {
 	if p.batch == nil {
-		p.batch = &company{}
+		p.batch = &company{number: p.formed}
+		p.formed++
 	}
 	c := p.batch
 	c.under++
@@ -44,17 +44,20 @@ func (p *pump) beginControl(c *company) {
 		return
 	}
 	p.under++
-	go func() { p.events <- event{control: c, holds: p.controlHolds(p.walking)} }()
+	n := 2 * c.number
+	if c.checking {
+		n++
+	}
+	go func() { p.events <- event{control: c, came: p.walkControl(p.walking, n)} }()
 }
 
 // controlled takes what a control walk came to.
-func (p *pump) controlled(c *company, holds bool) {
-	c.tally.Walks++
-	if !holds {
-		c.tally.Failed++
+func (p *pump) controlled(c *company, came ControlWalk) {
+	c.tally = append(c.tally, came)
+	if came.Failed {
 		p.Log.Warn("the control door failed: nothing is called unreachable", "week", p.Week)
 	}
-	c.failed = c.failed || !holds
+	c.failed = c.failed || came.Failed
 	c.checked = c.checked || c.checking
 	c.known, c.checking = true, false
 	p.settle(c)
@@ -93,8 +96,7 @@ func (p *pump) keep(c *company, e event, r Result) {
 		return
 	}
 	h.results = append(h.results, r)
-	h.control.Walks += c.tally.Walks
-	h.control.Failed += c.tally.Failed
-	c.tally = corpus.Control{}
+	h.control = append(h.control, c.tally...)
+	c.tally = nil
 	p.report.Walked++
 }

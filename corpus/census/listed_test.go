@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
 )
 
 // TestListsAreQuoted reads catalogues and holds what the roster keeps of each door against what they state: bounded, whatever
@@ -53,7 +53,7 @@ func TestListsAreQuoted(t *testing.T) {
 	a, old, bare, junk := shop[0].Doors[0], shop[0].Doors[1], shop[0].Doors[2], shop[0].Doors[3]
 	digest := exchange.PayToDigest("eip155:8453", payTo)
 	for _, d := range []ListedDoor{a, old} {
-		if d.Offer == nil || d.Offer.MinUSDC != "0.01" || d.Offer.Networks[0] != "eip155:8453" || len(d.Offer.PayTo) != 1 || d.Offer.PayTo[0] != (corpus.PayTo{Network: "eip155:8453", Digest: digest}) || d.Cut {
+		if d.Offer == nil || d.Offer.MinUSDC != "0.01" || d.Offer.Networks[0] != "eip155:8453" || len(d.Offer.PayTo) != 1 || d.Offer.PayTo[0] != (record.PayTo{Network: "eip155:8453", Digest: digest}) || d.Cut {
 			t.Errorf("%+v states %+v", d, d.Offer)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 )
 
 // The order of a week is drawn once, by whoever holds the lease of its roster, and kept in the store before anybody walks
 // by it: whoever takes the lease over goes on with the roster that was closed and with the lot that was drawn.
-// What the lot is and how it is recomputed stands in package corpus (Lot).
+// What the lot is and how it is recomputed stands in package record (Lot).
 
 // Headers tell of Bitcoin's blocks. They are asked by one process at a time, each time under a deadline, and may fail for
 // any reason: then they are asked again, until HeaderTime is over.
@@ -96,8 +96,8 @@ func (r *run) ownValue() ([]byte, error) {
 }
 
 // draw returns the lot of a week whose roster was closed then, on the record, waiting for its block. It is the own value where that cannot be had in time.
-func (r *run) draw(ctx context.Context, w Week, closed time.Time) (corpus.Lot, error) {
-	lot := corpus.Lot{RosterDigest: w.Closed.Digest, Height: w.Closed.Height}
+func (r *run) draw(ctx context.Context, w Week, closed time.Time) (record.Lot, error) {
+	lot := record.Lot{RosterDigest: w.Closed.Digest, Height: w.Closed.Height}
 	own := lot
 	own.Own = w.Own
 	if r.Headers == nil || lot.Height == 0 {
@@ -166,7 +166,7 @@ func (r *run) deal(ctx context.Context, lease Lease) error {
 		all = append(all, k)
 	}
 	r.Log.Info("lot drawn", "week", r.Week, "hosts", len(all), "block", w.Lot.Block(), "own", w.Lot.IsOwn())
-	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most, battery), r.Shard, r.Lease)
+	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most), r.Shard, r.Lease)
 }
 
 // publish puts the closing of a roster on the record, if the process has one to put it on, and says when it is dated.
@@ -182,7 +182,7 @@ func (r *run) publish(ctx context.Context, w Week) (time.Time, error) {
 }
 
 // lot is what a round says of its lot; nil where its roster's closing is on no record.
-func (r *run) lot(w Week) *corpus.Lot {
+func (r *run) lot(w Week) *record.Lot {
 	if r.Publish == nil {
 		return nil
 	}
@@ -191,20 +191,20 @@ func (r *run) lot(w Week) *corpus.Lot {
 
 // ordered yields hosts in the order of their turns. At most so many are walked, all if that is negative; the others have
 // rows that say so.
-func ordered(all []Known, seed [sha256.Size]byte, most int, battery string) iter.Seq[Known] {
+func ordered(all []Known, seed [sha256.Size]byte, most int) iter.Seq[Known] {
 	type turn struct {
 		at [sha256.Size]byte
 		k  Known
 	}
 	turns := make([]turn, len(all))
 	for i, k := range all {
-		turns[i] = turn{corpus.Turn(seed, k.Host), k}
+		turns[i] = turn{record.Turn(seed, k.Host), k}
 	}
 	slices.SortFunc(turns, func(a, b turn) int { return bytes.Compare(a.at[:], b.at[:]) })
 	return func(yield func(Known) bool) {
 		for i, t := range turns {
 			if k := t.k; most >= 0 && i >= most {
-				row := notProbed(*k.Entry, battery, ReasonBeyondCap)
+				row := notProbed(*k.Entry, ReasonBeyondCap)
 				k.Row, k.Reason = &row, ReasonBeyondCap
 				t.k = k
 			}
@@ -217,8 +217,8 @@ func ordered(all []Known, seed [sha256.Size]byte, most int, battery string) iter
 
 // close is what closes a roster of these hosts: its digest, the height of a block that nobody knows yet, and the digest of
 // the value that stands in for it.
-func (r *run) close(ctx context.Context, hosts []string) (closed corpus.ClosedRoster, own []byte, err error) {
-	sum := corpus.NewRosterHash(r.Week)
+func (r *run) close(ctx context.Context, hosts []string) (closed record.ClosedRoster, own []byte, err error) {
+	sum := record.NewRosterHash(r.Week)
 	slices.SortFunc(hosts, cmp.Compare[string])
 	for _, host := range hosts {
 		if err := sum.Add(host); err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 )
 
 // leastWork lets headers pass that were made at home.
@@ -137,7 +137,7 @@ func TestAKilledWaitGoesOn(t *testing.T) {
 		}
 		began := time.Now()
 		own := make([]byte, ownBytes)
-		closed := corpus.ClosedRoster{Week: r.Week, Height: 7, Own: sha256.Sum256(own)}
+		closed := record.ClosedRoster{Week: r.Week, Height: 7, Own: sha256.Sum256(own)}
 		lot, err := r.draw(t.Context(), Week{OpenedAt: began.Add(-3 * time.Hour), Closed: closed, Own: own}, began.Add(-3*time.Hour))
 		if err != nil || !lot.IsOwn() || time.Since(began) > time.Second {
 			t.Errorf("%+v after %s, %v", lot, time.Since(began), err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"agentstore/corpus"
 )
 
 // A pump drives one process's walks. One goroutine owns everything here; walks and the writing run in goroutines of
@@ -27,6 +25,7 @@ type pump struct {
 	ready   []turn           // written down, and not begun
 	ahead   int              // how many should be ready
 	batch   *company         // the one that hosts now join
+	formed  int              // companies
 	events  chan event
 	writing bool       // a transaction is under way
 	wrote   chan note  // when it is through
@@ -51,7 +50,7 @@ type held struct {
 	Shard
 	open    int // hosts of it that are not finished
 	results []Result
-	control corpus.Control
+	control []ControlWalk
 	lost    bool
 	renew   time.Time
 }
@@ -75,7 +74,7 @@ type event struct {
 	visited
 	err     error
 	control *company // a control walk's company; nil for a walk
-	holds   bool
+	came    ControlWalk
 }
 
 // walk walks what is to be walked until every host of the week is finished, by this process or another.
@@ -179,7 +178,7 @@ func (p *pump) filled(t taken) error {
 	h := &held{Shard: t.Shard, open: len(t.Todo) + len(t.Stale), renew: time.Now().Add(p.Lease / 3)}
 	p.shards = append(p.shards, h)
 	for _, e := range t.Stale {
-		h.results = append(h.results, Result{Row: notProbed(e, battery, ReasonInterrupted)})
+		h.results = append(h.results, Result{Row: notProbed(e, ReasonInterrupted)})
 	}
 	for _, e := range t.Todo {
 		if !p.ended {
@@ -264,7 +263,7 @@ func (p *pump) wait(ctx context.Context) error {
 func (p *pump) take(e event) error {
 	p.under--
 	if e.control != nil {
-		p.controlled(e.control, e.holds)
+		p.controlled(e.control, e.came)
 		return nil
 	}
 	p.walked++

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // The quotas of hosts that declared themselves and that no list names: whoever has one name has as many as he likes below
@@ -90,9 +90,9 @@ func selfDeclared(named []Naming) bool {
 	declared := false
 	for _, n := range named {
 		switch n.Kind {
-		case corpus.SourceDeclared:
+		case record.SourceDeclared:
 			declared = true
-		case corpus.SourceRevisit:
+		case record.SourceRevisit:
 		default:
 			return false
 		}

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
 )
 
 func TestRegistrable(t *testing.T) {
@@ -75,22 +75,22 @@ func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 		}
 		return of, got
 	}
-	of, _ := walked(0, named(corpus.SourceDeclared, slices.Concat(honest, wildcard)...), named(corpus.SourceDiscovery, listed...))
+	of, _ := walked(0, named(record.SourceDeclared, slices.Concat(honest, wildcard)...), named(record.SourceDiscovery, listed...))
 	if of["listed.example"] != 600 || of["honest.com"] != 15 || of["wild.com"] != DeclaredPerDomain || of["over wild.com"] != 980 {
 		t.Errorf("without a cap: %v", of)
 	}
-	of, _ = walked(2000, named(corpus.SourceDeclared, slices.Concat(honest, wildcard, platform, domains)...), named(corpus.SourceDiscovery, listed...))
+	of, _ = walked(2000, named(record.SourceDeclared, slices.Concat(honest, wildcard, platform, domains)...), named(record.SourceDiscovery, listed...))
 	declared := of["wild.com"] + of["vercel.app"] + of["domains"] + of["honest.com"]
 	if of["listed.example"] != 600 || declared != 500 || of["wild.com"] > DeclaredPerDomain || of["vercel.app"] > 50 {
 		t.Errorf("of a cap of 2,000, %d are declared: %v", declared, of)
 	}
 	// A host that a list names is nobody's quota.
-	of, _ = walked(2000, named(corpus.SourceDeclared, wildcard...), named(corpus.SourceDiscovery, wildcard...))
+	of, _ = walked(2000, named(record.SourceDeclared, wildcard...), named(record.SourceDiscovery, wildcard...))
 	if of["wild.com"] != 1000 {
 		t.Errorf("hosts that a list names: %v", of)
 	}
 	// Nor does it help to have been there the week before.
-	of, _ = walked(2000, named(corpus.SourceDeclared, wildcard...), named(corpus.SourceRevisit, wildcard...))
+	of, _ = walked(2000, named(record.SourceDeclared, wildcard...), named(record.SourceRevisit, wildcard...))
 	if of["wild.com"] != DeclaredPerDomain {
 		t.Errorf("hosts of the week before: %v", of)
 	}
@@ -124,13 +124,13 @@ func TestSourcesHaveDeadlines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		silent := Source{Name: "silent", Kind: corpus.SourceWellKnown, Read: func(ctx context.Context, _ Reading, put func(Named)) error {
+		silent := Source{Name: "silent", Kind: record.SourceWellKnown, Read: func(ctx context.Context, _ Reading, put func(Named)) error {
 			put(Named{URL: "https://first.example/"})
 			<-ctx.Done()
 			return fmt.Errorf("\x1b[31m\u202e%w", ctx.Err())
 		}}
 		began := time.Now()
-		got, err := r.readSources(t.Context(), []Source{Discovery("bazaar", "https://api.example/v2/x402"), silent, named(corpus.SourceDeclared, "own.example")}, nil, r.Week)
+		got, err := r.readSources(t.Context(), []Source{Discovery("bazaar", "https://api.example/v2/x402"), silent, named(record.SourceDeclared, "own.example")}, nil, r.Week)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,17 +14,17 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // Reasons of rows that are not probed, where no answer decided; corpus has the others.
 const (
 	ReasonInterrupted = "interrupted"          // begun, and the process died: not repeated in that week
-	ReasonBeyondCap   = corpus.ReasonBeyondCap // the week's cap was reached before its turn
+	ReasonBeyondCap   = record.ReasonBeyondCap // the week's cap was reached before its turn
 	ReasonWeekOver    = "week_over"            // the week ended before its turn
-	ReasonNotJudged   = corpus.ReasonNotJudged
+	ReasonNotJudged   = record.ReasonNotJudged
 )
 
 // Reasons of hosts without a place on the roster, where a source gave none.
@@ -40,7 +40,7 @@ const maxHostName = 253
 type roster struct {
 	cfg    *Config
 	places map[string]*place
-	report []corpus.RosterSource
+	report []record.RosterSource
 }
 
 // place is what is known of one host.
@@ -58,12 +58,12 @@ type place struct {
 }
 
 // weights order the kinds of sources for the choice of a door: what a host says of itself comes first.
-var weights = map[string]int{corpus.SourceDeclared: 0, corpus.SourceDiscovery: 1, corpus.SourceList: 1, corpus.SourceWellKnown: 2, corpus.SourceRevisit: 3}
+var weights = map[string]int{record.SourceDeclared: 0, record.SourceDiscovery: 1, record.SourceList: 1, record.SourceWellKnown: 2, record.SourceRevisit: 3}
 
 // readSources reads every source, revisits first: a host that has several doors in a catalogue keeps the one that was
 // walked before.
-func (c *Config) readSources(ctx context.Context, sources []Source, record *corpus.Record, week string) (*roster, error) {
-	r := &roster{cfg: c, places: map[string]*place{}, report: make([]corpus.RosterSource, len(sources))}
+func (c *Config) readSources(ctx context.Context, sources []Source, rec *record.Record, week string) (*roster, error) {
+	r := &roster{cfg: c, places: map[string]*place{}, report: make([]record.RosterSource, len(sources))}
 	order := make([]int, len(sources))
 	for i := range order {
 		order[i] = i
@@ -71,7 +71,7 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(weights[sources[b].Kind]/3, weights[sources[a].Kind]/3)
 	})
-	on := Reading{Client: c.Lists, Record: record, Week: week, Now: c.Now, Sleep: c.Sleep, Log: c.Log}
+	on := Reading{Client: c.Lists, Record: rec, Week: week, Now: c.Now, Sleep: c.Sleep, Log: c.Log}
 	for _, i := range order {
 		s := sources[i]
 		at := c.Now().UTC().Truncate(time.Second)
@@ -90,7 +90,7 @@ func (c *Config) readSources(ctx context.Context, sources []Source, record *corp
 		if err != nil && late {
 			err = fmt.Errorf("it was not read to its end in %s: %w", c.SourceTime, err)
 		}
-		r.report[i] = corpus.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
+		r.report[i] = record.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
 		if err != nil {
 			r.report[i].Problem = sourceProblem(err)
 			c.Log.Error("source not read to its end", "source", s.Name, "hosts", len(hosts), "err", err)
@@ -128,8 +128,8 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		switch {
 		case err != nil:
 			door, reason = "", err.Error()
-		case corpus.TextBytes(door) > corpus.MaxDoorURL:
-			door, reason = "", fmt.Sprintf("its URL is longer than %d bytes", corpus.MaxDoorURL)
+		case record.TextBytes(door) > record.MaxDoorURL:
+			door, reason = "", fmt.Sprintf("its URL is longer than %d bytes", record.MaxDoorURL)
 		}
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
@@ -149,17 +149,17 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 		nth = len(p.named)
 		p.named = append(p.named, Naming{Name: s.Name, Kind: s.Kind, At: at, URL: door})
 	}
-	if s.Kind == corpus.SourceDiscovery && door != "" {
+	if s.Kind == record.SourceDiscovery && door != "" {
 		d := ListedDoor{URL: door, Offer: n.Offer, Cut: n.Cut}
 		if method := strings.ToUpper(n.Method); slices.Contains(doorMethods, method) {
 			d.Method = method
 		}
 		p.named[nth].list(d)
 	}
-	if s.Kind == corpus.SourceRevisit && door != "" {
+	if s.Kind == record.SourceRevisit && door != "" {
 		p.before = door
 	}
-	lists := s.Kind == corpus.SourceDiscovery || s.Kind == corpus.SourceList
+	lists := s.Kind == record.SourceDiscovery || s.Kind == record.SourceList
 	if lists && p.catalog == "" {
 		p.catalog = s.Name
 	}
@@ -201,8 +201,8 @@ func isName(host string) bool {
 // entry is the host's place on the roster.
 func (p *place) entry() Entry {
 	source := p.kind
-	if source == corpus.SourceDeclared {
-		source = corpus.SourceWellKnown
+	if source == record.SourceDeclared {
+		source = record.SourceWellKnown
 	}
 	e := Entry{Host: p.host, URL: p.url, SelfDeclared: p.selfDeclared(), Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
 	if strings.EqualFold(p.method, http.MethodPost) {
@@ -259,9 +259,9 @@ func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], pla
 }
 
 // notProbed is the row of a host that was not walked, for a reason on our side.
-func notProbed(e Entry, battery, reason string) corpus.Row {
-	return corpus.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late, Verdict: corpus.VerdictNotProbed, Reason: reason,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: battery, Fault: corpus.FaultInstrument}
+func notProbed(e Entry, reason string) record.Row {
+	return record.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late, Verdict: record.VerdictNotProbed, Reason: reason,
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: probe.Current(), Fault: record.FaultInstrument}
 }
 
 // hostOf is the host of a URL in the record's spelling, "" for none.
@@ -282,7 +282,7 @@ func Monday(week string) (time.Time, error) {
 	// The fourth of January is always in the first week (ISO 8601).
 	fourth := time.Date(y, 1, 4, 0, 0, 0, 0, time.UTC)
 	monday := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7+7*(w-1))
-	if corpus.ISOWeek(monday) != week {
+	if record.ISOWeek(monday) != week {
 		return time.Time{}, fmt.Errorf("there is no week %s", week)
 	}
 	return monday, nil

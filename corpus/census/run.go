@@ -9,12 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
-	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
-
-// battery is the one that the census judges by; the other's verdict stands beside it in each row.
-const battery = probe.V2
 
 // run is one process's part in a week.
 type run struct {
@@ -63,7 +59,7 @@ func newRun(cfg Config) (*run, error) {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
 	if r.Week == "" {
-		r.Week = corpus.ISOWeek(r.Now())
+		r.Week = record.ISOWeek(r.Now())
 	}
 	monday, err := Monday(r.Week)
 	if err != nil {
@@ -161,10 +157,10 @@ func Hourly(ctx context.Context, cfg Config) (Report, error) {
 }
 
 // over reports whether the week has ended, so that nothing more is walked for it.
-func (r *run) over() bool { return corpus.ISOWeek(r.Now()) > r.Week }
+func (r *run) over() bool { return record.ISOWeek(r.Now()) > r.Week }
 
 // record opens the record as it stands, nil for a process that has none.
-func (r *run) record() (*corpus.Record, error) {
+func (r *run) record() (*record.Record, error) {
 	if r.Record == nil {
 		return nil, nil
 	}
@@ -177,18 +173,18 @@ func (r *run) record() (*corpus.Record, error) {
 
 // stands reports whether the week's round is sealed, and notes it in the store where a crash kept that from being done.
 func (r *run) stands(ctx context.Context) (bool, error) {
-	record, err := r.record()
-	if err != nil || record == nil {
+	rec, err := r.record()
+	if err != nil || rec == nil {
 		return false, err
 	}
-	rounds := record.Rounds()
-	i := slices.IndexFunc(rounds, func(o corpus.Round) bool { return o.Week == r.Week })
+	rounds := rec.Rounds()
+	i := slices.IndexFunc(rounds, func(o record.Round) bool { return o.Week == r.Week })
 	if i < 0 {
 		if n := len(rounds); n > 0 && rounds[n-1].Week > r.Week {
 			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence, rounds[n-1].Week, r.Week)
 		}
-		if len(rounds) > 0 && record.Private() != r.private() {
-			return false, fmt.Errorf("census: %w", corpus.ErrMixed) // before a week is walked in vain
+		if len(rounds) > 0 && rec.Private() != r.private() {
+			return false, fmt.Errorf("census: %w", record.ErrMixed) // before a week is walked in vain
 		}
 		return false, nil
 	}
@@ -202,13 +198,13 @@ func (r *run) stands(ctx context.Context) (bool, error) {
 }
 
 // sealed notes a round that stands.
-func (r *run) sealed(ctx context.Context, round corpus.Round, outcome string) error {
+func (r *run) sealed(ctx context.Context, round record.Round, outcome string) error {
 	w, err := r.Store.Week(ctx, r.Week)
 	if err != nil {
 		return err
 	}
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
-	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, round.Control
+	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, record.Control{Walks: round.Control.Walks, Failed: round.Control.Failed}
 	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
 	switch {
 	case round.Lot.IsOwn():
@@ -309,12 +305,12 @@ func (r *run) append(ctx context.Context) error {
 		return err
 	}
 	return r.under(ctx, lease, func(ctx context.Context) error {
-		record, err := r.record()
+		rec, err := r.record()
 		if err != nil {
 			return err
 		}
-		declared := slices.DeleteFunc(slices.Clone(r.Sources), func(s Source) bool { return s.Kind != corpus.SourceDeclared })
-		roster, err := r.readSources(ctx, declared, record, r.Week)
+		declared := slices.DeleteFunc(slices.Clone(r.Sources), func(s Source) bool { return s.Kind != record.SourceDeclared })
+		roster, err := r.readSources(ctx, declared, rec, r.Week)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // seal closes the week and seals its round, or finds that another did. again says that hosts came onto the roster
@@ -44,14 +45,14 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err := r.Store.Close(ctx, lease); err != nil {
 		return err
 	}
-	record, err := r.record()
+	rec, err := r.record()
 	if err != nil {
 		return err
 	}
-	if record == nil {
+	if rec == nil {
 		return errors.New("a round cannot be sealed without the record")
 	}
-	rounds := record.Rounds()
+	rounds := rec.Rounds()
 	w, err := r.Store.Week(ctx, r.Week)
 	if err != nil {
 		return err
@@ -65,13 +66,14 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
-	round, err := r.Writer.Seal(ctx, corpus.Draft{
-		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: battery, Private: w.Private,
-		Roster: corpus.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
+	round, err := r.Writer.Seal(ctx, record.Draft{
+		Sequence: int64(len(rounds)) + 1, Week: r.Week, TakenAt: taken, Battery: probe.Current(), Private: w.Private,
+		Roster: record.Roster{Listed: w.Listed, Capped: w.Capped, Sources: w.Sources},
 		Lot:    r.lot(w), Control: w.Control, Inflows: in, Rows: r.Store.Rows(ctx, r.Week),
-		Evidence: func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
+		ControlWalks: r.Store.ControlWalks(ctx, r.Week),
+		Evidence:     func(host, digest string) ([]byte, error) { return r.Store.Evidence(ctx, r.Week, host) },
 	})
-	if errors.Is(err, corpus.ErrSealed) {
+	if errors.Is(err, record.ErrSealed) {
 		// Another was faster under a lease that had run out for one of us: its round stands.
 		stood, err := r.stands(ctx)
 		if err == nil && !stood {
@@ -86,10 +88,10 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 }
 
 // inflows counts what arrived at the week's addresses. What cannot be read is named and stops nothing.
-func (r *run) inflows(ctx context.Context, rounds []corpus.Round, taken time.Time) (corpus.Inflows, error) {
+func (r *run) inflows(ctx context.Context, rounds []record.Round, taken time.Time) (record.Inflows, error) {
 	from, err := Monday(r.Week)
 	if err != nil {
-		return corpus.Inflows{}, err
+		return record.Inflows{}, err
 	}
 	if n := len(rounds); n > 0 {
 		// Spans meet, so that no transfer is counted twice or not at all, unless a week was left out.
@@ -97,7 +99,7 @@ func (r *run) inflows(ctx context.Context, rounds []corpus.Round, taken time.Tim
 			from = to.UTC()
 		}
 	}
-	out := corpus.Inflows{From: from.Format(time.RFC3339), To: taken.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}}
+	out := record.Inflows{From: from.Format(time.RFC3339), To: taken.Format(time.RFC3339), Networks: []record.NetworkInflow{}}
 	addresses, err := r.Store.Addresses(ctx, r.Week)
 	if err != nil || len(addresses) == 0 {
 		return out, err
@@ -110,7 +112,7 @@ func (r *run) inflows(ctx context.Context, rounds []corpus.Round, taken time.Tim
 				return out, ctx.Err()
 			}
 			r.Log.Error("inflows not counted", "week", r.Week, "err", err)
-			out.Networks, reason = []corpus.NetworkInflow{}, "the counting failed"
+			out.Networks, reason = []record.NetworkInflow{}, "the counting failed"
 		}
 	}
 	for i := range out.Networks {
@@ -119,11 +121,11 @@ func (r *run) inflows(ctx context.Context, rounds []corpus.Round, taken time.Tim
 		}
 	}
 	for _, network := range slices.Sorted(maps.Keys(addresses)) {
-		if !slices.ContainsFunc(out.Networks, func(n corpus.NetworkInflow) bool { return n.Network == network }) {
-			out.Networks = append(out.Networks, corpus.NetworkInflow{Network: network, USDC: "0", Reason: reason})
+		if !slices.ContainsFunc(out.Networks, func(n record.NetworkInflow) bool { return n.Network == network }) {
+			out.Networks = append(out.Networks, record.NetworkInflow{Network: network, USDC: "0", Reason: reason})
 		}
 	}
-	slices.SortFunc(out.Networks, func(a, b corpus.NetworkInflow) int {
+	slices.SortFunc(out.Networks, func(a, b record.NetworkInflow) int {
 		if a.Network < b.Network {
 			return -1
 		}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -13,7 +13,7 @@ import (
 // roster.
 type Source struct {
 	Name string // as rounds and answers name it
-	Kind string // corpus.Source…
+	Kind string // record.Source…
 	// Read hands over what the source names, in its order. An error says what kept it from being read to its end; what was
 	// handed over before that counts.
 	Read func(ctx context.Context, on Reading, name func(Named)) error
@@ -27,14 +27,14 @@ type Named struct {
 	// Method is what the source says the door is asked with, "" when it does not say, and By where it says so.
 	Method, By string
 	// Offer is what a list says that the door asks for, nil where it does not say; Cut says that it is not all of it.
-	Offer *corpus.RowOffer
+	Offer *record.RowOffer
 	Cut   bool
 }
 
 // Reading is what a source reads with.
 type Reading struct {
 	Client walk.Client
-	Record *corpus.Record // as it stands, nil for none
+	Record *record.Record // as it stands, nil for none
 	Week   string
 	Now    func() time.Time
 	Sleep  func(ctx context.Context, d time.Duration) error

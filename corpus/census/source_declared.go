@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // Declaration is what a host last declared, with the methods that its file gives for the doors, in their order; "" where
 // it gives none, and none at all where they are not known.
 type Declaration struct {
-	corpus.Declaration
+	record.Declaration
 	Methods []string
 }
 
@@ -23,7 +23,7 @@ type Declarations interface {
 // Declared reads the doors that hosts declared, at most those of their own host: from the record's observations, and
 // from fresh, which is newer; nil for none.
 func Declared(name string, fresh Declarations) Source {
-	return Source{Name: name, Kind: corpus.SourceDeclared, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceDeclared, Read: func(ctx context.Context, on Reading, put func(Named)) error {
 		last := map[string]Declaration{}
 		var order []string
 		take := func(d Declaration) {
@@ -38,7 +38,7 @@ func Declared(name string, fresh Declarations) Source {
 				return fmt.Errorf("reading the record's declarations: %w", err)
 			}
 			for _, o := range all {
-				if o.Kind == corpus.ObservationDeclaration && o.Declaration != nil {
+				if o.Kind == record.ObservationDeclaration && o.Declaration != nil {
 					take(Declaration{Declaration: *o.Declaration})
 				}
 			}

@@ -13,10 +13,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // The bounds of reading one discovery API.
@@ -31,7 +31,7 @@ const (
 // facilitator's, such as https://x402.example/platform/v2/x402. Items that are no http doors are left out. A page that
 // is not whole is asked for again with fewer items, one that fails for the moment with growing pauses.
 func Discovery(name, base string) Source {
-	return Source{Name: name, Kind: corpus.SourceDiscovery, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceDiscovery, Read: func(ctx context.Context, on Reading, put func(Named)) error {
 		d := &discovery{base: base, by: name, on: on}
 		return d.read(ctx, put)
 	}}
@@ -106,7 +106,7 @@ func (d *discovery) item(item jsontext.Value, put func(Named)) {
 	if err != nil || len(doors) != 1 {
 		return
 	}
-	offer, whole := corpus.OfferOf(probe.ListedTerms(item))
+	offer, whole := record.OfferOf(probe.ListedTerms(item))
 	put(Named{URL: doors[0].URL, Method: doors[0].Method, By: "catalog", Offer: offer, Cut: !whole})
 }
 

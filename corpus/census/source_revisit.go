@@ -6,13 +6,13 @@ import (
 	"iter"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // Revisits names the hosts that the last rounds of the record saw, so that one which vanishes from the lists is walked
 // all the same. A host is let go when in so many rounds no list named it and it never answered.
 func Revisits(name string, rounds int) Source {
-	return Source{Name: name, Kind: corpus.SourceRevisit, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceRevisit, Read: func(ctx context.Context, on Reading, put func(Named)) error {
 		if on.Record == nil {
 			return nil
 		}
@@ -44,7 +44,7 @@ type seen struct {
 	alive      bool   // listed, or answered
 }
 
-func (s *seen) add(row corpus.StoredRow) {
+func (s *seen) add(row record.StoredRow) {
 	s.host, s.url = row.Host, row.URL
 	if m := row.ProbeMethod; m != nil {
 		s.method, s.by = "", ""
@@ -52,27 +52,27 @@ func (s *seen) add(row corpus.StoredRow) {
 			s.method, s.by = m.Used, m.DeclaredBy
 		}
 	}
-	if row.Source != corpus.SourceRevisit || row.Verdict == corpus.VerdictReady || row.Verdict == corpus.VerdictNotReady {
+	if row.Source != record.SourceRevisit || row.Verdict == record.VerdictReady || row.Verdict == record.VerdictNotReady {
 		s.alive = true
 	}
 }
 
 // seenBefore merges the rows of the last rounds before a week and yields each host once, sorted.
-func seenBefore(record *corpus.Record, week string, rounds int) iter.Seq2[seen, error] {
+func seenBefore(rec *record.Record, week string, rounds int) iter.Seq2[seen, error] {
 	return func(yield func(seen, error) bool) {
-		all := record.Rounds()
+		all := rec.Rounds()
 		for len(all) > 0 && all[len(all)-1].Week >= week {
 			all = all[:len(all)-1]
 		}
 		type feed struct {
-			row  corpus.StoredRow
+			row  record.StoredRow
 			err  error
 			ok   bool
-			next func() (corpus.StoredRow, error, bool)
+			next func() (record.StoredRow, error, bool)
 		}
 		var feeds []*feed // the oldest first
 		for _, r := range all[max(0, len(all)-rounds):] {
-			next, stop := iter.Pull2(record.Rows(r.Sequence))
+			next, stop := iter.Pull2(rec.Rows(r.Sequence))
 			defer stop()
 			f := &feed{next: next}
 			f.row, f.err, f.ok = next()

@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // api is a client whose every request is answered by a function.
@@ -234,13 +234,13 @@ func TestRosterMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	sources := []Source{
-		names("bazaar", corpus.SourceDiscovery, Named{URL: "https://a.example/catalogue"}, Named{URL: "https://b.example/new", Method: "post", By: "catalog"}, Named{URL: "https://b.example/old"},
+		names("bazaar", record.SourceDiscovery, Named{URL: "https://a.example/catalogue"}, Named{URL: "https://b.example/new", Method: "post", By: "catalog"}, Named{URL: "https://b.example/old"},
 			Named{URL: "https://store.example/buy"}, Named{URL: "http://plain.example/"}, Named{URL: "https://ours.example/"}, Named{URL: "https://d.example/1"}, Named{URL: "https://d.example/2"}),
-		names("second", corpus.SourceDiscovery, Named{URL: "https://c.example/second"}, Named{URL: "https://a.example/second"}),
-		names("declared", corpus.SourceDeclared, Named{URL: "https://a.example/first"}, Named{URL: "https://a.example/other"}),
-		names("revisits", corpus.SourceRevisit, Named{URL: "https://b.example/old"}, Named{URL: "https://gone.example/"}, Named{Host: "tired.example", Reason: "it did not answer"}),
-		names("well-known", corpus.SourceWellKnown, Named{URL: "https://gone.example/file"}, Named{URL: "https://c.example/file"}),
-		{Name: "broken", Kind: corpus.SourceDiscovery, Read: func(context.Context, Reading, func(Named)) error { return errors.New("\xff broken") }},
+		names("second", record.SourceDiscovery, Named{URL: "https://c.example/second"}, Named{URL: "https://a.example/second"}),
+		names("declared", record.SourceDeclared, Named{URL: "https://a.example/first"}, Named{URL: "https://a.example/other"}),
+		names("revisits", record.SourceRevisit, Named{URL: "https://b.example/old"}, Named{URL: "https://gone.example/"}, Named{Host: "tired.example", Reason: "it did not answer"}),
+		names("well-known", record.SourceWellKnown, Named{URL: "https://gone.example/file"}, Named{URL: "https://c.example/file"}),
+		{Name: "broken", Kind: record.SourceDiscovery, Read: func(context.Context, Reading, func(Named)) error { return errors.New("\xff broken") }},
 	}
 	got, err := r.readSources(t.Context(), sources, nil, "2026-W47")
 	if err != nil {

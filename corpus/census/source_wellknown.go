@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus"
 	"agentstore/corpus/doors"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -20,7 +20,7 @@ const wellKnownReads = 32
 // WellKnown reads the discovery files of the hosts that the keeper's list names without a URL, each at its own
 // /.well-known/x402, or where its agent card says. A host whose file cannot be read is known by name, with the reason, and has no door.
 func WellKnown(name string, fsys fs.FS, file string) Source {
-	return Source{Name: name, Kind: corpus.SourceWellKnown, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceWellKnown, Read: func(ctx context.Context, on Reading, put func(Named)) error {
 		var hosts []string
 		err := readList(ctx, fsys, file, func(line string) error {
 			if !strings.Contains(line, "://") && !strings.ContainsAny(line, " /") {

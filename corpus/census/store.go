@@ -6,8 +6,8 @@ import (
 	"iter"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // Errors of a Store that the census branches on.
@@ -52,18 +52,18 @@ type Week struct {
 	OpenedAt time.Time
 	Listed   int64 // hosts known by name
 	Capped   bool
-	Sources  []corpus.RosterSource
+	Sources  []record.RosterSource
 	Due      int64 // hosts on the roster once it is dealt, those beyond the cap included
 	Late     int64 // of them those that declared themselves after it was read
 	Done     int64 // of them those that are finished
-	Control  corpus.Control
+	Control  record.Control
 	Sequence int64 // of the round, once it is sealed
 	// Closed is what closed the roster, Own the value that stands in for the block that it fixes, and Most how many of its
 	// hosts are walked, all if that is negative. Lot is what its order was drawn by, nil as long as it was not.
-	Closed  corpus.ClosedRoster
+	Closed  record.ClosedRoster
 	Own     []byte
 	Most    int
-	Lot     *corpus.Lot
+	Lot     *record.Lot
 	Private bool // walked by processes that may read private networks, and by no others
 }
 
@@ -71,7 +71,7 @@ type Week struct {
 type Entry struct {
 	Host     string
 	URL      string            // in the form in which it is requested
-	Source   string            // corpus.Source…
+	Source   string            // record.Source…
 	Catalog  string            // the discovery source that listed it, "" for none
 	Listed   bool              // a discovery source lists it
 	Declared probe.Declaration // the method, where a source says it
@@ -83,7 +83,7 @@ type Entry struct {
 // Naming is one source's word about a host.
 type Naming struct {
 	Name string // of the source
-	Kind string // corpus.Source…
+	Kind string // record.Source…
 	At   time.Time
 	URL  string // the door it named first, "" for none
 	// Doors are all that a discovery list names of the host, with what it says of each, up to MaxListedDoors; DoorsLeftOut
@@ -99,7 +99,7 @@ const MaxListedDoors = 8
 type ListedDoor struct {
 	URL    string           `json:"url"`
 	Method string           `json:"method,omitzero"` // upper case, "" where it does not say
-	Offer  *corpus.RowOffer `json:"offer,omitzero"`  // the terms it states, nil for none
+	Offer  *record.RowOffer `json:"offer,omitzero"`  // the terms it states, nil for none
 	Cut    bool             `json:"cut,omitzero"`    // it states more than Offer has room for
 }
 
@@ -111,7 +111,7 @@ type Known struct {
 	Entry  *Entry
 	Reason string
 	// Row is the host's row where that is settled without a walk: beyond the cap.
-	Row *corpus.Row
+	Row *record.Row
 }
 
 // Lease is the right to do a job of a week until it expires.
@@ -130,10 +130,16 @@ type Shard struct {
 
 // Result is one finished host.
 type Result struct {
-	Row      corpus.Row // without what Seal sets
+	Row      record.Row // without what Seal sets
 	Evidence []byte     // the encoded judgement input, nil for none
 	// Addresses are those that the door wants to be paid at, by network: kept until the round is sealed.
 	Addresses map[string][]string
+}
+
+// ControlWalk is one walk to the control door.
+type ControlWalk struct {
+	Failed    bool
+	Judgement []byte // encoded; nil where it cannot be kept
 }
 
 // Commit is what a process writes about one shard at once.
@@ -141,7 +147,7 @@ type Commit struct {
 	Claims   []Entry // about to be walked
 	Returned []Entry // claimed before, and not begun: to be walked after all
 	Results  []Result
-	Control  corpus.Control // walks to the control door to be added
+	Control  []ControlWalk // to be added
 }
 
 // Leases hands out the jobs of a week. A lease alone excludes nobody; whatever is written under one is refused once it
@@ -166,7 +172,7 @@ type Rosters interface {
 	// Closed yields the hosts of a closed roster that have an entry, sorted by host bytes, until the week is opened.
 	Closed(ctx context.Context, week string) iter.Seq2[Known, error]
 	// Draw keeps the lot of a closed roster and returns the one that stands: the first that was kept.
-	Draw(ctx context.Context, l Lease, lot corpus.Lot) (corpus.Lot, error)
+	Draw(ctx context.Context, l Lease, lot record.Lot) (record.Lot, error)
 	// Deal puts the hosts of a closed roster, whose lot is drawn, in shards of so many, in the order given, in place of
 	// what an unfinished Deal left, and opens the week. The lease is as for List.
 	Deal(ctx context.Context, l Lease, roster iter.Seq[Known], shard int, ttl time.Duration) error
@@ -191,15 +197,17 @@ type Rounds interface {
 	// Close ends a week for walkers: ErrUnfinished while hosts are not finished. The lease is of JobSeal.
 	Close(ctx context.Context, l Lease) error
 	// Rows yields the rows of a week, sorted by host bytes.
-	Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, error]
+	Rows(ctx context.Context, week string) iter.Seq2[record.Row, error]
 	// Evidence returns the encoded judgement input of a host, nil for none.
 	Evidence(ctx context.Context, week, host string) ([]byte, error)
+	// ControlWalks yields the encoded judgements of a week's walks to the control door, sorted by their digests.
+	ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error]
 	// Addresses returns the distinct addresses that were advertised in a week, by network, sorted.
 	Addresses(ctx context.Context, week string) (map[string][]string, error)
 	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and drops what is not
 	// needed any more, addresses first: of this week, and of those before it all that was not sealed, which no longer can
 	// be. It may be called again after a crash.
-	Sealed(ctx context.Context, round corpus.Round) error
+	Sealed(ctx context.Context, round record.Round) error
 }
 
 // Store is what many processes share to walk one roster. Its methods may be called by many goroutines at once.
@@ -213,7 +221,7 @@ type Store interface {
 // Inflows counts transfers of USDC to addresses in a span of time, [from, to). A network that could not be read is in
 // the result with Read false and the reason; an error is for all of them.
 type Inflows interface {
-	Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]corpus.NetworkInflow, error)
+	Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow, error)
 }
 
 // The states of a host in a week.

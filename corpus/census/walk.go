@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -19,14 +20,14 @@ var kinds = []string{probe.KindGet, probe.KindDeclaredPost}
 type visited struct {
 	result Result
 	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
-	sheltered *corpus.Row
+	sheltered *record.Row
 	busy      bool // its address is: nothing was sent, and it is walked later
 }
 
 // visit walks one door.
 func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
-	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, battery, reason)}} }
-	checker, err := probe.NewPreflight(battery, e.URL, e.Declared)
+	because := func(reason string) visited { return visited{result: Result{Row: notProbed(e, reason)}} }
+	checker, err := probe.NewPreflight(probe.Current(), e.URL, e.Declared)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
@@ -55,16 +56,20 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 			return visited{}, fmt.Errorf("keeping the recording of %s: %w", e.Host, err)
 		}
 	}
-	judgement, err := checker.Judgement(recording.Exchanges)
+	salt, err := r.salt(e.Host, 0)
+	if err != nil {
+		return visited{}, err
+	}
+	judgement, err := checker.Judgement(recording.Exchanges, salt)
 	if err != nil {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	on := func(row corpus.Row) corpus.Row {
+	on := func(row record.Row) record.Row {
 		row.Host, row.Listed, row.Source, row.Catalog, row.Late = e.Host, e.Listed, e.Source, e.Catalog, e.Late
 		return row
 	}
-	v := visited{result: Result{Row: on(corpus.RowFrom(report, judgement))}}
+	v := visited{result: Result{Row: on(record.RowFrom(report, judgement))}}
 	if v.result.Row.EvidenceDigest != "" {
 		raw, err := judgement.Encode()
 		if err != nil {
@@ -74,18 +79,45 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		v.result.Addresses = addresses(recording.Exchanges, report.Terms)
 	}
 	if report.Verdict == probe.Unreachable {
-		row := on(corpus.RowFrom(report.ControlFailed(), judgement))
+		row := on(record.RowFrom(report.ControlFailed(), judgement))
 		v.sheltered = &row
 	}
 	return v, nil
 }
 
-// controlHolds walks our own control door: it holds if it is ready, as it is known to be.
-func (r *run) controlHolds(ctx context.Context) bool {
-	checker, err := probe.NewPreflight(battery, r.Control.URL, probe.Declaration{})
-	if err != nil {
-		return false
+// salt is what hides what was judged once it is withdrawn.
+func (r *run) salt(host string, n int) (probe.Salt, error) {
+	if r.Salt != nil {
+		return r.Salt(r.Week, host, n), nil
 	}
-	report, _, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
-	return err == nil && report.Verdict == probe.Ready
+	return probe.NewSalt(nil)
+}
+
+// walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known to be.
+func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
+	out := ControlWalk{Failed: true}
+	checker, err := probe.NewPreflight(probe.Current(), r.Control.URL, probe.Declaration{})
+	if err != nil {
+		return out
+	}
+	report, recording, err := walk.Run(ctx, r.Control.Client, checker, walk.Start{URL: r.Control.URL, Kinds: kinds})
+	walked := recording.Exchanges
+	if err != nil {
+		// What kept us from sending is told as the others are.
+		walked = []exchange.Exchange{{Request: exchange.Request{Method: http.MethodGet, URL: r.Control.URL}, StartedAt: r.Now(),
+			Error: exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
+	}
+	out.Failed = err != nil || report.Verdict != probe.Ready
+	salt, err := r.salt("", n)
+	if err == nil {
+		var j probe.Judgement
+		if j, err = checker.Judgement(walked, salt); err == nil {
+			out.Judgement, err = j.Encode()
+		}
+	}
+	if err != nil || len(out.Judgement) > probe.MaxJudgement {
+		r.Log.Error("control walk not kept", "url", r.Control.URL, "err", err)
+		out.Judgement = nil
+	}
+	return out
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"agentstore/corpus"
 )
 
 // patience is how long is waited for a store that is busy. A lease may run out meanwhile, and then nothing is written.
@@ -36,6 +34,17 @@ func (p *pump) wanted() int {
 	return min(len(p.todo), max(0, p.Workers+p.ahead-p.busy()))
 }
 
+// batch is what is written at once, about each shard.
+type batch map[*held]*part
+
+// of returns the part of a shard.
+func (b batch) of(h *held) *part {
+	if b[h] == nil {
+		b[h] = &part{held: h}
+	}
+	return b[h]
+}
+
 // write begins a transaction for each shard that has something to be written, if none is under way. Lots of results are
 // not waited for, but while walkers have what to do, neither is it hurried.
 func (p *pump) write(ctx context.Context) {
@@ -46,66 +55,18 @@ func (p *pump) write(ctx context.Context) {
 	p.unpark(now)
 	if !p.ended && len(p.todo)+p.queued+len(p.parked) > 0 && p.over() {
 		for _, t := range append(p.todo, p.unqueue(func(turn) bool { return true })...) {
-			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, battery, ReasonWeekOver)})
+			t.shard.results = append(t.shard.results, Result{Row: notProbed(t.Entry, ReasonWeekOver)})
 		}
 		p.todo = nil
 	}
-	parts := map[*held]*part{}
-	of := func(h *held) *part {
-		if parts[h] == nil {
-			parts[h] = &part{held: h}
-		}
-		return parts[h]
-	}
-	// As many hosts as became free since the last transaction was begun are wanted until the next one is through.
-	p.ahead = min(p.Workers-1, p.walked)
-	n, want := 0, p.wanted()
-	for n < want && len(p.todo) > 0 {
-		t := p.todo[0]
-		if p.todo = p.todo[1:]; !p.enter(t) {
-			continue
-		}
-		n++
-		t.company = p.join()
-		w := of(t.shard)
-		w.Claims, w.claims = append(w.Claims, t.Entry), append(w.claims, t)
-	}
-	for i := range p.parked {
-		if k := &p.parked[i]; k.pending && !k.shard.lost {
-			k.pending = false
-			of(k.shard).Returned = append(of(k.shard).Returned, k.Entry)
-		}
-	}
-	if p.ended {
-		// Nobody was there yet: another may go.
-		for _, t := range p.ready {
-			t.company.under--
-			of(t.shard).Returned = append(of(t.shard).Returned, t.Entry)
-		}
-		for _, t := range p.ready {
-			p.settle(t.company)
-			p.leave(t)
-		}
-		p.ready, p.todo = nil, nil
-	}
-	var all []*part
-	for _, h := range p.shards {
-		if h.lost {
-			continue
-		}
-		if len(h.results) > 0 || !now.Before(h.renew) {
-			of(h)
-		}
-		if w := parts[h]; w != nil {
-			w.Results, w.Control = h.results, h.control
-			h.results, h.control = nil, corpus.Control{}
-			all = append(all, w)
-		}
-	}
+	b := batch{}
+	claimed := p.claim(b)
+	p.giveBack(b)
+	all := p.gather(b, now)
 	if len(all) == 0 {
 		return
 	}
-	p.writing, p.began, p.walked, p.claimed = true, now, 0, n
+	p.writing, p.began, p.walked, p.claimed = true, now, 0, claimed
 	// What was seen is written even when ctx has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(p.Lease, patience))
 	go func() {
@@ -123,6 +84,64 @@ func (p *pump) write(ctx context.Context) {
 		err := g.Wait()
 		p.wrote <- note{all, err}
 	}()
+}
+
+// claim adds the hosts that are about to be walked and returns how many they are. As many as became free since the last
+// transaction was begun are wanted until the next one is through.
+func (p *pump) claim(b batch) (n int) {
+	p.ahead = min(p.Workers-1, p.walked)
+	for want := p.wanted(); n < want && len(p.todo) > 0; {
+		t := p.todo[0]
+		if p.todo = p.todo[1:]; !p.enter(t) {
+			continue
+		}
+		n++
+		t.company = p.join()
+		w := b.of(t.shard)
+		w.Claims, w.claims = append(w.Claims, t.Entry), append(w.claims, t)
+	}
+	return n
+}
+
+// giveBack adds the hosts that were claimed and wait, and at the end those that nobody was sent to: another may go.
+func (p *pump) giveBack(b batch) {
+	for i := range p.parked {
+		if k := &p.parked[i]; k.pending && !k.shard.lost {
+			k.pending = false
+			b.of(k.shard).Returned = append(b.of(k.shard).Returned, k.Entry)
+		}
+	}
+	if !p.ended {
+		return
+	}
+	for _, t := range p.ready {
+		t.company.under--
+		b.of(t.shard).Returned = append(b.of(t.shard).Returned, t.Entry)
+	}
+	for _, t := range p.ready {
+		p.settle(t.company)
+		p.leave(t)
+	}
+	p.ready, p.todo = nil, nil
+}
+
+// gather adds the results, and the shards whose leases are to be renewed, and returns the parts in the order of the
+// shards.
+func (p *pump) gather(b batch, now time.Time) (all []*part) {
+	for _, h := range p.shards {
+		if h.lost {
+			continue
+		}
+		if len(h.results) > 0 || !now.Before(h.renew) {
+			b.of(h)
+		}
+		if w := b[h]; w != nil {
+			w.Results, w.Control = h.results, h.control
+			h.results, h.control = nil, nil
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // written takes over what a transaction wrote.
@@ -147,7 +166,7 @@ func (p *pump) written(n note) error {
 func (p *pump) drop(w *part) {
 	h := w.held
 	p.Log.Warn("shard lost to another process", "week", p.Week, "shard", h.Number)
-	h.lost, h.results, h.control = true, nil, corpus.Control{}
+	h.lost, h.results, h.control = true, nil, nil
 	p.todo = slices.DeleteFunc(p.todo, func(t turn) bool { return t.shard == h })
 	p.unqueue(func(t turn) bool { return t.shard == h })
 	gone := w.claims

@@ -48,7 +48,32 @@ func (j *judge) readPayload() fields {
 	if j.Kind == KindReceipt {
 		want = receiptFields
 	}
-	var wrong, unknown []string
+	wrong := j.readMembers(f, want, members)
+	var unknown []string
+	for name := range members {
+		if !slices.Contains(want, name) {
+			unknown = append(unknown, fmt.Sprintf("%.40q", name))
+		}
+	}
+	slices.Sort(unknown)
+	switch {
+	case len(wrong) > 0:
+		j.set("payload-fields", Fail, "%s", strings.Join(wrong, "; "))
+		return f
+	case len(unknown) > 0 && j.Format == FormEIP712:
+		j.set("payload-fields", Fail, "the signature cannot cover %s", strings.Join(unknown, ", "))
+	case len(unknown) > 0:
+		j.set("payload-fields", Warn, "the extension does not know %s", strings.Join(unknown, ", "))
+	default:
+		j.set("payload-fields", Pass, "every member of the %s, of the right type", j.Kind)
+	}
+	j.values(f)
+	j.canonical()
+	return f
+}
+
+// readMembers reads the members that are wanted and returns what is wrong with them.
+func (j *judge) readMembers(f fields, want []string, members map[string]jsontext.Value) (wrong []string) {
 	for i, name := range want {
 		v, ok := members[name]
 		switch {
@@ -71,26 +96,7 @@ func (j *judge) readPayload() fields {
 			f.texts[name] = s
 		}
 	}
-	for name := range members {
-		if !slices.Contains(want, name) {
-			unknown = append(unknown, fmt.Sprintf("%.40q", name))
-		}
-	}
-	slices.Sort(unknown)
-	switch {
-	case len(wrong) > 0:
-		j.set("payload-fields", Fail, "%s", strings.Join(wrong, "; "))
-		return f
-	case len(unknown) > 0 && j.Format == FormEIP712:
-		j.set("payload-fields", Fail, "the signature cannot cover %s", strings.Join(unknown, ", "))
-	case len(unknown) > 0:
-		j.set("payload-fields", Warn, "the extension does not know %s", strings.Join(unknown, ", "))
-	default:
-		j.set("payload-fields", Pass, "every member of the %s, of the right type", j.Kind)
-	}
-	j.values(f)
-	j.canonical()
-	return f
+	return wrong
 }
 
 // detect tells an offer from a receipt.

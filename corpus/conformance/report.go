@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/corpus/verdict"
 )
 
 // Version is that of the desk's contract, which only adds fields.
@@ -28,16 +30,15 @@ const (
 )
 
 // State is what became of one check.
-type State string
+type State = verdict.State
 
-// The states. A warning breaks a recommendation and no verdict; Unverifiable says that something was lacking, not that
-// the artifact is wrong.
+// The states. A warning breaks a recommendation and no verdict.
 const (
-	Pass         State = "pass"
-	Warn         State = "warn"
-	Fail         State = "fail"
-	Unverifiable State = "unverifiable"
-	NotChecked   State = "not_checked"
+	Pass         = verdict.Pass
+	Warn         = verdict.Warn
+	Fail         = verdict.Fail
+	Unverifiable = verdict.Unverifiable
+	NotChecked   = verdict.NotChecked
 )
 
 // The ways in which the signer's key was found. ResolvedOffline is the key of the request; ResolvedRecovered the

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
 )
 
 // Weeks is how many weekly rounds there are.
@@ -46,7 +46,7 @@ var stories = []struct{ host, weeks, address string }{
 // which is ready in every round, and returns its folder. The fourth round before the last is capped.
 func Write(t testing.TB, plain int, names ...string) fs.FS {
 	t.Helper()
-	w := &corpus.Writer{
+	w := &record.Writer{
 		Dir: t.TempDir(), Origin: "general.store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing(),
 	}
@@ -55,10 +55,10 @@ func Write(t testing.TB, plain int, names ...string) fs.FS {
 }
 
 // Append adds the rounds that are missing up to a number of weeks, and the observations born in them.
-func Append(t testing.TB, w *corpus.Writer, plain, weeks int, names ...string) {
+func Append(t testing.TB, w *record.Writer, plain, weeks int, names ...string) {
 	t.Helper()
 	sealed := 0
-	if r, err := corpus.Open(os.DirFS(w.Dir), w.Ring); err == nil {
+	if r, err := record.Open(os.DirFS(w.Dir), w.Ring); err == nil {
 		sealed = len(r.Rounds())
 	}
 	for i := sealed; i < weeks; i++ {
@@ -72,20 +72,20 @@ func Append(t testing.TB, w *corpus.Writer, plain, weeks int, names ...string) {
 	}
 }
 
-func draft(i int, at time.Time, plain int, names []string) corpus.Draft {
-	return corpus.Draft{
-		Sequence: int64(i + 1), Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-		Roster: corpus.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4, Sources: []corpus.RosterSource{
-			{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(len(stories) + plain + len(names)), Complete: true}}},
-		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{
+func draft(i int, at time.Time, plain int, names []string) record.Draft {
+	return record.Draft{
+		Sequence: int64(i + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
+		Roster: record.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4, Sources: []record.RosterSource{
+			{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(stories) + plain + len(names)), Complete: true}}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{
 			{Network: "eip155:8453", Read: true, Transfers: int64(3 * i), Addresses: int64(i), USDC: fmt.Sprintf("%d.5", i)},
 			{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no endpoint is configured"}}},
 		Rows: rows(i, at, plain, names),
 	}
 }
 
-func rows(week int, at time.Time, plain int, names []string) iter.Seq2[corpus.Row, error] {
-	var all []corpus.Row
+func rows(week int, at time.Time, plain int, names []string) iter.Seq2[record.Row, error] {
+	var all []record.Row
 	for _, s := range stories {
 		if c := s.weeks[week]; c != ' ' {
 			all = append(all, row(s.host, s.address, c, at))
@@ -97,8 +97,8 @@ func rows(week int, at time.Time, plain int, names []string) iter.Seq2[corpus.Ro
 	for _, host := range names {
 		all = append(all, row(host, "0x"+host, 'R', at))
 	}
-	slices.SortFunc(all, func(a, b corpus.Row) int { return strings.Compare(a.Host, b.Host) })
-	return func(yield func(corpus.Row, error) bool) {
+	slices.SortFunc(all, func(a, b record.Row) int { return strings.Compare(a.Host, b.Host) })
+	return func(yield func(record.Row, error) bool) {
 		for _, r := range all {
 			if !yield(r, nil) {
 				return
@@ -109,43 +109,43 @@ func rows(week int, at time.Time, plain int, names []string) iter.Seq2[corpus.Ro
 
 const base, solana = "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
 
-func row(host, address string, c byte, at time.Time) corpus.Row {
-	r := corpus.Row{
-		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: corpus.SourceDiscovery, Catalog: "bazaar", Battery: "v2",
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Fault: corpus.FaultNone,
+func row(host, address string, c byte, at time.Time) record.Row {
+	r := record.Row{
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar", Battery: "v2",
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Fault: record.FaultNone,
 	}
 	observed := func(verdict, level, fault string) {
 		r.Verdict, r.ReachedLevel, r.Fault = verdict, level, fault
 		r.ObservedAt = at.Add(-time.Duration(len(host)) * time.Minute).Format(time.RFC3339)
 		r.EvidenceDigest = fmt.Sprintf("%x", sha256.Sum256([]byte(host+r.ObservedAt)))
-		r.ProbeMethod = &corpus.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}
+		r.ProbeMethod = &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}
 	}
 	price := "0.01"
 	switch c {
 	case 'N':
-		observed(corpus.VerdictNotReady, "L1", corpus.FaultDoor)
+		observed(record.VerdictNotReady, "L1", record.FaultDoor)
 		r.Failed = []string{"status-402"}
 		return r
 	case 'U':
-		observed(corpus.VerdictUnreachable, "L0", corpus.FaultPath)
+		observed(record.VerdictUnreachable, "L0", record.FaultPath)
 		r.ProbeMethod, r.Failed = nil, []string{"reachable"}
 		return r
 	case 'D':
-		observed(corpus.VerdictUnreachable, "L0", corpus.FaultInstrument)
+		observed(record.VerdictUnreachable, "L0", record.FaultInstrument)
 		r.ProbeMethod, r.Failed = nil, []string{"reachable"}
 		return r
 	case '-':
-		r.Verdict, r.Reason = corpus.VerdictNotProbed, "interrupted"
+		r.Verdict, r.Reason = record.VerdictNotProbed, "interrupted"
 		return r
 	case 'M':
 		address += "moved"
 	case 'P':
 		price = "0.25"
 	}
-	observed(corpus.VerdictReady, "L4", corpus.FaultNone)
+	observed(record.VerdictReady, "L4", record.FaultNone)
 	r.Protocols = []string{"x402"}
-	r.Offer = &corpus.RowOffer{Networks: []string{base}, Schemes: []string{"exact"}, MinUSDC: price, MaxUSDC: "1",
-		PayTo: []corpus.PayTo{{Network: base, Digest: exchange.PayToDigest(base, address)}}}
+	r.Offer = &record.RowOffer{Networks: []string{base}, Schemes: []string{"exact"}, MinUSDC: price, MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: base, Digest: exchange.PayToDigest(base, address)}}}
 	if len(host)%3 == 0 {
 		r.Offer.Networks = append(r.Offer.Networks, solana)
 		r.Advisories = []string{"no-signed-offers"}
@@ -153,22 +153,22 @@ func row(host, address string, c byte, at time.Time) corpus.Row {
 	return r
 }
 
-func observations(week int, at time.Time) []corpus.Observation {
+func observations(week int, at time.Time) []record.Observation {
 	when := at.Add(time.Hour).Format(time.RFC3339)
 	digest := strings.Repeat("ab", sha256.Size)
 	switch week {
 	case 2:
-		return []corpus.Observation{
-			{At: when, Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: "standing.example", URL: "https://standing.example/paid", Network: base,
-				Transaction: "0x" + digest, USDC: "0.01", Claim: &corpus.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 812, LatencyMS: 340, ContentType: "application/json"}}},
-			{At: when, Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: "standing.example", Shape: "x402-v1", Doors: []string{"https://standing.example/paid"}, Foreign: 1}},
+		return []record.Observation{
+			{At: when, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "standing.example", URL: "https://standing.example/paid", Network: base,
+				Transaction: "0x" + digest, USDC: "0.01", Claim: &record.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 812, LatencyMS: 340, ContentType: "application/json"}}},
+			{At: when, Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "standing.example", Shape: "x402-v1", Doors: []string{"https://standing.example/paid"}, Foreign: 1}},
 		}
 	case 7:
-		return []corpus.Observation{{At: when, Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "moved.example", Lane: "host",
-			Statement: corpus.Said{Text: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/)."}, SignedAt: when}}}
+		return []record.Observation{{At: when, Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "moved.example", Lane: "host",
+			Statement: record.Said{Text: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/)."}, SignedAt: when}}}
 	case 8:
-		return []corpus.Observation{{At: when, Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "established.example", URL: "https://established.example/paid",
-			Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: corpus.FaultNone, EvidenceDigest: digest}}}
+		return []record.Observation{{At: when, Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "established.example", URL: "https://established.example/paid",
+			Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: record.FaultNone, EvidenceDigest: digest}}}
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // Hostile makes up what doors answer that wish the record ill: every text of theirs may be long, of control characters,
@@ -28,7 +28,7 @@ func NewHostile(seed uint64, at time.Time) *Hostile {
 
 // Walked is one door that was walked: what a row needs, and the evidence that is kept of it.
 type Walked struct {
-	Row      corpus.Row
+	Row      record.Row
 	Evidence []byte
 }
 
@@ -39,7 +39,7 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 	if h.rng.IntN(8) == 0 {
 		declared = probe.Declaration{Method: http.MethodPost, By: "well-known"}
 	}
-	p, err := probe.NewPreflight(probe.V2, url, declared)
+	p, err := probe.NewPreflight(probe.Current(), url, declared)
 	if err != nil {
 		return Walked{}, err
 	}
@@ -53,12 +53,12 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 			recorded = append(recorded, h.answer(next.Request))
 			continue
 		}
-		judgement, err := p.Judgement(recorded)
+		judgement, err := p.Judgement(recorded, probe.Salt{1})
 		if err != nil {
 			return Walked{}, err
 		}
-		w := Walked{Row: corpus.RowFrom(report, judgement)}
-		w.Row.Host, w.Row.Listed, w.Row.Source, w.Row.Catalog = host, true, corpus.SourceDiscovery, "bazaar"
+		w := Walked{Row: record.RowFrom(report, judgement)}
+		w.Row.Host, w.Row.Listed, w.Row.Source, w.Row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 		if w.Row.EvidenceDigest != "" {
 			w.Evidence, err = judgement.Encode()
 		}
@@ -69,12 +69,12 @@ func (h *Hostile) Walk(host string) (Walked, error) {
 // pick is one of several.
 func pick[T any](h *Hostile, of ...T) T { return of[h.rng.IntN(len(of))] }
 
-// path is of a door as the roster may have it: visible ASCII, at most corpus.MaxDoorURL bytes with its host's.
+// path is of a door as the roster may have it: visible ASCII, at most record.MaxDoorURL bytes with its host's.
 func (h *Hostile) path() string {
-	n := pick(h, 0, 1, 40, 600, corpus.MaxDoorURL-len("https://")-80)
+	n := pick(h, 0, 1, 40, 600, record.MaxDoorURL-len("https://")-80)
 	unit := pick(h, "p", `"`, "%01", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8/", "a,b;", "?q=", "{}")
 	out := "/" + strings.Repeat(unit, n/len(unit))
-	for corpus.TextBytes(out) > corpus.MaxDoorURL-280 {
+	for record.TextBytes(out) > record.MaxDoorURL-280 {
 		out = out[:len(out)/2]
 	}
 	return out
@@ -206,14 +206,14 @@ func (h *Hostile) answer(req exchange.Request) exchange.Exchange {
 }
 
 // Draft is a round of so many hostile doors, with what is kept of their walks.
-func (h *Hostile) Draft(sequence int64, doors int) corpus.Draft {
+func (h *Hostile) Draft(sequence int64, doors int) record.Draft {
 	host, evidence := "", []byte(nil)
 	at := h.at.Add(time.Hour)
-	return corpus.Draft{
-		Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Control: corpus.Control{Walks: 2},
-		Roster:  corpus.Roster{Listed: int64(doors), Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(doors), Complete: true}}},
-		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
-		Rows: func(yield func(corpus.Row, error) bool) {
+	return record.Draft{
+		Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
+		Roster:  record.Roster{Listed: int64(doors), Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(doors), Complete: true}}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Rows: func(yield func(record.Row, error) bool) {
 			for i := range doors {
 				walked, err := h.Walk(fmt.Sprintf("door-%06d.example", i))
 				host, evidence = walked.Row.Host, walked.Evidence

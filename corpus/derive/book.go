@@ -3,7 +3,7 @@ package derive
 import (
 	"fmt"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // Book is a record with the figures of its rounds and the roll of its hosts: what every view but those of single hosts is
@@ -11,10 +11,10 @@ import (
 type Book struct {
 	// BaseURL is the site's address without a slash at its end.
 	BaseURL string
-	Rounds  []corpus.Round // oldest first
+	Rounds  []record.Round // oldest first
 	Figures []Figures      // one for each round
 	Roll    *Roll
-	Feed    []corpus.Observation
+	Feed    []record.Observation
 	// Proofs is the state of the proof of time of each round, "" for none.
 	Proofs []string
 }
@@ -44,7 +44,7 @@ func (b *Book) source() Source {
 // private reports whether the rounds are private, as all of a record are or none.
 func (b *Book) private() bool { return len(b.Rounds) > 0 && b.Rounds[0].Private }
 
-func (b *Book) newest() *corpus.Round {
+func (b *Book) newest() *record.Round {
 	if len(b.Rounds) == 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ type InflowsView struct {
 // InflowWeek is the inflows block of one round, as it was signed.
 type InflowWeek struct {
 	Cited
-	corpus.Inflows
+	record.Inflows
 }
 
 // Inflows repeats what the headers of the rounds say of USDC arriving at advertised addresses.
@@ -226,7 +226,7 @@ func (b *Book) Inflows() InflowsView {
 }
 
 // Others is at how many hosts besides one a round saw an address, given that it saw it at that one.
-func (b *Book) Others(sequence int64, address corpus.PayTo) int64 {
+func (b *Book) Others(sequence int64, address record.PayTo) int64 {
 	for i, r := range b.Rounds {
 		if r.Sequence == sequence {
 			return b.Figures[i].Sharing.Others(address)

@@ -1,6 +1,6 @@
 package derive
 
-import "agentstore/corpus"
+import "agentstore/corpus/record"
 
 // BriefLimit is the most hosts that one list of the brief names; the changes of the week have all of them.
 const BriefLimit = 20
@@ -27,7 +27,7 @@ type Control struct {
 }
 
 // SourceRead is one feed of host names.
-type SourceRead = corpus.RosterSource
+type SourceRead = record.RosterSource
 
 // BriefChanges counts what changed since the round before, and names the first of each.
 type BriefChanges struct {

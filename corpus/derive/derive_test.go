@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // world is a record in memory: rows by round and host.
 type world struct {
-	rounds []corpus.Round
-	rows   []map[string]corpus.Row
-	feed   []corpus.Observation
+	rounds []record.Round
+	rows   []map[string]record.Row
+	feed   []record.Observation
 }
 
 func at(n int) time.Time { return time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*n) }
@@ -34,36 +34,36 @@ func randomWorld(r *rand.Rand) *world {
 	n := 1 + r.IntN(14)
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	for i := range n {
-		round := corpus.Round{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second), Digest: sha256.Sum256([]byte{byte(i)})}
+		round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second), Digest: sha256.Sum256([]byte{byte(i)})}
 		round.Roster.Capped, round.Coverage.Dropped = r.IntN(6) == 0, r.IntN(6) == 0
 		round.Coverage.Suspect = round.Roster.Capped || round.Coverage.Dropped
-		rows := map[string]corpus.Row{}
+		rows := map[string]record.Row{}
 		for h := range 12 {
 			// Some hosts do well, some badly.
 			luck := 4 + h*h
 			if r.IntN(luck) == 0 {
 				continue
 			}
-			row := corpus.Row{Sequence: round.Sequence, Week: round.Week, Host: fmt.Sprintf("h%02d.example", h), Listed: r.IntN(5) > 0, Battery: "v2", Fault: corpus.FaultNone,
-				Source: corpus.SourceDiscovery, Catalog: pick("", "bazaar", "other"), Verdict: corpus.VerdictReady, ObservedAt: at(i).Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(second)}
+			row := record.Row{Sequence: round.Sequence, Week: round.Week, Host: fmt.Sprintf("h%02d.example", h), Listed: r.IntN(5) > 0, Battery: "v2", Fault: record.FaultNone,
+				Source: record.SourceDiscovery, Catalog: pick("", "bazaar", "other"), Verdict: record.VerdictReady, ObservedAt: at(i).Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(second)}
 			if r.IntN(9) == 0 {
-				row.Source = corpus.SourceRevisit
+				row.Source = record.SourceRevisit
 			}
 			if r.IntN(9) == 0 {
 				row.Battery = "v1"
 			}
 			switch r.IntN(luck) {
 			case 0:
-				row.Verdict, row.Failed, row.Fault = corpus.VerdictNotReady, []string{pick("accepts", "status-402"), "accepts"}, corpus.FaultDoor
+				row.Verdict, row.Failed, row.Fault = record.VerdictNotReady, []string{pick("accepts", "status-402"), "accepts"}, record.FaultDoor
 			case 1:
-				row.Verdict, row.Fault = corpus.VerdictUnreachable, pick(corpus.FaultInstrument, corpus.FaultDoor, corpus.FaultPath)
+				row.Verdict, row.Fault = record.VerdictUnreachable, pick(record.FaultInstrument, record.FaultDoor, record.FaultPath)
 			case 2, 3:
-				row.Verdict, row.Reason, row.ObservedAt = corpus.VerdictNotProbed, pick("interrupted", "cap", "excluded"), ""
+				row.Verdict, row.Reason, row.ObservedAt = record.VerdictNotProbed, pick("interrupted", "cap", "excluded"), ""
 			}
-			if row.Verdict != corpus.VerdictNotProbed && r.IntN(3) > 0 {
-				row.Offer = &corpus.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2", ""), MaxUSDC: "3"}
+			if row.Verdict != record.VerdictNotProbed && r.IntN(3) > 0 {
+				row.Offer = &record.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2", ""), MaxUSDC: "3"}
 				for range r.IntN(3) {
-					row.Offer.PayTo = append(row.Offer.PayTo, corpus.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
+					row.Offer.PayTo = append(row.Offer.PayTo, record.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
 				}
 			}
 			rows[row.Host] = row
@@ -73,26 +73,26 @@ func randomWorld(r *rand.Rand) *world {
 		w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
 	}
 	for i := range r.IntN(5) {
-		w.feed = append(w.feed, corpus.Observation{Number: int64(i + 1), Kind: corpus.ObservationPaidRefresh, At: at(i * 4).Add(time.Duration(r.IntN(400)) * time.Hour).Format(second),
-			Refresh: &corpus.Refresh{Host: fmt.Sprintf("h%02d.example", r.IntN(12)), Verdict: pick(corpus.VerdictReady, corpus.VerdictNotReady, corpus.VerdictUnreachable), Fault: pick(corpus.FaultNone, corpus.FaultInstrument)}})
+		w.feed = append(w.feed, record.Observation{Number: int64(i + 1), Kind: record.ObservationPaidRefresh, At: at(i * 4).Add(time.Duration(r.IntN(400)) * time.Hour).Format(second),
+			Refresh: &record.Refresh{Host: fmt.Sprintf("h%02d.example", r.IntN(12)), Verdict: pick(record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable), Fault: pick(record.FaultNone, record.FaultInstrument)}})
 	}
 	return w
 }
 
-func (w *world) history(host string) corpus.History {
-	h := corpus.History{Host: host}
+func (w *world) history(host string) record.History {
+	h := record.History{Host: host}
 	for _, rows := range w.rows {
 		if r, ok := rows[host]; ok {
-			h.Rows = append(h.Rows, corpus.StoredRow{Row: r})
+			h.Rows = append(h.Rows, record.StoredRow{Row: r})
 		}
 	}
 	return h
 }
 
-func (w *world) stream(i int) iter.Seq2[corpus.StoredRow, error] {
-	return func(yield func(corpus.StoredRow, error) bool) {
+func (w *world) stream(i int) iter.Seq2[record.StoredRow, error] {
+	return func(yield func(record.StoredRow, error) bool) {
 		for _, host := range slices.Sorted(maps.Keys(w.rows[i])) {
-			if !yield(corpus.StoredRow{Row: w.rows[i][host]}, nil) {
+			if !yield(record.StoredRow{Row: w.rows[i][host]}, nil) {
 				return
 			}
 		}
@@ -241,7 +241,7 @@ func (w *world) checkWeek(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := func(is func(corpus.Row) bool) (n int64) {
+	number := func(is func(record.Row) bool) (n int64) {
 		for _, r := range w.rows[i] {
 			if is(r) {
 				n++
@@ -249,17 +249,17 @@ func (w *world) checkWeek(t *testing.T, i int) {
 		}
 		return n
 	}
-	degraded := func(r corpus.Row) bool { return r.Verdict == "unreachable" && r.Fault == "instrument" }
+	degraded := func(r record.Row) bool { return r.Verdict == "unreachable" && r.Fault == "instrument" }
 	want := got
 	want.HostsDue = int64(len(w.rows[i]))
-	want.HostsListed = number(func(r corpus.Row) bool { return r.Listed })
-	want.Ready = number(func(r corpus.Row) bool { return r.Verdict == "ready" })
-	want.NotReady = number(func(r corpus.Row) bool { return r.Verdict == "not_ready" })
-	want.Unreachable = number(func(r corpus.Row) bool { return r.Verdict == "unreachable" && !degraded(r) })
-	want.NotProbed = number(func(r corpus.Row) bool { return r.Verdict == "not_probed" })
+	want.HostsListed = number(func(r record.Row) bool { return r.Listed })
+	want.Ready = number(func(r record.Row) bool { return r.Verdict == "ready" })
+	want.NotReady = number(func(r record.Row) bool { return r.Verdict == "not_ready" })
+	want.Unreachable = number(func(r record.Row) bool { return r.Verdict == "unreachable" && !degraded(r) })
+	want.NotProbed = number(func(r record.Row) bool { return r.Verdict == "not_probed" })
 	want.Degraded = number(degraded)
-	want.HostsProbed = number(func(r corpus.Row) bool { return r.Verdict != "not_probed" })
-	want.OffersSeen = number(func(r corpus.Row) bool { return r.Offer != nil && !degraded(r) })
+	want.HostsProbed = number(func(r record.Row) bool { return r.Verdict != "not_probed" })
+	want.OffersSeen = number(func(r record.Row) bool { return r.Offer != nil && !degraded(r) })
 	want.FailureClasses, want.Networks, want.Gaps, want.Catalogs = Counts{}, Counts{}, Counts{}, Counts{}
 	add := func(to *Counts, name string, n int64) {
 		if n > 0 {
@@ -267,20 +267,20 @@ func (w *world) checkWeek(t *testing.T, i int) {
 		}
 	}
 	for _, name := range []string{"accepts", "status-402"} {
-		add(&want.FailureClasses, name, number(func(r corpus.Row) bool { return slices.Contains(r.Failed, name) }))
+		add(&want.FailureClasses, name, number(func(r record.Row) bool { return slices.Contains(r.Failed, name) }))
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		add(&want.Networks, name, number(func(r corpus.Row) bool {
+		add(&want.Networks, name, number(func(r record.Row) bool {
 			return r.Offer != nil && !degraded(r) && slices.Contains(r.Offer.Networks, name)
 		}))
 	}
 	for _, name := range []string{"cap", "excluded"} {
-		add(&want.Gaps, name, number(func(r corpus.Row) bool { return r.Reason == name }))
+		add(&want.Gaps, name, number(func(r record.Row) bool { return r.Reason == name }))
 	}
 	add(&want.Gaps, "instrument_degraded", number(degraded))
-	add(&want.Gaps, "interrupted", number(func(r corpus.Row) bool { return r.Reason == "interrupted" }))
+	add(&want.Gaps, "interrupted", number(func(r record.Row) bool { return r.Reason == "interrupted" }))
 	for _, name := range []string{"bazaar", "other"} {
-		add(&want.Catalogs, name, number(func(r corpus.Row) bool { return r.Catalog == name }))
+		add(&want.Catalogs, name, number(func(r record.Row) bool { return r.Catalog == name }))
 	}
 	batteries := map[string]bool{}
 	for _, r := range w.rows[i] {
@@ -300,15 +300,15 @@ func (w *world) checkWeek(t *testing.T, i int) {
 	var addresses, shared, largest int64
 	for _, network := range []string{"a", "b"} {
 		for _, digest := range []string{"1", "2", "3", "4"} {
-			n := number(func(r corpus.Row) bool {
-				return r.Offer != nil && slices.Contains(r.Offer.PayTo, corpus.PayTo{Network: network, Digest: digest})
+			n := number(func(r record.Row) bool {
+				return r.Offer != nil && slices.Contains(r.Offer.PayTo, record.PayTo{Network: network, Digest: digest})
 			})
 			addresses += min(n, 1)
 			shared += min(n/2, 1)
 			largest = max(largest, n)
 		}
 	}
-	with := number(func(r corpus.Row) bool { return r.Offer != nil && len(r.Offer.PayTo) > 0 })
+	with := number(func(r record.Row) bool { return r.Offer != nil && len(r.Offer.PayTo) > 0 })
 	if facts.Addresses != addresses || facts.Shared != shared || facts.LargestCluster != largest || facts.WithPayTo != with || facts.WithOffer < with || facts.HostsProbed != want.HostsProbed {
 		t.Fatalf("round %d: %+v, recomputed %d, %d, %d, %d", i+1, facts, addresses, shared, largest, with)
 	}
@@ -320,7 +320,7 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := func(i int, host string) (corpus.Row, bool) {
+	in := func(i int, host string) (record.Row, bool) {
 		r, ok := w.rows[i][host]
 		return r, ok && r.Source != "revisit" && !(r.Verdict == "unreachable" && r.Fault == "instrument")
 	}
@@ -362,6 +362,30 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 	}
 }
 
+// TestADiffCountsWhatItsSentenceSays: of each kind of row the sentence beside the counts says whether it is among them.
+func TestADiffCountsWhatItsSentenceSays(t *testing.T) {
+	for _, c := range []struct {
+		row  record.Row
+		in   int64
+		says string
+	}{
+		{record.Row{Source: record.SourceRevisit, Verdict: record.VerdictReady}, 0, "Rows of revisits, and of doors"},
+		{record.Row{Verdict: record.VerdictUnreachable, Fault: record.FaultInstrument}, 0,
+			"walked and not reached through the store's own fault, are left out on both sides."},
+		{record.Row{Verdict: record.VerdictNotProbed, Fault: record.FaultInstrument}, 1,
+			"not probed, for whatever reason, counts among the hosts and has no verdict"},
+	} {
+		w := &world{rounds: []record.Round{{Sequence: 1}}, rows: []map[string]record.Row{{"": c.row}}}
+		d, err := Compare(w.rounds[0], w.rounds[0], w.stream(0), w.stream(0))
+		if err != nil || d.HostsInFrom != c.in || d.HostsInTo != c.in || d.HostsInBoth != c.in {
+			t.Errorf("%+v, %v, want %d hosts", d, err, c.in)
+		}
+		if !strings.Contains(diffExplained, c.says) {
+			t.Errorf("the sentence lacks %q", c.says)
+		}
+	}
+}
+
 // TestTierRules fixes each rule by one example, R ready, N not ready, - not probed, . no row.
 func TestTierRules(t *testing.T) {
 	for _, test := range []struct{ weeks, suspect, want string }{
@@ -383,12 +407,12 @@ func TestTierRules(t *testing.T) {
 	} {
 		w := &world{}
 		for i, c := range test.weeks {
-			round := corpus.Round{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second)}
+			round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second)}
 			round.Roster.Capped = i < len(test.suspect) && test.suspect[i] == 'x'
-			rows := map[string]corpus.Row{}
-			verdict := map[rune]string{'R': corpus.VerdictReady, 'N': corpus.VerdictNotReady, '-': corpus.VerdictNotProbed}[c]
+			rows := map[string]record.Row{}
+			verdict := map[rune]string{'R': record.VerdictReady, 'N': record.VerdictNotReady, '-': record.VerdictNotProbed}[c]
 			if verdict != "" {
-				rows["a"] = corpus.Row{Sequence: round.Sequence, Host: "a", Verdict: verdict, Reason: "cap", ObservedAt: at(i).Format(second)}
+				rows["a"] = record.Row{Sequence: round.Sequence, Host: "a", Verdict: verdict, Reason: "cap", ObservedAt: at(i).Format(second)}
 			}
 			w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
 		}
@@ -400,17 +424,17 @@ func TestTierRules(t *testing.T) {
 
 // TestWhatWasNotCapturedDidNotDrift compares terms with those of an offer that could not be read, or only in part.
 func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
-	full := &corpus.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1", PayTo: []corpus.PayTo{{Network: "a", Digest: "1"}}}
-	none := &corpus.RowOffer{NotCapturedReason: corpus.NotCapturedUnreadable}
-	part := &corpus.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"}, PayTo: []corpus.PayTo{{Network: "a", Digest: "1"}}}
+	full := &record.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1", PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
+	none := &record.RowOffer{NotCapturedReason: record.NotCapturedUnreadable}
+	part := &record.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"}, PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
 	for _, c := range []struct {
-		from, to *corpus.RowOffer
+		from, to *record.RowOffer
 		want     []Drift
 	}{
 		{full, none, nil}, {none, full, nil}, {full, full, nil},
 		{full, part, []Drift{{Host: "a.example", Field: "networks", From: "a", To: "b"}}},
 	} {
-		got := Drifts(&corpus.Row{Host: "a.example", Offer: c.from}, &corpus.Row{Host: "a.example", Offer: c.to})
+		got := Drifts(&record.Row{Host: "a.example", Offer: c.from}, &record.Row{Host: "a.example", Offer: c.to})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("from %+v to %+v: - want + got\n%s", c.from, c.to, diff)
 		}
@@ -419,7 +443,7 @@ func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
 
 // TestEveryFigureNamesItsDenominator: a view that counts says of each of its members of how many it is.
 func TestEveryFigureNamesItsDenominator(t *testing.T) {
-	b := &Book{BaseURL: "https://store.example", Rounds: []corpus.Round{{Sequence: 1}}, Figures: []Figures{{}}, Proofs: []string{""}}
+	b := &Book{BaseURL: "https://store.example", Rounds: []record.Round{{Sequence: 1}}, Figures: []Figures{{}}, Proofs: []string{""}}
 	for _, v := range []struct {
 		name, text string
 		view       any

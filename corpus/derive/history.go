@@ -10,8 +10,8 @@ package derive
 import (
 	"slices"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // The values of Entry.Probed.
@@ -29,13 +29,13 @@ const (
 )
 
 // Observed reports whether a row is an observation of its host.
-func Observed(r *corpus.Row) bool {
-	return r.Verdict != corpus.VerdictNotProbed && !(r.Verdict == corpus.VerdictUnreachable && r.Fault == corpus.FaultInstrument)
+func Observed(r *record.Row) bool {
+	return r.Verdict != record.VerdictNotProbed && !(r.Verdict == record.VerdictUnreachable && r.Fault == record.FaultInstrument)
 }
 
 // Suspect reports whether a round says little about a host it did not observe: it was capped, or it probed under 60 % of
 // what the round before did.
-func Suspect(r *corpus.Round) bool { return r.Roster.Capped || r.Coverage.Dropped }
+func Suspect(r *record.Round) bool { return r.Roster.Capped || r.Coverage.Dropped }
 
 // Entry is one round in a host's history. Row is nil in a round that has none.
 type Entry struct {
@@ -47,7 +47,7 @@ type Entry struct {
 	Listed   bool
 	Probed   string // Probed, NotWalked or BeforeFirst
 	Gap      string // why it was not observed; empty if it was
-	Row      *corpus.StoredRow
+	Row      *record.StoredRow
 }
 
 // Change is a verdict that differs from the one observed before it.
@@ -70,7 +70,7 @@ type History struct {
 	Gaps                         Counts
 	Changes                      []Change
 	First, Last                  string // observed_at of the first and the last observation, "" for none
-	Refreshes                    []corpus.Observation
+	Refreshes                    []record.Observation
 }
 
 // HostRoom is memory that one host after the other is described in. The lists of a History and the timeline of a Host
@@ -103,12 +103,12 @@ func (m *HostRoom) address(i int, base string, sequence int64) string {
 }
 
 // HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the host in the feed.
-func HostHistory(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
+func HostHistory(rounds []record.Round, h record.History, feed []record.Observation) History {
 	return new(HostRoom).History(rounds, h, feed)
 }
 
 // History is HostHistory.
-func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpus.Observation) History {
+func (m *HostRoom) History(rounds []record.Round, h record.History, feed []record.Observation) History {
 	m.entries = slices.Grow(m.entries[:0], len(rounds))
 	if m.changes == nil {
 		m.changes, m.gaps = []Change{}, Counts{}
@@ -116,7 +116,7 @@ func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpu
 	out := History{Host: h.Host, Entries: m.entries, Gaps: m.gaps[:0], Changes: m.changes[:0]}
 	rows := h.Rows
 	seen := false
-	var before *corpus.StoredRow
+	var before *record.StoredRow
 	for i := range rounds {
 		r := &rounds[i]
 		e := Entry{Sequence: r.Sequence, Week: r.Week, TakenAt: r.TakenAt, Digest: r.Digest, Suspect: Suspect(r)}
@@ -156,7 +156,7 @@ func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpu
 		out.Percent = out.ProbedRounds * 100 / out.Rounds
 	}
 	for _, o := range feed {
-		if o.Kind == corpus.ObservationPaidRefresh && o.Refresh.Host == h.Host {
+		if o.Kind == record.ObservationPaidRefresh && o.Refresh.Host == h.Host {
 			out.Refreshes = append(out.Refreshes, o)
 		}
 	}
@@ -164,20 +164,20 @@ func (m *HostRoom) History(rounds []corpus.Round, h corpus.History, feed []corpu
 }
 
 // gap names why a host that is known was not observed.
-func gap(r *corpus.Round, row *corpus.Row) string {
+func gap(r *record.Round, row *record.Row) string {
 	switch {
 	case row == nil && r.Roster.Capped:
 		return GapCap
 	case row == nil:
 		return GapNotListed
-	case row.Verdict != corpus.VerdictNotProbed:
+	case row.Verdict != record.VerdictNotProbed:
 		return GapDegraded
 	default:
 		return row.Reason
 	}
 }
 
-func rowOf(r *corpus.StoredRow) *corpus.Row {
+func rowOf(r *record.StoredRow) *record.Row {
 	if r == nil {
 		return nil
 	}

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // HostFormat names the format of a Host.
@@ -48,8 +49,8 @@ type Host struct {
 	Declaration Declared         `json:"declaration"`
 	Note        *NoteHeld        `json:"standing_note"`
 	Cannot      []string         `json:"what_this_cannot_see"`
-	Inclusion   *corpus.Proof    `json:"-"` // of the cited row
-	Row         corpus.StoredRow `json:"-"` // the cited row
+	Inclusion   *tlog.Proof      `json:"-"` // of the cited row
+	Row         record.StoredRow `json:"-"` // the cited row
 }
 
 // HostTier is a Standing with the rule it follows.
@@ -96,7 +97,7 @@ type HostWeek struct {
 	Failed     []string         `json:"failed"`
 	Advisories []string         `json:"advisories"`
 	Protocols  []string         `json:"protocols,omitzero"` // null where they were not measured
-	Offer      *corpus.RowOffer `json:"offer,omitzero"`
+	Offer      *record.RowOffer `json:"offer,omitzero"`
 	Source     string           `json:"source,omitzero"`
 	Catalog    string           `json:"catalog,omitzero"`
 	Battery    string           `json:"battery,omitzero"`
@@ -123,7 +124,7 @@ type Payment struct {
 
 // Paid is one advertised address and at how many other hosts the same round saw it.
 type Paid struct {
-	corpus.PayTo
+	record.PayTo
 	Others int64 `json:"also_receives_at_other_doors"`
 }
 
@@ -149,14 +150,14 @@ type Citation struct {
 type Walked struct {
 	Observation int64  `json:"observation"`
 	At          string `json:"at"`
-	corpus.PaidWalk
+	record.PaidWalk
 }
 
 // Refreshed is a walk between rounds that a buyer paid for.
 type Refreshed struct {
 	Observation int64  `json:"observation"`
 	At          string `json:"at"`
-	corpus.Refresh
+	record.Refresh
 }
 
 // Declared is the host's own list of its doors, or the word that there is none.
@@ -183,17 +184,17 @@ type HostParts struct {
 	// BaseURL is the site's address without a slash at its end.
 	BaseURL string
 	// Feed holds the observations of this host, in order; those of others are passed over.
-	Feed []corpus.Observation
+	Feed []record.Observation
 	// Others tells at how many other hosts a round saw an address.
-	Others func(sequence int64, address corpus.PayTo) int64
+	Others func(sequence int64, address record.PayTo) int64
 	// Prove proves a row of a round under that round's own checkpoint; nil leaves the proof out.
-	Prove func(leaf, size int64) (corpus.Proof, error)
+	Prove func(leaf, size int64) (tlog.Proof, error)
 	// Room is where the timeline is made, nil for memory of its own.
 	Room *HostRoom
 }
 
 // DescribeHost puts together what is published of a host. The record must hold a row of it.
-func DescribeHost(rounds []corpus.Round, h History, standing Standing, parts HostParts) (Host, error) {
+func DescribeHost(rounds []record.Round, h History, standing Standing, parts HostParts) (Host, error) {
 	base := parts.BaseURL
 	out := Host{
 		Format: HostFormat, Host: h.Host, URL: base + HostPath(h.Host), Listing: "not_listed",
@@ -257,7 +258,7 @@ func hostWeek(e *Entry, url string) HostWeek {
 }
 
 // note adds an observation, if it is of this host.
-func (h *Host) note(o corpus.Observation) {
+func (h *Host) note(o record.Observation) {
 	switch {
 	case o.Walk != nil && o.Walk.Host == h.Host:
 		h.PaidWalks = append(h.PaidWalks, Walked{Observation: o.Number, At: o.At, PaidWalk: *o.Walk})
@@ -284,7 +285,7 @@ const (
 )
 
 // payment describes the addresses of the newest observation.
-func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
+func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 	for _, e := range slices.Backward(h.Entries) {
 		if e.Probed != Probed {
 			continue
@@ -317,7 +318,7 @@ func payment(h History, others func(int64, corpus.PayTo) int64) *Payment {
 }
 
 // cite fills the citation with the newest row that observed the host, or its newest row if none did.
-func (h *Host) cite(base string, rounds []corpus.Round, e *Entry, week *HostWeek, prove func(leaf, size int64) (corpus.Proof, error)) error {
+func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek, prove func(leaf, size int64) (tlog.Proof, error)) error {
 	h.Row = *e.Row
 	h.Citation = Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + h.Host + " in " + e.Week + ".",
@@ -328,7 +329,7 @@ func (h *Host) cite(base string, rounds []corpus.Round, e *Entry, week *HostWeek
 	if prove == nil {
 		return nil
 	}
-	i := slices.IndexFunc(rounds, func(r corpus.Round) bool { return r.Sequence == e.Sequence })
+	i := slices.IndexFunc(rounds, func(r record.Round) bool { return r.Sequence == e.Sequence })
 	p, err := prove(e.Row.Leaf, rounds[i].LeavesEnd())
 	if err != nil {
 		return err

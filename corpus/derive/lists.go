@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered from the oldest.
@@ -107,7 +107,7 @@ func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 	return v
 }
 
-func (b *Book) line(i int, r corpus.Round) DatasetLine {
+func (b *Book) line(i int, r record.Round) DatasetLine {
 	l := DatasetLine{Sequence: r.Sequence, Week: r.Week, TakenAt: r.TakenAt, Digest: r.Digest, Previous: r.PreviousDigest,
 		ProofOfTime: "none", HostsObserved: r.Coverage.Probed, URL: b.BaseURL + RoundPath(r.Sequence)}
 	if b.Proofs[i] != "" {
@@ -156,7 +156,7 @@ func (b *Book) Index(page int) IndexView {
 	if page == 0 {
 		from, to, next = b.IndexPages()*IndexPageLimit, len(b.Rounds), b.IndexPages()
 	}
-	entry := func(r corpus.Round) IndexEntry {
+	entry := func(r record.Round) IndexEntry {
 		return IndexEntry{Sequence: r.Sequence, Status: "sealed", Week: r.Week, Digest: r.Digest, URL: b.BaseURL + RoundPath(r.Sequence)}
 	}
 	for _, r := range slices.Backward(b.Rounds[from:to]) {
@@ -248,7 +248,7 @@ func (b *Book) Tiers(page int) TiersView {
 type FeedView struct {
 	Format       string               `json:"format"`
 	Page         int                  `json:"page,omitzero"`
-	Observations []corpus.Observation `json:"observations"` // oldest first, each signed by itself
+	Observations []record.Observation `json:"observations"` // oldest first, each signed by itself
 	Total        int64                `json:"total"`        // up to and with this page
 	Verification string               `json:"verification"`
 	HasMore      bool                 `json:"has_more"`
@@ -265,7 +265,7 @@ func (b *Book) FeedPage(page int) FeedView {
 	if page == 0 {
 		from, to, next = b.FeedPages()*FeedPageLimit, len(b.Feed), b.FeedPages()
 	}
-	v := FeedView{Format: "store-feed/v1", Page: page, Observations: make([]corpus.Observation, 0, to-from), Total: int64(to), PageLimit: FeedPageLimit,
+	v := FeedView{Format: "store-feed/v1", Page: page, Observations: make([]record.Observation, 0, to-from), Total: int64(to), PageLimit: FeedPageLimit,
 		Verification: "Each observation is signed over its compact JSON in the order of its members, without signature, and is a leaf of the log. What strangers wrote stands there as salted digests; while it is public, the text and its salt are at /corpus/words/<sha256>.json."}
 	for _, o := range b.Feed[from:to] {
 		v.Observations = append(v.Observations, o.Bare())

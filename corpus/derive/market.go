@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // The networks that the market's rails are told apart by, as CAIP-2 names them.
@@ -76,11 +76,11 @@ type market struct {
 	prices map[int64]int64 // doors at each cheapest ask, in atomic units
 }
 
-func newMarket(r corpus.Round) *market {
+func newMarket(r record.Round) *market {
 	return &market{m: Market{Cited: cite(r), TakenAt: r.TakenAt, Schemes: Counts{}}, prices: make(map[int64]int64)}
 }
 
-func (m *market) add(row *corpus.Row) {
+func (m *market) add(row *record.Row) {
 	if !Observed(row) {
 		return
 	}
@@ -89,10 +89,10 @@ func (m *market) add(row *corpus.Row) {
 		m.m.Rails.TestnetFlagged++
 	}
 	switch {
-	case row.Verdict == corpus.VerdictUnreachable:
+	case row.Verdict == record.VerdictUnreachable:
 		m.m.Rot.Dead++
 		return
-	case row.Verdict != corpus.VerdictReady:
+	case row.Verdict != record.VerdictReady:
 		return
 	}
 	m.m.Ready++

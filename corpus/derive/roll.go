@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // Roll is every host of the record with its tier, and what changed between rounds. It is made in one pass over the
@@ -16,7 +16,7 @@ type Roll struct {
 	// ByTier counts the hosts of each tier, Observed those that any round observed.
 	ByTier   map[string]int64
 	Observed int64
-	rounds   []corpus.Round
+	rounds   []record.Round
 	room     HostRoom
 	naming   strings.Builder
 	names    string // one after the other
@@ -36,7 +36,7 @@ type rollLine struct {
 	refreshed, suspect bool
 }
 
-var verdicts = []string{corpus.VerdictReady, corpus.VerdictNotReady, corpus.VerdictUnreachable, corpus.VerdictNotProbed}
+var verdicts = []string{record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable, record.VerdictNotProbed}
 
 // compared is a Diff in few bytes: hosts are their places on the roll.
 type compared struct {
@@ -55,7 +55,7 @@ type moved struct {
 // CallRoll makes the roll of a record and the figures of its rounds in one pass. about returns the observations of a
 // host, base is the site's address. Memory grows with hosts as the roll does, and with each address that a row names by
 // 4 bytes a round.
-func CallRoll(base string, rounds []corpus.Round, about func(host string) []corpus.Observation, histories iter.Seq2[corpus.History, error]) (*Roll, []Figures, error) {
+func CallRoll(base string, rounds []record.Round, about func(host string) []record.Observation, histories iter.Seq2[record.History, error]) (*Roll, []Figures, error) {
 	r := &Roll{ByTier: make(map[string]int64), rounds: rounds}
 	place := make(map[int64]int, len(rounds))
 	surveys := make([]*survey, len(rounds))
@@ -68,7 +68,7 @@ func CallRoll(base string, rounds []corpus.Round, about func(host string) []corp
 	if n := len(rounds); n > 0 {
 		r.since, r.weekly = make([]compared, n), make([]compared, n-1)
 	}
-	rows := make([]*corpus.Row, len(rounds))
+	rows := make([]*record.Row, len(rounds))
 	for h, err := range histories {
 		if err != nil {
 			return nil, nil, err
@@ -91,7 +91,7 @@ func CallRoll(base string, rounds []corpus.Round, about func(host string) []corp
 	return r, figures, nil
 }
 
-func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observation) error {
+func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observation) error {
 	history := r.room.History(r.rounds, h, feed)
 	s := Tier(history)
 	r.ByTier[s.Tier]++
@@ -125,7 +125,7 @@ func (r *Roll) add(h corpus.History, rows []*corpus.Row, feed []corpus.Observati
 	return nil
 }
 
-func (c *compared) add(host uint32, x, y *corpus.Row) {
+func (c *compared) add(host uint32, x, y *record.Row) {
 	p := pairOf(x, y)
 	c.inFrom, c.inTo, c.inBoth = c.inFrom+p.inFrom, c.inTo+p.inTo, c.inBoth+p.inFrom*p.inTo
 	switch {
@@ -167,7 +167,7 @@ func (r *Roll) Standing(i int) Standing {
 	if l.at != 0 {
 		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339), Source: "census", Sequence: l.latest}
 		if l.refreshed {
-			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = corpus.ObservationPaidRefresh, 0, l.latest
+			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = record.ObservationPaidRefresh, 0, l.latest
 		}
 	}
 	s.Label = label(s)
@@ -180,7 +180,7 @@ func (r *Roll) Since(i int) Diff { return r.diff(r.since[i], r.rounds[i], r.roun
 // Weekly is the difference from the i-th round, counted from 0, to the one after it.
 func (r *Roll) Weekly(i int) Diff { return r.diff(r.weekly[i], r.rounds[i], r.rounds[i+1]) }
 
-func (r *Roll) diff(c compared, from, to corpus.Round) Diff {
+func (r *Roll) diff(c compared, from, to record.Round) Diff {
 	d := newDiff(from, to)
 	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = c.inFrom, c.inTo, c.inBoth
 	for _, h := range c.appeared {

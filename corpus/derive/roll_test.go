@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 )
 
-func open(t *testing.T, plain int) (*corpus.Record, []corpus.Observation) {
+func open(t *testing.T, plain int) (*record.Record, []record.Observation) {
 	t.Helper()
-	r, err := corpus.Open(corpustest.Write(t, plain), attest.SpecimenRing())
+	r, err := record.Open(corpustest.Write(t, plain), attest.SpecimenRing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func open(t *testing.T, plain int) (*corpus.Record, []corpus.Observation) {
 func TestRollIsTheHistories(t *testing.T) {
 	r, feed := open(t, 40)
 	rounds := r.Rounds()
-	about := func(host string) (of []corpus.Observation) {
+	about := func(host string) (of []record.Observation) {
 		for _, o := range feed {
 			if derive.SubjectOf(o) == host {
 				of = append(of, o)
@@ -91,7 +91,7 @@ func TestRollIsTheHistories(t *testing.T) {
 func TestMarketCounts(t *testing.T) {
 	r, _ := open(t, 25)
 	rounds := r.Rounds()
-	_, figures, err := derive.CallRoll("https://store.example", rounds, func(string) []corpus.Observation { return nil }, r.Histories())
+	_, figures, err := derive.CallRoll("https://store.example", rounds, func(string) []record.Observation { return nil }, r.Histories())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestMarketCounts(t *testing.T) {
 			t.Errorf("%s: top five %+v, counted %d of %d", round.Week, m.Top, top, all)
 		}
 		for address, n := range addresses {
-			if got := f.Sharing.Others(corpus.PayTo{Network: derive.Base, Digest: address}); got != int64(n-1) && n > 1 || n == 1 && got != 0 {
+			if got := f.Sharing.Others(record.PayTo{Network: derive.Base, Digest: address}); got != int64(n-1) && n > 1 || n == 1 && got != 0 {
 				t.Errorf("%s: %s is at %d others, want %d", round.Week, address[:8], got, n-1)
 			}
 		}

@@ -7,48 +7,48 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed from.
 func TestFromASealedRecord(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	evidence := strings.Repeat("0", 64)
 	weeks := []string{"RR.", "R-N", "RRR", "RNR", "RR-"} // a column a host
 	live := &world{}
 	for i, week := range weeks {
-		rows := map[string]corpus.Row{}
+		rows := map[string]record.Row{}
 		for h, c := range week {
-			row := corpus.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/", Source: corpus.SourceDiscovery, Listed: true, Battery: "v2",
-				Fault: corpus.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
+			row := record.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/", Source: record.SourceDiscovery, Listed: true, Battery: "v2",
+				Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 			switch c {
 			case 'R':
-				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = corpus.VerdictReady, "L4", at(i).Format(second), evidence
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = record.VerdictReady, "L4", at(i).Format(second), evidence
 			case 'N':
-				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest, row.Fault = corpus.VerdictNotReady, "L1", at(i).Format(second), evidence, corpus.FaultDoor
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest, row.Fault = record.VerdictNotReady, "L1", at(i).Format(second), evidence, record.FaultDoor
 			case '-':
-				row.Verdict, row.Reason = corpus.VerdictNotProbed, "interrupted"
+				row.Verdict, row.Reason = record.VerdictNotProbed, "interrupted"
 			default:
 				continue
 			}
 			rows[row.Host] = row
 		}
 		live.rows = append(live.rows, rows)
-		var stream iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+		var stream iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 			for row := range live.stream(i) {
 				if !yield(row.Row, nil) {
 					return
 				}
 			}
 		}
-		round, err := w.Seal(t.Context(), corpus.Draft{Sequence: int64(i + 1), Week: corpus.ISOWeek(at(i)), TakenAt: at(i + 1), Battery: "v2", Rows: stream})
+		round, err := w.Seal(t.Context(), record.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1), Battery: "v2", Rows: stream})
 		if err != nil {
 			t.Fatal(err)
 		}
 		live.rounds = append(live.rounds, round)
 	}
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // SharedWalletCaveat stands beside every fact about addresses.
@@ -24,14 +24,8 @@ type Wallets struct {
 	Caveat         string `json:"shared_wallet_caveat"`
 }
 
-// WalletFacts derives a round's facts about addresses from its rows.
-func WalletFacts(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Wallets, error) {
-	facts, _, err := Share(r, rows)
-	return facts, err
-}
-
 // Share derives a round's facts about addresses and which of them were shared.
-func Share(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Wallets, Sharing, error) {
+func Share(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, Sharing, error) {
 	w := newWallets(r, newAddresses())
 	for row, err := range rows {
 		if err != nil {
@@ -50,7 +44,7 @@ type Sharing struct {
 }
 
 // Others is at how many hosts besides one the round saw the address, given that it saw it at that one.
-func (s Sharing) Others(address corpus.PayTo) int64 {
+func (s Sharing) Others(address record.PayTo) int64 {
 	if n, ok := s.addresses.numbers[keyOf(address)]; ok && int(n) < len(s.hosts) && s.hosts[n] > 1 {
 		return int64(s.hosts[n]) - 1
 	}
@@ -60,14 +54,14 @@ func (s Sharing) Others(address corpus.PayTo) int64 {
 // addresses numbers the addresses of a record as they are first seen.
 type addresses struct {
 	numbers map[addressKey]uint32
-	last    corpus.PayTo // that was asked for, as the rows of one host mostly name one
+	last    record.PayTo // that was asked for, as the rows of one host mostly name one
 	number  uint32       // of the last
 }
 
 func newAddresses() *addresses { return &addresses{numbers: make(map[addressKey]uint32)} }
 
 // of is the number of an address.
-func (a *addresses) of(p corpus.PayTo) uint32 {
+func (a *addresses) of(p record.PayTo) uint32 {
 	if len(a.numbers) > 0 && p == a.last {
 		return a.number
 	}
@@ -85,7 +79,7 @@ func (a *addresses) of(p corpus.PayTo) uint32 {
 // nobody finds two of one key with less than 2^64 tries, and half the memory.
 type addressKey [16]byte
 
-func keyOf(p corpus.PayTo) addressKey {
+func keyOf(p record.PayTo) addressKey {
 	sum := sha256.Sum256([]byte(p.Network + "|" + p.Digest))
 	return addressKey(sum[:len(addressKey{})])
 }
@@ -97,12 +91,12 @@ type wallets struct {
 	hosts     []uint32
 }
 
-func newWallets(r corpus.Round, a *addresses) *wallets {
+func newWallets(r record.Round, a *addresses) *wallets {
 	return &wallets{facts: Wallets{Cited: cite(r), Caveat: SharedWalletCaveat}, addresses: a}
 }
 
-func (w *wallets) add(row *corpus.Row) {
-	if row.Verdict != corpus.VerdictNotProbed {
+func (w *wallets) add(row *record.Row) {
+	if row.Verdict != record.VerdictNotProbed {
 		w.facts.HostsProbed++
 	}
 	if row.Offer == nil {

@@ -1,9 +1,9 @@
 package derive
 
-import "agentstore/corpus"
+import "agentstore/corpus/record"
 
 // SubjectOf is the host that an observation is of, "" for none.
-func SubjectOf(o corpus.Observation) string {
+func SubjectOf(o record.Observation) string {
 	switch {
 	case o.Refresh != nil:
 		return o.Refresh.Host

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // FreshLimit is the most rows of a fresh set.
@@ -35,22 +35,22 @@ type Fresh struct {
 type survey struct {
 	newest  bool
 	base    string
-	round   *corpus.Round
+	round   *record.Round
 	out     Figures
 	wallets *wallets
 	market  *market
 }
 
-func newSurvey(base string, r *corpus.Round, a *addresses) *survey {
+func newSurvey(base string, r *record.Round, a *addresses) *survey {
 	return &survey{base: base, round: r, out: Figures{Week: newWeek(*r), Fresh: []Fresh{}}, wallets: newWallets(*r, a), market: newMarket(*r)}
 }
 
 // add takes a row of the round. They must come in the order of their hosts.
-func (s *survey) add(row *corpus.Row) {
+func (s *survey) add(row *record.Row) {
 	s.out.Week.add(s.round, row)
 	s.wallets.add(row)
 	s.market.add(row)
-	if row.Verdict != corpus.VerdictReady {
+	if row.Verdict != record.VerdictReady {
 		return
 	}
 	if s.out.FreshReady++; s.newest && len(s.out.Fresh) < FreshLimit {

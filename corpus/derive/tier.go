@@ -3,7 +3,7 @@ package derive
 import (
 	"strconv"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // The tiers, in the order in which their rules are tested.
@@ -77,7 +77,7 @@ func Tier(h History) Standing {
 	}
 	counted := recent
 	switch {
-	case out.Latest != nil && out.Latest.Verdict != corpus.VerdictReady:
+	case out.Latest != nil && out.Latest.Verdict != record.VerdictReady:
 		out.Tier = TierBroken
 	case verdicts < EstablishedRounds || out.CoverageSuspect:
 		out.Tier = TierIndeterminate
@@ -107,7 +107,7 @@ func tail[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
 
 func ready(entries []Entry) (n int64) {
 	for i := range entries {
-		if e := &entries[i]; e.Probed == Probed && e.Row.Verdict == corpus.VerdictReady {
+		if e := &entries[i]; e.Probed == Probed && e.Row.Verdict == record.VerdictReady {
 			n++
 		}
 	}
@@ -132,10 +132,10 @@ func latest(h History, skipped int, window []Entry) *Latest {
 		since = h.Entries[len(h.Entries)-len(window)-1].TakenAt
 	}
 	for _, o := range h.Refreshes {
-		if o.At < since || out != nil && o.At < out.ObservedAt || o.Refresh.Verdict == corpus.VerdictUnreachable && o.Refresh.Fault == corpus.FaultInstrument {
+		if o.At < since || out != nil && o.At < out.ObservedAt || o.Refresh.Verdict == record.VerdictUnreachable && o.Refresh.Fault == record.FaultInstrument {
 			continue
 		}
-		out = &Latest{Verdict: o.Refresh.Verdict, ObservedAt: o.At, Source: corpus.ObservationPaidRefresh, Number: o.Number}
+		out = &Latest{Verdict: o.Refresh.Verdict, ObservedAt: o.At, Source: record.ObservationPaidRefresh, Number: o.Number}
 	}
 	return out
 }

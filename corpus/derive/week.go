@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // Week is one point of the trajectory: counts only, no ratios, each with its denominator beside it.
@@ -34,7 +34,7 @@ type Week struct {
 }
 
 // Trajectory derives a round's point from its rows.
-func Trajectory(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Week, error) {
+func Trajectory(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Week, error) {
 	w := newWeek(r)
 	for row, err := range rows {
 		if err != nil {
@@ -45,12 +45,12 @@ func Trajectory(r corpus.Round, rows iter.Seq2[corpus.StoredRow, error]) (Week, 
 	return w, nil
 }
 
-func newWeek(r corpus.Round) Week {
+func newWeek(r record.Round) Week {
 	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed, HostsDue: r.Rows,
 		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{}, CoverageSuspect: r.Coverage.Suspect}
 }
 
-func (w *Week) add(r *corpus.Round, row *corpus.Row) {
+func (w *Week) add(r *record.Round, row *record.Row) {
 	if row.Listed {
 		w.HostsListed++
 	}
@@ -67,16 +67,16 @@ func (w *Week) add(r *corpus.Round, row *corpus.Row) {
 		w.Gaps = count(w.Gaps, gap(r, row))
 	}
 	switch {
-	case row.Verdict == corpus.VerdictNotProbed:
+	case row.Verdict == record.VerdictNotProbed:
 		w.NotProbed++
 		return
 	case !Observed(row):
 		w.Degraded++
 		w.HostsProbed++
 		return
-	case row.Verdict == corpus.VerdictReady:
+	case row.Verdict == record.VerdictReady:
 		w.Ready++
-	case row.Verdict == corpus.VerdictNotReady:
+	case row.Verdict == record.VerdictNotReady:
 		w.NotReady++
 	default:
 		w.Unreachable++
@@ -110,7 +110,7 @@ type Cited struct {
 	Digest   attest.Digest `json:"digest"`
 }
 
-func cite(r corpus.Round) Cited { return Cited{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest} }
+func cite(r record.Round) Cited { return Cited{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest} }
 
 // Transition is a verdict that differs between two rounds.
 type Transition struct {
@@ -143,59 +143,8 @@ type Diff struct {
 	HostsInBoth int64        `json:"hosts_in_both"`
 }
 
-// Compare derives the difference of two rounds from their rows, which are read once, side by side.
-func Compare(from, to corpus.Round, a, b iter.Seq2[corpus.StoredRow, error]) (Diff, error) {
-	out := newDiff(from, to)
-	nextA, stopA := iter.Pull2(a)
-	defer stopA()
-	nextB, stopB := iter.Pull2(b)
-	defer stopB()
-	x, errX, okX := nextA()
-	y, errY, okY := nextB()
-	for okX || okY {
-		if errX != nil {
-			return Diff{}, errX
-		}
-		if errY != nil {
-			return Diff{}, errY
-		}
-		switch {
-		case !okY || okX && x.Host < y.Host:
-			out.add(&x.Row, nil)
-			x, errX, okX = nextA()
-		case !okX || y.Host < x.Host:
-			out.add(nil, &y.Row)
-			y, errY, okY = nextB()
-		default:
-			out.add(&x.Row, &y.Row)
-			x, errX, okX = nextA()
-			y, errY, okY = nextB()
-		}
-	}
-	return out, nil
-}
-
-func newDiff(from, to corpus.Round) Diff {
+func newDiff(from, to record.Round) Diff {
 	return Diff{From: cite(from), To: cite(to), Appeared: []string{}, Disappeared: []string{}, Transitions: []Transition{}, Drift: []Drift{}}
-}
-
-// add compares the rows of one host, of which either may be missing.
-func (d *Diff) add(x, y *corpus.Row) {
-	p := pairOf(x, y)
-	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = d.HostsInFrom+p.inFrom, d.HostsInTo+p.inTo, d.HostsInBoth+p.inFrom*p.inTo
-	switch {
-	case p.inFrom > p.inTo:
-		d.Disappeared = append(d.Disappeared, x.Host)
-	case p.inFrom < p.inTo:
-		d.Appeared = append(d.Appeared, y.Host)
-	}
-	if !p.compares {
-		return
-	}
-	if x.Verdict != y.Verdict {
-		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
-	}
-	d.Drift = append(d.Drift, Drifts(x, y)...)
 }
 
 // pair is what the rows of one host in two rounds say of a change.
@@ -204,7 +153,7 @@ type pair struct {
 	compares     bool  // both were probed
 }
 
-func pairOf(x, y *corpus.Row) (p pair) {
+func pairOf(x, y *record.Row) (p pair) {
 	x, y = movable(x), movable(y)
 	if x != nil {
 		p.inFrom = 1
@@ -212,13 +161,13 @@ func pairOf(x, y *corpus.Row) (p pair) {
 	if y != nil {
 		p.inTo = 1
 	}
-	p.compares = x != nil && y != nil && x.Verdict != corpus.VerdictNotProbed && y.Verdict != corpus.VerdictNotProbed
+	p.compares = x != nil && y != nil && x.Verdict != record.VerdictNotProbed && y.Verdict != record.VerdictNotProbed
 	return p
 }
 
 // movable leaves out a row that says nothing about a change of the door.
-func movable(r *corpus.Row) *corpus.Row {
-	if r == nil || r.Source == corpus.SourceRevisit || r.Verdict != corpus.VerdictNotProbed && !Observed(r) {
+func movable(r *record.Row) *record.Row {
+	if r == nil || r.Source == record.SourceRevisit || r.Verdict != record.VerdictNotProbed && !Observed(r) {
 		return nil
 	}
 	return r
@@ -226,7 +175,7 @@ func movable(r *corpus.Row) *corpus.Row {
 
 // Drifts lists the terms of a host that differ between two rows of it, the older one first. What either did not capture
 // did not drift.
-func Drifts(x, y *corpus.Row) (out []Drift) {
+func Drifts(x, y *record.Row) (out []Drift) {
 	if x.Offer == nil || y.Offer == nil || sameTerms(x.Offer, y.Offer) {
 		return nil
 	}
@@ -245,7 +194,7 @@ func Drifts(x, y *corpus.Row) (out []Drift) {
 }
 
 // networks is "" where not all are there to be compared.
-func networks(r *corpus.Row) string {
+func networks(r *record.Row) string {
 	if r.Offer.NetworksLeftOut > 0 {
 		return ""
 	}
@@ -253,7 +202,7 @@ func networks(r *corpus.Row) string {
 }
 
 // payTo is "" where not all are there to be compared.
-func payTo(r *corpus.Row) string {
+func payTo(r *record.Row) string {
 	if r.Offer.PayToLeftOut > 0 {
 		return ""
 	}
@@ -265,7 +214,7 @@ func payTo(r *corpus.Row) string {
 }
 
 // sameTerms reports whether two offers are spelled alike, as most are from week to week.
-func sameTerms(a, b *corpus.RowOffer) bool {
+func sameTerms(a, b *record.RowOffer) bool {
 	return a.NetworksLeftOut == b.NetworksLeftOut && a.PayToLeftOut == b.PayToLeftOut && a.MinUSDC == b.MinUSDC && a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
 		slices.Equal(a.Schemes, b.Schemes) && slices.Equal(a.PayTo, b.PayTo)
 }

@@ -199,6 +199,25 @@ func TestPayToDigest(t *testing.T) {
 	}
 }
 
+// TestNetworkNames: what is no name of a network is called other, in lists and in digests alike.
+func TestNetworkNames(t *testing.T) {
+	for _, name := range []string{base, solana, "eip155:1", "abc-1:x_2", "cosmos:cosmoshub-4"} {
+		if got := NetworkName(name); got != name {
+			t.Errorf("%q is called %q", name, got)
+		}
+	}
+	for _, junk := range []string{"", "base", "eip155", "eip155:", ":1", "eip155:08453", "eip155:0", "eip155:-1", "eip155:0x1",
+		"eip155:8453:1", "EIP155:1", "ab:1", "abcdefghi:1", "abc:" + strings.Repeat("x", 33), "abc:\u202e",
+		"eip155:8453\x01", " eip155:1", "abc:x y", "a\xffc:1", "<b>:1", "other"} {
+		if got := NetworkName(junk); got != "other" {
+			t.Errorf("%q is called %q", junk, got)
+		}
+		if PayToDigest(junk, evmAddress) != PayToDigest("other", evmAddress) {
+			t.Errorf("an address on %q has a digest of its own", junk)
+		}
+	}
+}
+
 func TestPayToForm(t *testing.T) {
 	for address, want := range map[string]string{
 		evmAddress: FormEVM, strings.ToLower(evmAddress): FormEVM, "0x" + strings.ToUpper(evmAddress[2:]): FormEVM,

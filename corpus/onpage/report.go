@@ -8,21 +8,22 @@ import (
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/verdict"
 )
 
 // Version is that of the battery.
 const Version = "v1"
 
 // State is what became of one check.
-type State string
+type State = verdict.State
 
 // The states. A warning breaks a custom; NotReached says that there was nothing to judge.
 const (
-	Pass        State = "pass"
-	Warn        State = "warn"
-	Fail        State = "fail"
-	NotReached  State = "not_reached"
-	Unreachable State = "unreachable"
+	Pass        = verdict.Pass
+	Warn        = verdict.Warn
+	Fail        = verdict.Fail
+	NotReached  = verdict.NotReached
+	Unreachable = verdict.Unreachable
 )
 
 // Report is the judgement of one page.
@@ -45,18 +46,12 @@ type Check struct {
 }
 
 // Fix says what to change.
-type Fix struct {
-	Check string `json:"check"`
-	Fix   string `json:"fix"`
-}
+type Fix = verdict.Fix
 
 // Evidence is what the judgement rests on.
 type Evidence struct {
-	Status      int    `json:"status"` // 0: no response
-	ContentType string `json:"content_type"`
-	Bytes       int    `json:"bytes"`
-	SHA256      string `json:"sha256"`
-	Truncated   bool   `json:"truncated"`
+	verdict.Evidence
+	Truncated bool `json:"truncated"`
 }
 
 var cannotTell = []string{
@@ -69,8 +64,9 @@ var cannotTell = []string{
 func Judge(x exchange.Exchange) Report {
 	sum := sha256.Sum256(x.Response.Body)
 	r := Report{Version: Version, URL: x.Request.URL, Verdict: Pass, Fixes: []Fix{}, ObservedAt: x.StartedAt.Add(x.Duration).UTC().Truncate(time.Second),
-		CannotTell: cannotTell, Evidence: Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
-			Bytes: len(x.Response.Body), SHA256: hex.EncodeToString(sum[:]), Truncated: x.Response.Truncated}}
+		CannotTell: cannotTell, Evidence: Evidence{Truncated: x.Response.Truncated,
+			Evidence: verdict.Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
+				Bytes: len(x.Response.Body), SHA256: hex.EncodeToString(sum[:])}}}
 	if s := x.Response.Status; s == 0 || x.Error.Stage != "" || s >= 500 {
 		r.Verdict = Unreachable
 		for _, row := range rows {
@@ -100,7 +96,7 @@ func Judge(x exchange.Exchange) Report {
 		default:
 			continue
 		}
-		r.Fixes = append(r.Fixes, Fix{row.Name, row.Fix})
+		r.Fixes = append(r.Fixes, Fix{Check: row.Name, Fix: row.Fix})
 	}
 	return r
 }

@@ -10,38 +10,64 @@ import (
 // (interface specification, versioning).
 const AuditsCiteV1Before = "2026-09-01"
 
-// batteryV1 is frozen: its rows, their order and what they ask do not change. It judges the GET alone.
-var batteryV1 = sync.OnceValue(func() Battery {
-	return Battery{Version: V1, Since: "2026-05-01", Checks: []Check{
-		reachable(), status402(), paymentRequiredHeader(), x402Version(), accepts(), bazaarExtension(), signedOffers(),
-	}}
+// batteries is the table of all versions, the oldest first. A version that was used is frozen: its checks, their order
+// and what they ask do not change. A new one is one more row, and stands then in reports, rows, criteria, routes and
+// the seller's kit.
+var batteries = sync.OnceValue(func() []Battery {
+	v1 := []Check{reachable(), status402(), paymentRequiredHeader(), x402Version(), accepts(), bazaarExtension(), signedOffers()}
+	v2 := slices.Concat(v1, []Check{paytoPayable(), amountAtomic(), networkMainnet(), transferMethodSignable(), solanaRailReceivable()})
+	return []Battery{
+		{Version: V1, Since: "2026-05-01", Checks: v1,
+			About: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What a single probe cannot tell stands in the answer."},
+		{Version: V2, Since: "2026-08-23", Post: true, Checks: v2,
+			About: "Asks besides whether the terms can be paid, and may send one POST of an empty object where the door itself declares POST. also_under has the verdict of v1."},
+	}
 })
 
-// batteryV2 adds what a buyer needs to be able to pay, and may judge a POST that the door itself declares.
-var batteryV2 = sync.OnceValue(func() Battery {
-	return Battery{Version: V2, Since: "2026-08-23", Post: true, Checks: append(slices.Clone(batteryV1().Checks),
-		paytoPayable(), amountAtomic(), networkMainnet(), transferMethodSignable(), solanaRailReceivable(),
-	)}
-})
+// MaxBatteries is how many versions there can be: a row has room for the verdicts of so many.
+const MaxBatteries = 5
 
 // Batteries returns every version, the oldest first.
 func Batteries() []Battery {
-	list := []Battery{batteryV1(), batteryV2()}
+	list := slices.Clone(batteries())
 	for i := range list {
 		list[i].Checks = slices.Clone(list[i].Checks)
 	}
 	return list
 }
 
-// batteryOf returns the battery of a version and the other one.
-func batteryOf(version string) (b, other Battery, err error) {
-	switch version {
-	case V1:
-		return batteryV1(), batteryV2(), nil
-	case V2:
-		return batteryV2(), batteryV1(), nil
+// Versions returns the names of every version, the oldest first.
+func Versions() []string {
+	var names []string
+	for _, b := range batteries() {
+		names = append(names, b.Version)
 	}
-	return b, other, fmt.Errorf("choosing a battery: no version %q", version)
+	return names
+}
+
+// Current is the version that the census walks with and that instruments use where none is asked for: the newest.
+func Current() string {
+	all := batteries()
+	return all[len(all)-1].Version
+}
+
+// batteryOf returns the battery of a version.
+func batteryOf(version string) (Battery, error) {
+	for _, b := range batteries() {
+		if b.Version == version {
+			return b, nil
+		}
+	}
+	return Battery{}, fmt.Errorf("choosing a battery: no version %q", version)
+}
+
+// verdictOf is the verdict of a version, which is in the table.
+func (v *View) verdictOf(version string) Verdict {
+	b, err := batteryOf(version)
+	if err != nil {
+		return NotProbed
+	}
+	return b.judge(v).verdict
 }
 
 // outcome is what a battery made of one view.
@@ -107,9 +133,9 @@ func level(v *View) Level {
 	case v.Evidence.Status == 0 || !v.overTLS():
 	case v.Evidence.Status != 402:
 		rung = 1
-	case batteryV1().judge(v).verdict != Ready:
+	case v.verdictOf(V1) != Ready:
 		rung = 2
-	case batteryV2().judge(v).verdict != Ready:
+	case v.verdictOf(V2) != Ready:
 		rung = 3
 	case !v.agrees():
 		rung = 4

@@ -1,6 +1,9 @@
 package probe
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // DefectVersion counts the versions of the vocabulary.
 const DefectVersion = "1"
@@ -46,8 +49,8 @@ func signalText(names []string) string {
 	var said strings.Builder
 	for i, name := range names {
 		kind := "advisory "
-		for _, c := range batteryV2().Checks {
-			if c.Name == name {
+		for _, b := range batteries() {
+			if slices.ContainsFunc(b.Checks, func(c Check) bool { return c.Name == name }) {
 				kind = "check "
 			}
 		}

@@ -136,7 +136,7 @@ func BenchmarkChecks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	asked := len(batteryV1().Checks) + len(batteryV2().Checks) + len(Advisories())
+	asked := len(knownBattery(V1).Checks) + len(knownBattery(V2).Checks) + len(Advisories())
 	n := 0
 	for b.Loop() {
 		if r, err := Replay(saved, p); err != nil || r.Verdict != Ready {

@@ -2,14 +2,17 @@ package probe
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"strings"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
@@ -27,10 +30,25 @@ const maxDeclaredBy = 64
 // Judgement is all that a report on a door rests on, in published form: whoever holds it reaches the same report.
 // Its digest is the evidence digest of a row.
 type Judgement struct {
-	Battery  string // V1 or V2
+	Battery  string // one of Versions
 	URL      string // of the door, as far as it may be published
 	Declared Declaration
 	Evidence []exchange.Redacted // the GET and, where one was made, the POST
+	Salt     Salt                // keeps what was judged from being guessed from its digest, once it is withdrawn
+}
+
+// Salt is drawn at random for every judgement. None is all zero.
+type Salt [32]byte
+
+// NewSalt draws a salt, from crypto/rand where random is nil.
+func NewSalt(random io.Reader) (s Salt, err error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	if _, err = io.ReadFull(random, s[:]); err != nil {
+		return Salt{}, fmt.Errorf("drawing a salt: %w", err)
+	}
+	return s, nil
 }
 
 type judgementHead struct {
@@ -39,6 +57,7 @@ type judgementHead struct {
 	URL       string           `json:"url"`
 	Declared  judgementDeclare `json:"declared"`
 	Exchanges int              `json:"exchanges"`
+	Salt      attest.Hex       `json:"salt"`
 }
 
 type judgementDeclare struct {
@@ -46,8 +65,8 @@ type judgementDeclare struct {
 	By     string `json:"by"`
 }
 
-// Judgement returns what Step judged, for a recording that asks for nothing more.
-func (p *Preflight) Judgement(recorded []exchange.Exchange) (Judgement, error) {
+// Judgement returns what Step judged under a fresh salt, for a recording that asks for nothing more.
+func (p *Preflight) Judgement(recorded []exchange.Exchange, salt Salt) (Judgement, error) {
 	_, next, err := p.Step(recorded)
 	if err != nil {
 		return Judgement{}, err
@@ -55,7 +74,7 @@ func (p *Preflight) Judgement(recorded []exchange.Exchange) (Judgement, error) {
 	if next != nil {
 		return Judgement{}, fmt.Errorf("%w: it ends before the %s of %.200q", ErrRecording, next.Request.Method, p.url)
 	}
-	j := Judgement{Battery: p.battery.Version}
+	j := Judgement{Battery: p.battery.Version, Salt: salt}
 	if strings.EqualFold(p.declared.Method, http.MethodPost) {
 		j.Declared = Declaration{Method: http.MethodPost, By: p.declared.By}
 	}
@@ -71,10 +90,12 @@ func (j Judgement) check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("checking judgement: "+format, args...)
 	}
-	if _, _, err := batteryOf(j.Battery); err != nil {
+	if _, err := batteryOf(j.Battery); err != nil {
 		return fail("%w", err)
 	}
 	switch {
+	case j.Salt == Salt{}:
+		return fail("no salt")
 	case j.URL == "":
 		return fail("no URL")
 	case j.Declared != Declaration{} && j.Declared.Method != http.MethodPost:
@@ -105,8 +126,8 @@ func (j Judgement) check() error {
 // preflight is the checker of a judgement with a known battery. Its URL may be longer than one that may be asked,
 // because publishing can lengthen it.
 func (j Judgement) preflight() *Preflight {
-	b, other, _ := batteryOf(j.Battery)
-	return &Preflight{url: j.URL, battery: b, other: other, declared: j.Declared}
+	b, _ := batteryOf(j.Battery)
+	return &Preflight{url: j.URL, battery: b, declared: j.Declared}
 }
 
 // Judge reaches the report. It gives the one that was given when the door was walked.
@@ -139,7 +160,7 @@ func (j Judgement) Encode() ([]byte, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(judgementHead{JudgementFormat, j.Battery, j.URL, judgementDeclare(j.Declared), len(j.Evidence)})
+	b, err := json.Marshal(judgementHead{JudgementFormat, j.Battery, j.URL, judgementDeclare(j.Declared), len(j.Evidence), j.Salt[:]})
 	if err != nil {
 		return nil, fmt.Errorf("encoding judgement: %w", err)
 	}
@@ -178,6 +199,10 @@ func DecodeJudgement(raw []byte) (Judgement, error) {
 		return Judgement{}, fmt.Errorf("decoding judgement: format is %.80q, want %q", h.Format, JudgementFormat)
 	}
 	j := Judgement{Battery: h.Battery, URL: h.URL, Declared: Declaration(h.Declared)}
+	if len(h.Salt) != len(j.Salt) {
+		return Judgement{}, fmt.Errorf("decoding judgement: a salt of %d bytes, where %d belong", len(h.Salt), len(j.Salt))
+	}
+	copy(j.Salt[:], h.Salt)
 	for line := range bytes.Lines(rest) {
 		e, err := exchange.DecodeRedacted(bytes.TrimSuffix(line, []byte{'\n'}))
 		if err != nil {

@@ -49,7 +49,7 @@ func TestJudgementGivesTheReport(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", k, err)
 				}
-				j, err := p.Judgement(recorded)
+				j, err := p.Judgement(recorded, Salt{1})
 				if err != nil {
 					t.Fatalf("%s: %v", k, err)
 				}
@@ -87,7 +87,7 @@ func TestJudgementHasOneSpelling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Judgement(answers)
+	j, err := p.Judgement(answers, Salt{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +95,7 @@ func TestJudgementHasOneSpelling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	salt := `"salt":"01` + strings.Repeat("00", 31) + `"`
 	for at := range raw {
 		spoilt := bytes.Clone(raw)
 		spoilt[at] ^= 1
@@ -106,8 +107,10 @@ func TestJudgementHasOneSpelling(t *testing.T) {
 		{"another battery", `"battery":"v2"`, `"battery":"v3"`},
 		{"another door", `"url":"https://door.example/weather","declared"`, `"url":"https://other.example/weather","declared"`},
 		{"a space", `{"format"`, `{ "format"`},
-		{"an unknown member", `"exchanges":1}`, `"exchanges":1,"more":1}`},
-		{"another count", `"exchanges":1}`, `"exchanges":2}`},
+		{"an unknown member", `"exchanges":1,`, `"exchanges":1,"more":1,`},
+		{"no salt", salt, ""}, {"a salt of nothing", salt, `"salt":"` + strings.Repeat("00", 32) + `"`},
+		{"half a salt", salt, `"salt":"` + strings.Repeat("01", 16) + `"`}, {"a salt too long", salt, `"salt":"` + strings.Repeat("01", 33) + `"`},
+		{"another count", `"exchanges":1,`, `"exchanges":2,`},
 		{"a method it does not ask with", `"method":"POST"`, `"method":"PUT"`},
 		{"nobody who declared it", `"by":"catalog"`, `"by":""`},
 		{"a POST that was not made", `"status":402`, `"status":405`},
@@ -123,7 +126,13 @@ func TestJudgementHasOneSpelling(t *testing.T) {
 	if _, err := DecodeJudgement(make([]byte, MaxJudgement+1)); !errors.Is(err, exchange.ErrTooLarge) {
 		t.Errorf("too much of it: %v", err)
 	}
-	if _, err := p.Judgement(nil); !errors.Is(err, ErrRecording) {
+	if _, err := p.Judgement(answers, Salt{}); err == nil {
+		t.Error("a judgement without a salt")
+	}
+	if other, err := p.Judgement(answers, Salt{2}); err != nil || other.Digest() == j.Digest() {
+		t.Errorf("another salt, and the same digest: %v", err)
+	}
+	if _, err := p.Judgement(nil, Salt{1}); !errors.Is(err, ErrRecording) {
 		t.Errorf("of nothing: %v", err)
 	}
 }

@@ -31,13 +31,12 @@ type Declaration struct {
 type Preflight struct {
 	url      string
 	battery  Battery
-	other    Battery
 	declared Declaration
 }
 
-// NewPreflight returns the checker of a version, V1 or V2, for an absolute URL.
+// NewPreflight returns the checker of a version, one of Versions, for an absolute URL.
 func NewPreflight(version, url string, declared Declaration) (*Preflight, error) {
-	b, other, err := batteryOf(version)
+	b, err := batteryOf(version)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +46,7 @@ func NewPreflight(version, url string, declared Declaration) (*Preflight, error)
 	if declared.By == "" {
 		declared.By = "declaration"
 	}
-	return &Preflight{url: url, battery: b, other: other, declared: declared}, nil
+	return &Preflight{url: url, battery: b, declared: declared}, nil
 }
 
 // Name is preflight/ and the version.
@@ -135,13 +134,13 @@ func refusesMethod(status int) bool {
 func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 	v, first, used := p.views(evidence)
 	mine := p.battery.judge(v)
-	theirs := p.other.judge(first)
+	also, beside := p.alsoUnder(mine, v, first, used)
 	rung := level(v)
 	r := Report{
 		Version: p.battery.Version, URL: p.shownURL(v), Verdict: mine.verdict,
 		ReachedLevel: rung.Name, ReachedLevelMeaning: rung.Meaning,
 		Checks: []CheckResult{}, ChecksVector: mine.vector, Advisories: []Note{},
-		AlsoUnder:       AlsoUnder{Version: p.other.Version, Verdict: theirs.verdict, Difference: p.difference(mine, theirs, used)},
+		AlsoUnder: beside, Others: also,
 		ProtocolsSpoken: v.protocols(),
 		ProbeMethod:     ProbeMethod{Used: v.Evidence.Method, Attempted: []string{}, DeclaredBy: used},
 		Evidence:        shownEvidence(v),
@@ -194,13 +193,36 @@ func (p *Preflight) shownURL(v *View) string {
 	return strings.ToValidUTF8(p.url, "�")
 }
 
-// difference says in words why the two batteries do not agree, "" when they do.
-func (p *Preflight) difference(mine, theirs outcome, posted string) string {
+// alsoUnder returns what every other battery makes of the same recording, sorted by version, and of these the one that
+// a report shows: the version before this one, or the next one beside the oldest.
+func (p *Preflight) alsoUnder(mine outcome, v, first *View, used string) (also []AlsoUnder, beside AlsoUnder) {
+	passed := false
+	for _, b := range batteries() {
+		if b.Version == p.battery.Version {
+			passed = true
+			continue
+		}
+		view := first
+		if b.Post {
+			view = v // where this battery judged the GET alone, that is the same
+		}
+		theirs := b.judge(view)
+		also = append(also, AlsoUnder{Version: b.Version, Verdict: theirs.verdict, Difference: p.difference(b, mine, theirs, used)})
+		if !passed || beside.Version == "" {
+			beside = also[len(also)-1]
+		}
+	}
+	slices.SortFunc(also, func(a, b AlsoUnder) int { return strings.Compare(a.Version, b.Version) })
+	return also, beside
+}
+
+// difference says in words why another battery does not agree, "" when it does.
+func (p *Preflight) difference(beside Battery, mine, theirs outcome, posted string) string {
 	if mine.verdict == theirs.verdict && slices.Equal(mine.failed, theirs.failed) {
 		return ""
 	}
-	if posted != "" {
-		return fmt.Sprintf("%s judged the POST that the door declares (%s); %s judges the GET alone", p.battery.Version, posted, p.other.Version)
+	if posted != "" && !beside.Post {
+		return fmt.Sprintf("%s judged the POST that the door declares (%s); %s judges the GET alone", p.battery.Version, posted, beside.Version)
 	}
 	say := func(b, without Battery, o, other outcome) string {
 		for _, name := range o.failed {
@@ -210,10 +232,10 @@ func (p *Preflight) difference(mine, theirs outcome, posted string) string {
 		}
 		return ""
 	}
-	if s := say(p.battery, p.other, mine, theirs); s != "" {
+	if s := say(p.battery, beside, mine, theirs); s != "" {
 		return s
 	}
-	return say(p.other, p.battery, theirs, mine)
+	return say(beside, p.battery, theirs, mine)
 }
 
 // maxShownChallenge is the most bytes of terms that a report repeats; the published evidence has them whole.

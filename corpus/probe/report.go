@@ -1,8 +1,11 @@
 package probe
 
-import "agentstore/corpus/exchange"
+import (
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/verdict"
+)
 
-// The versions of the battery, as reports and rows name them.
+// The versions of the battery whose meaning is fixed by others: the rungs of the ladder, and what was signed early.
 const (
 	V1 = "v1"
 	V2 = "v2"
@@ -37,15 +40,16 @@ const (
 // battery give the same bytes for ever, so it holds no time but the recorded one. The field rate_limit of the served
 // form is added by whoever keeps the budget.
 type Report struct {
-	Version             string        `json:"version"` // V1 or V2
+	Version             string        `json:"version"` // one of Versions
 	URL                 string        `json:"url"`
 	Verdict             Verdict       `json:"verdict"`
 	ReachedLevel        string        `json:"reached_level"` // L0 to L5; L6 takes a purchase
 	ReachedLevelMeaning string        `json:"reached_level_meaning"`
-	Checks              []CheckResult `json:"checks"`        // the judged ones
-	ChecksVector        []VectorEntry `json:"checks_vector"` // the whole battery, in its order
-	Advisories          []Note        `json:"advisories"`    // change no verdict
-	AlsoUnder           AlsoUnder     `json:"also_under"`
+	Checks              []CheckResult `json:"checks"`           // the judged ones
+	ChecksVector        []VectorEntry `json:"checks_vector"`    // the whole battery, in its order
+	Advisories          []Note        `json:"advisories"`       // change no verdict
+	AlsoUnder           AlsoUnder     `json:"also_under"`       // of the version before, beside the oldest that of the next
+	Others              []AlsoUnder   `json:"-"`                // what every other battery says, by version, as a row lists it
 	ProtocolsSpoken     []string      `json:"protocols_spoken"` // Protocol…
 	ProbeMethod         ProbeMethod   `json:"probe_method"`
 	Evidence            Evidence      `json:"evidence"`
@@ -65,13 +69,13 @@ const (
 )
 
 // State is what became of one check.
-type State string
+type State = verdict.State
 
 // The states. NotReached without BlockedBy means that there was nothing to judge.
 const (
-	Pass       State = "pass"
-	Fail       State = "fail"
-	NotReached State = "not_reached"
+	Pass       = verdict.Pass
+	Fail       = verdict.Fail
+	NotReached = verdict.NotReached
 )
 
 // CheckResult is a check that was judged.
@@ -97,12 +101,9 @@ type Note struct {
 }
 
 // Remedy says how a failed check is put right.
-type Remedy struct {
-	Check string `json:"check"`
-	Fix   string `json:"fix"`
-}
+type Remedy = verdict.Fix
 
-// AlsoUnder is the other battery's verdict on the same recording. Difference is empty when they agree.
+// AlsoUnder is another battery's verdict on the same recording. Difference is empty when they agree.
 type AlsoUnder struct {
 	Version    string  `json:"version"`
 	Verdict    Verdict `json:"verdict"`

@@ -34,10 +34,11 @@ type Advisory struct {
 	Run     func(*View) string
 }
 
-// A Battery is a versioned, ordered list of checks. Post says whether it may use a declared POST.
+// A Battery is a versioned, ordered list of checks.
 type Battery struct {
 	Version string
-	Since   string
-	Post    bool
+	Since   string // date
+	Post    bool   // it may use a declared POST; otherwise it judges the GET alone
 	Checks  []Check
+	About   string // how it looks at a door, for those who ask for it
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
 )
 
 // The outcomes.
@@ -303,27 +302,4 @@ func (a *Answer) look(e entry) {
 	if s, ok := e.get("maxTimeoutSeconds").(float64); ok && (s > 3600 || s < 1) {
 		a.hazard("signing-window", "the signature would be valid for "+number(s)+" seconds")
 	}
-}
-
-// Checker asks a door once, with GET, and replays the profile's client on the answer.
-type Checker struct {
-	URL     string
-	Profile Profile
-}
-
-var _ probe.Checker[Report] = Checker{}
-
-// Name is before-you-pay/v1.
-func (Checker) Name() string { return "before-you-pay/v1" }
-
-// MaxRequests is 1.
-func (Checker) MaxRequests() int { return 1 }
-
-// Step implements probe.Checker.
-func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error) {
-	if len(recorded) == 0 {
-		return Report{}, &probe.Next{Kind: "get", Request: exchange.Request{Method: http.MethodGet, URL: c.URL}}, nil
-	}
-	rep, err := Judge(recorded[0], c.Profile)
-	return rep, nil, err
 }

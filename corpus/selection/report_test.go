@@ -106,21 +106,6 @@ func TestCannotSimulate(t *testing.T) {
 	}
 }
 
-func TestStep(t *testing.T) {
-	c := Checker{URL: "https://door.example/x"}
-	_, next, err := c.Step(nil)
-	if err != nil || next == nil || next.Kind != "get" || next.Request.URL != c.URL {
-		t.Fatalf("asked for %+v, %v", next, err)
-	}
-	rep, next, err := c.Step([]exchange.Exchange{answered(`{"x402Version":2,"accepts":[` + payable + `]}`)})
-	if err != nil || next != nil || rep.YourClient.Outcome != WouldSign || !rep.ObservedAt.Equal(judged) {
-		t.Errorf("reported %+v, %+v, %v", rep, next, err)
-	}
-	if _, _, err := (Checker{Profile: Profile{Client: "nobody"}}).Step([]exchange.Exchange{{}}); err == nil {
-		t.Error("an unknown client was simulated")
-	}
-}
-
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Clients() {

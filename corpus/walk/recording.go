@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 )
@@ -16,9 +15,6 @@ const Format = "store-recording/v1"
 
 // MaxFile bounds the file form.
 const MaxFile = 16 << 20
-
-// ErrUnfinished is returned when a checker needs an exchange that a recording does not hold.
-var ErrUnfinished = errors.New("the recording does not hold what the checker asks for")
 
 // A Recording is the exchanges of one walk, in their order, with the name of the checker that asked for them.
 type Recording struct {
@@ -82,18 +78,4 @@ func Decode(raw []byte) (Recording, error) {
 		return Recording{}, errors.New("decoding recording: not in the form in which it is written")
 	}
 	return r, nil
-}
-
-// Rejudge judges a recording again. ErrUnfinished means that the checker, perhaps a newer one than the recording's,
-// would have asked for more.
-func Rejudge[R any](checker probe.Checker[R], r Recording) (R, error) {
-	report, next, err := checker.Step(r.Exchanges)
-	if err == nil && next != nil {
-		err = fmt.Errorf("%s %s: %w", next.Request.Method, next.Request.URL, ErrUnfinished)
-	}
-	if err != nil {
-		var none R
-		return none, fmt.Errorf("judging a recording by %s: %w", checker.Name(), err)
-	}
-	return report, nil
 }

@@ -3,7 +3,7 @@
 // form and can be judged again, by the same checker or a newer one, without a network.
 //
 //	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: "https://door.example/paid"})
-//	again, err := walk.Rejudge(checker, recording)
+//	again, err := probe.Replay(recording.Exchanges, checker)
 package walk
 
 import (

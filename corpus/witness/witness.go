@@ -1,10 +1,10 @@
 // Package witness asks witnesses of transparency logs to cosign a checkpoint, over the guarded client
 // (c2sp.org/tlog-witness). It stands apart from corpus so that who only checks records links no network code. It judges
-// no answer: corpus.Writer.Cosign verifies what a witness signed and keeps it.
+// no answer: record.Writer.Cosign verifies what a witness signed and keeps it.
 //
 //	r, err := witness.New(client, "https://witness.example/prefix", vkey)
 //	lines, err := r.Ask(ctx, record.Log)
-//	added, err := writer.Cosign(ctx, lines, []corpus.Witness{r.Witness})
+//	added, err := writer.Cosign(ctx, lines, []tlog.Witness{r.Witness})
 package witness
 
 import (
@@ -16,9 +16,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/tlog"
 )
 
 // maxAnswer bounds the signature lines of an answer.
@@ -30,14 +30,14 @@ var ErrSplit = errors.New("the witness has seen another history of this log")
 
 // Remote is a witness at its submission prefix. It may be used by several goroutines at once.
 type Remote struct {
-	corpus.Witness
+	tlog.Witness
 	client *fetch.Client
 	base   string
 }
 
-// New returns the witness with a key (corpus.ParseWitness) at a prefix without a final slash.
+// New returns the witness with a key (tlog.ParseWitness) at a prefix without a final slash.
 func New(client *fetch.Client, base, vkey string) (*Remote, error) {
-	w, err := corpus.ParseWitness(vkey)
+	w, err := tlog.ParseWitness(vkey)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func New(client *fetch.Client, base, vkey string) (*Remote, error) {
 
 // Ask shows the head of a log to the witness and returns the signature lines that it answers with. old is the size at
 // which the witness last saw the log, as far as that is known, 0 for never or unknown: the witness says if it is another.
-func (r *Remote) Ask(ctx context.Context, l *corpus.Log, old int64) ([]byte, error) {
+func (r *Remote) Ask(ctx context.Context, l *tlog.Log, old int64) ([]byte, error) {
 	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("asking witness %s: %w", r.Name, err) }
 	size := l.Head().Size
 	if old < 0 || old > size {

@@ -22,9 +22,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // street leads every name to one listener on loopback.
@@ -100,18 +101,18 @@ func start(t *testing.T, logKey string) (vkey string, front http.Handler) {
 	return vkey, httputil.NewSingleHostReverseProxy(target)
 }
 
-func writer(t *testing.T) *corpus.Writer {
-	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+func writer(t *testing.T) *record.Writer {
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
-func observe(t *testing.T, w *corpus.Writer, words ...string) *corpus.Log {
+func observe(t *testing.T, w *record.Writer, words ...string) *tlog.Log {
 	t.Helper()
 	for _, word := range words {
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-20T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l, err := corpus.OpenLog(os.DirFS(w.Dir), w.Ring)
+	l, err := tlog.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func observe(t *testing.T, w *corpus.Writer, words ...string) *corpus.Log {
 func TestAWitnessThatIsNotOurs(t *testing.T) {
 	w := writer(t)
 	log := observe(t, w, "a", "b", "c")
-	vkey, front := start(t, corpus.VerifierKey(w.Origin, w.LogKey.Public()))
+	vkey, front := start(t, tlog.VerifierKey(w.Origin, w.LogKey.Public()))
 	var requests atomic.Int64
 	client := clientTo(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
@@ -138,7 +139,7 @@ func TestAWitnessThatIsNotOurs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		added, err := w.Cosign(t.Context(), lines, []corpus.Witness{r.Witness})
+		added, err := w.Cosign(t.Context(), lines, []tlog.Witness{r.Witness})
 		if err != nil || len(added) != 1 || added[0].Witness != "witness.example/w1" {
 			t.Fatalf("%v, %v", added, err)
 		}
@@ -156,7 +157,7 @@ func TestAWitnessThatIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if added, err := w.Cosign(t.Context(), lines, []corpus.Witness{r.Witness}); err != nil || len(added) != 0 {
+	if added, err := w.Cosign(t.Context(), lines, []tlog.Witness{r.Witness}); err != nil || len(added) != 0 {
 		t.Errorf("%v, %v", added, err)
 	}
 	// A cosignature that does not fit is refused, and so is one of another head.
@@ -167,11 +168,11 @@ func TestAWitnessThatIsNotOurs(t *testing.T) {
 		}
 		return 'A'
 	}, string(lines[i-12:i-11])) + string(lines[i-11:]))
-	if added, err := w.Cosign(t.Context(), bad, []corpus.Witness{r.Witness}); err == nil {
+	if added, err := w.Cosign(t.Context(), bad, []tlog.Witness{r.Witness}); err == nil {
 		t.Errorf("a bad cosignature is kept: %v", added)
 	}
 	observe(t, w, "j")
-	if added, err := w.Cosign(t.Context(), lines, []corpus.Witness{r.Witness}); err == nil {
+	if added, err := w.Cosign(t.Context(), lines, []tlog.Witness{r.Witness}); err == nil {
 		t.Errorf("a cosignature of another head is kept: %v", added)
 	}
 	// Another history of the same log, well signed, and an older one of this.
@@ -252,5 +253,5 @@ func corpusWitnessKey() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return corpus.Witness{Name: "w", Public: k.Public()}.Key(), nil
+	return tlog.Witness{Name: "w", Public: k.Public()}.Key(), nil
 }

@@ -5,16 +5,17 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
+	"agentstore/corpus/record"
+	"agentstore/corpus/view"
 )
 
 // digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a Solana key: on every
 // network of its family that any row names beside an address, and on those that the stock client knows.
-func digests(address string, named []string) []corpus.PayTo {
-	var out []corpus.PayTo
+func digests(address string, named []string) []record.PayTo {
+	var out []record.PayTo
 	seen := map[string]bool{}
 	add := func(network string) {
 		// The other family's networks have no such address, and a name that is nobody's may have any.
@@ -22,7 +23,7 @@ func digests(address string, named []string) []corpus.PayTo {
 			return
 		}
 		seen[network] = true
-		out = append(out, corpus.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)})
+		out = append(out, record.PayTo{Network: network, Digest: exchange.PayToDigest(network, address)})
 	}
 	for _, n := range networks.Chains() {
 		if !n.Testnet {
@@ -50,7 +51,7 @@ type AddressReading struct {
 	RoundsInChain   int            `json:"rounds_in_chain"`
 	NetworksAsked   int            `json:"networks_asked"`
 	NetworksLeftOut int64          `json:"networks_left_out,omitzero"` // that rows name and were not asked
-	Digests         []corpus.PayTo `json:"digests"`                    // what was looked for: the first MaxDigests, and where it was found
+	Digests         []record.PayTo `json:"digests"`                    // what was looked for: the first MaxDigests, and where it was found
 	DoorsTotal      int64          `json:"doors_total"`
 	Doors           []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
 	StandingNote    *StandingNote  `json:"standing_note"`
@@ -101,7 +102,7 @@ type StandingNote struct {
 }
 
 // NoteOf shows the note of an observation.
-func NoteOf(o corpus.Observation) *StandingNote {
+func NoteOf(o record.Observation) *StandingNote {
 	by := "host"
 	if o.Note.Lane == "wallet" {
 		by = "address"
@@ -158,7 +159,7 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 	return out, nil
 }
 
-func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (AddressDoor, error) {
+func (s *State) door(base string, p record.PayTo, d view.AddressDoor) (AddressDoor, error) {
 	last := d.Sequences[len(d.Sequences)-1]
 	out := AddressDoor{Host: d.Host, Network: p.Network, FirstWeek: d.FirstWeek, LastWeek: d.LastWeek, Rounds: len(d.Sequences),
 		EntryURL: base + derive.RoundPath(last), HistoryURL: base + derive.HostPath(d.Host), Weeks: []AddressWeek{}, Drift: []TermDrift{}}
@@ -170,7 +171,7 @@ func (s *State) door(base string, p corpus.PayTo, d corpus.AddressDoor) (Address
 	for _, sequence := range d.Sequences {
 		in[sequence] = true
 	}
-	var before *corpus.StoredRow
+	var before *record.StoredRow
 	for i := range h.Rows {
 		row := &h.Rows[i]
 		sum := sha256.Sum256(row.Raw)

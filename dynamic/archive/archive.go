@@ -1,6 +1,6 @@
 // Package archive keeps the signed record open for a server. A server asks it by host, by address and by digest; each
 // request takes one State, which does not change, and the archive replaces it as a whole when the record grows: new
-// observations at once, a new round when its view is in force. What it answers comes from the view (see corpus.View) and
+// observations at once, a new round when its view is in force. What it answers comes from the view (see view.View) and
 // from the feed of observations, which is held in memory; rounds are never held.
 //
 //	a, err := archive.Open(ctx, archive.Config{Record: "corpus", View: "var/view", Ring: ring})
@@ -22,8 +22,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/view"
 )
 
 // Config says where a record is.
@@ -61,8 +62,8 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 		return nil, err
 	}
 	if len(record.Rounds()) > 0 {
-		if err := corpus.BuildView(ctx, record, cfg.View); err != nil {
-			if _, older := corpus.OpenView(os.DirFS(cfg.View)); older != nil {
+		if err := view.Build(ctx, record, cfg.View); err != nil {
+			if _, older := view.Open(os.DirFS(cfg.View)); older != nil {
 				return nil, err
 			}
 			cfg.Log.Error("view of the record not built, the older one stays", "err", err)
@@ -124,8 +125,8 @@ func (a *Archive) mark() (string, error) {
 }
 
 // open opens the record if it may be answered from.
-func (a *Archive) open() (*corpus.Record, error) {
-	record, err := corpus.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
+func (a *Archive) open() (*record.Record, error) {
+	record, err := record.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
 	if err == nil && record.Private() && !a.cfg.Private {
 		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that made its rounds, or configure another record folder")
 	}
@@ -145,38 +146,38 @@ func (a *Archive) read() (*State, error) {
 	if len(rounds) == 0 {
 		return nil, nil
 	}
-	view, err := corpus.OpenView(os.DirFS(a.cfg.View))
-	if errors.Is(err, corpus.ErrNoView) {
+	v, err := view.Open(os.DirFS(a.cfg.View))
+	if errors.Is(err, view.ErrNone) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	stale, err := view.Check(record)
+	stale, err := v.Check(record)
 	if err != nil {
 		return nil, err
 	}
 	if stale {
-		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", view.Head().Sequence(), "rounds", len(rounds))
+		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", v.Head().Sequence(), "rounds", len(rounds))
 	}
 	feed, err := a.feed(record)
 	if err != nil {
 		return nil, fmt.Errorf("reading observations: %w", err)
 	}
-	return newState(record, view, rounds[:view.Head().Sequence()], feed), nil
+	return newState(record, v, rounds[:v.Head().Sequence()], feed), nil
 }
 
 // feed reads the observations: all of them at first, and then those behind the ones that are held, since files of the
 // record never change.
-func (a *Archive) feed(record *corpus.Record) ([]corpus.Observation, error) {
+func (a *Archive) feed(rec *record.Record) ([]record.Observation, error) {
 	held := a.Now()
 	if held == nil {
-		return record.Observations()
+		return rec.Observations()
 	}
 	feed := slices.Clip(held.Feed)
 	for {
-		want := corpus.Observation{Number: int64(len(feed) + 1)}
-		o, err := corpus.ReadObservation(os.DirFS(a.cfg.Record), want.Number, a.cfg.Ring)
+		want := record.Observation{Number: int64(len(feed) + 1)}
+		o, err := record.ReadObservation(os.DirFS(a.cfg.Record), want.Number, a.cfg.Ring)
 		if errors.Is(err, fs.ErrNotExist) {
 			return feed, nil
 		}
@@ -184,7 +185,7 @@ func (a *Archive) feed(record *corpus.Record) ([]corpus.Observation, error) {
 			return nil, err
 		}
 		if o.Withdrawn != nil {
-			feed = corpus.Forget(feed, o.Withdrawn.SHA256)
+			feed = record.Forget(feed, o.Withdrawn.SHA256)
 		}
 		feed = append(feed, o)
 	}

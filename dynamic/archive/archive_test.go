@@ -16,30 +16,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
+	"agentstore/corpus/view"
 )
 
 const base = "https://store.test"
 
-func writer(t *testing.T) *corpus.Writer {
-	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+func writer(t *testing.T) *record.Writer {
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
-func record(t *testing.T, w *corpus.Writer) *corpus.Record {
+func openRecord(t *testing.T, w *record.Writer) *record.Record {
 	t.Helper()
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func openArchive(t *testing.T, w *corpus.Writer) (*Archive, string) {
+func openArchive(t *testing.T, w *record.Writer) (*Archive, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "view")
 	a, err := Open(t.Context(), Config{Record: w.Dir, View: dir, Ring: w.Ring})
@@ -64,7 +65,7 @@ func TestFollowsTheRecord(t *testing.T) {
 	}
 	build := func() {
 		t.Helper()
-		if err := corpus.BuildView(t.Context(), record(t, w), dir); err != nil {
+		if err := view.Build(t.Context(), openRecord(t, w), dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +118,7 @@ func TestRunTakesANewRound(t *testing.T) {
 	corpustest.Append(t, w, 1, 1)
 	a, dir := openArchive(t, w)
 	corpustest.Append(t, w, 1, 2)
-	r := record(t, w)
+	r := openRecord(t, w)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -127,7 +128,7 @@ func TestRunTakesANewRound(t *testing.T) {
 		if n := len(a.Now().Rounds); n != 1 {
 			t.Errorf("%d rounds before the view moved", n)
 		}
-		if err := corpus.BuildView(ctx, r, dir); err != nil {
+		if err := view.Build(ctx, r, dir); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(6 * time.Second)
@@ -147,7 +148,7 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 	// Some before the first round, some between two, some behind the last.
 	observe := func(word string) {
 		t.Helper()
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-08-31T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-08-31T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestStateSaysWhatTheRecordSays(t *testing.T) {
 	w := writer(t)
 	corpustest.Append(t, w, 5, corpustest.Weeks)
 	a, _ := openArchive(t, w)
-	s, r := a.Now(), record(t, w)
+	s, r := a.Now(), openRecord(t, w)
 	feed, err := r.Observations()
 	if err != nil {
 		t.Fatal(err)
@@ -293,10 +294,10 @@ func TestAddressReading(t *testing.T) {
 		t.Errorf("an address that was never seen: %+v", got)
 	}
 	// A note by the address is read with it.
-	p := corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
+	p := record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
 	for _, statement := range []string{"first", "second"} {
-		if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{
-			Host: "established.example", Lane: "wallet", Statement: corpus.Said{Text: statement}, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationStandingNote, Note: &record.StandingNote{
+			Host: "established.example", Lane: "wallet", Statement: record.Said{Text: statement}, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -314,14 +315,14 @@ func TestAddressReading(t *testing.T) {
 func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	const held, elsewhere = "0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"
 	w := writer(t)
-	seal := func(sequence int64, offers map[string]*corpus.RowOffer) {
+	seal := func(sequence int64, offers map[string]*record.RowOffer) {
 		at := corpustest.Monday.AddDate(0, 0, 7*int(sequence)-1)
-		_, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: corpus.Roster{Sources: []corpus.RosterSource{}},
-			Inflows: corpus.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
-			Rows: func(yield func(corpus.Row, error) bool) {
+		_, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: record.Roster{Sources: []record.RosterSource{}},
+			Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+			Rows: func(yield func(record.Row, error) bool) {
 				for _, host := range slices.Sorted(maps.Keys(offers)) {
-					if !yield(corpus.Row{Host: host, URL: "https://" + host + "/", Source: corpus.SourceDiscovery, Verdict: corpus.VerdictReady, ReachedLevel: "L4", Failed: []string{},
-						Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Add(-time.Hour).Format(time.RFC3339),
+					if !yield(record.Row{Host: host, URL: "https://" + host + "/", Source: record.SourceDiscovery, Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{},
+						Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: record.FaultNone, ObservedAt: at.Add(-time.Hour).Format(time.RFC3339),
 						EvidenceDigest: strings.Repeat("ab", 32), Offer: offers[host]}, nil) {
 						return
 					}
@@ -331,14 +332,14 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	offer := func(networks ...string) *corpus.RowOffer {
-		o := &corpus.RowOffer{Networks: []string{}, Schemes: []string{"exact"}, PayTo: []corpus.PayTo{}}
+	offer := func(networks ...string) *record.RowOffer {
+		o := &record.RowOffer{Networks: []string{}, Schemes: []string{"exact"}, PayTo: []record.PayTo{}}
 		for _, n := range networks {
-			o.PayTo = append(o.PayTo, corpus.PayTo{Network: n, Digest: exchange.PayToDigest(n, held)})
+			o.PayTo = append(o.PayTo, record.PayTo{Network: n, Digest: exchange.PayToDigest(n, held)})
 		}
 		return o
 	}
-	seal(1, map[string]*corpus.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"), "c.example": offer(exchange.OtherNetwork)})
+	seal(1, map[string]*record.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"), "c.example": offer(exchange.OtherNetwork)})
 	a, dir := openArchive(t, w)
 	got, err := a.Now().Address(base, held)
 	if err != nil || got.NeverSeen || got.PossiblyLeftOut || got.DoorsTotal != 3 || got.NetworksAsked < 10 {
@@ -348,14 +349,14 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	cut := offer()
-	for i := range corpus.MaxPayTo {
-		cut.PayTo = append(cut.PayTo, corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", fmt.Sprintf("0x%040x", 900+i))})
+	for i := range record.MaxPayTo {
+		cut.PayTo = append(cut.PayTo, record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", fmt.Sprintf("0x%040x", 900+i))})
 	}
 	cut.PayToLeftOut = 1
-	seal(2, map[string]*corpus.RowOffer{"a.example": cut})
-	fresh, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	seal(2, map[string]*record.RowOffer{"a.example": cut})
+	fresh, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err == nil {
-		err = corpus.BuildView(t.Context(), fresh, dir)
+		err = view.Build(t.Context(), fresh, dir)
 	}
 	if err = errors.Join(err, a.Refresh()); err != nil {
 		t.Fatal(err)
@@ -396,12 +397,12 @@ func TestSignedThingsAreFoundById(t *testing.T) {
 			}
 			switch class {
 			case ClassRound:
-				round, err := corpus.VerifyRound(g.Raw, w.Identity.Public())
+				round, err := record.VerifyRound(g.Raw, w.Identity.Public())
 				if err != nil || round.Sequence != n || round.Digest != attest.Digest(sha256.Sum256(g.Payload)) {
 					t.Errorf("round %d: %v, %v", n, round.Sequence, err)
 				}
 			case ClassObservation:
-				if o, err := corpus.VerifyObservation(g.Raw, w.Ring); err != nil || o.Number != n {
+				if o, err := record.VerifyObservation(g.Raw, w.Ring); err != nil || o.Number != n {
 					t.Errorf("observation %d: %v, %v", n, o.Number, err)
 				}
 			}
@@ -431,11 +432,11 @@ func TestNewObservationsAreReadAlone(t *testing.T) {
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)
 	}
-	said, err := corpus.Say(nil, "new")
+	said, err := record.Say(nil, "new")
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := corpus.SignObservation(corpus.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: corpus.ObservationRetiredWord, Word: &said}, w.Identity)
+	raw, err := record.SignObservation(record.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &said}, w.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,8 +462,8 @@ func TestPrivateRecordIsNotServedInPublic(t *testing.T) {
 	w := writer(t)
 	late, _ := openArchive(t, w)
 	at := corpustest.Monday
-	if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: 1, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Private: true,
-		Rows: func(func(corpus.Row, error) bool) {}}); err != nil {
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Private: true,
+		Rows: func(func(record.Row, error) bool) {}}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring}

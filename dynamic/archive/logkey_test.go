@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // TestAHeadByAKeyThatWasGivenUpIsNotServed re-signs the head of a record with the log key that was handed over: nothing
@@ -26,14 +27,14 @@ func TestAHeadByAKeyThatWasGivenUpIsNotServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &corpus.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
+	w := &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
 	corpustest.Append(t, w, 3, 2)
 	a, _ := openArchive(t, w)
 	if a.Now() == nil || len(a.Now().Rounds) != 2 {
 		t.Fatal("the record is not served")
 	}
-	head := record(t, w).Log.Head()
-	id, err := hex.DecodeString(strings.Split(corpus.VerifierKey(w.Origin, former.LogKey.Public()), "+")[1])
+	head := openRecord(t, w).Log.Head()
+	id, err := hex.DecodeString(strings.Split(tlog.VerifierKey(w.Origin, former.LogKey.Public()), "+")[1])
 	if err != nil {
 		t.Fatal(err)
 	}

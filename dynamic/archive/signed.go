@@ -10,8 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 // The classes of what the record holds, each signed by itself. Their ids are the class, an underscore and a number: a
@@ -29,10 +30,10 @@ type Signed struct {
 	Payload   []byte // the exact bytes that were signed
 	Signer    attest.Signer
 	Signature attest.Hex
-	Leaf      int64        // the log index of Raw, or of the leaf that commits to a round
-	Entry     []byte       // that leaf
-	Size      int64        // of the log under whose checkpoint Proof is
-	Proof     corpus.Proof // of Entry
+	Leaf      int64      // the log index of Raw, or of the leaf that commits to a round
+	Entry     []byte     // that leaf
+	Size      int64      // of the log under whose checkpoint Proof is
+	Proof     tlog.Proof // of Entry
 }
 
 // Signed finds a signed thing by its id and checks its signature; false for an id that names nothing of this record.
@@ -82,13 +83,13 @@ func (s *State) Signed(id string) (Signed, bool, error) {
 }
 
 // roundOf is the round of which a leaf is a row.
-func (s *State) roundOf(leaf int64) (corpus.Round, bool) {
+func (s *State) roundOf(leaf int64) (record.Round, bool) {
 	for _, r := range s.Record.Rounds() {
 		if leaf >= r.FirstLeaf && leaf < r.FirstLeaf+r.Rows {
 			return r, true
 		}
 	}
-	return corpus.Round{}, false
+	return record.Round{}, false
 }
 
 // open cuts the signed bytes out of the published ones and checks the signature. A signature stands last, and a round's

@@ -5,26 +5,28 @@ import (
 	"slices"
 	"sort"
 
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
+	"agentstore/corpus/view"
 )
 
 // State is the record at one moment. It does not change.
 type State struct {
-	Record *corpus.Record
-	View   *corpus.View
-	Rounds []corpus.Round // those that the view holds, oldest first
-	Feed   []corpus.Observation
+	Record *record.Record
+	View   *view.View
+	Rounds []record.Round // those that the view holds, oldest first
+	Feed   []record.Observation
 
 	byHost   map[string][]int32     // places in Feed
-	notes    map[corpus.PayTo]int32 // place of the newest note by an address
+	notes    map[record.PayTo]int32 // place of the newest note by an address
 	words    map[string]int32       // place of each retired word
 	evidence map[string]int32       // place of each refresh, by the digest of its evidence
 }
 
-func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, feed []corpus.Observation) *State {
-	s := &State{Record: record, View: view, Rounds: rounds, Feed: feed,
-		byHost: map[string][]int32{}, notes: map[corpus.PayTo]int32{}, words: map[string]int32{}, evidence: map[string]int32{}}
+func newState(rec *record.Record, view *view.View, rounds []record.Round, feed []record.Observation) *State {
+	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed,
+		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{}, evidence: map[string]int32{}}
 	for i, o := range feed {
 		if host := derive.SubjectOf(o); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
@@ -43,9 +45,9 @@ func newState(record *corpus.Record, view *corpus.View, rounds []corpus.Round, f
 }
 
 // About returns the observations of one host, in order.
-func (s *State) About(host string) []corpus.Observation {
+func (s *State) About(host string) []record.Observation {
 	places := s.byHost[host]
-	out := make([]corpus.Observation, len(places))
+	out := make([]record.Observation, len(places))
 	for i, at := range places {
 		out[i] = s.Feed[at]
 	}
@@ -53,34 +55,34 @@ func (s *State) About(host string) []corpus.Observation {
 }
 
 // Note returns the newest standing note that an address signed; false for none.
-func (s *State) Note(p corpus.PayTo) (corpus.Observation, bool) {
+func (s *State) Note(p record.PayTo) (record.Observation, bool) {
 	at, ok := s.notes[p]
 	if !ok {
-		return corpus.Observation{}, false
+		return record.Observation{}, false
 	}
 	return s.Feed[at], true
 }
 
 // Word returns the observation that retired a word; false for none.
-func (s *State) Word(word string) (corpus.Observation, bool) {
+func (s *State) Word(word string) (record.Observation, bool) {
 	at, ok := s.words[word]
 	if !ok {
-		return corpus.Observation{}, false
+		return record.Observation{}, false
 	}
 	return s.Feed[at], true
 }
 
 // Refreshed returns the refresh whose evidence has a digest; false for none.
-func (s *State) Refreshed(evidence string) (corpus.Observation, bool) {
+func (s *State) Refreshed(evidence string) (record.Observation, bool) {
 	at, ok := s.evidence[evidence]
 	if !ok {
-		return corpus.Observation{}, false
+		return record.Observation{}, false
 	}
 	return s.Feed[at], true
 }
 
 // Newest is the newest round.
-func (s *State) Newest() corpus.Round { return s.Rounds[len(s.Rounds)-1] }
+func (s *State) Newest() record.Round { return s.Rounds[len(s.Rounds)-1] }
 
 // Weeks are those for which there is a round, oldest first.
 func (s *State) Weeks() []string { return slices.Clone(s.View.Head().Weeks) }
@@ -95,7 +97,7 @@ func (s *State) History(host string) (derive.History, bool, error) {
 }
 
 // Others tells at how many other hosts a round saw an address that one host advertised in it.
-func (s *State) Others(sequence int64, p corpus.PayTo) (int64, error) {
+func (s *State) Others(sequence int64, p record.PayTo) (int64, error) {
 	sum, err := s.View.Address(p)
 	return max(0, sum.In[sequence]-1), err
 }
@@ -115,7 +117,7 @@ func (s *State) ObservationLeaf(number int64) (int64, bool) {
 }
 
 // leavesBefore counts the leaves of the rounds before the i-th.
-func leavesBefore(rounds []corpus.Round, i int) (n int64) {
+func leavesBefore(rounds []record.Round, i int) (n int64) {
 	for _, r := range rounds[:i] {
 		n += r.LeavesEnd() - r.FirstLeaf
 	}
@@ -123,7 +125,7 @@ func leavesBefore(rounds []corpus.Round, i int) (n int64) {
 }
 
 // ProveObservation proves that an observation stands in the log, under its head.
-func (s *State) ProveObservation(number int64) (leaf int64, p corpus.Proof, err error) {
+func (s *State) ProveObservation(number int64) (leaf int64, p tlog.Proof, err error) {
 	leaf, ok := s.ObservationLeaf(number)
 	if !ok {
 		return 0, p, fmt.Errorf("proving observation %d: it is not in the log yet", number)

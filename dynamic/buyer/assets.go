@@ -36,9 +36,6 @@ var assets = func() (list []Asset) {
 	return list
 }()
 
-// Assets returns the table of tokens that are paid, AssetsVersion.
-func Assets() []Asset { return slices.Clone(assets) }
-
 func findAsset(network, address string) (Asset, bool) {
 	i := slices.IndexFunc(assets, func(a Asset) bool { return a.Network == network && strings.EqualFold(a.Address, address) })
 	if i < 0 {

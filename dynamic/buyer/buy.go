@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 )
 
 // Waiting between presentations of the same payment.
@@ -82,18 +83,16 @@ func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, e
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range earlier {
-		if p.State == Signed && p.Request.same(r) && !o.Again {
-			return nil, fmt.Errorf("%w: it is in %s; nothing was signed. Resume presents that payment again", ErrUnfinished, j.file(p))
-		}
+	unfinished := func(p *purchase) bool { return p.State == Signed && p.Request.same(r) }
+	if i := slices.IndexFunc(earlier, unfinished); i >= 0 && !o.Again {
+		return nil, fmt.Errorf("%w: it is in %s; nothing was signed. Resume presents that payment again", ErrUnfinished, j.file(earlier[i]))
 	}
 	t, err := b.terms(ctx, u, r, o.Choice)
 	if err != nil {
 		return nil, err
 	}
 	if t.Free {
-		a := t.answer
-		return &Result{Free: true, Status: a.Status, ContentType: a.Header.Get("Content-Type"), Body: a.Body, Truncated: a.Truncated, Warnings: t.Warnings}, nil
+		return t.free(), nil
 	}
 	if o.Agreed != nil {
 		if err := b.agreed(t, o.Agreed); err != nil {
@@ -120,6 +119,12 @@ func (b *Buyer) Buy(ctx context.Context, rawURL string, o Options) (_ *Result, e
 		res.Warnings = append(t.Warnings, res.Warnings...)
 	}
 	return res, err
+}
+
+// free is the result of a door that delivered without asking for a payment.
+func (t *Terms) free() *Result {
+	a := t.answer
+	return &Result{Free: true, Status: a.Status, ContentType: a.Header.Get("Content-Type"), Body: a.Body, Truncated: a.Truncated, Warnings: t.Warnings}
 }
 
 // Resume presents the payments again that the journal holds without an answer, and returns what came of them. A

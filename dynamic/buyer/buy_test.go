@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 var helloAsked = rail.Requirement{Scheme: "exact", Network: "eip155:8453", Amount: "500000", Asset: baseUSD, PayTo: payTo,

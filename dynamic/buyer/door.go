@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 )

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 // testSecret is the public test key of the vectors.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"agentstore/corpus/attest"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 )
 
 // seededReader gives the same bytes for ever.

@@ -13,7 +13,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

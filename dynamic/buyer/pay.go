@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

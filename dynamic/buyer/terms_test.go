@@ -59,7 +59,7 @@ func TestSignatureIsTheVectors(t *testing.T) {
 
 func TestAssetsAreWellFormed(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, a := range Assets() {
+	for _, a := range assets {
 		if _, err := a.domain(); err != nil {
 			t.Errorf("%s: %v", a.Chain, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"agentstore/corpus/probe"
@@ -58,21 +60,9 @@ func (b *BatchResult) fail(err error) {
 // batch reads up to twenty doors from one budget. Each door that is read spends one use; when the budget is spent, the
 // rest is left unread and says so. A batch of which nothing could be granted is a 429.
 func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
-	in, err := readWith[BatchRequest](r, "urls", '[', "the member urls, a list of texts")
+	in, err := readBatch(r)
 	if err != nil {
 		return err
-	}
-	if in.Battery == "" {
-		in.Battery = probe.V2
-	}
-	if in.Battery != probe.V1 && in.Battery != probe.V2 {
-		return route.Invalid(problem.Field{Field: "battery", Problem: "is neither v1 nor v2"})
-	}
-	if len(in.URLs) == 0 {
-		return &problem.Error{Code: "url_missing", Detail: "Nothing was read: urls holds no URL."}
-	}
-	if len(in.URLs) > maxBatch {
-		return route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs", maxBatch)})
 	}
 	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{}, Results: make([]BatchResult, len(in.URLs)),
 		NextSteps: []string{"A door with the error " + codeSpent + " was not read: ask again after the minute in RateLimit."}}
@@ -87,7 +77,42 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 		}
 		asked = append(asked, i)
 	}
+	spent := d.readDoors(w, r, &out, doors, asked)
+	switch {
+	case out.RateLimit != nil:
+		out.RateLimit.reading.WriteTo(w.Header())
+	case spent != nil:
+		return spent
+	}
+	out.count()
+	return writeJSON(w, out)
+}
+
+// readBatch reads and judges the request.
+func readBatch(r *http.Request) (BatchRequest, error) {
+	in, err := readWith[BatchRequest](r, "urls", '[', "the member urls, a list of texts")
+	if err != nil {
+		return in, err
+	}
+	if in.Battery == "" {
+		in.Battery = probe.Current()
+	}
+	if !slices.Contains(probe.Versions(), in.Battery) {
+		return in, route.Invalid(problem.Field{Field: "battery", Problem: "is none of " + strings.Join(probe.Versions(), ", ")})
+	}
+	if len(in.URLs) == 0 {
+		return in, &problem.Error{Code: "url_missing", Detail: "Nothing was read: urls holds no URL."}
+	}
+	if len(in.URLs) > maxBatch {
+		return in, route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs", maxBatch)})
+	}
+	return in, nil
+}
+
+// readDoors reads the doors that were asked for, as far as the budget goes, and returns what a spent budget says.
+func (d *Desk) readDoors(w http.ResponseWriter, r *http.Request, out *Batch, doors []string, asked []int) error {
 	var wg sync.WaitGroup
+	defer wg.Wait()
 	var spent error
 	for len(asked) > 0 && spent == nil {
 		var uses []*RateLimit
@@ -107,7 +132,7 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 				back++
 				continue
 			}
-			wg.Go(func() { d.batchOne(r, in.Battery, doors[i], res) })
+			wg.Go(func() { d.batchOne(r, out.Version, doors[i], res) })
 		}
 		if back < len(uses) {
 			out.RateLimit = rateLimit(BudgetPreflight, uses[len(uses)-1].reading.More(back))
@@ -119,22 +144,19 @@ func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 	for _, i := range asked {
 		out.Results[i].fail(spent)
 	}
-	wg.Wait()
-	switch {
-	case out.RateLimit != nil:
-		out.RateLimit.reading.WriteTo(w.Header())
-	case spent != nil:
-		return spent
-	}
-	for _, res := range out.Results {
+	return spent
+}
+
+// count counts the results by verdict and by error.
+func (b *Batch) count() {
+	for _, res := range b.Results {
 		if res.Report == nil {
-			out.Counts[res.Error]++
+			b.Counts[res.Error]++
 			continue
 		}
-		out.Read++
-		out.Counts[string(res.Report.Verdict)]++
+		b.Read++
+		b.Counts[string(res.Report.Verdict)]++
 	}
-	return writeJSON(w, out)
 }
 
 // lookups looks up the names of some doors at once and returns the refusal of each, nil for none.

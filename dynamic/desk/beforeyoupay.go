@@ -65,7 +65,7 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l, shared, err := d.walk(r.Context(), probe.V2, url)
+	l, shared, err := d.walk(r.Context(), probe.Current(), url)
 	if err != nil {
 		return failed(err)
 	}

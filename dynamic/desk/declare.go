@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/doors"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
@@ -175,7 +175,7 @@ func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors
 	if shape == "" {
 		shape = doors.None
 	}
-	decl := corpus.Declaration{Host: host, Shape: shape, Doors: []string{}, Foreign: own.Foreign}
+	decl := record.Declaration{Host: host, Shape: shape, Doors: []string{}, Foreign: own.Foreign}
 	methods := []string{}
 	for _, door := range own.Doors {
 		decl.Doors, methods = append(decl.Doors, door.URL), append(methods, door.Method)
@@ -198,7 +198,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	if d.cfg.Roster == nil || out.Private {
 		return DeclaredWalk{ThisWeek: walkNotNow, Then: "This store walks no weekly round, so nothing follows but the reading above."}, nil
 	}
-	week := corpus.ISOWeek(at)
+	week := record.ISOWeek(at)
 	why, err := d.cfg.Roster.Why(ctx, week, out.Host)
 	if err != nil {
 		return DeclaredWalk{}, ledgerDown(err)
@@ -214,7 +214,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 		}
 		next := monday.AddDate(0, 0, 7)
 		return DeclaredWalk{ThisWeek: walkOverQuota, From: next.Format(time.RFC3339), Then: fmt.Sprintf("This week's places for hosts that no list names are taken: there are at most %d for a registrable domain, and a part of the roster for all. The roster of %s is dealt anew, from %s.",
-			census.DeclaredPerDomain, corpus.ISOWeek(next), next.Format(time.RFC3339))}, nil
+			census.DeclaredPerDomain, record.ISOWeek(next), next.Format(time.RFC3339))}, nil
 	}
 	if out.Read.Kind == doors.Unreadable {
 		return DeclaredWalk{ThisWeek: walkNotNow, Then: "No door could be read, so none is walked because of this reading. See reason, and ask again after next_read_by_hand_after."}, nil
@@ -231,7 +231,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	walk := DeclaredWalk{ThisWeek: walkAppended, Door: out.Read.Doors[0].URL}
 	switch phase := state.Phase; {
 	case phase == census.PhaseClosed || phase == census.PhaseSealed:
-		walk.ThisWeek, walk.Then = walkNotNow, "The round of "+week+" takes no more hosts. This door is on the roster of "+corpus.ISOWeek(next)+", which begins on "+next.Format(time.DateOnly)
+		walk.ThisWeek, walk.Then = walkNotNow, "The round of "+week+" takes no more hosts. This door is on the roster of "+record.ISOWeek(next)+", which begins on "+next.Format(time.DateOnly)
 		if d.cfg.Hourly {
 			walk.Then += ": the first hourly firing of that week makes the roster and walks it, once."
 		} else {
@@ -241,7 +241,7 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	case (phase == census.PhaseOpen || phase == census.PhaseListed) && d.cfg.Hourly:
 		walk.Then = "The next hourly firing of the census puts the host on this week's roster, within the quota for hosts that declared themselves, and walks this door, once. "
 	case phase == census.PhaseOpen || phase == census.PhaseListed:
-		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + corpus.ISOWeek(next) + ". "
+		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + record.ISOWeek(next) + ". "
 	case d.cfg.Hourly:
 		walk.Then = "The roster of " + week + " is not made yet. The next hourly firing of the census makes it, with the host on it, and walks this door, once. "
 	default:

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
+	"github.com/google/go-cmp/cmp"
+
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // week is a census in which one host is on the roster.
@@ -133,7 +133,7 @@ func TestDeclaringADoor(t *testing.T) {
 		}
 	}
 	var all []feed.Declared
-	var seen []corpus.Observation
+	var seen []record.Observation
 	err := db.View(t.Context(), func(tx ledger.Tx) (err error) {
 		if all, err = feed.Declarations(tx); err == nil {
 			seen, err = feed.Since(tx, 1, 100)
@@ -143,7 +143,7 @@ func TestDeclaringADoor(t *testing.T) {
 	if err != nil || len(all) != 3 || len(seen) != 3 {
 		t.Fatalf("%d hosts and %d observations, want those three that declared doors: %v", len(all), len(seen), err)
 	}
-	want := corpus.Declaration{Host: "two.example.com", Shape: "v1-objects", Doors: []string{"https://two.example.com/a", "https://two.example.com/b"}, Foreign: 1}
+	want := record.Declaration{Host: "two.example.com", Shape: "v1-objects", Doors: []string{"https://two.example.com/a", "https://two.example.com/b"}, Foreign: 1}
 	if d := cmp.Diff(&want, seen[0].Declaration); d != "" {
 		t.Errorf("the observation (-want +got):\n%s", d)
 	}

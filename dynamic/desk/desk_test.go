@@ -14,16 +14,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/corpus"
+	"github.com/google/go-cmp/cmp"
+
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/corpustest"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestOneProbeForManyCallers: whoever asks for a URL while it is read, or within seconds, gets the same reading, and the
@@ -292,7 +293,7 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := walk.Rejudge(c, rec); err != nil || r.Verdict != probe.Ready {
+		if r, err := probe.Replay(rec.Exchanges, c); err != nil || r.Verdict != probe.Ready {
 			t.Errorf("judged again: %v %v", r.Verdict, err)
 		}
 	}
@@ -389,7 +390,7 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 		sign              func(string) string
 	}{
 		{"EVM", evm.Address().String(), "eip191", func(m string) string { return "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(m))) }},
-		{"Solana", wallet.EncodeBase58(seed.Public().(ed25519.PublicKey)), "ed25519", func(m string) string { return wallet.EncodeBase58(ed25519.Sign(seed, []byte(m))) }},
+		{"Solana", corpustest.Base58(seed.Public().(ed25519.PublicKey)), "ed25519", func(m string) string { return corpustest.Base58(ed25519.Sign(seed, []byte(m))) }},
 	} {
 		code, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", "/api/provenance/self?address="+who.address, nil))
 		if code != 200 || doc["single_use"] != true {
@@ -479,7 +480,7 @@ func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
 	o.record = askedWith{url: "https://met.example.com/paid"}
 	h, db := openWithLedger(t, o)
 	err := db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, corpus.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
+		return feed.Declare(tx, record.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
 	})
 	if err != nil {
 		t.Fatal(err)

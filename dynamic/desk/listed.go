@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // The words of ListWord.Agreement.
@@ -51,7 +51,7 @@ type ListSays struct {
 	Schemes  []string       `json:"schemes,omitzero"`
 	MinUSDC  string         `json:"min_usdc,omitzero"`
 	MaxUSDC  string         `json:"max_usdc,omitzero"`
-	PayTo    []corpus.PayTo `json:"pay_to,omitzero"`
+	PayTo    []record.PayTo `json:"pay_to,omitzero"`
 	Cut      bool           `json:"more_was_stated,omitzero"`
 }
 
@@ -65,7 +65,7 @@ type ListDifference struct {
 // listed is what is known of the lists before the door is asked.
 type listed struct {
 	week    string
-	sources []corpus.RosterSource // lists alone
+	sources []record.RosterSource // lists alone
 	named   []census.Naming
 	// record says that only the signed row is known, which holds the first list that named the host and the door that was
 	// walked.
@@ -81,7 +81,7 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 	out := listed{week: week}
 	var why census.Why
 	if d.cfg.Roster != nil {
-		this := corpus.ISOWeek(time.Now().UTC())
+		this := record.ISOWeek(time.Now().UTC())
 		w, err := d.cfg.Roster.Week(ctx, this)
 		if err != nil {
 			return out, ledgerDown(err)
@@ -96,7 +96,7 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 		}
 	}
 	for _, s := range sources {
-		if s.Kind == corpus.SourceDiscovery && len(out.sources) < maxLists {
+		if s.Kind == record.SourceDiscovery && len(out.sources) < maxLists {
 			out.sources = append(out.sources, s)
 		}
 	}
@@ -110,7 +110,7 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 			return out, err
 		}
 		if row != nil && row.Catalog != "" {
-			out.record, out.named = true, []census.Naming{{Name: row.Catalog, Kind: corpus.SourceDiscovery, Doors: []census.ListedDoor{{URL: row.URL}}}}
+			out.record, out.named = true, []census.Naming{{Name: row.Catalog, Kind: record.SourceDiscovery, Doors: []census.ListedDoor{{URL: row.URL}}}}
 		}
 	}
 	return out, nil
@@ -192,7 +192,7 @@ func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 	if o == nil {
 		return out
 	}
-	now, _ := corpus.OfferOf(report.Terms)
+	now, _ := record.OfferOf(report.Terms)
 	if now == nil {
 		differ("terms", "stated", "none that could be read; the door is "+strings.ReplaceAll(string(report.Verdict), "_", " "))
 		return out
@@ -208,7 +208,7 @@ func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 }
 
 // digests lists addresses in an order of their own.
-func digests(list []corpus.PayTo) string {
+func digests(list []record.PayTo) string {
 	var all []string
 	for _, p := range list {
 		all = append(all, p.Network+" "+p.Digest)

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/desk"
 )
 
@@ -22,10 +22,10 @@ type lists struct {
 	desk.NoRounds
 	phase    string
 	listed   string // the week that namings are from
-	sources  []corpus.RosterSource
+	sources  []record.RosterSource
 	named    []census.Naming
 	recorded string // the week of the newest round
-	inRound  []corpus.RosterSource
+	inRound  []record.RosterSource
 	row      *desk.Cited
 }
 
@@ -37,7 +37,7 @@ func (l lists) Why(_ context.Context, week, host string) (census.Why, error) {
 	return census.Why{Host: host, Week: week, Sources: l.named, Listed: l.listed}, nil
 }
 
-func (l lists) Lists(context.Context) (string, []corpus.RosterSource, error) {
+func (l lists) Lists(context.Context) (string, []record.RosterSource, error) {
 	return l.recorded, l.inRound, nil
 }
 
@@ -63,7 +63,7 @@ func itemOf(t *testing.T, url string, changes ...string) census.ListedDoor {
 			t.Fatal(err)
 		}
 		item := fmt.Sprintf(`{"resource":%q,"accepts":%s}`, url, challenge.Accepts)
-		offer, whole := corpus.OfferOf(probe.ListedTerms([]byte(strings.NewReplacer(changes...).Replace(item))))
+		offer, whole := record.OfferOf(probe.ListedTerms([]byte(strings.NewReplacer(changes...).Replace(item))))
 		if offer == nil || !whole {
 			t.Fatalf("no terms in %s", item)
 		}
@@ -76,13 +76,13 @@ func itemOf(t *testing.T, url string, changes ...string) census.ListedDoor {
 // TestWhatListsSayOfADoor sets what lists said beside what a door asks now.
 func TestWhatListsSayOfADoor(t *testing.T) {
 	const here, other = "https://a.example.com/paid", "https://a.example.com/other"
-	this := corpus.ISOWeek(time.Now().UTC())
+	this := record.ISOWeek(time.Now().UTC())
 	right := itemOf(t, here)
 	named := func(name string, left int64, doors ...census.ListedDoor) census.Naming {
-		return census.Naming{Name: name, Kind: corpus.SourceDiscovery, At: time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC), URL: doors[0].URL, Doors: doors, DoorsLeftOut: left}
+		return census.Naming{Name: name, Kind: record.SourceDiscovery, At: time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC), URL: doors[0].URL, Doors: doors, DoorsLeftOut: left}
 	}
-	source := func(name, kind string) corpus.RosterSource {
-		return corpus.RosterSource{Name: name, Kind: kind, Complete: true}
+	source := func(name, kind string) record.RosterSource {
+		return record.RosterSource{Name: name, Kind: kind, Complete: true}
 	}
 	bare := census.ListedDoor{URL: here}
 	cut := itemOf(t, here, "eip155:8453", "eip155:137")
@@ -121,26 +121,26 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 		}
 		return strings.Join(all, "; ")
 	}
-	many := []corpus.RosterSource{source("declared", corpus.SourceDeclared)}
+	many := []record.RosterSource{source("declared", record.SourceDeclared)}
 	for i := range 40 {
-		many = append(many, source(fmt.Sprintf("l%02d", i), corpus.SourceDiscovery))
+		many = append(many, source(fmt.Sprintf("l%02d", i), record.SourceDiscovery))
 	}
 	for name, c := range map[string]struct {
 		l    lists
 		want string
 		week string
 	}{
-		"each word": {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery), source("own", corpus.SourceDeclared), source("two", corpus.SourceDiscovery), source("three", corpus.SourceDiscovery), source("four", corpus.SourceDiscovery)},
+		"each word": {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery), source("own", record.SourceDeclared), source("two", record.SourceDiscovery), source("three", record.SourceDiscovery), source("four", record.SourceDiscovery)},
 			named: []census.Naming{named("one", 0, itemOf(t, other), right), named("two", 0, itemOf(t, here, `"amount":"1"`, `"amount":"2"`)), named("four", 3, itemOf(t, other))}}, "one agrees; two differs min_usdc,max_usdc; three not_listed; four not_listed", this},
-		"another address":  {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
-		"the method":       {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, posts)}}, "one differs method", this},
-		"no terms":         {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, bare)}}, "one agrees", this},
-		"no price in USDC": {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, priceless)}}, "one agrees", this},
-		"what was cut":     {lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, cut)}}, "one agrees", this},
-		"named in another week": {lists{phase: census.PhaseOpen, listed: "2026-W01", sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}},
+		"another address":  {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
+		"the method":       {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, posts)}}, "one differs method", this},
+		"no terms":         {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, bare)}}, "one agrees", this},
+		"no price in USDC": {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, priceless)}}, "one agrees", this},
+		"what was cut":     {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, cut)}}, "one agrees", this},
+		"named in another week": {lists{phase: census.PhaseOpen, listed: "2026-W01", sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}},
 			"one not_listed", this},
-		"the last round": {lists{listed: "2026-W40", recorded: "2026-W40", inRound: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}}, "one agrees", "2026-W40"},
-		"the row alone": {lists{recorded: "2026-W40", inRound: []corpus.RosterSource{source("one", corpus.SourceDiscovery), source("two", corpus.SourceDiscovery)}, row: &desk.Cited{Week: "2026-W40", URL: here, Catalog: "two"}},
+		"the last round": {lists{listed: "2026-W40", recorded: "2026-W40", inRound: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}}, "one agrees", "2026-W40"},
+		"the row alone": {lists{recorded: "2026-W40", inRound: []record.RosterSource{source("one", record.SourceDiscovery), source("two", record.SourceDiscovery)}, row: &desk.Cited{Week: "2026-W40", URL: here, Catalog: "two"}},
 			"two agrees", "2026-W40"},
 		"nothing yet": {lists{}, "", ""},
 	} {
@@ -153,7 +153,7 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 		t.Errorf("%d lists in one answer", len(got.Lists))
 	}
 	// A door that asks for nothing now is not what a list says of it.
-	l := lists{phase: census.PhaseOpen, listed: this, sources: []corpus.RosterSource{source("one", corpus.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, "https://nowhere.example.com/paid"))}}
+	l := lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, "https://nowhere.example.com/paid"))}}
 	got, _ := ask(t, l, "https://nowhere.example.com/paid")
 	if len(got.Lists) != 1 || got.Lists[0].Agreement != desk.ListDiffers || !slices.ContainsFunc(got.Lists[0].Differences, func(d desk.ListDifference) bool { return d.Term == "terms" && strings.Contains(d.Now, "unreachable") }) {
 		t.Errorf("a door that is away: %+v", got)

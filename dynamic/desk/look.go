@@ -152,7 +152,7 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l, shared, err := d.walk(r.Context(), probe.V2, door)
+	l, shared, err := d.walk(r.Context(), probe.Current(), door)
 	if err != nil {
 		return failed(err)
 	}

@@ -3,8 +3,8 @@ package desk
 import (
 	"context"
 
-	"agentstore/corpus"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/archive"
 )
 
@@ -22,7 +22,7 @@ type Record interface {
 	// Reading returns the last signed reading of a host, for badges; nil if there is none.
 	Reading(ctx context.Context, host string) (*LastReading, error)
 	// Lists returns the week of the newest round and the sources that were read for its roster; "" and none before the first.
-	Lists(ctx context.Context) (week string, sources []corpus.RosterSource, err error)
+	Lists(ctx context.Context) (week string, sources []record.RosterSource, err error)
 	// Declared returns how the door at a URL says that it is asked, as its last observation found; the zero value where
 	// it was answered to GET, or is not in the record.
 	Declared(ctx context.Context, host, url string) (probe.Declaration, error)
@@ -151,7 +151,7 @@ func (NoRounds) Address(_ context.Context, address string) (archive.AddressReadi
 }
 
 // Lists are none.
-func (NoRounds) Lists(context.Context) (string, []corpus.RosterSource, error) { return "", nil, nil }
+func (NoRounds) Lists(context.Context) (string, []record.RosterSource, error) { return "", nil, nil }
 
 // Reading is none.
 func (NoRounds) Reading(context.Context, string) (*LastReading, error) { return nil, nil }

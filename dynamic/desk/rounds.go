@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/archive"
 )
 
@@ -105,7 +105,7 @@ func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
 	switch {
 	case p.Freshness == FreshnessExpired:
 		p.Decision = DecisionLook
-	case l.Verdict != corpus.VerdictReady:
+	case l.Verdict != record.VerdictReady:
 		p.Decision = DecisionBroken
 	case t.Tier == derive.TierIndeterminate:
 		p.Decision = DecisionLook
@@ -121,7 +121,7 @@ func unseenAddress() *PaymentAddress {
 }
 
 // paymentAddress describes the address of a row, which is that of the newest observation.
-func paymentAddress(s *archive.State, row corpus.StoredRow) (*PaymentAddress, error) {
+func paymentAddress(s *archive.State, row record.StoredRow) (*PaymentAddress, error) {
 	out := &PaymentAddress{Week: row.Week, Sequence: row.Sequence, Caveat: derive.SharedWalletCaveat}
 	switch offer := row.Offer; {
 	case offer == nil:
@@ -141,7 +141,7 @@ func paymentAddress(s *archive.State, row corpus.StoredRow) (*PaymentAddress, er
 }
 
 // cite describes one signed row.
-func (r Rounds) cite(s *archive.State, row corpus.StoredRow) *Cited {
+func (r Rounds) cite(s *archive.State, row record.StoredRow) *Cited {
 	sum := sha256.Sum256(row.Raw)
 	round := s.Rounds[row.Sequence-1]
 	return &Cited{Week: row.Week, Sequence: row.Sequence, TakenAt: round.TakenAt, ObservedAt: row.ObservedAt, URL: row.URL,
@@ -177,7 +177,7 @@ func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, err
 }
 
 // Lists are the sources of the newest round.
-func (r Rounds) Lists(context.Context) (string, []corpus.RosterSource, error) {
+func (r Rounds) Lists(context.Context) (string, []record.RosterSource, error) {
 	s := r.Archive.Now()
 	if s == nil || len(s.Rounds) == 0 {
 		return "", nil, nil

@@ -16,19 +16,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/dynamic/archive"
 	"agentstore/dynamic/desk"
 )
 
 // sealed is a record of twelve rounds, open for a desk.
-func sealed(t *testing.T) (desk.Rounds, *corpus.Writer) {
+func sealed(t *testing.T) (desk.Rounds, *record.Writer) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring: attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, corpustest.Weeks)
 	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring})
@@ -135,7 +136,7 @@ func TestRowsAreCitedWithTheirProof(t *testing.T) {
 			if err != nil || c == nil || c.Week != want || len(known) != 12 || known[0] != "2026-W36" {
 				t.Fatalf("%s in %q: %+v, %v, %v", host, asked, c, known, err)
 			}
-			proof, err := corpus.ParseProof([]byte(c.Inclusion))
+			proof, err := tlog.ParseProof([]byte(c.Inclusion))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +216,7 @@ func TestBadgeShowsTheRecord(t *testing.T) {
 		}
 	}
 	// A paid refresh is newer than the round, and shown without one.
-	if _, err := w.Observe(t.Context(), corpus.Observation{At: "2026-11-24T00:00:00Z", Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "broken.example",
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-24T00:00:00Z", Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "broken.example",
 		URL: "https://broken.example/", Verdict: "ready", ReachedLevel: "L4", Failed: []string{}, Battery: "v1", Fault: "none", EvidenceDigest: strings.Repeat("0", 64)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,19 +259,19 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 // TestRecordSaysHowADoorIsAsked seals a round in which doors were observed by GET, by what they declared and by their
 // Allow header.
 func TestRecordSaysHowADoorIsAsked(t *testing.T) {
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
 		Ring: attest.SpecimenRing()}
 	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
-	row := func(host, verdict, used, by string) corpus.Row {
-		return corpus.Row{Host: host, URL: "https://" + host + "/paid", Source: corpus.SourceWellKnown, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
-			Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
-			ProbeMethod: &corpus.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
+	row := func(host, verdict, used, by string) record.Row {
+		return record.Row{Host: host, URL: "https://" + host + "/paid", Source: record.SourceWellKnown, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
+			Protocols: []string{}, Battery: "v2", Fault: record.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
+			ProbeMethod: &record.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
 	}
-	_, err := w.Seal(t.Context(), corpus.Draft{Sequence: 1, Week: corpus.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: corpus.Roster{Listed: 3, Sources: []corpus.RosterSource{}},
-		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
-		Rows: func(yield func(corpus.Row, error) bool) {
-			_ = yield(row("allow.example", corpus.VerdictReady, "POST", "allow"), nil) &&
-				yield(row("file.example", corpus.VerdictReady, "POST", "well-known"), nil) && yield(row("get.example", corpus.VerdictReady, "GET", ""), nil)
+	_, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: record.Roster{Listed: 3, Sources: []record.RosterSource{}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Rows: func(yield func(record.Row, error) bool) {
+			_ = yield(row("allow.example", record.VerdictReady, "POST", "allow"), nil) &&
+				yield(row("file.example", record.VerdictReady, "POST", "well-known"), nil) && yield(row("get.example", record.VerdictReady, "GET", ""), nil)
 		}})
 	if err != nil {
 		t.Fatal(err)

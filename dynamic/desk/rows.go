@@ -15,26 +15,26 @@ const tagInstruments = "instruments"
 
 // Rows are the desk's routes. They may be asked of a nil Desk by who only describes them.
 func (d *Desk) Rows() []route.Row {
-	rows := []route.Row{
-		d.metered(api.Route{
-			Name: "preflight_v1", Pattern: "/api/preflight/v1", Version: "v1", Since: since(probe.V1), Budget: BudgetPreflight,
-			Summary:     "Probe a door under the frozen battery v1",
-			Description: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What a single probe cannot tell stands in the answer.",
-			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
-		}, d.preflight("v1")),
-		d.metered(api.Route{
-			Name: "preflight_v2", Pattern: "/api/preflight/v2", Version: "v2", Since: since(probe.V2), Budget: BudgetPreflight, Tool: "preflight_endpoint",
-			Summary:     "Probe a door under battery v2",
-			Description: "Asks besides whether the terms can be paid, and may send one POST of an empty object where the door itself declares POST. also_under has the verdict of v1.",
-			Body:        body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
-		}, d.preflight("v2")),
+	var rows []route.Row
+	for _, b := range probe.Batteries() {
+		r := api.Route{
+			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since, Budget: BudgetPreflight,
+			Summary: "Probe a door under the frozen battery " + b.Version, Description: b.About,
+			Body: body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
+		}
+		if b.Version == probe.Current() {
+			r.Summary, r.Tool = "Probe a door under battery "+b.Version, "preflight_endpoint"
+		}
+		rows = append(rows, d.metered(r, d.preflight(b.Version)))
+	}
+	rows = append(rows,
 		d.metered(api.Route{
 			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight,
 			Summary:     "Probe up to twenty doors",
 			Description: "Each door that is read spends one use of the preflight budget. What could not be read has an error in its place, and the others are not worse for it.",
 			Body:        body[BatchRequest]("urls and battery"), Responses: ok[Batch]("What was read", meteredProblems...),
 		}, d.batch),
-		{
+		route.Row{
 			Route: api.Route{
 				Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Tags: []string{tagInstruments}, Serve: api.Clock,
 				Summary:   "Every check and advisory of the batteries",
@@ -55,24 +55,14 @@ func (d *Desk) Rows() []route.Row {
 			Body:        buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),
 		}, d.beforeYouPay),
 		d.cardRow(),
-		{Route: d.catalogRoute(), ValidateLate: true, Handle: d.catalog},
+		route.Row{Route: d.catalogRoute(), ValidateLate: true, Handle: d.catalog},
 		d.practiceRow(),
 		d.badgeRow(),
 		d.hostBadgeRow(),
 		d.tryRow(),
-		{Route: directoryRoute(), Handle: d.signatureDirectory},
-	}
+		route.Row{Route: directoryRoute(), Handle: d.signatureDirectory},
+	)
 	return slices.Concat(rows, d.readingRows(), d.recordingRows(), d.conformanceRows(), d.provenanceRows(), d.declareRows())
-}
-
-// since is the date from which a battery is in force.
-func since(version string) string {
-	for _, b := range probe.Batteries() {
-		if b.Version == version {
-			return b.Since
-		}
-	}
-	return ""
 }
 
 // metered makes the row of an instrument that spends its budget after it has judged its input.

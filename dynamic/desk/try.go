@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,15 +86,15 @@ func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery strin
 func readForm(r *http.Request) (raw, battery string, err error) {
 	b, err := route.ReadBody(r)
 	if err != nil {
-		return "", probe.V2, err
+		return "", probe.Current(), err
 	}
 	form, err := url.ParseQuery(string(b))
 	if err != nil {
-		return "", probe.V2, &problem.Error{Code: "url_missing", Detail: "Nothing was read: the form is not well-formed."}
+		return "", probe.Current(), &problem.Error{Code: "url_missing", Detail: "Nothing was read: the form is not well-formed."}
 	}
 	battery = form.Get("battery")
-	if battery != probe.V1 {
-		battery = probe.V2
+	if !slices.Contains(probe.Versions(), battery) {
+		battery = probe.Current()
 	}
 	raw = strings.TrimSpace(form.Get("url"))
 	if raw != "" && !strings.Contains(raw, "://") && strings.Contains(raw, ".") {

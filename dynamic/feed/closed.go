@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -16,12 +16,12 @@ var ErrClosed = errors.New("feed: the roster of the week is closed otherwise")
 type closing struct {
 	Number int64               `json:"number"` // of the observation
 	At     time.Time           `json:"at"`
-	Closed corpus.ClosedRoster `json:"closed"`
+	Closed record.ClosedRoster `json:"closed"`
 }
 
 // Close puts the closing of a week's roster on the feed, if it is not there, and returns when that was: ErrClosed for a
 // week that was closed otherwise.
-func Close(tx ledger.Tx, c corpus.ClosedRoster) (time.Time, error) {
+func Close(tx ledger.Tx, c record.ClosedRoster) (time.Time, error) {
 	held, err := ledger.GetJSON[closing](tx, closingKey(c.Week))
 	if err == nil && held.Closed != c {
 		return held.At, fmt.Errorf("%w: %s, as observation %d says; hint: the ledger that holds that roster was restored from before it, so this week has no round; the next week's census begins as always", ErrClosed, c.Week, held.Number)
@@ -29,7 +29,7 @@ func Close(tx ledger.Tx, c corpus.ClosedRoster) (time.Time, error) {
 	if err == nil || !errors.Is(err, ledger.ErrNotFound) {
 		return held.At, err
 	}
-	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationRoster, Roster: &c}); err != nil {
+	if err := Observe(tx, record.Observation{Kind: record.ObservationRoster, Roster: &c}); err != nil {
 		return time.Time{}, err
 	}
 	n, err := ledger.Last(tx, Counter)
@@ -44,7 +44,7 @@ func Close(tx ledger.Tx, c corpus.ClosedRoster) (time.Time, error) {
 }
 
 // closed remembers an observation that closed a roster.
-func closed(tx ledger.Tx, o corpus.Observation) (time.Time, error) {
+func closed(tx ledger.Tx, o record.Observation) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, o.At)
 	if err != nil {
 		return at, err

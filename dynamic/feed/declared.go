@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
 // Declared is what a host last declared: the newest of its declarations on the feed and when it was last read.
 type Declared struct {
-	corpus.Declaration
+	record.Declaration
 	// Methods are the HTTP methods that the file gives for Doors, in their order; "" where it gives none. They are not
 	// part of the observation and unknown for a declaration that a restored ledger learned from the record.
 	Methods []string  `json:"methods"`
@@ -22,7 +22,7 @@ type Declared struct {
 
 // Declare notes what a host declares. It is an observation where it differs from what the host declared before; a host
 // that never declared a door and declares none is not noted. methods are as in Declared.
-func Declare(tx ledger.Tx, d corpus.Declaration, methods []string) error {
+func Declare(tx ledger.Tx, d record.Declaration, methods []string) error {
 	held, err := HostDeclared(tx, d.Host)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func Declare(tx ledger.Tx, d corpus.Declaration, methods []string) error {
 		d.Doors, next.Doors = []string{}, []string{}
 	}
 	cut := d.Cut() // the census is told of all
-	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationDeclaration, Declaration: &cut}); err != nil {
+	if err := Observe(tx, record.Observation{Kind: record.ObservationDeclaration, Declaration: &cut}); err != nil {
 		return err
 	}
 	if next.Number, err = ledger.Last(tx, Counter); err != nil {
@@ -79,7 +79,7 @@ func Declarations(tx ledger.Tx) ([]Declared, error) {
 }
 
 // recorded takes a declaration from the record.
-func recorded(tx ledger.Tx, o corpus.Observation) error {
+func recorded(tx ledger.Tx, o record.Observation) error {
 	held, err := HostDeclared(tx, o.Declaration.Host)
 	if err != nil || held != nil && held.Number >= o.Number {
 		return err

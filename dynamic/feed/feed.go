@@ -5,7 +5,7 @@
 // and is the only source of a store's observations.
 //
 //	err := db.Update(ctx, func(tx ledger.Tx) error {
-//		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: w}, Epitaph: e})
+//		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: w}, Epitaph: e})
 //	})
 package feed
 
@@ -14,8 +14,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -23,7 +23,7 @@ import (
 const Counter = "observation"
 
 // maxBytes bounds one observation before it is signed: key and signature take the rest.
-const maxBytes = corpus.MaxObservation - 512
+const maxBytes = record.MaxObservation - 512
 
 // ErrShut is returned while the ledger is closed after a restore: its counter may be behind the record's, so a number
 // that it gave could be one that the record has.
@@ -32,7 +32,7 @@ var ErrShut = errors.New("feed: the ledger is closed after a restore")
 // Observe appends an observation, whose number and time are given by the ledger, and salts what strangers wrote. One that
 // could not stand in the record is an error, for its cause to answer for. A tip's text comes salted, by who keeps it, and
 // is not kept here.
-func Observe(tx ledger.Tx, o corpus.Observation) error {
+func Observe(tx ledger.Tx, o record.Observation) error {
 	switch _, err := tx.Get(ledger.ClosedKey()); {
 	case err == nil:
 		return ErrShut
@@ -43,7 +43,7 @@ func Observe(tx ledger.Tx, o corpus.Observation) error {
 	if err != nil {
 		return err
 	}
-	o.Format, o.Number, o.At = corpus.ObservationFormat, n, tx.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+	o.Format, o.Number, o.At = record.ObservationFormat, n, tx.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
 	o.KID, o.Signature = "", nil
 	if o, err = o.Salted(nil); err != nil {
 		return fmt.Errorf("putting an observation on the feed: %w", err)
@@ -74,8 +74,8 @@ func Observe(tx ledger.Tx, o corpus.Observation) error {
 }
 
 // Since reads the feed from a number on, at most limit observations, unsigned.
-func Since(tx ledger.Tx, from int64, limit int) ([]corpus.Observation, error) {
-	var all []corpus.Observation
+func Since(tx ledger.Tx, from int64, limit int) ([]record.Observation, error) {
+	var all []record.Observation
 	_, end := ledger.Prefix(ledger.GoodsKey("observation"))
 	for e, err := range tx.Scan(observationKey(from), end) {
 		if err != nil {
@@ -102,7 +102,7 @@ func Fresh(tx ledger.Tx) (bool, error) {
 // Follow makes an empty feed go on behind a record that has these observations, in their order: what stands there once is
 // not said again. A feed that is not empty and has fewer numbers than the record, which has n, is not this record's: what
 // it holds would be lost.
-func Follow(tx ledger.Tx, n int64, record []corpus.Observation) error {
+func Follow(tx ledger.Tx, n int64, record []record.Observation) error {
 	last, err := ledger.Last(tx, Counter)
 	if err != nil || last >= n {
 		return err
@@ -127,18 +127,18 @@ func Follow(tx ledger.Tx, n int64, record []corpus.Observation) error {
 	return nil
 }
 
-func get(tx ledger.Tx, key []byte) (corpus.Observation, error) {
+func get(tx ledger.Tx, key []byte) (record.Observation, error) {
 	v, err := tx.Get(key)
 	if err != nil {
-		return corpus.Observation{}, err
+		return record.Observation{}, err
 	}
 	return decode(ledger.Entry{Key: key, Value: v})
 }
 
 // decode reads an entry. Older ones have neither format nor the members of kinds that came later, and may have a time
 // in another zone.
-func decode(e ledger.Entry) (corpus.Observation, error) {
-	o, err := ledger.DecodeJSON[corpus.Observation](e)
+func decode(e ledger.Entry) (record.Observation, error) {
+	o, err := ledger.DecodeJSON[record.Observation](e)
 	if err != nil {
 		return o, err
 	}
@@ -146,7 +146,7 @@ func decode(e ledger.Entry) (corpus.Observation, error) {
 	if err != nil {
 		return o, fmt.Errorf("decoding ledger record %s: %w", ledger.KeyText(e.Key), err)
 	}
-	o.Format, o.At = corpus.ObservationFormat, at.UTC().Truncate(time.Second).Format(time.RFC3339)
+	o.Format, o.At = record.ObservationFormat, at.UTC().Truncate(time.Second).Format(time.RFC3339)
 	return o, nil
 }
 

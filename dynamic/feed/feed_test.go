@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
@@ -25,7 +26,7 @@ func update(t *testing.T, db ledger.DB, f func(ledger.Tx) error) {
 	}
 }
 
-func since(t *testing.T, db ledger.DB, from int64, limit int) (all []corpus.Observation) {
+func since(t *testing.T, db ledger.DB, from int64, limit int) (all []record.Observation) {
 	t.Helper()
 	err := db.View(t.Context(), func(tx ledger.Tx) (err error) {
 		all, err = feed.Since(tx, from, limit)
@@ -38,17 +39,17 @@ func since(t *testing.T, db ledger.DB, from int64, limit int) (all []corpus.Obse
 }
 
 // salted is a text as who keeps it hands it over.
-func salted(t *testing.T, text string) corpus.Said {
+func salted(t *testing.T, text string) record.Said {
 	t.Helper()
-	s, err := corpus.Say(nil, text)
+	s, err := record.Say(nil, text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func word(w string) corpus.Observation {
-	return corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: w}, Epitaph: "Rest."}
+func word(w string) record.Observation {
+	return record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: w}, Epitaph: "Rest."}
 }
 
 // handedOver is a ring in which the identity was handed over, and the handover.
@@ -66,21 +67,21 @@ func handedOver(t *testing.T, ring attest.Ring) attest.Ring {
 }
 
 // everyKind is one observation of each kind.
-func everyKind(t *testing.T) []corpus.Observation {
+func everyKind(t *testing.T) []record.Observation {
 	h := handedOver(t, attest.SpecimenRing()).Handovers[0]
 	digest, synergy := strings.Repeat("ab", 32), salted(t, "synergy")
-	return []corpus.Observation{
-		{Kind: corpus.ObservationRetiredWord, Word: &synergy, Epitaph: "Rest."},
-		{Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "a.example", URL: "https://a.example/x", Verdict: corpus.VerdictNotReady, ReachedLevel: "L1",
-			Failed: []string{"status-402"}, Battery: "v2", Fault: corpus.FaultDoor, EvidenceDigest: digest}},
-		{Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: "a.example", URL: "https://a.example/x", Network: "eip155:8453", Transaction: "0x01", USDC: "0.01",
-			Claim: &corpus.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 7, LatencyMS: 12, ContentType: "text/plain"}}},
-		{Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}, Foreign: 2}},
-		{Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "a.example", Lane: "wallet", Statement: salted(t, "We moved."), SignedAt: "2026-11-20T00:00:00Z",
-			PayTo: &corpus.PayTo{Network: "eip155:8453", Digest: digest}}},
-		{Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: "tip_1", Title: salted(t, "Retry"), Text: salted(t, "Present the same payment again.")}},
-		{Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: 3, Classes: []corpus.IssuedClass{{Class: "certificate", Total: 3}}}},
-		{Kind: corpus.ObservationKeyEvent, Handover: &h},
+	return []record.Observation{
+		{Kind: record.ObservationRetiredWord, Word: &synergy, Epitaph: "Rest."},
+		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "a.example", URL: "https://a.example/x", Verdict: record.VerdictNotReady, ReachedLevel: "L1",
+			Failed: []string{"status-402"}, Battery: "v2", Fault: record.FaultDoor, EvidenceDigest: digest}},
+		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "a.example", URL: "https://a.example/x", Network: "eip155:8453", Transaction: "0x01", USDC: "0.01",
+			Claim: &record.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 7, LatencyMS: 12, ContentType: "text/plain"}}},
+		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}, Foreign: 2}},
+		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "a.example", Lane: "wallet", Statement: salted(t, "We moved."), SignedAt: "2026-11-20T00:00:00Z",
+			PayTo: &record.PayTo{Network: "eip155:8453", Digest: digest}}},
+		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_1", Title: salted(t, "Retry"), Text: salted(t, "Present the same payment again.")}},
+		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}},
+		{Kind: record.ObservationKeyEvent, Handover: &h},
 	}
 }
 
@@ -92,7 +93,7 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	}
 	got := since(t, db, 1, 100)
 	for i := range want {
-		want[i].Format, want[i].Number = corpus.ObservationFormat, int64(i+1)
+		want[i].Format, want[i].Number = record.ObservationFormat, int64(i+1)
 		if want[i].Tip != nil {
 			want[i].Tip.Text.Salt, want[i].Tip.Text.Text = nil, "" // which is sold, and kept elsewhere
 		}
@@ -106,16 +107,16 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	if page := since(t, db, 3, 2); len(page) != 2 || page[0].Number != 3 || page[1].Number != 4 {
 		t.Errorf("a page of two from 3 is %v", page)
 	}
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	signed, err := w.Observe(t.Context(), got...)
 	if err != nil || len(signed) != len(want) {
 		t.Fatalf("the record took %d: %v", len(signed), err)
 	}
-	if _, err := w.Observe(t.Context(), got[2:]...); !errors.Is(err, corpus.ErrNumber) {
+	if _, err := w.Observe(t.Context(), got[2:]...); !errors.Is(err, record.ErrNumber) {
 		t.Errorf("the same observations again: %v", err)
 	}
 	// The handover that is told is in the ring of after it.
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring), corpus.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), handedOver(t, w.Ring), audit.RecordOptions{})
 	if report.Words.Kept != 3 {
 		t.Errorf("%+v texts", report.Words)
 	}
@@ -126,14 +127,14 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 
 func TestWhatCannotStandInTheRecordIsRefused(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
-	for name, o := range map[string]corpus.Observation{
-		"no kind":           {Word: &corpus.Said{Text: "x"}},
-		"other members":     {Kind: corpus.ObservationPublishedTip, Word: &corpus.Said{Text: "x"}},
-		"two members":       {Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: "x"}, Tip: &corpus.Tip{ID: "1", Title: corpus.Said{Text: "t"}, Text: salted(t, "t")}},
-		"a refresh without": {Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: "a.example"}},
-		"too long":          {Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: strings.Repeat("x", 61<<10)}},
+	for name, o := range map[string]record.Observation{
+		"no kind":           {Word: &record.Said{Text: "x"}},
+		"other members":     {Kind: record.ObservationPublishedTip, Word: &record.Said{Text: "x"}},
+		"two members":       {Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "x"}, Tip: &record.Tip{ID: "1", Title: record.Said{Text: "t"}, Text: salted(t, "t")}},
+		"a refresh without": {Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "a.example"}},
+		"too long":          {Kind: record.ObservationRetiredWord, Word: &record.Said{Text: strings.Repeat("x", 61<<10)}},
 		"no UTF-8":          word("\xff"),
-		"a number for text": {Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: 1 << 60, Classes: []corpus.IssuedClass{{Class: "c", Total: 1 << 60}}}},
+		"a number for text": {Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 1 << 60, Classes: []record.IssuedClass{{Class: "c", Total: 1 << 60}}}},
 	} {
 		if err := db.Update(t.Context(), func(tx ledger.Tx) error { return feed.Observe(tx, o) }); err == nil {
 			t.Errorf("%s was taken", name)
@@ -179,15 +180,15 @@ func TestClosedLedgerGivesNoNumbers(t *testing.T) {
 func TestRestoredLedgerGoesOnBehindTheRecord(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	ring := handedOver(t, attest.SpecimenRing())
-	record := []corpus.Observation{
-		{Number: 4, At: "2026-11-01T00:00:00Z", Kind: corpus.ObservationDeclaration, Declaration: &corpus.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}}},
+	rec := []record.Observation{
+		{Number: 4, At: "2026-11-01T00:00:00Z", Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}}},
 	}
 	for i := range ring.Handovers {
-		record = append(record, corpus.Observation{Number: int64(5 + i), At: "2026-11-02T00:00:00Z", Kind: corpus.ObservationKeyEvent, Handover: &ring.Handovers[i]})
+		rec = append(rec, record.Observation{Number: int64(5 + i), At: "2026-11-02T00:00:00Z", Kind: record.ObservationKeyEvent, Handover: &ring.Handovers[i]})
 	}
-	next := int64(len(record) + 4)
+	next := int64(len(rec) + 4)
 	update(t, db, func(tx ledger.Tx) error {
-		for _, o := range record {
+		for _, o := range rec {
 			if err := feed.Recorded(tx, o); err != nil {
 				return err
 			}
@@ -214,19 +215,19 @@ func TestRestoredLedgerGoesOnBehindTheRecord(t *testing.T) {
 		t.Error("a feed that is behind the record was taken for its own")
 	}
 	empty := ledger.NewMem(ledger.MemOptions{})
-	if err := empty.Update(t.Context(), func(tx ledger.Tx) error { return feed.Follow(tx, next-1, record[:1]) }); err == nil {
+	if err := empty.Update(t.Context(), func(tx ledger.Tx) error { return feed.Follow(tx, next-1, rec[:1]) }); err == nil {
 		t.Error("a record of which a part was read was followed")
 	}
 	// The record may begin before what is shown here; its events count all the same.
-	for len(record) < int(next-1) {
-		record = append([]corpus.Observation{{Number: 1, Kind: corpus.ObservationRetiredWord}}, record...)
+	for len(rec) < int(next-1) {
+		rec = append([]record.Observation{{Number: 1, Kind: record.ObservationRetiredWord}}, rec...)
 	}
-	issuedBefore := corpus.Observation{Number: next, Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: 3, Classes: []corpus.IssuedClass{{Class: "certificate", Total: 3}}}}
-	record = append(record, issuedBefore)
+	issuedBefore := record.Observation{Number: next, Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}}
+	rec = append(rec, issuedBefore)
 	for total, seen := range map[int64]int{1: 1, 4: 2} {
 		empty := ledger.NewMem(ledger.MemOptions{})
 		update(t, empty, func(tx ledger.Tx) error {
-			return errors.Join(feed.Follow(tx, next, record), feed.KeyEvents(tx, ring), ledger.Raise(tx, "patron", total),
+			return errors.Join(feed.Follow(tx, next, rec), feed.KeyEvents(tx, ring), ledger.Raise(tx, "patron", total),
 				feed.Artifacts(tx, []feed.Class{{Name: "certificate", Counter: "patron"}}), feed.Observe(tx, word("synergy")))
 		})
 		got := since(t, empty, 1, 10)
@@ -282,7 +283,7 @@ func TestDeclarations(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
 		declare := func(host string, doors ...string) {
 			update(t, db, func(tx ledger.Tx) error {
-				return feed.Declare(tx, corpus.Declaration{Host: host, Shape: "v1-strings", Doors: doors}, make([]string, len(doors)))
+				return feed.Declare(tx, record.Declaration{Host: host, Shape: "v1-strings", Doors: doors}, make([]string, len(doors)))
 			})
 			time.Sleep(25 * time.Hour)
 		}

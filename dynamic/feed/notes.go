@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -25,7 +25,7 @@ func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 		} else if !errors.Is(err, ledger.ErrNotFound) {
 			return err
 		}
-		if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationKeyEvent, Handover: &h}); err != nil {
+		if err := Observe(tx, record.Observation{Kind: record.ObservationKeyEvent, Handover: &h}); err != nil {
 			return err
 		}
 		if err := tx.Set(key, nil); err != nil {
@@ -38,7 +38,7 @@ func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 // Recorded tells a restored ledger of an observation that the record holds: its number is never given again, a key event is
 // not put there twice, and a count of artifacts does not fall; what hosts declared and which rosters were
 // closed is known again.
-func Recorded(tx ledger.Tx, o corpus.Observation) error {
+func Recorded(tx ledger.Tx, o record.Observation) error {
 	if err := ledger.Raise(tx, Counter, o.Number); err != nil {
 		return err
 	}
@@ -75,22 +75,22 @@ func Artifacts(tx ledger.Tx, classes []Class) error {
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return err
 	}
-	now := issued{Week: corpus.ISOWeek(tx.Now())}
-	counts := &corpus.Issued{Classes: []corpus.IssuedClass{}}
+	now := issued{Week: record.ISOWeek(tx.Now())}
+	counts := &record.Issued{Classes: []record.IssuedClass{}}
 	for _, c := range classes {
 		n, err := ledger.Last(tx, c.Counter)
 		if err != nil {
 			return err
 		}
-		counts.Classes = append(counts.Classes, corpus.IssuedClass{Class: c.Name, Total: n})
+		counts.Classes = append(counts.Classes, record.IssuedClass{Class: c.Name, Total: n})
 		counts.Total += n
 	}
-	slices.SortFunc(counts.Classes, func(a, b corpus.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
+	slices.SortFunc(counts.Classes, func(a, b record.IssuedClass) int { return strings.Compare(a.Class, b.Class) })
 	now.Total = counts.Total
 	if now.Week == last.Week || now.Total <= last.Total {
 		return nil // a ledger that is younger than the record counts from nothing, and totals do not fall
 	}
-	if err := Observe(tx, corpus.Observation{Kind: corpus.ObservationArtifactsIssued, Issued: counts}); err != nil {
+	if err := Observe(tx, record.Observation{Kind: record.ObservationArtifactsIssued, Issued: counts}); err != nil {
 		return err
 	}
 	return ledger.SetJSON(tx, issuedKey(), now)

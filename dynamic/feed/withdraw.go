@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -24,9 +24,9 @@ type Withdrawal struct {
 
 // Withdraw puts on the feed that a text is withdrawn, once for each digest: ErrNoText where neither the feed nor the record,
 // whose observations a younger ledger has not, holds it as a public text. dry changes nothing.
-func Withdraw(tx ledger.Tx, record []corpus.Observation, w corpus.Withdrawn, dry bool) (Withdrawal, error) {
+func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bool) (Withdrawal, error) {
 	out := Withdrawal{SHA256: w.SHA256, DryRun: dry}
-	look := func(o corpus.Observation) {
+	look := func(o record.Observation) {
 		switch {
 		case o.Withdrawn != nil && o.Withdrawn.SHA256 == w.SHA256:
 			out.WithdrawnBy, out.Already = o.Number, true
@@ -34,7 +34,7 @@ func Withdraw(tx ledger.Tx, record []corpus.Observation, w corpus.Withdrawn, dry
 			out.Kind, out.Observation = o.Kind, o.Number
 		}
 	}
-	for _, o := range record {
+	for _, o := range rec {
 		look(o)
 	}
 	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("observation"))) {
@@ -53,9 +53,9 @@ func Withdraw(tx ledger.Tx, record []corpus.Observation, w corpus.Withdrawn, dry
 	if out.Already {
 		return out, nil
 	}
-	o := corpus.Observation{Kind: corpus.ObservationWithdrawn, Withdrawn: &w}
+	o := record.Observation{Kind: record.ObservationWithdrawn, Withdrawn: &w}
 	// Who rehearses is told as well what would be refused.
-	o.Format, o.Number, o.At = corpus.ObservationFormat, 1, tx.Now().UTC().Format("2006-01-02T15:04:05Z")
+	o.Format, o.Number, o.At = record.ObservationFormat, 1, tx.Now().UTC().Format("2006-01-02T15:04:05Z")
 	if err := o.Check(); err != nil {
 		return out, err
 	}

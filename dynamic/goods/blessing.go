@@ -6,6 +6,7 @@ import "agentstore/content"
 var blessing = Kind{
 	Name:     content.KindBlessing,
 	Doc:      "a blessing, never the same one twice running to one wallet",
+	Delivers: text{},
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,

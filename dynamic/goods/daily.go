@@ -9,17 +9,23 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
+type fortune struct {
+	text
+	Day string `json:"day,omitzero"` // the UTC day that it is for
+}
+
 // daily gives one entry per wallet and UTC day: whoever asks again before midnight gets the same one.
 var daily = Kind{
-	Name: content.KindDaily,
-	Doc:  "one fortune a day per wallet, stable within the UTC day",
+	Name:     content.KindDaily,
+	Doc:      "one fortune a day per wallet, stable within the UTC day",
+	Delivers: fortune{},
 	Reserve: func(m Maker, tx ledger.Tx, o *Order) error {
 		key := ledger.GoodsKey("day", day(o.At), o.Good.ID, o.Payer)
 		held, err := tx.Get(key)
 		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 			return err
 		}
-		if _, ok := m.Site.Pools[o.Good.Pool].Entry(string(held)); ok {
+		if _, ok := m.Pools.Pool(o.Good.Pool).Entry(string(held)); ok {
 			o.Entry = string(held)
 			return nil
 		}
@@ -33,7 +39,7 @@ var daily = Kind{
 		if err != nil {
 			return nil, err
 		}
-		return made(o, Deliverable{Text: e.Text, Day: day(o.At)}, e.Text, e.Text), nil
+		return made(o, fortune{text{e.Text}, day(o.At)}, e.Text, e.Text), nil
 	},
 }
 

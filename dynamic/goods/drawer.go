@@ -7,10 +7,16 @@ import (
 	"agentstore/content"
 )
 
+type curio struct {
+	text
+	Name string `json:"name,omitzero"`
+}
+
 // drawer gives the one curio it finds; each leaves the drawer once.
 var drawer = Kind{
 	Name:      content.KindDrawer,
 	Doc:       "one curio, given once, stock counted",
+	Delivers:  curio{},
 	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
@@ -21,6 +27,6 @@ var drawer = Kind{
 		if err != nil {
 			return nil, err
 		}
-		return made(o, Deliverable{Name: e.Name, Text: e.Text}, e.Name, fmt.Sprintf("%s. %s", e.Name, e.Text)), nil
+		return made(o, curio{text{e.Text}, e.Name}, e.Name, fmt.Sprintf("%s. %s", e.Name, e.Text)), nil
 	},
 }

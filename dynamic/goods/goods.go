@@ -10,14 +10,13 @@ package goods
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"agentstore/content"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -39,49 +38,45 @@ type Order struct {
 
 // Made is the finished good: what the buyer gets and what the public certificate says of it.
 type Made struct {
-	Message     string      `json:"message"`     // one line for people
-	Deliverable Deliverable `json:"deliverable"` // to the buyer alone
-	Note        string      `json:"note,omitzero"`
-	Win         string      `json:"win,omitzero"` // the strength on a card
-	Attests     string      `json:"attests,omitzero"`
-	Purpose     string      `json:"purpose,omitzero"`
-	Tag         string      `json:"tag,omitzero"` // what the good is called in public: the claimed idea, the name, the word
+	Message     string          `json:"message"`     // one line for people
+	Deliverable json.RawMessage `json:"deliverable"` // to the buyer alone: the kind's own struct, with its name as kind
+	Note        string          `json:"note,omitzero"`
+	Win         string          `json:"win,omitzero"` // the strength on a card
+	Attests     string          `json:"attests,omitzero"`
+	Purpose     string          `json:"purpose,omitzero"`
+	Tag         string          `json:"tag,omitzero"`    // what the good is called in public: the claimed idea, the name, the word
+	Number      int64           `json:"number,omitzero"` // which it is of its item, where those are numbered as they are paid for
 }
 
-// Deliverable is the `deliverable` of a purchase answer. Fields that a kind does not use are left out.
-type Deliverable struct {
-	Kind        string `json:"kind"`
-	Text        string `json:"text,omitzero"`
-	Name        string `json:"name,omitzero"`
-	Animal      string `json:"animal,omitzero"`
-	Strength    string `json:"strength,omitzero"`
-	Temperament string `json:"temperament,omitzero"`
-	Word        string `json:"word,omitzero"`
-	Date        string `json:"date,omitzero"`   // ISO 8601
-	Number      int64  `json:"number,omitzero"` // of a jar; not the patron number
-	Day         string `json:"day,omitzero"`    // the UTC day a fortune is for
-	SVG         string `json:"svg,omitzero"`
-	// Digest is SHA-256(salt ‖ text) of the buyer's private text, hex; Salt is 32 bytes in hex and in nobody else's
-	// hands: with both the buyer can show what was said, without them nobody can.
-	Digest  string `json:"digest,omitzero"`
-	Salt    string `json:"salt,omitzero"`
-	HowTo   string `json:"how_to_check,omitzero"`
-	HeldFor string `json:"held_for,omitzero"` // wallet
+// Maker is what a kind may use: of the outside world an interface each, with what the kinds need of it.
+type Maker struct {
+	Pools   Pools
+	Observe Observe
 }
 
-// Maker is what a kind may use while it makes: the site's pools.
-type Maker struct{ Site *content.Site }
+// Pools are the texts of a site that goods draw from.
+type Pools interface {
+	Pool(name string) content.Pool
+}
+
+// Observe puts on the public record what a good leaves there.
+type Observe func(tx ledger.Tx, o record.Observation) error
 
 // Kind is one way of making goods.
 type Kind struct {
 	Name string // a content.Kind… constant
 	Doc  string
+	// Delivers is a zero value of the kind's deliverable, for describing it.
+	Delivers any
 	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is held for a short time
 	// only, and a payer holds one of a good at a time (decisions §4 M16).
 	Counted bool
 	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always available.
 	Available func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error
-	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what Available said.
+	// Later says that what Make makes is a promise: the keeper, or time, completes it after it was paid.
+	Later bool
+	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what Available said. nil: it
+	// needs nothing.
 	Reserve func(m Maker, tx ledger.Tx, o *Order) error
 	// Release gives back what Reserve took. nil: nothing to give back.
 	Release func(m Maker, tx ledger.Tx, o *Order) error
@@ -91,6 +86,14 @@ type Kind struct {
 	Settle func(m Maker, tx ledger.Tx, o *Order, made *Made) error
 	// Complete changes the world: registers, remembers. nil: nothing.
 	Complete func(m Maker, tx ledger.Tx, o *Order, made *Made) error
+}
+
+// Take is Reserve, for a kind that needs nothing too.
+func (k Kind) Take(m Maker, tx ledger.Tx, o *Order) error {
+	if k.Reserve == nil {
+		return nil
+	}
+	return k.Reserve(m, tx, o)
 }
 
 // Kinds is every kind, by name.
@@ -153,7 +156,7 @@ var errNoEntry = errors.New("the reserved text is no longer in the pool")
 
 // entry is the pool entry that an order reserved.
 func (m Maker) entry(o *Order) (content.Entry, error) {
-	e, ok := m.Site.Pools[o.Good.Pool].Entry(o.Entry)
+	e, ok := m.Pools.Pool(o.Good.Pool).Entry(o.Entry)
 	if !ok {
 		return content.Entry{}, fmt.Errorf("%s: %w", o.Good.ID, errNoEntry)
 	}
@@ -161,24 +164,11 @@ func (m Maker) entry(o *Order) (content.Entry, error) {
 }
 
 // made starts a Made from the good's own certificate texts.
-func made(o *Order, d Deliverable, message, note string) *Made {
-	m := &Made{Message: message, Deliverable: d, Note: note, Attests: o.Good.Certificate.Attests, Purpose: o.Good.Certificate.Purpose}
-	m.Deliverable.Kind = o.Good.Kind
+func made(o *Order, deliverable any, message, note string) *Made {
+	m := &Made{Message: message, Note: note, Attests: o.Good.Certificate.Attests, Purpose: o.Good.Certificate.Purpose}
+	m.Deliver(o.Good.Kind, deliverable)
 	if o.Good.Certificate.Note != "" {
 		m.Note = o.Good.Certificate.Note
 	}
 	return m
-}
-
-// seal puts the salted digest of a private text on the deliverable and on the certificate.
-func seal(m *Made, text string) {
-	var salt [32]byte
-	rand.Read(salt[:])
-	h := sha256.New()
-	h.Write(salt[:])
-	h.Write([]byte(text))
-	d := hex.EncodeToString(h.Sum(nil))
-	m.Deliverable.Digest, m.Deliverable.Salt = d, hex.EncodeToString(salt[:])
-	m.Deliverable.HowTo = "digest = SHA-256(salt bytes followed by the UTF-8 text you sent). Keep the salt: only you have it."
-	m.Attests = "sha256-salted:" + d
 }

@@ -2,6 +2,7 @@ package goods_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ func newWorld(t *testing.T, seed uint64, pools map[string]int) *world {
 			}
 			site.Pools[name] = p
 		}
-		w.makers = append(w.makers, goods.Maker{Site: site})
+		w.makers = append(w.makers, goods.Maker{Pools: site, Observe: feed.Observe})
 	}
 	return w
 }
@@ -89,7 +90,7 @@ func (o *order) thing() string {
 func (w *world) claim(item string, inputs map[string]string) {
 	w.n++
 	m := w.maker()
-	g, ok := m.Site.Good(item)
+	g, ok := m.Pools.(*content.Site).Good(item)
 	if !ok {
 		w.t.Fatalf("no %s on the shelf", item)
 	}
@@ -182,8 +183,8 @@ func (w *world) push(i int) {
 				w.t.Fatal(err)
 			}
 			if o.Good.ID == "jar_of_tuesday" {
-				if w.jars++; made.Deliverable.Number != w.jars {
-					w.t.Errorf("jar %d was numbered %d", w.jars, made.Deliverable.Number)
+				if w.jars++; made.Number != w.jars {
+					w.t.Errorf("jar %d was numbered %d", w.jars, made.Number)
 				}
 			}
 			o.made = &made
@@ -211,7 +212,7 @@ func (w *world) given(o *order) {
 		w.last[key] = o.Entry
 	case "daily_fortune":
 		key := o.At.Format(time.DateOnly) + o.Payer
-		if got := w.fortunes[key]; got != "" && got != o.Entry || o.made.Deliverable.Day != o.At.Format(time.DateOnly) {
+		if got := w.fortunes[key]; got != "" && got != o.Entry || day(o.made) != o.At.Format(time.DateOnly) {
 			w.t.Errorf("%s has two fortunes on %s", o.Payer, o.At.Format(time.DateOnly))
 		}
 		w.fortunes[key] = o.Entry
@@ -285,7 +286,7 @@ func (w *world) ended() {
 		}
 		for _, item := range []string{"a_secret", "the_drawer", "jar_of_tuesday"} {
 			m := w.maker()
-			g, _ := m.Site.Good(item)
+			g, _ := m.Pools.(*content.Site).Good(item)
 			left, err := m.Left(tx, g)
 			if err != nil {
 				return err
@@ -296,7 +297,7 @@ func (w *world) ended() {
 					gone++
 				}
 			}
-			if want := len(m.Site.Pools[g.Pool].Entries) - gone; left != want {
+			if want := len(m.Pools.Pool(g.Pool).Entries) - gone; left != want {
 				w.t.Errorf("%d of %s are left, want %d", left, item, want)
 			}
 		}
@@ -310,8 +311,8 @@ func (w *world) ended() {
 func TestMarksOfARestoredLedger(t *testing.T) {
 	w := newWorld(t, 1, map[string]int{"secrets": 3})
 	m := w.maker()
-	g, _ := m.Site.Good("a_secret")
-	ds := m.Site.Pools[g.Pool].Digests()
+	g, _ := m.Pools.(*content.Site).Good("a_secret")
+	ds := m.Pools.Pool(g.Pool).Digests()
 	err := w.update(func(tx ledger.Tx) error {
 		return errors.Join(goods.MarkTaken(tx, g.Pool, ds[0]), goods.MarkTaken(tx, g.Pool, ds[0]), goods.MarkRetired(tx, "synergy"), goods.MarkRetired(tx, "synergy"))
 	})
@@ -331,4 +332,13 @@ func TestMarksOfARestoredLedger(t *testing.T) {
 	if len(w.open) != 2 {
 		t.Errorf("%d secrets were reserved, want the two that are left", len(w.open))
 	}
+}
+
+// day is the day that a fortune is for.
+func day(m *goods.Made) string {
+	var d struct{ Day string }
+	if err := json.Unmarshal(m.Deliverable, &d); err != nil {
+		panic(err)
+	}
+	return d.Day
 }

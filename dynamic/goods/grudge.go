@@ -6,10 +6,17 @@ import (
 	"agentstore/content"
 )
 
+type heldGrudge struct {
+	text
+	sealed
+	HeldFor string `json:"held_for,omitzero"` // wallet
+}
+
 // grudge is held for the buyer; what it is about stays private and is signed as a salted digest.
 var grudge = Kind{
 	Name:     content.KindGrudge,
 	Doc:      "a grudge held on the buyer's behalf",
+	Delivers: heldGrudge{},
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,
@@ -18,11 +25,14 @@ var grudge = Kind{
 		if err != nil {
 			return nil, err
 		}
-		g := made(o, Deliverable{Text: e.Text, HeldFor: o.Payer}, e.Text, e.Text)
-		if text := o.Inputs["detail"]; text != "" {
-			held := g.Attests
-			seal(g, text)
-			g.Attests = held + " What it is about: " + g.Attests
+		d := heldGrudge{text: text{e.Text}, HeldFor: o.Payer}
+		about, attests := o.Inputs["detail"], ""
+		if about != "" {
+			d.sealed, attests = seal(about)
+		}
+		g := made(o, d, e.Text, e.Text)
+		if about != "" {
+			g.Attests += " What it is about: " + attests
 		}
 		return g, nil
 	},

@@ -8,10 +8,18 @@ import (
 	"agentstore/templates/drawing"
 )
 
+type card struct {
+	text
+	Animal   string `json:"animal,omitzero"`
+	Strength string `json:"strength,omitzero"`
+	SVG      string `json:"svg,omitzero"`
+}
+
 // luckies deals an animal card with an honest strength.
 var luckies = Kind{
 	Name:     content.KindLuckies,
 	Doc:      "an animal card, drawn, with one of three strengths",
+	Delivers: card{},
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,
@@ -20,7 +28,7 @@ var luckies = Kind{
 		if err != nil {
 			return nil, err
 		}
-		d := Deliverable{Animal: e.Animal, Strength: e.Strength, Text: e.Text, SVG: drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
+		d := card{text{e.Text}, e.Animal, e.Strength, drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
 		g := made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength), fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text))
 		g.Win = e.Strength
 		return g, nil

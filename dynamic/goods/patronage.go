@@ -4,10 +4,11 @@ import "agentstore/content"
 
 // patronage thanks a patron. It entitles to nothing but a nicer badge.
 var patronage = Kind{
-	Name:    content.KindPatronage,
-	Doc:     "thanks, and the nicer badge",
-	Reserve: anyEntry,
-	Make:    oneEntry,
+	Name:     content.KindPatronage,
+	Doc:      "thanks, and the nicer badge",
+	Delivers: text{},
+	Reserve:  anyEntry,
+	Make:     oneEntry,
 }
 
 // NicerBadge reports whether a good comes with the nicer badge.

@@ -34,7 +34,7 @@ func pick(entries []string) (digest string, ok bool) {
 
 // any reserves any entry of the pool.
 func anyEntry(m Maker, _ ledger.Tx, o *Order) error {
-	d, ok := pick(m.Site.Pools[o.Good.Pool].Digests())
+	d, ok := pick(m.Pools.Pool(o.Good.Pool).Digests())
 	if !ok {
 		return &SoldOut{Item: o.Good.ID}
 	}
@@ -48,7 +48,7 @@ func oneEntry(_ context.Context, m Maker, o *Order) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made(o, Deliverable{Text: e.Text}, e.Text, e.Text), nil
+	return made(o, text{e.Text}, e.Text, e.Text), nil
 }
 
 // once reserves an entry that nobody was given and nobody will be given after.
@@ -71,7 +71,7 @@ func once(m Maker, tx ledger.Tx, o *Order) error {
 // soldOut refuses an order of a good of which no entry is to be had, and says when one may come back.
 func soldOut(m Maker, tx ledger.Tx, good content.Good) error {
 	e := &SoldOut{Item: good.ID}
-	for _, d := range m.Site.Pools[good.Pool].Digests() {
+	for _, d := range m.Pools.Pool(good.Pool).Digests() {
 		until, err := heldUntil(tx, heldEntry(good.Pool, d))
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func untaken(m Maker, tx ledger.Tx, good content.Good) ([]string, error) {
 		taken[parts[len(parts)-1]] = true
 	}
 	var left []string
-	for _, d := range m.Site.Pools[good.Pool].Digests() {
+	for _, d := range m.Pools.Pool(good.Pool).Digests() {
 		if !taken[d] {
 			left = append(left, d)
 		}
@@ -163,7 +163,7 @@ func notTwice(m Maker, tx ledger.Tx, o *Order) error {
 		not[string(e.Value)] = true
 	}
 	var left []string
-	all := m.Site.Pools[o.Good.Pool].Digests()
+	all := m.Pools.Pool(o.Good.Pool).Digests()
 	for _, d := range all {
 		if !not[d] {
 			left = append(left, d)

@@ -7,10 +7,17 @@ import (
 	"agentstore/templates/drawing"
 )
 
+type portrayed struct {
+	text
+	SVG     string `json:"svg,omitzero"`
+	HeldFor string `json:"held_for,omitzero"`
+}
+
 // portrait draws the paying wallet from its address.
 var portrait = Kind{
 	Name:     content.KindPortrait,
 	Doc:      "a generative portrait of the paying wallet",
+	Delivers: portrayed{},
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,
@@ -19,6 +26,6 @@ var portrait = Kind{
 		if err != nil {
 			return nil, err
 		}
-		return made(o, Deliverable{Text: e.Text, HeldFor: o.Payer, SVG: drawing.Portrait(o.Payer)}, e.Text, e.Text), nil
+		return made(o, portrayed{text{e.Text}, drawing.Portrait(o.Payer), o.Payer}, e.Text, e.Text), nil
 	},
 }

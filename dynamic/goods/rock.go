@@ -9,10 +9,18 @@ import (
 	"agentstore/templates/drawing"
 )
 
+type stone struct {
+	text
+	Name        string `json:"name,omitzero"`
+	Temperament string `json:"temperament,omitzero"`
+	SVG         string `json:"svg,omitzero"`
+}
+
 // rock gives a rock: a name, a temperament and a drawing of its own.
 var rock = Kind{
 	Name:     content.KindRock,
 	Doc:      "a rock with a drawn portrait and a temperament",
+	Delivers: stone{},
 	Reserve:  notTwice,
 	Release:  notTwiceRelease,
 	Complete: notTwiceComplete,
@@ -21,7 +29,7 @@ var rock = Kind{
 		if err != nil {
 			return nil, err
 		}
-		d := Deliverable{Name: e.Name, Temperament: e.Temperament, Text: e.Text, SVG: drawing.Rock(seed(o), e.Name)}
+		d := stone{text{e.Text}, e.Name, e.Temperament, drawing.Rock(seed(o), e.Name)}
 		return made(o, d, fmt.Sprintf("%s, %s", e.Name, e.Temperament), fmt.Sprintf("%s, %s. %s", e.Name, e.Temperament, e.Text)), nil
 	},
 }

@@ -10,6 +10,7 @@ import (
 var secret = Kind{
 	Name:      content.KindSecret,
 	Doc:       "a secret, told once and never to anyone else",
+	Delivers:  text{},
 	Counted:   true,
 	Available: onceAvailable,
 	Reserve:   once,
@@ -20,6 +21,6 @@ var secret = Kind{
 		if err != nil {
 			return nil, err
 		}
-		return made(o, Deliverable{Text: e.Text}, "A secret, told once. It is in deliverable.text and nowhere else.", ""), nil
+		return made(o, text{e.Text}, "A secret, told once. It is in deliverable.text and nowhere else.", ""), nil
 	},
 }

@@ -8,20 +8,25 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/content"
-	"agentstore/corpus"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-
 	"golang.org/x/text/unicode/norm"
+
+	"agentstore/content"
+	"agentstore/corpus/record"
+	"agentstore/dynamic/ledger"
 )
+
+type retired struct {
+	text
+	Word string `json:"word,omitzero"`
+}
 
 // word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
 // and stands on the public register when it is delivered.
 var word = Kind{
-	Name:    content.KindWord,
-	Doc:     "a word retired on the public register, once",
-	Counted: true,
+	Name:     content.KindWord,
+	Doc:      "a word retired on the public register, once",
+	Delivers: retired{},
+	Counted:  true,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		_, _, err := chooseWord(m, tx, good, inputs)
 		return err
@@ -57,18 +62,22 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		g := made(o, Deliverable{Word: o.Word, Text: epitaph}, fmt.Sprintf("%q has stopped work.", o.Word), fmt.Sprintf("%s. %s", o.Word, epitaph))
+		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work.", o.Word), fmt.Sprintf("%s. %s", o.Word, epitaph))
 		g.Tag = o.Word
 		return g, nil
 	},
-	Complete: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
-		return feed.Observe(tx, corpus.Observation{Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: o.Word}, Epitaph: g.Deliverable.Text})
+	Complete: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
+		d, err := delivered[retired](g)
+		if err != nil {
+			return err
+		}
+		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word}, Epitaph: d.Text})
 	},
 }
 
 // chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose epitaph goes with it.
 func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) (w, entry string, err error) {
-	pool := m.Site.Pools[good.Pool]
+	pool := m.Pools.Pool(good.Pool)
 	if asked := inputs["detail"]; asked != "" {
 		w = foldWord(asked)
 		if w == "" {

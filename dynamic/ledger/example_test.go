@@ -26,7 +26,7 @@ func Example() {
 		}
 	}
 	err := db.View(context.Background(), func(tx ledger.Tx) error {
-		for e, err := range tx.Scan(ledger.Patrons()) {
+		for e, err := range tx.Scan(ledger.Prefix(ledger.Key("patron"))) {
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,9 @@ import (
 const (
 	// purchase/<purchase id>: the journal record of one purchase.
 	prefixPurchase = "purchase"
+	// settlement/<settlement id>: the payments that one settlement settles, and
+	// the transactions that were signed for it.
+	prefixSettlement = "settlement"
 	// auth/<network>/<asset>/<method>/<payer>/<nonce>, on Solana
 	// auth/<network>/<sha256 of the message>: which purchase a payment
 	// authorization was claimed by. Never deleted.
@@ -38,8 +41,6 @@ const (
 	prefixTask = "task"
 	// lease/<job>: who may do a job, until when, under which fencing number.
 	prefixLease = "lease"
-	// stock/<item>/…: what is left of a good, and what is taken.
-	prefixStock = "stock"
 	// goods/<kind or item>/…: the memory of a kind of goods.
 	prefixGoods = "goods"
 	// nonce/<use>/…: single-use numbers of challenges, with their end.
@@ -47,8 +48,6 @@ const (
 	// payer/<payer>/<unix seconds>/<purchase id>: the purchases of one payer,
 	// oldest first.
 	prefixPayer = "payer"
-	// order/<order id>: a human order.
-	prefixOrder = "order"
 	// budget/<name>/…: what is used of a limit.
 	prefixBudget = "budget"
 	// notsettled/<payer>/<unix seconds>/<purchase id>: payments that did not
@@ -68,6 +67,9 @@ func PurchaseKey(id string) []byte { return Key(prefixPurchase, id) }
 
 // Purchases is the range of all purchases, in the order of their ids.
 func Purchases() (from, to []byte) { return Prefix(Key(prefixPurchase)) }
+
+// SettlementKey is settlement/<id>.
+func SettlementKey(id string) []byte { return Key(prefixSettlement, id) }
 
 // AuthKey is auth/<claim…>, where claim is the list that makes an authorization
 // unique: network, asset, method, payer, nonce; or network and message digest.
@@ -94,9 +96,6 @@ func CertKey(id string) []byte { return Key(prefixCert, id) }
 // PatronKey is patron/<number>. Numbers begin at 1 and sort by value.
 func PatronKey(number int64) []byte { return Key(prefixPatron, Number(uint64(number))) }
 
-// Patrons is the range of all patron numbers.
-func Patrons() (from, to []byte) { return Prefix(Key(prefixPatron)) }
-
 // RelayerKey is relayer/<network>/<address>/<rest…>.
 func RelayerKey(network, address string, rest ...string) []byte {
 	return Key(append([]string{prefixRelayer, network, address}, rest...)...)
@@ -122,11 +121,6 @@ func TaskKey(job string, id ...string) []byte {
 // LeaseKey is lease/<job>.
 func LeaseKey(job string) []byte { return Key(prefixLease, job) }
 
-// StockKey is stock/<item>/<rest…>.
-func StockKey(item string, rest ...string) []byte {
-	return Key(append([]string{prefixStock, item}, rest...)...)
-}
-
 // GoodsKey is goods/<kind>/<rest…>, where kind is a kind of goods or an item.
 func GoodsKey(kind string, rest ...string) []byte {
 	return Key(append([]string{prefixGoods, kind}, rest...)...)
@@ -144,9 +138,6 @@ func PayerKey(payer string, at time.Time, id string) []byte {
 
 // PayerPurchases is the range of one payer's entries.
 func PayerPurchases(payer string) (from, to []byte) { return Prefix(Key(prefixPayer, payer)) }
-
-// OrderKey is order/<id>.
-func OrderKey(id string) []byte { return Key(prefixOrder, id) }
 
 // BudgetKey is budget/<name>/<rest…>.
 func BudgetKey(name string, rest ...string) []byte {

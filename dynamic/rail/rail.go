@@ -1,10 +1,10 @@
-// Package rail is the contract between the till and the networks on which money moves.
+// Package rail is the contract between the store and the networks on which money moves.
 //
-// A Rail is one network (eip155:8453, solana:…). It knows how a payment on it is asked for, parsed, checked, settled
-// and read back; it knows nothing of goods, idempotency or HTTP. Protocols (x402, MPP) stand above it and turn their
-// own wire forms into a Payment.
+// A Rail is one network (eip155:8453, solana:…). It knows how a payment on it is asked for (Terms), parsed and checked
+// (Prover), settled (Settler) and read back (Chain); it knows nothing of goods, idempotency or HTTP. Protocols (x402, MPP)
+// stand above it and turn their own wire forms into a Payment.
 //
-// Settling is split so that the till can write before it acts: Draft reads the chain, Sign (inside the ledger
+// Settling is split so that package settle can write before it acts: Draft reads the chain, Sign (inside the ledger
 // transaction that stores its result) fixes the bytes, Send broadcasts them. Sending the same bytes again is
 // harmless. What happened is read from the chain's events by Look and by nothing else (decisions §4 M3).
 package rail
@@ -73,8 +73,8 @@ type Info struct {
 	Symbol   string
 	Decimals int
 	PayTo    string
-	// Account is the relayer's address, which pays for gas; empty where a third party settles.
-	Account string
+	// Accounts are the relayer's addresses, which pay for gas; none where a third party settles.
+	Accounts []string
 	// Timeout is the advertised validity of a payment (maxTimeoutSeconds).
 	Timeout time.Duration
 	// Via names the settler: "self" or the facilitator's host.
@@ -125,10 +125,17 @@ type Signed struct {
 	At       time.Time `json:"at"`
 }
 
-// Sequencer hands out an account's next sequence number inside the ledger transaction that stores its use; it is
-// serial per account and never goes back. atLeast is the chain's own pending count.
+// Account is one of a relayer's accounts as the chain has it at the newest block.
+type Account struct {
+	Address string
+	Mined   uint64 // transactions in blocks, which is its next sequence number there
+	Pending uint64 // the same with what waits in the node's pool; no less than Mined
+}
+
+// Sequencer chooses one of the accounts that could send and hands out its next sequence number, inside the ledger
+// transaction that stores its use; it is serial per account and never goes back.
 type Sequencer interface {
-	Next(account string, atLeast uint64) (uint64, error)
+	Next(of []Account) (account string, number uint64, err error)
 }
 
 // Draft is a settlement with its fees and gas known and its sequence number open. Sign touches no network and may be
@@ -158,8 +165,8 @@ type Standing struct {
 	// price of the network's coin is configured, and then Cost is nothing.
 	Cost   int64
 	Priced bool
-	// Balance is the relayer's and Need is what one settlement may take of it at most, in wei. Both are nil where a
-	// third party settles.
+	// Balance is the relayer's, of all accounts that can pay for a settlement, and Need is what one settlement may take of
+	// it at most, in wei. Both are nil where a third party settles.
 	Balance, Need *big.Int
 }
 
@@ -251,50 +258,73 @@ type Transfer struct {
 // Rail is one network. All methods are safe for concurrent use. Errors that are a *Refusal are the payment's fault
 // and final for this presentation; every other error means that nothing is known.
 type Rail interface {
+	Terms
+	Prover
+	Settler
+	Chain
+}
+
+// Terms is how payments are asked for and read, without any I/O.
+type Terms interface {
 	Info() Info
 	// Requirement is the accepts entry for an amount, byte-stable for a configuration.
 	Requirement(amount int64) Requirement
-	// Parse reads the network's payload strictly and without any I/O. asset is the accepted entry's.
-	// Errors are *Refusal with reason invalid_payload.
+	// Parse reads the network's payload strictly. asset is the accepted entry's. Errors are *Refusal with reason
+	// invalid_payload.
 	Parse(payload []byte, accepted Requirement) (*Payment, error)
+}
+
+// Prover says who signed, and what they could pay.
+type Prover interface {
 	// Verify checks a payment against a requirement in the order of the stock facilitator and returns the head as it
 	// stood before the authorization was seen unused. ErrUsed (a *Refusal) when it is used already.
 	Verify(ctx context.Context, p *Payment, want Requirement, now time.Time) (Mark, error)
+	// Funds is a payer's balance at one recent block, and which of its authorizations with these nonces were spent by
+	// then. What was read of a block is not read again.
+	Funds(ctx context.Context, payer string, nonces []string) (Funds, error)
+	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
+	ProveSigner(ctx context.Context, address string, message, signature []byte) error
+}
+
+// Settler makes payments land, one or several in one transaction.
+type Settler interface {
 	// Draft prepares a settlement; a *Refusal when the chain says that it would revert, ErrNoGas when the relayer cannot
-	// pay for it, ErrFees when the network asks for more than may be paid.
-	Draft(ctx context.Context, p *Payment) (Draft, error)
-	// Replace prepares a settlement at the same sequence number as old with higher fees; fill asks for an empty
-	// transaction that only consumes the number.
-	Replace(ctx context.Context, p *Payment, old Signed, fill bool) (Draft, error)
-	// Send broadcasts. nil also when the network knows the bytes already. Sending twice is harmless.
-	Send(ctx context.Context, s Signed) error
+	// pay for it, ErrFees when the network asks for more than may be paid, ErrTogether when these payments cannot be
+	// settled in one.
+	Draft(ctx context.Context, ps []*Payment) (Draft, error)
+	// Replace prepares a settlement of the same payments at the same sequence number as old with higher fees; fill asks
+	// for an empty transaction that only consumes the number.
+	Replace(ctx context.Context, ps []*Payment, old Signed, fill bool) (Draft, error)
+	// Send broadcasts, in the order given. nil also when the network knows the bytes already. Sending twice is harmless.
+	Send(ctx context.Context, all ...Signed) error
+	// Accounts are the relayer's at the newest block, Pending left out; none where a third party numbers its own.
+	Accounts(ctx context.Context) ([]Account, error)
+	// Standing reads whether payments can be settled at present and at what cost.
+	Standing(ctx context.Context) (Standing, error)
+	// Fuel is what the relayer still has, and whether one of its accounts is below the alarm.
+	Fuel(ctx context.Context) (amount *big.Int, low bool, err error)
+	// Explain finds out why a settlement of p reverted.
+	Explain(ctx context.Context, p *Payment, r Revert) (Cause, error)
+}
+
+// Chain is what happened.
+type Chain interface {
+	// Check compares genesis hash, chain id and the token's domain with the configuration. Nothing else may be believed
+	// of a network before it passed. ErrWrongChain when the node answers for another chain or token.
+	Check(ctx context.Context) error
 	// Look reads what the chain says of p, given everything ever signed for it and the mark of its claim. now is the
 	// wall clock; expiry is judged by max(now, head) with a margin.
 	Look(ctx context.Context, p *Payment, signed []Signed, since Mark, now time.Time) (Finding, error)
 	// Changed returns a channel that is closed when the rail has seen something new (a block, or that more of
 	// them are final) since the call.
 	Changed() <-chan struct{}
-	// Check compares genesis hash, chain id and the token's domain with the configuration. Nothing else may be believed
-	// of a network before it passed. ErrWrongChain when the node answers for another chain or token.
-	Check(ctx context.Context) error
-	// Standing reads whether payments can be settled at present and at what cost.
-	Standing(ctx context.Context) (Standing, error)
-	// Explain finds out why a settlement of p reverted.
-	Explain(ctx context.Context, p *Payment, r Revert) (Cause, error)
 	// Head is the newest block.
 	Head(ctx context.Context) (Mark, error)
 	// Final is the newest block that nothing reorganises.
 	Final(ctx context.Context) (Mark, error)
-	// Funds is a payer's balance at one recent block, and which of its authorizations with these nonces were spent by
-	// then. What was read of a block is not read again.
-	Funds(ctx context.Context, payer string, nonces []string) (Funds, error)
-	// ProveSigner checks a wallet signature over a message: EIP-191 or EIP-1271, ed25519 on Solana.
-	ProveSigner(ctx context.Context, address string, message, signature []byte) error
 	// Incoming lists transfers to payTo in the blocks from one to another, in order. It is an error where the chain is not seen
 	// to be as long. 0 for the last is the one that is the head when it is called.
 	Incoming(ctx context.Context, from, to uint64) iter.Seq2[Transfer, error]
-	// Fuel is what the relayer still has, and whether it is below the alarm.
-	Fuel(ctx context.Context) (amount *big.Int, low bool, err error)
 	// Run follows the chain until ctx ends (polling heads and logs).
 	Run(ctx context.Context) error
 }
@@ -331,3 +361,6 @@ var ErrFees = errors.New("the network's fees are above the ceiling")
 
 // ErrWrongChain says that a node answers for another chain, or another token, than the one that is configured.
 var ErrWrongChain = errors.New("not the configured chain")
+
+// ErrTogether says that payments cannot be settled in one transaction.
+var ErrTogether = errors.New("these payments cannot be settled together")

@@ -3,8 +3,8 @@ package roster_test
 import (
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 )
 
 func TestCensusOfTheStreet(t *testing.T) {
@@ -30,7 +30,7 @@ func TestCensusOfTheStreet(t *testing.T) {
 			t.Errorf("%s has no row", d.Name)
 			continue
 		case d.Want.Refused != "":
-			if row.Verdict != corpus.VerdictNotProbed || row.Reason != d.Want.Refused {
+			if row.Verdict != record.VerdictNotProbed || row.Reason != d.Want.Refused {
 				t.Errorf("%s: %s (%s), want not_probed (%s)", d.Name, row.Verdict, row.Reason, d.Want.Refused)
 			}
 			continue
@@ -38,13 +38,13 @@ func TestCensusOfTheStreet(t *testing.T) {
 		walked++
 		want := string(d.Want.V2)
 		if want == "method_unresolved" {
-			want = corpus.VerdictNotProbed
+			want = record.VerdictNotProbed
 		}
 		if row.Verdict != want {
 			t.Errorf("%s: %s (%s %v), want %s", d.Name, row.Verdict, row.Reason, row.Failed, want)
 		}
-		if row.AlsoUnder != nil && row.AlsoUnder.Verdict != string(d.Want.V1) {
-			t.Errorf("%s: %s under v1, want %s", d.Name, row.AlsoUnder.Verdict, d.Want.V1)
+		if len(row.AlsoUnder) > 0 && row.AlsoUnder[0].Verdict != string(d.Want.V1) {
+			t.Errorf("%s: %s under v1, want %s", d.Name, row.AlsoUnder[0].Verdict, d.Want.V1)
 		}
 	}
 	if walked < 40 {

@@ -17,10 +17,10 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -49,6 +49,7 @@ const chunk = 256
 //	intent/<week>/<shard>/<host>  entryRecord: about to be walked, or interrupted
 //	row/<week>/<host>             the row as JSON
 //	judged/<week>/<host>          the encoded judgement input, compressed
+//	control/<week>/<digest>       what a walk to the control door was judged by, compressed
 //	address/<week>/<network>/<address>   nothing
 //	named/<host>                  namedRecord: what the last roster said of the host
 //	last/<host>                   lastRecord: its last row in the record
@@ -76,6 +77,10 @@ func rowKey(week string, host ...string) []byte {
 
 func judgedKey(week, host string) []byte { return ledger.CensusKey("judged", week, host) }
 
+func controlKey(week string, digest ...string) []byte {
+	return ledger.CensusKey(append([]string{"control", week}, digest...)...)
+}
+
 func addressKey(week string, rest ...string) []byte {
 	return ledger.CensusKey(append([]string{"address", week}, rest...)...)
 }
@@ -90,14 +95,14 @@ type weekRecord struct {
 	OpenedAt time.Time             `json:"opened_at"`
 	Listed   int64                 `json:"listed"`
 	Capped   bool                  `json:"capped"`
-	Sources  []corpus.RosterSource `json:"sources"`
+	Sources  []record.RosterSource `json:"sources"`
 	Shards   int                   `json:"shards"`
 	Settled  int64                 `json:"settled"` // hosts whose row needed no walk
 	Late     int64                 `json:"late,omitzero"`
-	Closed   corpus.ClosedRoster   `json:"closed"`
+	Closed   record.ClosedRoster   `json:"closed"`
 	Own      attest.Hex            `json:"own,omitzero"`
 	Most     int                   `json:"most"`
-	Lot      *corpus.Lot           `json:"lot,omitzero"`
+	Lot      *record.Lot           `json:"lot,omitzero"`
 	Sequence int64                 `json:"sequence"`
 	Private  bool                  `json:"private,omitzero"`
 }
@@ -110,9 +115,10 @@ const phaseDropping = "dropping"
 
 // shardRecord counts one shard.
 type shardRecord struct {
-	Hosts   int64          `json:"hosts"`
-	Done    int64          `json:"done"`
-	Control corpus.Control `json:"control"`
+	Hosts  int64 `json:"hosts"`
+	Done   int64 `json:"done"`
+	Walks  int64 `json:"control_walks,omitzero"`
+	Failed int64 `json:"control_failed,omitzero"`
 }
 
 // entryRecord is a host's place on the roster.
@@ -127,7 +133,7 @@ type entryRecord struct {
 	Late    bool   `json:"late,omitzero"`
 }
 
-func record(e census.Entry) entryRecord {
+func recordOf(e census.Entry) entryRecord {
 	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared, Late: e.Late}
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -16,7 +16,7 @@ func (s *Store) dropOld(ctx context.Context, week string, update func(func(ledge
 	if err != nil {
 		return err
 	}
-	return s.drop(ctx, corpus.ISOWeek(monday.AddDate(0, 0, -7*census.KeepWeeks)), update, census.PhaseListed, census.PhaseOpen)
+	return s.drop(ctx, record.ISOWeek(monday.AddDate(0, 0, -7*census.KeepWeeks)), update, census.PhaseListed, census.PhaseOpen)
 }
 
 // drop removes what is kept of the weeks before one that are in one of the phases. The phase is changed first, in a
@@ -64,7 +64,7 @@ func (s *Store) drop(ctx context.Context, before string, update func(func(ledger
 		} else if !turned {
 			continue // somebody has just gone on with it
 		}
-		for _, kind := range []string{"address", "judged", "closed", "entry", "intent", "row", "shard"} {
+		for _, kind := range []string{"address", "judged", "control", "closed", "entry", "intent", "row", "shard"} {
 			if err := clear(ledger.CensusKey(kind, week), update); err != nil {
 				return err
 			}

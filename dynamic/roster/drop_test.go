@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
 )
@@ -46,7 +46,7 @@ func TestUnsealedWeekIsDroppedWithTheNextRound(t *testing.T) {
 		if r := w.run(cfg); r.Outcome != census.OutcomeWalked {
 			t.Fatalf("report %+v", r)
 		}
-		missed := corpus.ISOWeek(w.now)
+		missed := record.ISOWeek(w.now)
 		if closed {
 			lease, err := w.store.Take(t.Context(), missed, census.JobSeal, "a process that dies", time.Hour)
 			if err == nil {
@@ -86,7 +86,7 @@ func TestOldRostersAreDropped(t *testing.T) {
 	w := &world{t: t, db: ledger.NewMem(ledger.MemOptions{})}
 	w.store = roster.New(w.db)
 	monday := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	week := func(i int) string { return corpus.ISOWeek(monday.AddDate(0, 0, 7*i)) }
+	week := func(i int) string { return record.ISOWeek(monday.AddDate(0, 0, 7*i)) }
 	list := func(i int, hosts ...string) {
 		t.Helper()
 		var known iter.Seq[census.Known] = func(yield func(census.Known) bool) {
@@ -101,7 +101,7 @@ func TestOldRostersAreDropped(t *testing.T) {
 			err = w.store.List(t.Context(), lease, census.Week{Week: week(i), OpenedAt: monday}, known, time.Hour)
 		}
 		if err == nil {
-			_, err = w.store.Draw(t.Context(), lease, corpus.Lot{Own: make([]byte, 32)})
+			_, err = w.store.Draw(t.Context(), lease, record.Lot{Own: make([]byte, 32)})
 		}
 		if err == nil {
 			err = w.store.Deal(t.Context(), lease, known, 2, time.Hour)
@@ -118,7 +118,7 @@ func TestOldRostersAreDropped(t *testing.T) {
 		}
 		var done []census.Result
 		for _, e := range shard.Todo {
-			done = append(done, census.Result{Row: corpus.Row{Host: e.Host, URL: e.URL, Verdict: corpus.VerdictNotProbed}})
+			done = append(done, census.Result{Row: record.Row{Host: e.Host, URL: e.URL, Verdict: record.VerdictNotProbed}})
 		}
 		if err := w.store.Commit(t.Context(), shard, census.Commit{Results: done}, time.Hour); err != nil {
 			t.Fatal(err)

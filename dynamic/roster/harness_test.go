@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"agentstore/cmd/devnet/street"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/census"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/roster"
@@ -32,7 +33,7 @@ const controlDoor = "https://99.ready-many.doors.street/paid"
 type world struct {
 	t      *testing.T
 	street *street.Street
-	writer *corpus.Writer
+	writer *record.Writer
 	db     ledger.DB
 	store  *roster.Store
 	key    *attest.Key
@@ -67,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func newWriter(t *testing.T) *corpus.Writer {
+func newWriter(t *testing.T) *record.Writer {
 	t.Helper()
 	keys := make([]*attest.Key, 2)
 	for i := range keys {
@@ -80,7 +81,7 @@ func newWriter(t *testing.T) *corpus.Writer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
 }
 
 // client reaches the street. It gives up on nothing that ends, however slow the machine is.
@@ -150,8 +151,8 @@ func (w *world) config(sources ...census.Source) census.Config {
 	}
 }
 
-func (w *world) record() (*corpus.Record, error) {
-	return corpus.Open(os.DirFS(w.writer.Dir), w.writer.Ring)
+func (w *world) record() (*record.Record, error) {
+	return record.Open(os.DirFS(w.writer.Dir), w.writer.Ring)
 }
 
 // run runs a census to its end.
@@ -165,14 +166,14 @@ func (w *world) run(cfg census.Config) census.Report {
 }
 
 // rows are the rows of a round, by host.
-func (w *world) rows(sequence int64) map[string]corpus.Row {
+func (w *world) rows(sequence int64) map[string]record.Row {
 	w.t.Helper()
-	record, err := w.record()
+	rec, err := w.record()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	out := map[string]corpus.Row{}
-	for row, err := range record.Rows(sequence) {
+	out := map[string]record.Row{}
+	for row, err := range rec.Rows(sequence) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -181,7 +182,7 @@ func (w *world) rows(sequence int64) map[string]corpus.Row {
 	return out
 }
 
-func (w *world) round(sequence int64) corpus.Round {
+func (w *world) round(sequence int64) record.Round {
 	w.t.Helper()
 	record, err := w.record()
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *world) round(sequence int64) corpus.Round {
 // verify demands that a stranger accepts the record.
 func (w *world) verify() {
 	w.t.Helper()
-	report, err := corpus.VerifyRecord(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring, corpus.RecordOptions{})
+	report, err := audit.Record(context.Background(), os.DirFS(w.writer.Dir), w.writer.Ring, audit.RecordOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
 )
@@ -25,7 +25,7 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 		t.Fatalf("walk only: %+v", r)
 	}
 	for _, name := range []string{"ready-bare", "ready-many", "post-by-discovery"} {
-		*fresh = append(*fresh, census.Declaration{Declaration: corpus.Declaration{Host: hostOf(name), Doors: []string{urls(name)[0], "https://foreign.example/paid"}}, Methods: []string{"POST", ""}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: []string{urls(name)[0], "https://foreign.example/paid"}}, Methods: []string{"POST", ""}})
 	}
 	for i, want := range []int{2, 0} {
 		hour, err := census.Hourly(t.Context(), w.config(sources...))
@@ -37,7 +37,7 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 	w.verify()
 	rows := w.rows(1)
 	for _, name := range []string{"ready-bare", "post-by-discovery"} {
-		if r := rows[hostOf(name)]; r.Source != corpus.SourceWellKnown || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+		if r := rows[hostOf(name)]; r.Source != record.SourceWellKnown || r.Verdict != record.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
@@ -58,7 +58,7 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: corpus.Declaration{Host: hostOf(name), Doors: urls(name)}, Methods: []string{""}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: urls(name)}, Methods: []string{""}})
 	}
 	config := func() census.Config {
 		return w.config(append([]census.Source{census.Declared("declared", fresh)}, lists(urls("ready-many")...)...)...)
@@ -69,7 +69,7 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 		cfg.Writer = nil // a server may hold no key of the record
 		r, err := census.Hourly(t.Context(), cfg)
 		if err != nil || r.Outcome != outcome || r.Due != due || r.Walked != walked {
-			t.Fatalf("%s: %+v, %v", corpus.ISOWeek(w.now), r, err)
+			t.Fatalf("%s: %+v, %v", record.ISOWeek(w.now), r, err)
 		}
 	}
 	declare("ready-bare")
@@ -80,8 +80,8 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	w.verify()
-	for name, source := range map[string]string{"ready-bare": corpus.SourceWellKnown, "ready-dual": corpus.SourceWellKnown} {
-		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != corpus.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+	for name, source := range map[string]string{"ready-bare": record.SourceWellKnown, "ready-dual": record.SourceWellKnown} {
+		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != record.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
@@ -107,7 +107,7 @@ func TestDeclaredHostsHaveQuotas(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: corpus.Declaration{Host: hostOf(name), Doors: urls(name)}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: urls(name)}})
 	}
 	config := func() census.Config {
 		cfg := w.config(census.Declared("declared", fresh))
@@ -117,7 +117,7 @@ func TestDeclaredHostsHaveQuotas(t *testing.T) {
 	states := func() map[string]int {
 		out := map[string]int{}
 		for _, d := range *fresh {
-			why, err := w.store.Why(t.Context(), corpus.ISOWeek(w.now), d.Host)
+			why, err := w.store.Why(t.Context(), record.ISOWeek(w.now), d.Host)
 			if err != nil {
 				t.Fatal(err)
 			}

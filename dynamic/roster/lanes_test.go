@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
 )
@@ -81,7 +81,7 @@ func TestManyNamesAimNoWorkersAtOnePlace(t *testing.T) {
 		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{}, ended: map[string]time.Duration{}, began: time.Now()}
 		store := roster.New(ledger.NewMem(ledger.MemOptions{}))
 		report, err := census.Run(t.Context(), census.Config{Owner: "one", Store: store, Client: c, Workers: 16, Shard: 64, Batch: 16,
-			Sources: []census.Source{{Name: "list", Kind: corpus.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+			Sources: []census.Source{{Name: "list", Kind: record.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
 				for _, d := range doors {
 					put(census.Named{URL: d})
 				}
@@ -123,7 +123,7 @@ func TestStoppedWhileHostsWait(t *testing.T) {
 		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{}, ended: map[string]time.Duration{}, began: time.Now()}
 		store := roster.New(ledger.NewMem(ledger.MemOptions{}))
 		cfg := census.Config{Owner: "one", Store: store, Client: c, Workers: 8, Shard: 16, Batch: 16,
-			Sources: []census.Source{{Name: "list", Kind: corpus.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+			Sources: []census.Source{{Name: "list", Kind: record.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
 				for i := range 20 {
 					put(census.Named{URL: fmt.Sprintf("https://n%d.wild.com/", i)})
 					put(census.Named{URL: fmt.Sprintf("https://a.shared%d.com/", i)})

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -32,8 +32,8 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 		return eachShard(tx, week, func(_ int, c shardRecord) error {
 			w.Due += c.Hosts
 			w.Done += c.Done
-			w.Control.Walks += c.Control.Walks
-			w.Control.Failed += c.Control.Failed
+			w.Control.Walks += c.Walks
+			w.Control.Failed += c.Failed
 			return nil
 		})
 	})
@@ -122,7 +122,7 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 					}
 					continue
 				}
-				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: record(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
+				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: recordOf(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
 					return err
 				}
 			}
@@ -187,7 +187,7 @@ func (s *Store) Closed(ctx context.Context, week string) iter.Seq2[census.Known,
 }
 
 // Draw implements census.Store.
-func (s *Store) Draw(ctx context.Context, l census.Lease, lot corpus.Lot) (corpus.Lot, error) {
+func (s *Store) Draw(ctx context.Context, l census.Lease, lot record.Lot) (record.Lot, error) {
 	err := said(s.update(ctx, func(tx ledger.Tx) error {
 		if err := ledger.Check(tx, lease(l)); err != nil {
 			return err
@@ -288,7 +288,7 @@ func (p *placing) place(tx ledger.Tx, week string, k census.Known, size int) err
 		p.placed++
 		p.open++
 		shard = p.shards() - 1
-		if err := ledger.SetJSON(tx, entryKey(week, shard, k.Host), record(*k.Entry)); err != nil {
+		if err := ledger.SetJSON(tx, entryKey(week, shard, k.Host), recordOf(*k.Entry)); err != nil {
 			return err
 		}
 	}
@@ -330,6 +330,34 @@ func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
 	return nil
 }
 
+// late places a host that comes after its week was opened, if it stands in no shard and has no row yet. added is whether it
+// is to be walked, listed whether it is new to the week.
+func (p *placing) late(tx ledger.Tx, week string, k census.Known, size int) (listed, added bool, err error) {
+	held, named, err := get[namedRecord](tx, namedKey(k.Host))
+	if err != nil {
+		return false, false, err
+	}
+	_, settled, err := get[record.Row](tx, rowKey(week, k.Host))
+	if err != nil {
+		return false, false, err
+	}
+	known := named && held.Week == week
+	switch {
+	case settled, known && held.Shard >= 0:
+		return false, false, nil
+	case k.Entry == nil:
+		if k.Reason == census.ReasonOverQuota && !(known && held.Reason == k.Reason) {
+			err = p.place(tx, week, k, size)
+		}
+		return false, false, err
+	case known:
+		for _, n := range held.Named {
+			k.Named = append(k.Named, census.Naming(n))
+		}
+	}
+	return !known, true, p.place(tx, week, k, size)
+}
+
 // Append implements census.Store.
 func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known []census.Known, size int) (added int, err error) {
 	if size < 1 {
@@ -351,36 +379,16 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			}
 			p := placing{first: head.Shards}
 			for _, k := range chunk {
-				held, named, err := get[namedRecord](tx, namedKey(k.Host))
+				listed, added, err := p.late(tx, l.Week, k, size)
 				if err != nil {
 					return err
 				}
-				_, settled, err := get[corpus.Row](tx, rowKey(l.Week, k.Host))
-				if err != nil {
-					return err
-				}
-				if named && held.Week == l.Week && held.Shard >= 0 || settled {
-					continue
-				}
-				if k.Entry == nil {
-					if k.Reason == census.ReasonOverQuota && (!named || held.Week != l.Week || held.Reason != k.Reason) {
-						if err := p.place(tx, l.Week, k, size); err != nil {
-							return err
-						}
-					}
-					continue
-				}
-				if named && held.Week == l.Week {
-					for _, n := range held.Named {
-						k.Named = append(k.Named, census.Naming(n))
-					}
-				} else {
+				if listed {
 					head.Listed++
 				}
-				if err := p.place(tx, l.Week, k, size); err != nil {
-					return err
+				if added {
+					fresh++
 				}
-				fresh++
 			}
 			if fresh == 0 {
 				return nil
@@ -390,7 +398,7 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			head.Capped = head.Capped || w.Capped
 			head.Shards = p.shards()
 			for i := range head.Sources {
-				if slices.ContainsFunc(w.Sources, func(o corpus.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
+				if slices.ContainsFunc(w.Sources, func(o record.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
 					head.Sources[i].Hosts += int64(fresh)
 					break
 				}

@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/census"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
@@ -42,22 +43,22 @@ func (h homemade) Header(context.Context, int64) (out ots.Header, err error) {
 }
 
 // publish puts closings on the feed and from there on the record, as a store does.
-func (w *world) publish(ctx context.Context, c corpus.ClosedRoster) (at time.Time, err error) {
+func (w *world) publish(ctx context.Context, c record.ClosedRoster) (at time.Time, err error) {
 	err = w.db.Update(ctx, func(tx ledger.Tx) (err error) {
 		at, err = feed.Close(tx, c)
 		return err
 	})
 	w.export.Lock()
 	defer w.export.Unlock()
-	record, rerr := w.record()
+	rec, rerr := w.record()
 	if err = errors.Join(err, rerr); err != nil {
 		return at, err
 	}
-	have := record.Log.Head().Size
-	for _, r := range record.Rounds() {
+	have := rec.Log.Head().Size
+	for _, r := range rec.Rounds() {
 		have -= r.Rows + 2
 	}
-	var fresh []corpus.Observation
+	var fresh []record.Observation
 	err = w.db.View(ctx, func(tx ledger.Tx) (err error) {
 		fresh, err = feed.Since(tx, have+1, 100)
 		return err
@@ -77,7 +78,7 @@ type dies struct {
 
 var errDead = errors.New("the process died")
 
-func (d dies) Draw(ctx context.Context, l census.Lease, lot corpus.Lot) (corpus.Lot, error) {
+func (d dies) Draw(ctx context.Context, l census.Lease, lot record.Lot) (record.Lot, error) {
 	if d.before && d.dead.CompareAndSwap(false, true) {
 		return lot, errors.Join(errDead, d.Store.Release(ctx, l))
 	}
@@ -106,7 +107,7 @@ func TestOneLotForAll(t *testing.T) {
 			if _, err := census.Run(t.Context(), first); !errors.Is(err, errDead) {
 				t.Fatalf("the first: %v", err)
 			}
-			week := corpus.ISOWeek(w.now)
+			week := record.ISOWeek(w.now)
 			held, err := w.store.Week(t.Context(), week)
 			if err != nil || held.Phase != census.PhaseListed || (held.Lot == nil) != before {
 				t.Fatalf("%+v, %v", held, err)
@@ -133,7 +134,7 @@ func TestOneLotForAll(t *testing.T) {
 			}
 			seed := round.Lot.Seed()
 			slices.SortFunc(due, func(a, b string) int {
-				x, y := corpus.Turn(seed, a), corpus.Turn(seed, b)
+				x, y := record.Turn(seed, a), record.Turn(seed, b)
 				return bytes.Compare(x[:], y[:])
 			})
 			rows := w.rows(1)
@@ -142,7 +143,7 @@ func TestOneLotForAll(t *testing.T) {
 					t.Errorf("turn %d, %s: beyond the cap %v", i, host, out)
 				}
 			}
-			report, err := corpus.VerifyRecord(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring, corpus.RecordOptions{})
+			report, err := audit.Record(t.Context(), os.DirFS(w.writer.Dir), w.writer.Ring, audit.RecordOptions{})
 			if err != nil || len(report.Problems) > 0 || report.Lots.Block != 1 || report.Observations != 1 {
 				t.Errorf("%+v, %d observations, %v, %v", report.Lots, report.Observations, report.Problems, err)
 			}
@@ -153,8 +154,8 @@ func TestOneLotForAll(t *testing.T) {
 // TestARosterIsClosedOnce: whoever would close a week's roster again, with the names that please him, is refused.
 func TestARosterIsClosedOnce(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
-	c := corpus.ClosedRoster{Week: "2026-W47", Hosts: 3, Own: attest.Digest{1}}
-	shut := func(c corpus.ClosedRoster) (at time.Time, err error) {
+	c := record.ClosedRoster{Week: "2026-W47", Hosts: 3, Own: attest.Digest{1}}
+	shut := func(c record.ClosedRoster) (at time.Time, err error) {
 		err = db.Update(t.Context(), func(tx ledger.Tx) (err error) {
 			at, err = feed.Close(tx, c)
 			return err

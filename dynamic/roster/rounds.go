@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -44,18 +44,18 @@ func (s *Store) Close(ctx context.Context, l census.Lease) error {
 }
 
 // Rows implements census.Store. They are read in transactions of a few hundred, because nothing changes a closed week.
-func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, error] {
-	return func(yield func(corpus.Row, error) bool) {
+func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
 		from, to := ledger.Prefix(rowKey(week))
 		for {
-			var rows []corpus.Row
+			var rows []record.Row
 			err := s.view(ctx, func(tx ledger.Tx) error {
 				rows = rows[:0]
 				for e, err := range tx.Scan(from, to) {
 					if err != nil {
 						return err
 					}
-					var row corpus.Row
+					var row record.Row
 					if err := json.Unmarshal(e.Value, &row, json.RejectUnknownMembers(true)); err != nil {
 						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
 					}
@@ -66,7 +66,7 @@ func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[corpus.Row, err
 				return nil
 			})
 			if err != nil {
-				yield(corpus.Row{}, err)
+				yield(record.Row{}, err)
 				return
 			}
 			for _, row := range rows {
@@ -98,6 +98,47 @@ func (s *Store) Evidence(ctx context.Context, week, host string) (raw []byte, er
 	return expand(b)
 }
 
+// ControlWalks implements census.Store.
+func (s *Store) ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		from, to := ledger.Prefix(controlKey(week))
+		for {
+			var some [][]byte
+			var last []byte
+			err := s.view(ctx, func(tx ledger.Tx) error {
+				some = nil
+				for e, err := range tx.Scan(from, to) {
+					if err != nil {
+						return err
+					}
+					raw, err := expand(e.Value)
+					if err != nil {
+						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
+					}
+					last = append(last[:0], e.Key...)
+					if some = append(some, raw); len(some) == chunk {
+						break
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, raw := range some {
+				if !yield(raw, nil) {
+					return
+				}
+			}
+			if len(some) < chunk {
+				return
+			}
+			from = append(last, 0)
+		}
+	}
+}
+
 // Addresses implements census.Store.
 func (s *Store) Addresses(ctx context.Context, week string) (map[string][]string, error) {
 	var out map[string][]string
@@ -119,7 +160,7 @@ func (s *Store) Addresses(ctx context.Context, week string) (map[string][]string
 }
 
 // Sealed implements census.Store.
-func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
+func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	week := round.Week
 	update := func(f func(ledger.Tx) error) error { return s.update(ctx, f) }
 	// Nothing may be added or sealed from here on, and the addresses go at once.
@@ -143,34 +184,12 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 	if err != nil {
 		return err
 	}
-	var some []corpus.Row
-	remember := func() error {
-		return update(func(tx ledger.Tx) error {
-			for _, row := range some {
-				if err := ledger.SetJSON(tx, lastKey(row.Host), lastRecord{Sequence: round.Sequence, Week: week, Verdict: row.Verdict, Reason: row.Reason}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	for row, err := range s.Rows(ctx, week) {
-		if err != nil {
-			return err
-		}
-		if some = append(some, row); len(some) == chunk {
-			if err := remember(); err != nil {
-				return err
-			}
-			some = some[:0]
-		}
-	}
-	if err := remember(); err != nil {
+	if err := s.remember(ctx, round); err != nil {
 		return err
 	}
 	// Rows stay until the next round is sealed: they say why and when in the week's answers. The bytes that the record
 	// now has go, and so do the rows of the round before.
-	for _, kind := range []string{"closed", "judged", "entry", "intent"} {
+	for _, kind := range []string{"closed", "judged", "control", "entry", "intent"} {
 		if err := clear(ledger.CensusKey(kind, week), update); err != nil {
 			return err
 		}
@@ -189,6 +208,34 @@ func (s *Store) Sealed(ctx context.Context, round corpus.Round) error {
 		head.Phase = census.PhaseSealed
 		return ledger.SetJSON(tx, weekKey(week), head)
 	})
+}
+
+// remember keeps of every host what a round said of it.
+func (s *Store) remember(ctx context.Context, round record.Round) error {
+	var some []record.Row
+	write := func() error {
+		return s.update(ctx, func(tx ledger.Tx) error {
+			for _, row := range some {
+				last := lastRecord{Sequence: round.Sequence, Week: round.Week, Verdict: row.Verdict, Reason: row.Reason}
+				if err := ledger.SetJSON(tx, lastKey(row.Host), last); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for row, err := range s.Rows(ctx, round.Week) {
+		if err != nil {
+			return err
+		}
+		if some = append(some, row); len(some) == chunk {
+			if err := write(); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	return write()
 }
 
 // forget drops the rows of the weeks before one, which are sealed.

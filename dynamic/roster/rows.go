@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/content/api"
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/derive"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
@@ -23,7 +23,7 @@ type Desk struct {
 	// Record finds a host's last row in the signed record and when the round of it was taken, RFC 3339: what the ledger
 	// does not know of a host, because the record is older than the ledger or was brought here, the record does. Nil for
 	// a store without a record.
-	Record func(host string) (row corpus.Row, takenAt string, ok bool, err error)
+	Record func(host string) (row record.Row, takenAt string, ok bool, err error)
 	// Refused says why the census never asks at a host, whoever names it: an address, the store itself, what is no name.
 	// It returns "" for every other.
 	Refused func(host string) string
@@ -134,7 +134,7 @@ func (d *Desk) refused(host string) string {
 func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 	host := strings.TrimSuffix(strings.ToLower(route.Inputs(r).String("host")), ".")
 	now := d.Now().UTC().Truncate(time.Second)
-	known, err := d.Store.Why(r.Context(), corpus.ISOWeek(now), host)
+	known, err := d.Store.Why(r.Context(), record.ISOWeek(now), host)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
 
@@ -123,18 +124,24 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 			return err
 		}
 	}
+	control := make([][]byte, len(c.Control))
+	for i, walked := range c.Control {
+		if control[i], err = compress(walked.Judgement); err != nil {
+			return err
+		}
+	}
 	week := sh.Week
 	return said(s.update(ctx, func(tx ledger.Tx) error {
 		if _, err := ledger.Renew(tx, lease(sh.Lease), ttl); err != nil {
 			return err
 		}
 		for _, e := range c.Claims {
-			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host), record(e))); err != nil {
+			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host), recordOf(e))); err != nil {
 				return err
 			}
 		}
 		for _, e := range c.Returned {
-			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host), record(e))); err != nil {
+			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host), recordOf(e))); err != nil {
 				return err
 			}
 		}
@@ -156,7 +163,7 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 				}
 			}
 		}
-		if len(c.Results) == 0 && c.Control == (corpus.Control{}) {
+		if len(c.Results) == 0 && len(c.Control) == 0 {
 			return nil
 		}
 		count, err := ledger.GetJSON[shardRecord](tx, shardKey(week, n))
@@ -164,8 +171,17 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 			return err
 		}
 		count.Done += int64(len(c.Results))
-		count.Control.Walks += c.Control.Walks
-		count.Control.Failed += c.Control.Failed
+		for i, walked := range c.Control {
+			count.Walks++
+			if walked.Failed {
+				count.Failed++
+			}
+			if control[i] != nil {
+				if err := tx.Set(controlKey(week, fmt.Sprintf("%x", sha256.Sum256(walked.Judgement))), control[i]); err != nil {
+					return err
+				}
+			}
+		}
 		if count.Done > count.Hosts {
 			return fmt.Errorf("roster: %d of %d hosts of shard %d are finished", count.Done, count.Hosts, n)
 		}
@@ -173,7 +189,7 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 	}))
 }
 
-func setRow(tx ledger.Tx, week string, row corpus.Row) error {
+func setRow(tx ledger.Tx, week string, row record.Row) error {
 	b, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("roster: row of %s: %w", row.Host, err)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 )
@@ -71,7 +71,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 	}
 	if declared != nil && len(declared.Doors) > 0 {
 		if !out.Known || name.Week != week {
-			out.Sources = append(out.Sources, census.Naming{Name: declaredSource, Kind: corpus.SourceDeclared, At: declared.At, URL: declared.Doors[0]})
+			out.Sources = append(out.Sources, census.Naming{Name: declaredSource, Kind: record.SourceDeclared, At: declared.At, URL: declared.Doors[0]})
 		}
 		out.Known = true
 		switch {
@@ -98,7 +98,7 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 
 // placed says how far a host of a week's roster is.
 func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek, error) {
-	row, finished, err := get[corpus.Row](tx, rowKey(week, host))
+	row, finished, err := get[record.Row](tx, rowKey(week, host))
 	if err != nil {
 		return census.ThisWeek{}, err
 	}
@@ -158,9 +158,9 @@ func (d *Desk) fromRecord(ctx context.Context, w *census.Why) error {
 }
 
 // rowState is the state of a host that has its row of the week.
-func rowState(row corpus.Row) census.ThisWeek {
+func rowState(row record.Row) census.ThisWeek {
 	out := census.ThisWeek{State: census.StateWalked, Reason: row.Reason, WalkedAt: row.ObservedAt}
-	if row.Verdict == corpus.VerdictNotProbed {
+	if row.Verdict == record.VerdictNotProbed {
 		out.State = census.StateNotWalked
 	}
 	return out

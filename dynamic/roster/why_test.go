@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
@@ -47,7 +47,7 @@ func (w *world) whyAt(host string, hourly bool) roster.Answer {
 func (w *world) declares(name string) {
 	w.t.Helper()
 	err := w.db.Update(w.t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, corpus.Declaration{Host: hostOf(name), Shape: "resources", Doors: urls(name)}, []string{""})
+		return feed.Declare(tx, record.Declaration{Host: hostOf(name), Shape: "resources", Doors: urls(name)}, []string{""})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -57,7 +57,7 @@ func (w *world) declares(name string) {
 // TestWhyFollowsTheWeek asks about hosts from before the roster to after the round.
 func TestWhyFollowsTheWeek(t *testing.T) {
 	w := newWorld(t)
-	monday, err := census.Monday(corpus.ISOWeek(w.now))
+	monday, err := census.Monday(record.ISOWeek(w.now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +138,13 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 func TestWhyAsksTheRecord(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC) // in 2026-W47
 	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." + strings.Repeat("d", 50) + ".example"
-	rows := map[string]corpus.Row{
-		"old.example":  {Sequence: 12, Week: "2026-W46", URL: "https://old.example/paid", Source: corpus.SourceDiscovery, Catalog: "bazaar", Verdict: corpus.VerdictNotProbed, Reason: "control_failed"},
-		"here.example": {Sequence: 13, Week: "2026-W47", URL: "https://here.example/paid", Source: corpus.SourceRevisit, Verdict: corpus.VerdictReady, ObservedAt: "2026-11-17T06:00:00Z"},
-		long:           {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: corpus.SourceDiscovery, Catalog: "bazaar", Verdict: corpus.VerdictReady},
+	rows := map[string]record.Row{
+		"old.example":  {Sequence: 12, Week: "2026-W46", URL: "https://old.example/paid", Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictNotProbed, Reason: "control_failed"},
+		"here.example": {Sequence: 13, Week: "2026-W47", URL: "https://here.example/paid", Source: record.SourceRevisit, Verdict: record.VerdictReady, ObservedAt: "2026-11-17T06:00:00Z"},
+		long:           {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictReady},
 	}
 	desk := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example", Now: func() time.Time { return now },
-		Record: func(host string) (corpus.Row, string, bool, error) {
+		Record: func(host string) (record.Row, string, bool, error) {
 			row, ok := rows[host]
 			return row, "2026-11-10T06:01:40Z", ok, nil
 		},
@@ -207,7 +207,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 	for _, reason := range []string{derive.BeforeFirst, derive.GapNotListed, derive.GapCap, derive.GapDegraded,
 		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
-		corpus.ReasonControlFailed, corpus.ReasonMethodUnresolved, corpus.ReasonNotRecorded, fetch.CodeTarget, fetch.CodeOwnHost} {
+		record.ReasonControlFailed, record.ReasonMethodUnresolved, record.ReasonNotRecorded, fetch.CodeTarget, fetch.CodeOwnHost} {
 		if !said[reason] {
 			t.Errorf("%s has no words", reason)
 		}
@@ -222,9 +222,9 @@ func TestEveryReasonHasWords(t *testing.T) {
 func TestWhyQuotesTheLists(t *testing.T) {
 	w := newWorld(t)
 	door := w.doors()[0]
-	said := census.ListedDoor{URL: door, Method: "GET", Cut: true, Offer: &corpus.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
-		PayTo: []corpus.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}}
-	w.run(w.config(census.Source{Name: "bazaar", Kind: corpus.SourceDiscovery, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+	said := census.ListedDoor{URL: door, Method: "GET", Cut: true, Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}}
+	w.run(w.config(census.Source{Name: "bazaar", Kind: record.SourceDiscovery, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
 		put(census.Named{URL: door, Method: "get", Offer: said.Offer, Cut: true})
 		return nil
 	}}))
@@ -232,7 +232,7 @@ func TestWhyQuotesTheLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	week := corpus.ISOWeek(w.now)
+	week := record.ISOWeek(w.now)
 	why, err := w.store.Why(t.Context(), week, u.Hostname())
 	if err != nil || why.Listed != week || len(why.Sources) != 1 || len(why.Sources[0].Doors) != 1 || why.Sources[0].DoorsLeftOut != 0 {
 		t.Fatalf("%+v, %v", why, err)

@@ -53,12 +53,11 @@ func (s *Scheduler) findOf(tx ledger.Tx, j *job) (list []taken, err error) {
 	defer s.mu.Unlock()
 	free, now := j.Workers-len(j.running)+s.endedOf(j), tx.Now()
 	j.more = false
-	read := 0
 	for e, err := range tx.Scan(ledger.Due(j.Name, now)) {
 		if err != nil {
 			return nil, err
 		}
-		if read++; len(list) == free || read > deepest {
+		if len(list) == free {
 			j.more = true
 			break
 		}
@@ -67,17 +66,23 @@ func (s *Scheduler) findOf(tx ledger.Tx, j *job) (list []taken, err error) {
 			return nil, err
 		}
 		id := parts[3]
-		if j.running[id] || j.Skip != nil && j.Skip(id) {
+		if j.running[id] {
 			continue
 		}
-		t, err := ledger.GetJSON[Task](tx, ledger.TaskKey(j.Name, id))
+		if j.Skip != nil {
+			if skip, err := j.Skip(tx, id); err != nil {
+				return nil, err
+			} else if skip {
+				continue
+			}
+		}
+		t, err := read(tx, j.Name, id)
 		if err != nil {
 			return nil, err
 		}
-		if now.Before(t.Until) {
-			continue
+		if !now.Before(t.Until) {
+			list = append(list, taken{Task: t, job: j})
 		}
-		list = append(list, taken{Task: t, job: j})
 	}
 	return list, nil
 }
@@ -85,7 +90,7 @@ func (s *Scheduler) findOf(tx ledger.Tx, j *job) (list []taken, err error) {
 // endedOf is how many of a job's workers are free although their tries are not written down. Holds s.mu.
 func (s *Scheduler) endedOf(j *job) (n int) {
 	for _, e := range s.over {
-		if e.task.Job == j.Name {
+		if e.job == j {
 			n++
 		}
 	}
@@ -132,21 +137,12 @@ func (s *Scheduler) settle(ctx context.Context, found *[]taken) error {
 		return err
 	}
 	for _, e := range over {
-		delete(s.jobOf(e.task.Job).running, e.task.ID)
+		delete(e.job.running, e.ID)
 	}
 	if found != nil {
 		*found = got
 		for _, t := range got {
 			t.job.running[t.ID] = true
-		}
-	}
-	return nil
-}
-
-func (s *Scheduler) jobOf(name string) *job {
-	for _, j := range s.jobs {
-		if j.Name == name {
-			return j
 		}
 	}
 	return nil
@@ -171,18 +167,18 @@ func (t *taken) hold(tx ledger.Tx) (bool, error) {
 }
 
 // write gives a task back whose try has ended. One that lies where it lay is put off.
-func (e ended) write(tx ledger.Tx) error {
-	record, err := read(tx, e.task.Job, e.task.ID)
+func (t taken) write(tx ledger.Tx) error {
+	record, err := read(tx, t.Job, t.ID)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil
 	}
-	if err != nil || record.Fence != e.task.Fence {
+	if err != nil || record.Fence != t.Fence {
 		return err // dropped, or taken by another
 	}
 	record.Until = time.Time{}
 	at := record.Due
-	if at.Equal(e.task.Due) {
-		at = tx.Now().Add(min(time.Second<<min(record.Tries, 12), longestPause))
+	if at.Equal(t.Due) {
+		at = tx.Now().Add(min(time.Second<<min(record.Tries, 12), t.job.Pause))
 	}
 	return record.move(tx, at)
 }
@@ -193,20 +189,14 @@ func (s *Scheduler) release(ctx context.Context) error {
 	defer cancel()
 	return s.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
 		for _, j := range s.jobs {
-			var left []Task
-			for e, err := range tx.Scan(ledger.Prefix(ledger.TaskKey(j.Name))) {
-				if err != nil {
-					return err
-				}
-				t, err := ledger.DecodeJSON[Task](e)
-				if err != nil {
-					return err
-				}
-				if !t.Until.IsZero() {
-					left = append(left, t)
-				}
+			all, err := Tasks(tx, j.Name)
+			if err != nil {
+				return err
 			}
-			for _, t := range left {
+			for _, t := range all {
+				if t.Until.IsZero() {
+					continue
+				}
 				t.Until = time.Time{}
 				if err := ledger.SetJSON(tx, ledger.TaskKey(t.Job, t.ID), t); err != nil {
 					return err

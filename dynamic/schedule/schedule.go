@@ -17,10 +17,13 @@ type Job struct {
 	Workers int    // how many tasks are done at once in each process; 0 means 1
 	// Timeout is how long one try may last; 0 means 15 s. A process that dies is followed by another after that time.
 	Timeout time.Duration
-	// Skip leaves tasks alone that this process has in hand already, or that must not be touched now. nil skips none.
-	Skip func(id string) bool
+	// Pause is the longest time between two tries of what stays lying; 0 means 5 min.
+	Pause time.Duration
+	// Skip leaves tasks alone that this process has in hand already, or that must not be touched now; they keep none
+	// behind them from being done. It is called in the View that looks for what is due. nil skips none.
+	Skip func(tx ledger.Tx, id string) (bool, error)
 	// Do does one task. It moves it (Put) or drops it in the Update that makes it done, after t.Check. What it leaves
-	// lying, with an error or without one, is tried again later and later, up to five minutes.
+	// lying, with an error or without one, is tried again later and later.
 	Do func(ctx context.Context, t Task) error
 }
 
@@ -44,7 +47,7 @@ type Scheduler struct {
 	wake chan struct{} // a worker is free and there may be more for it
 
 	mu   sync.Mutex
-	over []ended // tries that ended and are not written down yet; guarded by mu
+	over []taken // tries that ended and are not written down yet; guarded by mu
 }
 
 // job is a Job at work.
@@ -54,20 +57,12 @@ type job struct {
 	more    bool            // the last look found more than there were workers for; guarded by Scheduler.mu
 }
 
-// ended is a try that is over.
-type ended struct {
-	task Task
-	err  error
-}
-
 const (
 	// tryFor is the usual Timeout. The taking lasts a little longer, so that a try that uses it all can still write.
 	tryFor = 15 * time.Second
 	margin = 5 * time.Second
-	// longestPause is the longest time between two tries of what fails.
-	longestPause = 5 * time.Minute
-	// deepest is how many entries of a queue one look reads: more than all processes together hold or skip.
-	deepest = 4096
+	// pause is the usual Pause.
+	pause = 5 * time.Minute
 )
 
 // New checks the table of jobs.
@@ -93,6 +88,9 @@ func New(cfg Config) (*Scheduler, error) {
 		}
 		if j.Timeout == 0 {
 			j.Timeout = tryFor
+		}
+		if j.Pause == 0 {
+			j.Pause = pause
 		}
 		s.jobs = append(s.jobs, &job{Job: j, running: make(map[string]bool)})
 	}
@@ -133,18 +131,22 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// do tries one task.
+// do tries one task. The try is over however it ends.
 func (s *Scheduler) do(ctx context.Context, j *job, t Task, late time.Duration) {
+	defer s.end(j, t)
 	s.cfg.Started(j.Name, late)
 	tctx, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
-	err := j.Do(tctx, t)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {
+	if err := j.Do(tctx, t); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {
 		s.cfg.Log.Error("task not done", "job", t.Job, "id", t.ID, "try", t.Tries, "err", err)
 	}
+}
+
+// end notes that a try is over, which is written down at the next look.
+func (s *Scheduler) end(j *job, t Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = append(s.over, ended{t, err})
+	s.over = append(s.over, taken{Task: t, job: j})
 	if j.more {
 		select {
 		case s.wake <- struct{}{}:

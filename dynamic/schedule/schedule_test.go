@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -385,4 +387,50 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+// Tasks that are skipped, however many, stay where they are and keep none behind them from being done.
+func TestSkippedTasksAreNoObstacle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := ledger.NewMem(ledger.MemOptions{})
+		update(t, db, func(tx ledger.Tx) (err error) {
+			for i := range 5000 {
+				err = errors.Join(err, schedule.Put(tx, "work", fmt.Sprintf("shut%04d", i), tx.Now().Add(-time.Hour)))
+			}
+			return err
+		})
+		put(t, db, "work", "open", 0)
+		var shut atomic.Bool
+		shut.Store(true)
+		var done atomic.Int64
+		start(t, db, schedule.Job{Name: "work", Workers: 2, Do: drop(db, func(string) { done.Add(1) }),
+			Skip: func(_ ledger.Tx, id string) (bool, error) { return shut.Load() && strings.HasPrefix(id, "shut"), nil }})
+		time.Sleep(10 * time.Second)
+		if n := done.Load(); n != 1 {
+			t.Errorf("%d were done, want the one that is not skipped", n)
+		}
+		shut.Store(false)
+		time.Sleep(time.Hour)
+		if n := done.Load(); n != 5001 {
+			t.Errorf("%d were done of those that are skipped no more", n-1)
+		}
+	})
+}
+
+// A try that ends its goroutine is over like any other, and is tried again no later than the job says.
+func TestATryThatExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := ledger.NewMem(ledger.MemOptions{})
+		put(t, db, "work", "one", 0)
+		var tries atomic.Int64
+		start(t, db, schedule.Job{Name: "work", Pause: 10 * time.Second, Do: func(context.Context, schedule.Task) error {
+			tries.Add(1)
+			runtime.Goexit()
+			return nil
+		}})
+		time.Sleep(time.Hour)
+		if n := tries.Load(); n < 300 || n > 400 {
+			t.Errorf("tried %d times in an hour, want every ten seconds", n)
+		}
+	})
 }

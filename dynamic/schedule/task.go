@@ -64,6 +64,21 @@ func Drop(tx ledger.Tx, job, id string) error {
 	return errors.Join(tx.Delete(ledger.DueKey(job, t.Due, id)), tx.Delete(ledger.TaskKey(job, id)))
 }
 
+// Tasks lists the tasks of a job, in the order of their ids.
+func Tasks(tx ledger.Tx, job string) (all []Task, err error) {
+	for e, err := range tx.Scan(ledger.Prefix(ledger.TaskKey(job))) {
+		if err != nil {
+			return nil, err
+		}
+		t, err := ledger.DecodeJSON[Task](e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
 // Check returns nil while the task is held as it was taken, and ErrLost otherwise. It belongs at the head of every Update
 // that a try makes.
 func (t Task) Check(tx ledger.Tx) error {

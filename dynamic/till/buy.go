@@ -2,224 +2,253 @@ package till
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"agentstore/content"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
-// presented is a payment that came with a request, as far as it could be read.
-type presented struct {
-	x402    *x402.Presented
-	rail    rail.Rail
-	payment *rail.Payment
-	refusal *rail.Refusal // why it could not be read; payment is nil then
-	digest  string        // hex SHA-256 of the exact header
-	nonceOK bool          // the header holds a nonce of ours
+// Order is a request to buy something, as a counter read it.
+type Order struct {
+	Item string
+	// Key is the idempotency key of the request, "" for none. BadKey says that there is one that cannot be
+	// used: then nothing is done, and told what became of the payment.
+	Key    string
+	BadKey bool
+	// Inputs reads and checks the inputs of what is ordered. Its error comes back in an Error of
+	// CodeInputs.
+	Inputs func(Offer) (map[string]string, error)
+	// Payment is nil for none.
+	Payment *Presented
 }
 
-// buy answers GET and POST /api/buy/{item_id}. The order of the gates is decisions §3: a bad Idempotency-Key; a payment that
-// is known already; the item, its inputs, its stock; no payment; the payment's own faults; the claim.
-func (t *Till) buy(w http.ResponseWriter, r *http.Request) error {
-	now := t.cfg.Now().UTC()
-	header := paymentHeader(r)
-	key, err := idempotencyKey(r)
-	if err != nil {
-		if header != "" {
-			err = t.keyBeforePayment(r, header, err)
-		}
-		return err
-	}
-	item, site := r.PathValue("item_id"), t.cfg.Site.Now()
-	if header == "" {
-		g, inputs, err := t.gates(r.Context(), site, item, r)
-		if err != nil {
-			return err
-		}
-		return t.writeChallenge(w, asked{site, g, r.Method, fingerprint(g.ID, inputs)}, now)
-	}
+// Presented is a payment as its protocol read it.
+type Presented struct {
+	Protocol string
+	Refusal  *rail.Refusal    // why it cannot be read; all that follows is empty then
+	Accepted rail.Requirement // the terms that it says it accepts
+	Payload  []byte           // for the rail of its network
+	// Proof is the digest of the payment exactly as it came, if that holds a nonce of ours that only the
+	// challenged buyer knows; a replay must equal it (M1). Otherwise it is empty, and nothing that comes
+	// later can prove itself.
+	Proof  string
+	Key    string // the idempotency key in it, "" for none
+	BadKey bool   // the key in it breaks the protocol's rule
+	// Match finds which of the terms for an offer it accepts. Its error is a *rail.Refusal.
+	Match func(o Offer, accepts []rail.Requirement) (rail.Requirement, error)
 
-	p := t.read(header)
-	if p.payment != nil {
-		claim, found, err := t.claimOf(r.Context(), p.payment)
+	rail    rail.Rail
+	payment *rail.Payment // nil where it could not be read
+}
+
+// Sale is the answer to an order: on what terms it is sold where no payment came, or what was
+// delivered for it.
+type Sale struct {
+	Quote    *Quote
+	Purchase *Purchase
+	Body     []byte // the delivery, as it was kept
+	Replay   bool   // it was delivered to an earlier request
+}
+
+// asked is what an order is about.
+type asked struct {
+	site  *content.Site // that the offer is of
+	offer Offer
+	print string // fingerprint
+}
+
+// Buy answers an order. The gates come in this order: a bad idempotency key; a payment that is known
+// already; the item, its inputs, its stock; no payment; the payment's own faults; the claim. An error
+// that is no *Error is a fault of ours.
+func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
+	p := order.Payment
+	if p != nil {
+		t.parse(p)
+	}
+	if order.BadKey {
+		return nil, t.badKey(ctx, p)
+	}
+	site := t.cfg.Site.Now()
+	if p != nil && p.payment != nil {
+		claim, found, err := t.claimOf(ctx, p.payment)
 		if err != nil {
-			return ledgerDown(err)
+			return nil, ledgerDown(err)
 		}
 		if found {
-			return t.repeat(w, r, claim, p)
+			return t.repeat(ctx, claim, p)
 		}
 	}
-	g, inputs, gate := t.gates(r.Context(), site, item, r)
+	offer, inputs, gate := t.gates(ctx, site, order)
+	a := asked{site, offer, Fingerprint(offer.ID, inputs)}
+	if p == nil {
+		if gate != nil {
+			return nil, gate
+		}
+		q, err := t.quote(a)
+		if err != nil {
+			return nil, err
+		}
+		return &Sale{Quote: q}, nil
+	}
 	if gate != nil && !stockGate(gate) {
-		return withPayment(gate, notBilled("now", "Correct the request. The payment you sent was not used; send it again with the corrected request, or let it expire."))
-	}
-	order := asked{site, g, r.Method, fingerprint(g.ID, inputs)}
-	if p.refusal != nil {
-		return t.refuse(order, p, p.refusal, now)
-	}
-	req, err := t.match(order, p)
-	if err != nil {
-		var refusal *rail.Refusal
-		if errors.As(err, &refusal) {
-			return t.refuse(order, p, refusal, now)
+		retry := "now"
+		if e, ok := errors.AsType[*Error](gate); ok && e.Code == CodeLedger {
+			retry = "same_payment"
 		}
-		return err
+		return nil, withPayment(gate, Outcome{Billed: "no", Retry: retry})
 	}
-	if key, err = keyOf(key, p.x402); err != nil {
-		return err
+	if p.Refusal != nil {
+		return nil, t.refuse(a, p.Refusal)
 	}
-	o := &offer{asked: order, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
+	req, err := p.Match(offer, t.terms(offer))
+	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+		return nil, t.refuse(a, refusal)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyOf(order.Key, p)
+	if err != nil {
+		return nil, err
+	}
+	o := &matched{asked: a, inputs: inputs, key: key, terms: req, p: p, at: time.Now().UTC()}
 	if gate != nil {
 		// Sold out for everybody but a payer who comes back for what is theirs.
-		return t.otherwise(w, r, o, stockRefusal(gate))
+		return t.otherwise(ctx, o, stockRefusal(gate))
 	}
-	return t.take(w, r, o)
+	return t.take(ctx, o)
 }
 
-// keyBeforePayment is the answer to a payment that came with a bad key. The request does nothing, but what is said of the
-// money has to be true of a payment that bought something before: who sent it may act on it.
-func (t *Till) keyBeforePayment(r *http.Request, header string, bad error) error {
-	said := notBilled("same_payment", "Send the same payment again with the key corrected or left out.")
-	p := t.read(header)
-	if p.payment == nil {
-		return withPayment(bad, said)
+// badKey answers a request with a bad key, which does nothing. What is said of the money has to be true of a
+// payment that bought something before: who sent it may act on it.
+func (t *Till) badKey(ctx context.Context, p *Presented) error {
+	bad := &Error{Code: CodeKeyMalformed}
+	if p == nil {
+		return bad
 	}
-	c, found, err := t.claimOf(r.Context(), p.payment)
+	bad.paid("no", "same_payment")
+	if p.payment == nil {
+		return bad
+	}
+	c, found, err := t.claimOf(ctx, p.payment)
 	if err != nil {
 		return ledgerDown(err)
 	}
 	if !found {
-		return withPayment(bad, said)
+		return bad
 	}
 	if !p.proves(c) || c.Answered {
-		if said.Billed, err = t.claimedBy(r.Context(), c, p.payment); err != nil {
+		if bad.Payment.Billed, err = t.claimedBy(ctx, c, p.payment); err != nil {
 			return err
 		}
-		if said.Billed == "unknown" {
-			return usedError(said.Billed) // a 400 would not be read as a reason to wait
+		if bad.Payment.Billed == "unknown" {
+			return usedError("unknown") // a 400 would not be read as a reason to wait
 		}
-		return withPayment(bad, said)
+		return bad
 	}
-	bought, err := t.load(r.Context(), c.Purchase)
+	bought, err := t.load(ctx, c.Purchase)
 	if err != nil {
 		return ledgerDown(err)
 	}
-	if bought.open() {
+	if bought.Open() {
 		return t.notYet(bought)
 	}
-	said.Billed, said.Delivered = bought.billed(), bought.State == Delivered
-	return withPayment(bad, said)
+	bad.Payment.Billed, bad.Payment.Delivered = bought.Billed(), bought.State == Delivered
+	return bad
 }
 
-// offer is a matched payment for a good, on its way to being claimed.
-type offer struct {
+// matched is a payment that accepts the terms of an order, on its way to being claimed.
+type matched struct {
 	asked
 	inputs map[string]string
 	key    string // idempotency key, "" for none
 	terms  rail.Requirement
-	p      *presented
+	p      *Presented
 	at     time.Time
 	local  bool // the payer is known on its own network alone (rail.Mark)
 }
 
 // holder names whose idempotency slots an order opens.
-func (o *offer) holder() string {
+func (o *matched) holder() string {
 	if o.local {
 		return o.p.payment.Payer + "@" + o.p.payment.Network
 	}
 	return o.p.payment.Payer
 }
 
-func (o *offer) amount() int64 {
-	n, err := strconv.ParseInt(o.terms.Amount, 10, 64)
-	if err != nil { // terms are our own
-		panic(err)
-	}
-	return n
-}
-
-// fingerprint is what must be equal for a repeat.
-func (o *offer) fingerprint() string { return o.print }
+func (o *matched) amount() int64 { return amountOf(o.terms.Amount) }
 
 // take verifies, claims, makes, settles and answers.
-func (t *Till) take(w http.ResponseWriter, r *http.Request, o *offer) error {
+func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	if t.closing.Load() {
-		return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second,
-			Detail: "The store is restarting and takes no new payments for a moment."},
-			notBilled("now", "Send the same request with the same payment again in a few seconds."))
+		return nil, (&Error{Code: CodeRestarting, Retry: 5 * time.Second}).paid("no", "now")
 	}
-	if err := t.cfg.Gas.Take(r.Context(), o.p.payment.Network, o.amount(), 0); err != nil {
-		return t.whileOut(w, r, o, err)
+	if err := t.cfg.Gas.Take(ctx, o.p.payment.Network, o.amount(), 0); err != nil {
+		return t.whileOut(ctx, o, err)
 	}
-	mark, err := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
+	mark, err := o.p.rail.Verify(ctx, o.p.payment, o.terms, o.at)
 	o.local = mark.Local
 	if err != nil {
-		return t.notVerified(w, r, o, err)
+		return t.notVerified(ctx, o, err)
 	}
-	left, err := t.enter(r.Context(), o)
+	left, err := t.enter(ctx, o)
 	if err != nil {
-		return t.whileOut(w, r, o, err)
+		return t.whileOut(ctx, o, err)
 	}
-	p, repeat, err := t.claim(r.Context(), o, mark)
+	p, repeat, err := t.claim(ctx, o, mark)
 	if p == nil {
 		left()
 	}
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case repeat != nil:
-		return t.answerRepeat(w, r, repeat)
+		return t.answerRepeat(ctx, repeat)
 	}
 	t.fly(p.ID, left)
-	now, err := t.await(r.Context(), p.ID, t.cfg.SettleWait)
+	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
 	if err != nil {
 		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
-		return t.notYet(p)
+		return nil, t.notYet(p)
 	}
-	return t.answer(w, now, false)
+	return t.answer(now, false)
 }
 
 // expiring is how many seconds before its end an authorization may be refused as expired.
 const expiring = 60
 
 // notVerified answers a payment that its rail did not accept.
-func (t *Till) notVerified(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
+func (t *Till) notVerified(ctx context.Context, o *matched, err error) (*Sale, error) {
 	refusal, refused := errors.AsType[*rail.Refusal](err)
 	if !refused {
-		return unreadable(err)
+		return nil, unreadable(err)
 	}
 	if errors.Is(err, rail.ErrUsed) {
 		// The authorization may have been claimed and settled between our first look and the check.
-		claim, found, err := t.claimOf(r.Context(), o.p.payment)
+		claim, found, err := t.claimOf(ctx, o.p.payment)
 		if err != nil {
-			return ledgerDown(err)
+			return nil, ledgerDown(err)
 		}
 		if found {
-			return t.repeat(w, r, claim, o.p)
+			return t.repeat(ctx, claim, o.p)
 		}
 	}
-	if used := t.usedBefore(r.Context(), o, refusal); used != nil {
-		return used
+	if used := t.usedBefore(ctx, o, refusal); used != nil {
+		return nil, used
 	}
 	if emptyWallet(err) && o.key != "" {
-		return t.replaySlot(w, r, o, t.refuse(o.asked, o.p, refusal, o.at))
+		return t.replaySlot(ctx, o, t.refuse(o.asked, refusal))
 	}
-	return t.refuseOrOut(w, r, o, refusal)
+	return t.refuseOrOut(ctx, o, refusal)
 }
 
 // usedBefore is the answer to a payment that its rail refused although it may have paid, unknown to a ledger that was
 // restored: who believes that it did not signs again. It is nil for one that was not used, as far as can be told.
-func (t *Till) usedBefore(ctx context.Context, o *offer, refused error) error {
+func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error {
 	if errors.Is(refused, rail.ErrUsed) {
 		return t.alreadyUsed(ctx, o.p.payment)
 	}
@@ -232,151 +261,95 @@ func (t *Till) usedBefore(ctx context.Context, o *offer, refused error) error {
 }
 
 // gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
-func (t *Till) gates(ctx context.Context, site *content.Site, item string, r *http.Request) (content.Good, map[string]string, error) {
-	g, ok := site.Good(item)
+func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offer, map[string]string, error) {
+	o, ok := t.offer(site, order.Item)
 	if !ok {
-		if gone, ok := site.RetiredGood(item); ok {
-			detail := fmt.Sprintf("%s is no longer sold. %s", item, gone.Reason)
-			extra := map[string]any{}
-			if gone.FoldedInto != "" {
-				extra["folded_into"] = gone.FoldedInto
-				detail += " Look at " + t.cfg.BaseURL + "/menu/" + gone.FoldedInto + "."
-			}
-			return content.Good{}, nil, &problem.Error{Code: "gone", Status: http.StatusGone, Detail: strings.TrimSpace(detail), Extra: extra}
+		if gone, ok := site.RetiredGood(order.Item); ok {
+			return o, nil, &Error{Code: CodeGone, Gone: &gone}
 		}
-		return content.Good{}, nil, &problem.Error{Code: "not_found", Status: http.StatusNotFound,
-			Detail: "No good has this id. The shelf is at " + t.cfg.BaseURL + "/menu.json."}
+		return o, nil, &Error{Code: CodeUnknownItem}
 	}
-	inputs, fields, err := readInputs(g, r)
+	inputs, err := order.Inputs(o)
 	if err != nil {
-		return g, nil, err
+		return o, nil, &Error{Code: CodeInputs, Err: err}
 	}
-	if len(fields) > 0 {
-		return g, nil, &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest, Fields: fields,
-			Detail: fmt.Sprintf("%s cannot be ordered like this: %s. Its inputs are listed at %s/menu/%s.", g.ID, joinFields(fields), t.cfg.BaseURL, g.ID)}
+	if o.Kind.Available == nil {
+		return o, inputs, nil
 	}
-	k, err := goods.Of(g)
-	if err != nil {
-		return g, inputs, err
+	err = gateError(t.view(ctx, func(tx ledger.Tx) error { return o.Kind.Available(maker(site), tx, o.Good, inputs) }))
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Payment = nil // none was claimed yet, if one came at all
 	}
-	if k.Available == nil {
-		return g, inputs, nil
-	}
-	vctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err = t.cfg.DB.View(vctx, func(tx ledger.Tx) error { return k.Available(goods.Maker{Site: site}, tx, g, inputs) })
-	return g, inputs, t.gateError(err)
+	return o, inputs, err
 }
 
 // gateError turns a kind's refusal into an answer; other errors are the ledger's.
-func (t *Till) gateError(err error) error {
+func gateError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*goods.SoldOut](err); ok {
-		if held := holdError("All that is left of "+e.Item+" is held", e.HeldUntil, time.Now()); held != nil {
-			return held
+		switch {
+		case !e.HeldUntil.IsZero():
+			return isHeld(&Error{Code: CodeHeld, Item: e.Item, Until: e.HeldUntil})
+		case !e.Reopens.IsZero():
+			return &Error{Code: CodeReopens, Item: e.Item, Until: e.Reopens}
 		}
-		pe := &problem.Error{Code: "sold_out", Status: http.StatusConflict,
-			Detail: e.Item + " is sold out and will not come back. The rest of the shelf is at " + t.cfg.BaseURL + "/menu.json."}
-		if !e.Reopens.IsZero() {
-			pe.Detail = fmt.Sprintf("%s is sold out until %s.", e.Item, e.Reopens.UTC().Format(time.RFC3339))
-			pe.Extra = map[string]any{"reopens_at": e.Reopens.UTC().Format(time.RFC3339)}
-		}
-		return pe
+		return &Error{Code: CodeSoldOut, Item: e.Item}
 	}
 	if e, ok := errors.AsType[*goods.Taken](err); ok {
-		if held := holdError(fmt.Sprintf("%q is held", e.Word), e.HeldUntil, time.Now()); held != nil {
-			return held
+		if !e.HeldUntil.IsZero() {
+			return isHeld(&Error{Code: CodeWordHeld, Word: e.Word, Until: e.HeldUntil})
 		}
-		return &problem.Error{Code: "word_already_retired", Status: http.StatusConflict,
-			Detail: fmt.Sprintf("%q is on the register already. Choose another word, or leave detail out and we choose one.", e.Word)}
+		return &Error{Code: CodeWordTaken, Word: e.Word}
 	}
 	if e, ok := errors.AsType[*goods.BadInput](err); ok {
-		return &problem.Error{Code: "invalid_input", Status: http.StatusBadRequest,
-			Fields: []problem.Field{{Field: e.Field, Problem: e.Problem}}, Detail: e.Error()}
+		return &Error{Code: CodeBadInput, Field: e.Field, Problem: e.Problem}
 	}
 	return ledgerDown(err)
 }
 
 // stockGate reports whether an answer says that the good is gone, which a buyer with a purchase of it may pass.
 func stockGate(err error) bool {
-	e, ok := errors.AsType[*problem.Error](err)
-	return ok && (e.Code == "sold_out" || e.Code == "word_already_retired")
+	e, _ := errors.AsType[*Error](err)
+	if e == nil {
+		return false
+	}
+	switch e.Code {
+	case CodeSoldOut, CodeReopens, CodeHeld, CodeWordHeld, CodeWordTaken:
+		return true
+	}
+	return false
 }
 
-// read takes a payment header apart without any I/O.
-func (t *Till) read(header string) *presented {
-	p := &presented{}
-	x, err := x402.Decode(header)
+// parse finds the rail of a payment and reads its payload, without any I/O.
+func (t *Till) parse(p *Presented) {
+	if p.Refusal != nil {
+		return
+	}
+	r, ok := t.byNet[p.Accepted.Network]
+	if !ok {
+		p.Refusal = &rail.Refusal{Reason: "invalid_network", Message: "this store does not take payments on that network"}
+		return
+	}
+	payment, err := r.Parse(p.Payload, p.Accepted)
 	if err == nil {
-		p.x402 = x
-		p.digest = hex.EncodeToString(x.Digest[:])
-		p.nonceOK = t.nonces.Valid(x402.EchoedNonce(x))
-		r, ok := t.byNet[x.Accepted.Network]
-		if !ok {
-			err = &rail.Refusal{Reason: "invalid_network", Message: "this store does not take payments on that network"}
-		} else {
-			p.rail = r
-			p.payment, err = r.Parse(x.Payload, x.Accepted)
-		}
+		p.rail, p.payment = r, payment
+		return
 	}
+	if !errors.As(err, &p.Refusal) {
+		p.Refusal = &rail.Refusal{Reason: "invalid_payload", Message: "the payment cannot be read"}
+	}
+}
+
+// refuse answers that a payment was not taken, with the reason and the terms at present.
+func (t *Till) refuse(a asked, refusal *rail.Refusal) error {
+	q, err := t.quote(a)
 	if err != nil {
-		if !errors.As(err, &p.refusal) {
-			p.refusal = &rail.Refusal{Reason: "invalid_payload", Message: "the payment cannot be read"}
+		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeNowhere {
+			e.paid("no", "same_payment")
 		}
-		p.payment = nil
+		return err
 	}
-	return p
-}
-
-// match finds the terms that a payment accepts and checks what came with it.
-func (t *Till) match(a asked, p *presented) (rail.Requirement, error) {
-	terms := t.terms(a.good)
-	i := x402.Match(p.x402, terms)
-	if i < 0 {
-		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
-	}
-	// The order is the same in the query and in a body, so terms that were asked for in one form are paid in the other.
-	if sent := p.x402.Extensions; !x402.EchoHolds(sent, echoed(a.good, false)) && !x402.EchoHolds(sent, echoed(a.good, true)) {
-		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
-	}
-	if p.x402.Resource != "" && p.x402.Resource != t.resourceURL(a.good) {
-		return rail.Requirement{}, &rail.Refusal{Reason: "invalid_payload", Message: "the payment was signed for another resource"}
-	}
-	return terms[i], nil
-}
-
-// refuse answers 402 with the reason and fresh terms, in the header and in the body.
-func (t *Till) refuse(a asked, p *presented, refusal *rail.Refusal, now time.Time) error {
-	header, members, err := t.freshTerms(a, refusal.Reason, now)
-	if err != nil {
-		return notTaken(err)
-	}
-	members["reason"] = refusal.Reason
-	h := http.Header{}
-	h.Set(x402.HeaderRequired, header)
-	h.Set("Cache-Control", "private, no-store")
-	detail := "The payment was not taken: " + refusal.Error() + ". Nothing was charged."
-	return withPayment(&problem.Error{Code: "payment_invalid", Status: http.StatusPaymentRequired, Header: h, Detail: detail,
-		Extra: members},
-		notBilled("now", "Read the reason, ask for fresh terms without a payment, and sign again."))
-}
-
-// paymentHeader is the presented payment, "" for none. HEAD never pays (M8). Two headers are one malformed payment.
-func paymentHeader(r *http.Request) string {
-	if r.Method == http.MethodHead {
-		return ""
-	}
-	vs := r.Header.Values(x402.HeaderSignature)
-	if len(vs) > 1 {
-		return strings.Join(vs, ",") // not base64, so it is refused as malformed
-	}
-	if len(vs) == 1 && vs[0] == "" {
-		return "," // present and empty is malformed, not absent
-	}
-	if len(vs) == 0 {
-		return ""
-	}
-	return vs[0]
+	return (&Error{Code: CodeRefused, Refusal: refusal, Quote: q}).paid("no", "now")
 }

@@ -15,6 +15,7 @@ import (
 	"agentstore/cmd/devnet/token"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/settle"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -211,7 +212,7 @@ func TestRelayerNonceLostAndFoundAgain(t *testing.T) {
 	const path = "/api/buy/hello"
 	answers := s.pending(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.net.MustSealTxs(s.foreign(s.net.Relayer, s.net.Minter.Address, 0, nil))
-	until(t, "a settlement at the next number", func() bool { return len(purchases(t, s.db)[0].Sent) == 2 })
+	until(t, "a settlement at the next number", func() bool { return len(settlementOf(t, s.db, purchases(t, s.db)[0]).Sent) == 2 })
 	if err := s.net.Reorg(s.net.Head().Number.Uint64() - 1); err != nil {
 		t.Fatal(err)
 	}
@@ -227,15 +228,15 @@ func TestStuckSettlementIsReplaced(t *testing.T) {
 	s := newShop(t, shopOptions{manual: true, evm: func(c *evm.Config) { c.Stuck = 500 * time.Millisecond }})
 	const path = "/api/buy/hello"
 	answers := s.pending(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
-	var p till.Purchase
+	var signed []settle.Sent
 	until(t, "a replacement", func() bool {
-		p = purchases(t, s.db)[0]
-		return len(p.Sent) >= 2
+		signed = settlementOf(t, s.db, purchases(t, s.db)[0]).Sent
+		return len(signed) >= 2
 	})
 	var txs []*types.Transaction
-	for _, sent := range p.Sent[:2] {
+	for _, one := range signed[:2] {
 		tx := new(types.Transaction)
-		if err := tx.UnmarshalBinary(sent.Raw); err != nil {
+		if err := tx.UnmarshalBinary(one.Raw); err != nil {
 			t.Fatal(err)
 		}
 		txs = append(txs, tx)
@@ -289,9 +290,9 @@ type speechless struct {
 	mute *atomic.Bool
 }
 
-func (s speechless) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (s speechless) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	if s.mute.Load() {
 		return nil, errSilent
 	}
-	return s.Rail.Draft(ctx, p)
+	return s.Rail.Draft(ctx, ps)
 }

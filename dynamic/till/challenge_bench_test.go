@@ -28,7 +28,7 @@ func BenchmarkChallenge(b *testing.B) {
 	}
 	db := ledger.NewMem(ledger.MemOptions{})
 	defer db.Close()
-	tl, err := till.New(till.Config{BaseURL: "https://store.test", Site: site, DB: db, Rails: []rail.Rail{fakeRail{&fakeChain{}}},
+	tl, err := till.New(till.Config{BaseURL: "https://store.test", Site: site, DB: db, Rails: []rail.Rail{fakeRail{newFakeChain()}},
 		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: bytes.Repeat([]byte("s"), 32), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

@@ -17,13 +17,17 @@ import (
 	"time"
 
 	"agentstore/content"
+	"agentstore/content/api"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/ledger/postgres"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -106,7 +110,7 @@ func runChild(config string) error {
 		clock = ahead
 	}
 	tl, err := till.New(till.Config{
-		BaseURL: childBase, Site: site, DB: clock, Now: ahead.now, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
+		BaseURL: childBase, Site: site, Shelves: append(till.Shelves, humans), DB: clock, Now: ahead.now, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
 		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared,
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: killer(c),
@@ -123,7 +127,7 @@ func runChild(config string) error {
 	}
 	srv := &http.Server{Handler: handler(tl, childBase, func(w http.ResponseWriter, r *http.Request, err error) {
 		fmt.Fprintln(os.Stderr, r.URL.Path, err)
-	})}
+	}, fulfils(tl))}
 	wg.Go(func() { srv.Serve(listener) })
 	fmt.Println("http://" + listener.Addr().String())
 	io.Copy(io.Discard, os.Stdin)
@@ -156,14 +160,35 @@ func killer(c childConfig) func(string) {
 // refusing is a rail whose chain says of every settlement that it would revert.
 type refusing struct{ rail.Rail }
 
-func (refusing) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
+func (refusing) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 	return nil, &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed"}
 }
 
 // handler serves a till's rows as the store does, with odd errors shown to the test.
-func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
+func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error), more ...route.Row) http.Handler {
+	c, err := counter.New(counter.Config{Till: tl})
+	if err != nil {
+		panic(err)
+	}
+	return serve(append(c.Rows(), more...), base, odd)
+}
+
+// fulfils is the keeper's hand: a route that completes what was promised.
+func fulfils(tl *till.Till) route.Row {
+	return route.Row{Route: api.Route{Method: http.MethodPost, Pattern: "/fulfil/{id}"}, Handle: func(w http.ResponseWriter, r *http.Request) error {
+		err := tl.Fulfil(r.Context(), r.PathValue("id"), delivers(goods.Made{Message: "Tea.", Note: "Tea."}, "judgment", "Tea."))
+		if err != nil {
+			return &problem.Error{Code: "precondition_failed", Detail: err.Error()}
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}}
+}
+
+// serve serves rows as the store does.
+func serve(rows []route.Row, base string, odd func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	mux := http.NewServeMux()
-	for _, row := range tl.Rows() {
+	for _, row := range rows {
 		if strings.HasSuffix(row.Pattern, ".svg") {
 			continue
 		}

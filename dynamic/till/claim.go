@@ -3,18 +3,15 @@ package till
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
-// slotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved keeps it for ever.
-const slotWindow = 24 * time.Hour
+// SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved keeps it for ever.
+const SlotWindow = 24 * time.Hour
 
 // maxNotSettled is how many of a payer's payments may fail to settle in a day before goods are no longer made ahead
 // for them (M5).
@@ -47,19 +44,14 @@ type repeated struct {
 
 // claim takes the authorization, the idempotency slot, the stock and the reservation in one transaction (M2, M6), or
 // finds the purchase that this request repeats.
-func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, *repeated, error) {
+func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase, *repeated, error) {
 	if t.full() {
-		return nil, nil, withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
-			Detail: "Too many purchases are under way."}, notBilled("same_payment", "Send the same request with the same payment again in a moment."))
-	}
-	k, err := goods.Of(o.good)
-	if err != nil {
-		return nil, nil, err
+		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
 	}
 	id := newID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
-	err = t.admit(ctx, o, k, func(tx ledger.Tx, a *admission) error {
+	err := t.admit(ctx, o, func(tx ledger.Tx, a *admission) error {
 		p, rep = nil, nil
 		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
@@ -80,7 +72,7 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		}
 		if rep != nil {
 			// The payer is proved by a fresh authorization; it is recorded as answered and never settled.
-			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.replayDigest(), Answered: true})
+			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
 		}
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
@@ -91,28 +83,16 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 		if err := a.check(tx); err != nil {
 			return err
 		}
-		order := &goods.Order{
-			ID: id, Good: o.good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
-			Paid: o.amount(), Tip: o.amount() - o.good.Price, At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
-		}
-		if err := k.Reserve(goods.Maker{Site: o.site}, tx, order); err != nil {
+		if p, err = o.order(tx, id, mark); err != nil {
 			return err
 		}
-		p = &Purchase{
-			ID: id, State: Claimed, Item: o.good.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.fingerprint(), Content: o.site.Digest,
-			Protocol: "x402", Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
-			Entry: order.Entry, Word: order.Word,
-		}
-		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.replayDigest()}); err != nil {
+		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.Proof}); err != nil {
 			return err
 		}
 		if err := t.takeSlot(tx, o, p); err != nil {
 			return err
 		}
-		if err := tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil); err != nil {
-			return err
-		}
-		return t.save(tx, p)
+		return errors.Join(tx.Set(ledger.PayerKey(p.Payment.Payer, tx.Now(), id), nil), t.save(tx, p))
 	})
 	if err != nil {
 		return nil, nil, t.claimError(ctx, o, id, err)
@@ -124,8 +104,24 @@ func (t *Till) claim(ctx context.Context, o *offer, mark rail.Mark) (*Purchase, 
 	return p, nil, nil
 }
 
+// order reserves what an order needs, and is the purchase that begins with it.
+func (o *matched) order(tx ledger.Tx, id string, mark rail.Mark) (*Purchase, error) {
+	order := &goods.Order{
+		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
+		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
+	}
+	if err := o.offer.Kind.Take(maker(o.site), tx, order); err != nil {
+		return nil, err
+	}
+	return &Purchase{
+		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.print, Content: o.site.Digest,
+		Protocol: o.p.Protocol, Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
+		Entry: order.Entry, Word: order.Word,
+	}, nil
+}
+
 // claimError turns what the claim transaction said into an answer.
-func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) error {
+func (t *Till) claimError(ctx context.Context, o *matched, id string, err error) error {
 	if errors.Is(err, ledger.ErrUnknown) {
 		// The commit may have happened. Reading decides; the worker drives it if it did.
 		if c, found, lookErr := t.claimOf(ctx, o.p.payment); lookErr == nil && found && c.Purchase == id {
@@ -140,26 +136,18 @@ func (t *Till) claimError(ctx context.Context, o *offer, id string, err error) e
 		return t.alreadyUsed(ctx, o.p.payment)
 	}
 	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
-		return t.refuse(o.asked, o.p, refusal, o.at)
+		return t.refuse(o.asked, refusal)
 	}
-	err = t.gateError(err)
-	if e, ok := errors.AsType[*problem.Error](err); ok && e.Payment == nil {
+	err = gateError(err)
+	if e, ok := errors.AsType[*Error](err); ok && e.Payment == nil {
 		return stockRefusal(err)
 	}
 	return err
 }
 
 // proves reports whether the request that carried a payment proves to come from the one who claimed it first: the
-// same header byte for byte, and a nonce of ours in it that only the challenged buyer knows (M1).
-func (p *presented) proves(c Claim) bool { return p.nonceOK && c.Header != "" && c.Header == p.digest }
-
-// replayDigest is what a later replay must equal; empty when nothing later could prove itself.
-func (p *presented) replayDigest() string {
-	if !p.nonceOK {
-		return ""
-	}
-	return p.digest
-}
+// same payment byte for byte, and a nonce of ours in it that only the challenged buyer knows (M1).
+func (p *Presented) proves(c Claim) bool { return p.Proof != "" && p.Proof == c.Header }
 
 // refusedForNow refuses a payer whose last payments did not settle, before goods are made (M5).
 func refusedForNow(tx ledger.Tx, payer string) error {
@@ -184,9 +172,7 @@ func refusedForNow(tx ledger.Tx, payer string) error {
 		return nil
 	}
 	wait := first.Add(24 * time.Hour).Sub(tx.Now())
-	return withPayment(&problem.Error{Code: "payment_refused_for_now", Status: http.StatusTooManyRequests, Retry: wait,
-		Detail: fmt.Sprintf("At least %d payments of this wallet did not settle within a day, so nothing is made ahead for it for now.", n)},
-		notBilled("after", "Come back after the time in Retry-After, or pay from another wallet."))
+	return (&Error{Code: CodeNotSettling, Retry: wait, Count: maxNotSettled}).paid("no", "after")
 }
 
 func withoutSource(inputs map[string]string) map[string]string {

@@ -211,6 +211,9 @@ func TestClaimsGoOnByACursor(t *testing.T) {
 	var pages []int
 	cursor, last := "", ""
 	for n := 0; ; n++ {
+		if n > before {
+			t.Fatalf("%d pages of %d purchases, and no end", n, before)
+		}
 		c := s.asked(buyer.Address.Hex(), "")
 		r := s.answeredFrom(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), cursor)
 		s.want("a page", r, 200, "")

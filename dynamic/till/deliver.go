@@ -1,12 +1,10 @@
 package till
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/x402"
 )
 
 // CounterPatron is the ledger counter of patron numbers: sequential, without gaps.
@@ -37,11 +34,12 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 	}
 	certID := newID(prefixCert)
 	kid := t.signer().KID()
+	settlement := p.settling()
 	_, err := t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
 		if err := takeCredit(tx, p, proof); err != nil {
 			return err
 		}
-		if err := t.landed(tx, p); err != nil {
+		if err := t.settles.Landed(tx, settlement, p.ID); err != nil {
 			return err
 		}
 		p.State = to
@@ -79,12 +77,17 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 	if shut, err := isClosed(tx, p.Payment.Network); err != nil || shut {
 		return errors.Join(err, closedIf(shut))
 	}
-	n, err := ledger.Next(tx, CounterPatron)
+	offer, err := t.offerOf(p)
 	if err != nil {
 		return err
 	}
-	p.Number, p.CertID, p.KID = n, certID, kid
-	p.Date = p.Proof.BlockTime.UTC().Format(time.RFC3339)
+	if offer.Mints {
+		if p.Number, err = ledger.Next(tx, CounterPatron); err != nil {
+			return err
+		}
+		p.CertID = certID
+	}
+	p.KID, p.Date = kid, p.Proof.BlockTime.UTC().Format(time.RFC3339)
 	o, k, err := t.order(p)
 	if err != nil {
 		return err
@@ -99,10 +102,10 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
 	o, k, err := t.order(p)
 	if err != nil { // off the shelf meanwhile
-		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
+		p.State, p.Reason, p.Final = RefundOwed, "no_longer_sold", true
 		return nil
 	}
-	if err := k.Reserve(t.maker(p), tx, o); err != nil {
+	if err := k.Take(t.maker(p), tx, o); err != nil {
 		if !refused(err) {
 			return err
 		}
@@ -126,50 +129,72 @@ func refused(err error) bool {
 }
 
 // certificate is the signed form of a settled purchase.
-func (t *Till) certificate(p *Purchase, g content.Good, info rail.Info) attest.Certificate {
+func (t *Till) certificate(p *Purchase, info rail.Info) attest.Certificate {
 	c := attest.Certificate{
 		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
 		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Of(p.Content).Config.Keeper,
 		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
-		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: "x402 " + info.Via,
+		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: p.Protocol + " " + info.Via,
 	}
 	if p.Tip > 0 {
 		c.TipUSDC = usdc(p.Tip)
 	}
 	if p.Proof.ByOther {
-		c.SettledVia = "x402 sent by another"
+		c.SettledVia = p.Protocol + " sent by another"
 	}
 	return c
 }
 
 func usdc(atomic int64) string { return content.FormatUSDC(atomic) }
 
-// Delivery is the body of a delivered purchase (decisions §3). The two last fields differ between the first answer
-// and its repeats; the rest is kept as it was first written.
+// Delivery is what a purchase delivered, as it is kept with it and given to its buyer, byte for byte: a repeat differs in
+// what follows IdempotentReplay alone.
 type Delivery struct {
-	Message      string             `json:"message"`
-	ItemID       string             `json:"item_id"`
-	Deliverable  goods.Deliverable  `json:"deliverable"`
-	PaidUSDC     string             `json:"paid_usdc"`
-	TipUSDC      string             `json:"tip_usdc"`
+	Message     string          `json:"message"`
+	ItemID      string          `json:"item_id"`
+	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
+	PaidUSDC    string          `json:"paid_usdc"`
+	TipUSDC     string          `json:"tip_usdc"`
+	*Minted                     // nil for what mints nothing, or not yet
+	Receipt     string          `json:"receipt"` // compact JWS
+	Recovery    Recovery        `json:"recovery"`
+	Replayed
+}
+
+// Minted is what stands in a delivery that makes its buyer a patron.
+type Minted struct {
 	PatronNumber int64              `json:"patron_number"`
 	CertID       string             `json:"cert_id"`
 	BadgeURL     string             `json:"badge_url"`
 	Certificate  attest.Certificate `json:"certificate"`
 	attest.Proof
-	VerifyURL        string   `json:"verify_url"`
-	Receipt          string   `json:"receipt"` // compact JWS
-	Recovery         recovery `json:"recovery"`
-	IdempotentReplay bool     `json:"idempotent_replay"`
-	FirstServedAt    string   `json:"first_served_at,omitempty"`
+	VerifyURL string `json:"verify_url"`
+}
+
+// Replayed is how a delivery ends. Its first member is false in the delivery that is kept, and has no others beside it.
+type Replayed struct {
+	IdempotentReplay bool   `json:"idempotent_replay"`
+	FirstServedAt    string `json:"first_served_at,omitempty"`
 	// ChargedNow is there, and false, on a repeat: the request charged nothing. ToBuyAnother says how a second one is bought.
 	ChargedNow   *bool  `json:"charged_now,omitempty"`
 	ToBuyAnother string `json:"to_buy_another,omitempty"`
 }
 
-// certRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
+// Recovery is how a buyer comes back to a purchase. The token is private to the buyer.
+type Recovery struct {
+	PurchaseID  string `json:"purchase_id"`
+	StatusToken string `json:"status_token"`
+	StatusURL   string `json:"status_url"`
+}
+
+// Recovery is the way back to a purchase.
+func (t *Till) Recovery(id string) Recovery {
+	return Recovery{id, t.statusToken(id), t.cfg.BaseURL + "/api/purchase-status/" + id}
+}
+
+// CertRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
 // certificate says.
-type certRecord struct {
+type CertRecord struct {
 	Purchase    string             `json:"purchase"`
 	Certificate attest.Certificate `json:"certificate"`
 	Proof       attest.Proof       `json:"proof"`
@@ -178,13 +203,95 @@ type certRecord struct {
 	ReversedOn  string             `json:"reversed_on,omitzero"`
 }
 
-// deliver: settled → delivered. The signature and the answer are made before the transaction and stored in it; the
-// first commit wins, and only after it may the answer leave (M7).
+// deliver: settled → delivered, or promised. The signature and the answer are made before the transaction and stored in it;
+// the first commit wins, and only after it may the answer leave (M7).
 func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 	if p.State == SettledLate {
 		return t.deliverLate(ctx, p)
 	}
+	_, k, err := t.order(p)
+	if err != nil {
+		return err
+	}
+	if !k.Later {
+		return t.handOver(ctx, p, Settled)
+	}
+	d, _, err := t.delivery(p)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	_, err = t.advance(ctx, p.ID, []State{Settled}, "promised", func(tx ledger.Tx, p *Purchase) error {
+		p.State, p.DeliveredAt, p.Tries = Promised, tx.Now().Truncate(time.Second), 0
+		return tx.Set(ledger.BodyKey(p.ID), body)
+	})
+	return err
+}
+
+// Fulfil completes what was promised: promised → delivered. It is an error for a purchase that stands elsewhere.
+func (t *Till) Fulfil(ctx context.Context, id string, made *goods.Made) error {
+	p, err := t.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.State != Promised {
+		return fmt.Errorf("till: purchase %s is %s, not promised", id, p.State)
+	}
+	p.Made = made
+	return t.handOver(ctx, p, Promised)
+}
+
+// delivery is what is handed over for a purchase, but for what it mints, and the key that signs it.
+func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
+	offer, err := t.offerOf(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := t.key(p.KID)
+	if err != nil {
+		return nil, nil, err
+	}
+	receipt, err := attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
+		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + offer.Path, Payer: p.Payment.Payer,
+		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing the receipt of %s: %w", p.ID, err)
+	}
+	return &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: usdc(p.Amount), TipUSDC: usdc(p.Tip),
+		Receipt: receipt, Recovery: t.Recovery(p.ID)}, key, nil
+}
+
+// mint signs the certificate of a purchase.
+func (t *Till) mint(p *Purchase, key *attest.Key) (*Minted, error) {
 	r, err := t.railOf(p)
+	if err != nil {
+		return nil, err
+	}
+	cert := t.certificate(p, r.Info())
+	signed, err := cert.Sign(key)
+	if err != nil {
+		return nil, fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
+	}
+	return &Minted{PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" + strconv.FormatInt(p.Number, 10) + ".svg",
+		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID}, nil
+}
+
+// handOver: settled or promised → delivered.
+func (t *Till) handOver(ctx context.Context, p *Purchase, from State) error {
+	d, key, err := t.delivery(p)
+	if err != nil {
+		return err
+	}
+	if p.CertID != "" {
+		if d.Minted, err = t.mint(p, key); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
@@ -192,51 +299,33 @@ func (t *Till) deliver(ctx context.Context, p *Purchase) error {
 	if err != nil {
 		return err
 	}
-	key, err := t.key(p.KID)
-	if err != nil {
-		return err
+	mark := HighMark{Patron: p.Number, Item: p.Item, Pool: o.Good.Pool, Entry: p.Entry, Word: p.Word, Jar: p.Made.Number}
+	if p.CertID != "" || p.Entry != "" || p.Word != "" {
+		if err := t.cfg.HighWater.Keep(mark); err != nil {
+			return fmt.Errorf("keeping the high-water mark: %w", err)
+		}
 	}
-	cert := t.certificate(p, o.Good, r.Info())
-	signed, err := cert.Sign(key)
-	if err != nil {
-		return fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
-	}
-	receipt, err := attest.SignReceipt(key, t.kidURL(key), attest.Receipt{
-		Version: 1, Network: p.Payment.Network, ResourceURL: t.resourceURL(o.Good), Payer: p.Payment.Payer,
-		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
-	})
-	if err != nil {
-		return fmt.Errorf("signing the receipt of %s: %w", p.ID, err)
-	}
-	body, err := json.Marshal(Delivery{
-		Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: usdc(p.Amount), TipUSDC: usdc(p.Tip),
-		PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" + strconv.FormatInt(p.Number, 10) + ".svg",
-		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID, Receipt: receipt, Recovery: t.recovery(p.ID),
-	})
-	if err != nil {
-		return err
-	}
-	if err := t.cfg.HighWater.Keep(HighMark{Patron: p.Number, Item: p.Item, Pool: o.Good.Pool, Entry: p.Entry, Word: p.Word, Jar: p.Made.Deliverable.Number}); err != nil {
-		return fmt.Errorf("keeping the high-water mark: %w", err)
-	}
-	_, err = t.advance(ctx, p.ID, []State{Settled}, "delivered", func(tx ledger.Tx, p *Purchase) error {
+	made := p.Made
+	_, err = t.advance(ctx, p.ID, []State{from}, "delivered", func(tx ledger.Tx, p *Purchase) error {
 		if err := tx.Set(ledger.BodyKey(p.ID), body); err != nil {
 			return err
 		}
-		if err := ledger.SetJSON(tx, ledger.CertKey(p.CertID), certRecord{
-			Purchase: p.ID, Certificate: cert, Proof: signed.Proof, Nicer: goods.NicerBadge(o.Good.Kind),
-		}); err != nil {
-			return err
-		}
-		if err := tx.Set(ledger.PatronKey(p.Number), []byte(p.CertID)); err != nil {
-			return err
-		}
-		if k.Complete != nil {
-			if err := k.Complete(t.maker(p), tx, o, p.Made); err != nil {
+		if d.Minted != nil {
+			if err := errors.Join(
+				ledger.SetJSON(tx, ledger.CertKey(p.CertID), CertRecord{
+					Purchase: p.ID, Certificate: d.Certificate, Proof: d.Proof, Nicer: goods.NicerBadge(o.Good.Kind),
+				}),
+				tx.Set(ledger.PatronKey(p.Number), []byte(p.CertID)),
+			); err != nil {
 				return err
 			}
 		}
-		p.State, p.DeliveredAt, p.Tries = Delivered, tx.Now().Truncate(time.Second), 0
+		if k.Complete != nil {
+			if err := k.Complete(t.maker(p), tx, o, made); err != nil {
+				return err
+			}
+		}
+		p.Made, p.State, p.DeliveredAt, p.Tries = made, Delivered, tx.Now().Truncate(time.Second), 0
 		return nil
 	})
 	return err
@@ -255,10 +344,8 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 		}
 		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
 		_, err := t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
-			if k.Release != nil {
-				if err := k.Release(t.maker(p), tx, o); err != nil {
-					return err
-				}
+			if err := t.release(tx, p); err != nil {
+				return err
 			}
 			p.State, p.Reason, p.Final = RefundOwed, "goods_not_made", true
 			return nil
@@ -274,44 +361,6 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 	return err
 }
 
-// writeDelivered answers 200 with the stored body, its signed receipt in PAYMENT-RESPONSE.
-func (t *Till) writeDelivered(w http.ResponseWriter, p *Purchase, replay bool) error {
-	body, err := t.body(p.ID)
-	if err != nil {
-		return ledgerDown(err)
-	}
-	// The receipt is in the body already; the header carries it where clients look.
-	var d struct {
-		Receipt string `json:"receipt"`
-	}
-	if err := json.Unmarshal(body, &d); err != nil {
-		return err
-	}
-	ext, err := x402.ReceiptExtension(d.Receipt)
-	if err != nil {
-		return err
-	}
-	response, err := x402.Encode(x402.SettleResponse{
-		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network,
-		Amount: strconv.FormatInt(p.Amount, 10), Extensions: map[string]x402.Extension{x402.ExtOffers: ext},
-	})
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set(x402.HeaderResponse, response)
-	h["Content-Type"] = []string{"application/json"}
-	h["Cache-Control"] = privateNoStore
-	if replay {
-		h.Set("Idempotent-Replayed", "true")
-		body = replayBody(body, p.DeliveredAt)
-	}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // a client that left comes back with the same payment
-	return nil
-}
-
 func (t *Till) body(id string) ([]byte, error) {
 	ctx, cancel := ledgerContext(context.Background())
 	defer cancel()
@@ -324,17 +373,4 @@ func (t *Till) body(id string) ([]byte, error) {
 		return nil, fmt.Errorf("answer of %s: %w", id, err)
 	}
 	return body, nil
-}
-
-// notReplay is how every stored body ends: its last field in the first answer.
-var notReplay = []byte(`"idempotent_replay":false}`)
-
-// replayBody is the stored body, marked as a repeat.
-func replayBody(body []byte, first time.Time) []byte {
-	head, ok := bytes.CutSuffix(body, notReplay)
-	if !ok {
-		return body
-	}
-	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
-		first.UTC().Format(time.RFC3339), anotherOne)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // waitingFlights is how many flights may wait for the chain, for each that may be under way.
@@ -94,7 +94,7 @@ func (t *Till) drive(ctx context.Context, id string) error {
 			err = t.settle(ctx, p)
 		case Settled, SettledLate:
 			err = t.deliver(ctx, p)
-		case Delivered, Refused, Failed, NotSettled:
+		case Promised, Delivered, Refused, Failed, NotSettled:
 			if p.Final || moved {
 				return nil
 			}
@@ -108,7 +108,8 @@ func (t *Till) drive(ctx context.Context, id string) error {
 	}
 }
 
-// makeGoods: claimed → goods_ready | failed.
+// makeGoods: claimed → settling | goods_ready | failed. Mostly there is room for its transaction, and the goods are kept in
+// the transaction that signs it; else they are kept while the purchase waits.
 func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 	o, k, err := t.order(p)
 	var made *goods.Made
@@ -120,7 +121,12 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 			return err
 		}
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
-		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, ending{reason: "goods_not_made"})
+		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
+	}
+	if t.flying(p.ID) {
+		if err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
+			return err
+		}
 	}
 	_, err = t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
@@ -131,278 +137,94 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 
 // giveUp ends a purchase without goods and gives back what it held: stock, reservation, slot. It stays watched until
 // its authorization can never land (M4).
-func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why ending) error {
+func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) error {
 	_, err := t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
-		if o, k, err := t.order(p); err == nil && k.Release != nil {
-			if err := k.Release(t.maker(p), tx, o); err != nil {
-				return err
-			}
+		if err := t.release(tx, p); err != nil {
+			return err
 		}
-		if to == NotSettled && why.payer {
+		if to == NotSettled && why.Payer {
 			if err := tx.Set(ledger.NotSettledKey(p.Payment.Payer, tx.Now(), p.ID), nil); err != nil {
 				return err
 			}
 		}
-		p.State, p.Reason, p.Tries = to, why.reason, 0
+		p.State, p.Reason, p.Tries = to, why.Reason, 0
 		return nil
 	})
 	return err
 }
 
-// sign: goods_ready → settling. The signed bytes and the relayer's nonce are stored before anything is sent.
+// release gives back what a purchase reserved; of what is off the shelf there is nothing to give back.
+func (t *Till) release(tx ledger.Tx, p *Purchase) error {
+	o, k, err := t.order(p)
+	if err != nil || k.Release == nil {
+		return nil
+	}
+	return k.Release(t.maker(p), tx, o)
+}
+
+// errFlies says that a flight does what is left to do for a purchase.
+var errFlies = errors.New("till: the purchase flies")
+
+// sign: goods_ready → settling. The worker does not wait for room.
 func (t *Till) sign(ctx context.Context, p *Purchase) error {
-	r, err := t.railOf(p)
-	if err != nil {
-		return err
+	if t.flying(p.ID) {
+		return t.begin(ctx, p, nil)
 	}
-	d, err := t.draft(ctx, r, p)
-	if err == nil {
-		_, err = t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(tx ledger.Tx, p *Purchase) error {
-			return t.addSigned(tx, p, d)
-		})
+	if t.full() {
+		return context.DeadlineExceeded
 	}
-	why, over := ended(err)
+	t.fly(p.ID)
+	return errFlies
+}
+
+// begin: claimed | goods_ready → settling | not_settled. The signed bytes and the relayer's number are stored before
+// anything is sent. Goods that are given were just made, and then it is an error that there is no room.
+func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
+	from := p.State
+	// arrow is the purchase's part of the transaction that stores its settlement.
+	arrow := func(tx ledger.Tx, s *settle.Settlement) error {
+		q, err := read(tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if q.State != from {
+			return errMoved
+		}
+		q.State, q.Settlement = Settling, s.ID
+		if made != nil {
+			q.Made = made
+		}
+		return t.save(tx, q)
+	}
+	_, err := t.settles.Begin(ctx, settle.Order{Members: []settle.Member{p.member()}, Arrow: arrow, Now: made != nil,
+		Waits: func(waits bool) { t.waits(p.ID, waits) }})
+	why, over := settle.Ended(err)
 	if !over {
 		return err
 	}
 	// The chain says that this would revert, perhaps because somebody else has landed it, or it cannot be paid for: look
 	// before giving up.
-	f, err := retried(ctx, t, p, func() (rail.Finding, error) { return r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now()) })
+	f, err := t.settles.Look(ctx, p.settling(), p.ID)
 	if err != nil {
 		return err
 	}
 	if f.State == rail.Paid || f.State == rail.Seen {
-		_, err := t.advance(ctx, p.ID, []State{GoodsReady}, "settling", func(_ ledger.Tx, p *Purchase) error {
-			p.State = Settling
-			return nil
-		})
-		return err
+		return t.settles.Adopt(ctx, p.member(), arrow)
 	}
-	why.payer = why.payer || f.State == rail.Dead && f.Payer // cancelled since the claim
-	t.suspect(ctx, p, why)
-	return t.giveUp(ctx, p.ID, []State{GoodsReady}, NotSettled, why)
+	why.Payer = why.Payer || f.State == rail.Dead && f.Payer // cancelled since the claim
+	if !why.Payer {
+		t.cfg.Gas.Suspect(ctx, p.Payment.Network) // others would end alike
+	}
+	return t.giveUp(ctx, p.ID, []State{from}, NotSettled, why)
 }
 
-// addSigned signs a draft inside the transaction that stores it. What a new number costs is taken from the day's budgets
-// there; what only replaces is not asked about.
-func (t *Till) addSigned(tx ledger.Tx, p *Purchase, d rail.Draft) error {
-	s, err := d.Sign(sequencer{tx, p.Payment.Network})
-	if err != nil {
-		return err
-	}
-	s.At = tx.Now()
-	if err := t.pay(tx, p, s, d.Price()); err != nil {
-		return err
-	}
-	p.Sent = append(p.Sent, s)
-	if p.State == GoodsReady {
-		p.State = Settling
-	}
-	return nil
-}
-
-// send broadcasts a settlement that the journal holds. It reads the journal back first: what Update returned is
-// durable and what View shows is durable, so bytes that are not found there are never sent.
-func (t *Till) send(ctx context.Context, r rail.Rail, id string, s rail.Signed) error {
-	p, err := t.load(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, j := range p.Sent {
-		if j.ID == s.ID && string(j.Raw) == string(s.Raw) {
-			if err := r.Send(ctx, s); err != nil {
-				// Not knowing is normal: the same bytes go out again until the chain has spoken.
-				t.cfg.Log.Warn("broadcast not confirmed", "purchase", id, "network", p.Payment.Network, "err", err)
-			}
-			t.cfg.AfterStep("sent")
-			return nil
-		}
-	}
-	return fmt.Errorf("till: settlement %s of %s is not in the journal and will not be sent", s.ID, id)
-}
-
-// sendAll broadcasts the newest settlement at every sequence number that was signed for. Mostly there is one. Where a
-// number was lost and signed for anew, a reorganisation can open the lost one again, and the later waits behind it.
-func (t *Till) sendAll(ctx context.Context, r rail.Rail, p *Purchase) error {
-	type place struct {
-		account  string
-		sequence uint64
-	}
-	newest := make(map[place]int)
-	for i, s := range p.Sent {
-		newest[place{s.Account, s.Sequence}] = i
-	}
-	for i, s := range p.Sent {
-		if newest[place{s.Account, s.Sequence}] != i {
-			continue
-		}
-		if err := t.send(ctx, r, p.ID, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle: settling | unknown → settled | not_settled. The chain's events decide (M3); until they do, the same bytes
-// are sent again, bumped at the same nonce when they are stuck, and signed anew when their nonce is lost.
+// settle: settling | unknown → settled | not_settled. The chain's events decide (M3).
 func (t *Till) settle(ctx context.Context, p *Purchase) error {
-	r, err := t.railOf(p)
-	if err != nil {
-		return err
+	err := t.settles.Drive(ctx, p.settling(), &owner{t: t, p: p})
+	if err != nil && ctx.Err() != nil {
+		return t.unknown(p)
 	}
-	sent := time.Time{}
-	for {
-		changed := r.Changed()
-		now := time.Now()
-		if sent.IsZero() && len(p.Sent) > 0 {
-			if err := t.sendAll(ctx, r, p); err != nil {
-				return err
-			}
-			sent = now
-		}
-		t.waits(p.ID, true) // looking is waiting: at a block all of them look at once
-		f, err := r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now())
-		if err != nil {
-			t.cfg.Log.Warn("chain not readable", "purchase", p.ID, "network", p.Payment.Network, "err", err)
-		} else {
-			t.waits(p.ID, f.State == rail.Seen || f.State == rail.Waiting && f.Advice == rail.Wait)
-			if p, err = t.noteReverts(ctx, r, p, f.Reverts); err != nil {
-				return err
-			}
-			if f.State == rail.Waiting && len(p.Reverts) > 0 {
-				if err := t.endHold(ctx, p); err != nil {
-					return err
-				}
-			}
-			switch f.State {
-			case rail.Paid:
-				return t.credit(ctx, p, []State{Settling, Unknown}, Settled, f.Proof)
-			case rail.Dead:
-				if err := t.fill(ctx, r, p, f.Unfilled); err != nil {
-					return err
-				}
-				return t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, ending{"invalid_transaction_state: " + f.Reason, f.Payer || p.payersRevert()})
-			case rail.Waiting:
-				p2, moved, err := t.help(ctx, r, p, f.Advice)
-				if why, over := ended(err); over {
-					t.suspect(ctx, p, why)
-					return t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, why)
-				}
-				if err != nil {
-					return err
-				}
-				if moved {
-					p, sent = p2, time.Time{}
-					continue
-				}
-				if f.Advice == rail.Resend && now.Sub(sent) > time.Second {
-					sent = time.Time{}
-				}
-			}
-		}
-		pause := time.NewTimer(time.Second)
-		select {
-		case <-changed:
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return t.unknown(p)
-		}
-		pause.Stop()
-	}
-}
-
-// help follows the rail's advice where that needs a new signature. The error is one that ended knows where a new
-// transaction would revert like the ones before, or where as many have as may (M15): the purchase is given up then, and
-// what lands later is settled late.
-func (t *Till) help(ctx context.Context, r rail.Rail, p *Purchase, a rail.Advice) (*Purchase, bool, error) {
-	var d rail.Draft
-	var err error
-	switch {
-	case a == rail.Redraft || len(p.Sent) == 0:
-		d, err = t.redraft(ctx, r, p)
-		if _, over := ended(err); over {
-			// No verdict while the chain may know better, where somebody else landed it or the head moved on.
-			f, lookErr := r.Look(ctx, &p.Payment, p.Sent, p.Mark, time.Now())
-			if lookErr == nil && f.State == rail.Waiting && (f.Advice == rail.Redraft || len(p.Sent) == 0) {
-				return p, false, err
-			}
-		}
-	case a == rail.Bump:
-		d, err = r.Replace(ctx, &p.Payment, p.Sent[len(p.Sent)-1], false)
-	default:
-		return p, false, nil
-	}
-	if err != nil {
-		// Anything else passes by itself.
-		t.cfg.Log.Warn("settlement not renewed", "purchase", p.ID, "advice", string(a), "err", err)
-		return p, false, nil
-	}
-	p2, err := t.advance(ctx, p.ID, []State{Settling, Unknown}, "resigned", func(tx ledger.Tx, q *Purchase) error {
-		if q.Version != p.Version {
-			return errMoved
-		}
-		return t.addSigned(tx, q, d)
-	})
-	if errors.Is(err, errMoved) {
-		p2, err = t.load(ctx, p.ID)
-		return p2, true, err
-	}
-	return p2, err == nil, err
-}
-
-// fill uses up a relayer nonce that a dead settlement left open, so that later ones are not stuck behind it. One that was
-// filled before and is open still may itself be stuck behind some that we never gave out.
-func (t *Till) fill(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed) error {
-	if open == nil {
-		return nil
-	}
-	if open.Fill {
-		below, err := t.skippedBelow(ctx, p.Payment.Network, open.Account, open.Sequence)
-		if err != nil {
-			return err
-		}
-		for _, n := range below {
-			other := *open
-			other.Sequence = n
-			err := t.fillOne(ctx, r, p, &other, func(tx ledger.Tx) error {
-				free, err := takeSkipped(tx, p.Payment.Network, other.Account, n)
-				if err == nil && !free { // a payment has it by now
-					err = errMoved
-				}
-				return err
-			})
-			if err != nil && !errors.Is(err, errMoved) {
-				return err
-			}
-		}
-	}
-	return t.fillOne(ctx, r, p, open, func(ledger.Tx) error { return nil })
-}
-
-// fillOne uses up one nonce, unless claim refuses it in the transaction that signs for it.
-func (t *Till) fillOne(ctx context.Context, r rail.Rail, p *Purchase, open *rail.Signed, claim func(ledger.Tx) error) error {
-	d, err := r.Replace(ctx, &p.Payment, *open, true)
-	if err != nil {
-		t.cfg.Log.Warn("open nonce not filled", "purchase", p.ID, "err", err)
-		return nil
-	}
-	p2, err := t.advance(ctx, p.ID, []State{Settling, Unknown, NotSettled, Delivered}, "filled", func(tx ledger.Tx, q *Purchase) error {
-		if err := claim(tx); err != nil {
-			return err
-		}
-		s, err := d.Sign(sequencer{tx, q.Payment.Network})
-		if err != nil {
-			return err
-		}
-		s.At = tx.Now()
-		q.Sent = append(q.Sent, s)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return t.send(ctx, r, p.ID, p2.Sent[len(p2.Sent)-1])
+	return err
 }
 
 // unknown: settling → unknown. The buyer's wait is over; the worker goes on.
@@ -428,4 +250,66 @@ func (t *Till) railOf(p *Purchase) (rail.Rail, error) {
 		return nil, fmt.Errorf("till: network %s is no longer configured, but purchase %s waits on it: configure it until it is resolved", p.Payment.Network, p.ID)
 	}
 	return r, t.cfg.Gas.Ready(context.Background(), p.Payment.Network)
+}
+
+// owner is the till as it is told of a settlement, by whoever drives the one of purchase p. A
+// settlement may have other members, which are purchases too.
+type owner struct {
+	t *Till
+	p *Purchase
+}
+
+// Waits implements settle.Owner.
+func (o *owner) Waits(waits bool) { o.t.waits(o.p.ID, waits) }
+
+// Reverted implements settle.Owner: the payment leaves the open ones of its payer.
+func (o *owner) Reverted(tx ledger.Tx, m settle.Member) error {
+	p, err := read(tx, m.ID)
+	if err != nil || p.Reverted {
+		return err
+	}
+	p.Reverted = true
+	return o.t.save(tx, p)
+}
+
+// Heard implements settle.Owner. Every arrow is a transaction of its own, and names the state that
+// it starts from.
+func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (more bool, err error) {
+	p := o.p
+	if m.ID != p.ID {
+		if p, err = o.t.load(ctx, m.ID); err != nil {
+			return false, err
+		}
+	}
+	switch p.State {
+	case Settling, Unknown:
+		more, err = o.t.settlingHeard(ctx, p, n)
+	case Promised, Delivered:
+		more, err = o.t.deliveredHeard(ctx, p, n)
+	case Refused, Failed, NotSettled:
+		err = o.t.givenUpHeard(ctx, p, n)
+	}
+	if errors.Is(err, errMoved) {
+		return false, nil // another hand moved it
+	}
+	return more, err
+}
+
+// settlingHeard: settling | unknown → settled | not_settled.
+func (t *Till) settlingHeard(ctx context.Context, p *Purchase, n settle.News) (more bool, err error) {
+	from := []State{Settling, Unknown}
+	switch {
+	case n.Unread:
+		return true, nil
+	case n.State == rail.Paid:
+		return false, t.credit(ctx, p, from, Settled, n.Proof)
+	case n.State == rail.Dead:
+		why := settle.Ending{Reason: "invalid_transaction_state: " + n.Reason, Payer: n.Finding.Payer || n.PayersRevert}
+		return false, t.giveUp(ctx, p.ID, from, NotSettled, why)
+	case n.Over != nil:
+		return false, t.giveUp(ctx, p.ID, from, NotSettled, *n.Over)
+	case n.State == rail.Waiting && n.Reverted && t.endsHold(p):
+		return false, t.giveUp(ctx, p.ID, from, NotSettled, settle.Ending{Reason: "settlement_reverted", Payer: n.PayersRevert})
+	}
+	return true, nil
 }

@@ -48,7 +48,7 @@ func TestPurchasesKeepToWhatTheyWereClaimedUnder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []string{"claimed", "goods_ready", "settling", "settled"} {
+	for _, step := range []string{"claimed", "settling", "settled"} {
 		site, err := content.Load(content.Sources{})
 		if err != nil {
 			t.Fatal(err)

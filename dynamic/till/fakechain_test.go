@@ -32,6 +32,9 @@ type fakeChain struct {
 	offset  time.Duration
 	silent  bool // no node answers
 
+	came []uint64        // numbers of the relayer's transactions, each when it first came
+	seen map[uint64]bool // the same
+
 	traps    map[string]bool // payers whose payments revert in a block
 	reverted map[string]bool // transactions in a block that moved nothing
 	gasPrice int64
@@ -122,7 +125,7 @@ const (
 var errSilent = errors.New("no node answers")
 
 func newFakeChain() *fakeChain {
-	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1}
+	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1, seen: map[uint64]bool{}}
 	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{}}}
 	return c
 }
@@ -266,7 +269,7 @@ type fakeHarness struct {
 func TestFakeRail(t *testing.T) {
 	railtest.Run(t, func(t testing.TB) railtest.Harness {
 		c := newFakeChain()
-		c.poor["poor"] = true
+		c.poor["poor"], c.money = true, map[string]int64{"poor": 0}
 		return fakeHarness{t, c}
 	})
 }
@@ -287,8 +290,8 @@ func (h fakeHarness) Sign(t railtest.Terms) []byte {
 	case railtest.Poor:
 		p.Payer = "poor"
 	case railtest.Plain:
-	case railtest.Turncoat, railtest.Switch:
-		p.Payer = "code:turncoat"
+	case railtest.Turncoat, railtest.Burner, railtest.Switch, railtest.Twin:
+		p.Payer = fmt.Sprint("code:payer-", t.Payer)
 		h.with(func(c *fakeChain) { c.traps[p.Payer] = true })
 	default:
 		return nil
@@ -348,6 +351,14 @@ func (h fakeHarness) Forge([]byte) {
 }
 
 func (h fakeHarness) Turn(railtest.Payer) { h.SealEmpty() }
+
+func (h fakeHarness) Fund(amount int64) {
+	h.with(func(c *fakeChain) {
+		c.poor["poor"] = false
+		c.money["poor"] += amount - c.left("poor")
+		c.seal(true)
+	})
+}
 
 func (h fakeHarness) Divert() { h.with((*fakeChain).divert) }
 

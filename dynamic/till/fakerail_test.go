@@ -45,6 +45,13 @@ func payloadOf(p *rail.Payment) fakePayload {
 	return fakePayload{p.Payer, p.Nonce, p.PayTo, p.Amount.String(), p.ValidAfter, p.ValidBefore, string(p.Signature)}
 }
 
+func payloadsOf(ps []*rail.Payment) (out []fakePayload) {
+	for _, p := range ps {
+		out = append(out, payloadOf(p))
+	}
+	return out
+}
+
 // lock takes the chain, or says that no node answers.
 func (r fakeRail) lock() (unlock func(), err error) {
 	r.c.mu.Lock()
@@ -153,22 +160,24 @@ type fakeDraft struct {
 	fill     bool
 }
 
-func (r fakeRail) Draft(_ context.Context, p *rail.Payment) (rail.Draft, error) {
+func (r fakeRail) Draft(_ context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	unlock, err := r.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
-		return nil, r.refusal(why)
+	for _, p := range ps {
+		if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+			return nil, r.refusal(why)
+		}
 	}
 	if r.c.empty {
 		return nil, rail.ErrNoGas
 	}
-	return &fakeDraft{price: r.price(p), tx: fakeTx{Relayer: true, Fee: 100, Pays: []fakePayload{payloadOf(p)}}, mined: r.c.head().mined}, nil
+	return &fakeDraft{price: r.price(ps[0]), tx: fakeTx{Relayer: true, Fee: 100, Pays: payloadsOf(ps)}, mined: r.c.head().mined}, nil
 }
 
-func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+func (r fakeRail) Replace(_ context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
 	unlock, err := r.lock()
 	if err != nil {
 		return nil, err
@@ -178,11 +187,11 @@ func (r fakeRail) Replace(_ context.Context, p *rail.Payment, old rail.Signed, f
 	if err := json.Unmarshal(old.Raw, &x); err != nil {
 		return nil, err
 	}
-	x.Fee, x.Pays = x.Fee*9/8+1, []fakePayload{payloadOf(p)}
+	x.Fee, x.Pays = x.Fee*9/8+1, payloadsOf(ps)
 	if fill {
 		x.Pays = nil
 	}
-	return &fakeDraft{price: r.price(p), tx: x, sequence: &old.Sequence, fill: fill}, nil
+	return &fakeDraft{price: r.price(ps[0]), tx: x, sequence: &old.Sequence, fill: fill}, nil
 }
 
 func (d *fakeDraft) Price() rail.Price { return d.price }
@@ -192,7 +201,7 @@ func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	if d.sequence != nil {
 		x.Sequence = *d.sequence
 	} else {
-		n, err := seq.Next("relayer", d.mined)
+		_, n, err := seq.Next([]rail.Account{{Address: "relayer", Mined: d.mined, Pending: d.mined}})
 		if err != nil {
 			return rail.Signed{}, err
 		}
@@ -201,21 +210,39 @@ func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	return rail.Signed{ID: x.id(), Raw: x.raw(), Account: "relayer", Sequence: x.Sequence, Fill: d.fill, At: time.Now().UTC()}, nil
 }
 
-func (r fakeRail) Send(_ context.Context, s rail.Signed) error {
+func (r fakeRail) Send(_ context.Context, all ...rail.Signed) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	x := new(fakeTx)
-	if err := json.Unmarshal(s.Raw, x); err != nil {
-		return err
+	var failed []error
+	for _, s := range all {
+		x := new(fakeTx)
+		if err := json.Unmarshal(s.Raw, x); err != nil {
+			return err
+		}
+		failed = append(failed, r.c.take(x))
 	}
-	return r.c.take(x)
+	return errors.Join(failed...)
+}
+
+// Accounts implements rail.Rail.
+func (r fakeRail) Accounts(context.Context) ([]rail.Account, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return []rail.Account{{Address: "relayer", Mined: r.c.head().mined}}, nil
 }
 
 // take puts a transaction of the relayer's into the pool.
 func (c *fakeChain) take(x *fakeTx) error {
+	if !c.seen[x.Sequence] {
+		c.seen[x.Sequence] = true
+		c.came = append(c.came, x.Sequence)
+	}
 	if x.Sequence < c.head().mined {
 		return nil // the number is spent: as good as known
 	}

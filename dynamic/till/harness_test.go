@@ -20,10 +20,12 @@ import (
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/content"
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/bolt"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 )
 
@@ -33,6 +35,7 @@ type shop struct {
 	net   *chaintest.Net
 	db    ledger.DB
 	till  *till.Till
+	count *counter.Counter
 	rails []rail.Rail
 	url   string
 	site  *content.Site
@@ -44,6 +47,8 @@ type shopOptions struct {
 	manual   bool
 	buyers   int
 	config   func(*till.Config)
+	counter  counter.Config
+	rows     func(*counter.Counter) []route.Row // beside the counter's own
 	db       ledger.DB
 	net      *chaintest.Net
 	rail     func(rail.Rail) rail.Rail
@@ -142,7 +147,18 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		t.Fatal(err)
 	}
 	s.till = tl
-	mux.Handle("/", handler(tl, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
+	counts := o.counter
+	counts.Till = tl
+	c, err := counter.New(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.count = c
+	rows := c.Rows()
+	if o.rows != nil {
+		rows = append(rows, o.rows(c)...)
+	}
+	mux.Handle("/", serve(rows, srv.URL, func(w http.ResponseWriter, r *http.Request, err error) {
 		t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}))
 	run(tl.Run)

@@ -1,15 +1,9 @@
 package till
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
@@ -20,53 +14,37 @@ import (
 // holdFor is the validity that is asked for counted goods.
 const holdFor = 120 * time.Second
 
-// counted reports whether an order of a good takes a unit that nobody else can have meanwhile.
-func counted(g content.Good) bool {
-	k, err := goods.Of(g)
-	return err == nil && k.Counted
-}
-
-// requirement is the accepts entry of a rail for a good at an amount.
-func requirement(r rail.Rail, g content.Good, amount int64) rail.Requirement {
+// requirement is the accepts entry of a rail for an offer at an amount.
+func requirement(r rail.Rail, o Offer, amount int64) rail.Requirement {
 	want := r.Requirement(amount)
-	if counted(g) {
+	if o.Kind.Counted {
 		return want.Within(holdFor)
 	}
 	return want
 }
 
-// holdError turns the refusal of a unit that is only held into an answer; nil where it is gone.
-func holdError(what string, until, now time.Time) *problem.Error {
-	if until.IsZero() {
-		return nil
-	}
+// isHeld completes the refusal of a unit that is only held.
+func isHeld(e *Error) *Error {
 	// What is settled or given up after its time is so as soon as the chain is deep enough.
-	if least := now.Add(5 * time.Second); until.Before(least) {
-		until = least
+	now := time.Now()
+	if least := now.Add(5 * time.Second); e.Until.Before(least) {
+		e.Until = least
 	}
-	at := until.UTC().Truncate(time.Second).Format(time.RFC3339)
-	return &problem.Error{Code: "sold_out", Status: http.StatusConflict, Retry: until.Sub(now),
-		Detail: fmt.Sprintf("%s for payments that are not settled yet. What is not paid for comes back, the first by %s.", what, at),
-		Extra:  map[string]any{"held_until": at}}
+	e.Retry = e.Until.Sub(now)
+	return e
 }
 
 // stockRefusal says on a refusal of stock what became of the payment that came with it.
 func stockRefusal(err error) error {
-	if e, ok := errors.AsType[*problem.Error](err); ok && e.Extra["held_until"] != nil {
-		return withPayment(err, notBilled("after", "Nothing was charged. Come back after held_until; let this authorization expire."))
+	retry := "never"
+	if e, ok := errors.AsType[*Error](err); ok && (e.Code == CodeHeld || e.Code == CodeWordHeld) {
+		retry = "after"
 	}
-	return withPayment(err, notBilled("never", "Nothing was charged. Choose something else; let the authorization expire."))
+	return withPayment(err, Outcome{Billed: "no", Retry: retry})
 }
 
-// endHold gives a payment up that holds a unit of a counted good, of which a settlement of ours was undone: then the error
-// is errMoved. Others are left alone.
-func (t *Till) endHold(ctx context.Context, p *Purchase) error {
-	if _, k, err := t.order(p); err != nil || !k.Counted {
-		return nil
-	}
-	why := ending{"settlement_reverted", p.payersRevert()}
-	if err := t.giveUp(ctx, p.ID, []State{Settling, Unknown}, NotSettled, why); err != nil {
-		return err
-	}
-	return errMoved
+// endsHold reports whether a purchase holds a unit of a counted good, which the first revert ends.
+func (t *Till) endsHold(p *Purchase) bool {
+	_, k, err := t.order(p)
+	return err == nil && k.Counted
 }

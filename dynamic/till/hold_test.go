@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/rail/railtest"
 	"agentstore/dynamic/till"
 )
 
@@ -40,44 +42,54 @@ func (m *model) ruin(n int, poor bool) {
 // Forty-five payments of one wallet that never lets them settle hold one secret between them, and everybody else buys.
 func TestOneWalletHoldsOneUnit(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := bubble(t, scarce(t, map[string]int{"secrets": 10}), nil)
-		defer func() { m.stop() }()
-		var hog []<-chan reply
-		for i := range 45 {
-			hog = append(hog, m.begin(m.offered(secret, "hog", fmt.Sprint("hog's ", i), 0)))
+	for _, row := range railtest.Hostile {
+		if row.Holds == 0 {
+			continue
 		}
-		time.Sleep(10 * time.Second)
-		if got := m.states(); got[till.Settling]+got[till.Unknown] != 1 {
-			t.Errorf("%v, want one purchase on its way", got)
-		}
-		answers := map[string]int{}
-		for _, c := range hog[1:] {
-			select {
-			case r := <-c:
-				answers[fmt.Sprint(r.status, " ", r.code(), " ", r.str("billed"), " ", r.str("retry"))]++
-			default:
-				answers["none yet"]++
-			}
-		}
-		if len(answers) != 1 || answers["429 rate_limited no same_payment"] != 44 {
-			// Which of the 45 is the one under way is chance.
-			if answers["none yet"] != 1 || answers["429 rate_limited no same_payment"] != 43 {
-				t.Errorf("the other payments of the wallet are answered %v", answers)
-			}
-		}
-		m.chain.mu.Lock()
-		m.chain.poor["hog"] = true
-		m.chain.mu.Unlock()
-		for i := range 9 {
-			c := m.begin(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
-			synctest.Wait()
-			m.seal()
-			if r := <-c; r.status != 200 {
-				t.Fatalf("buyer %d is answered %d %s", i, r.status, r.raw)
-			}
-		}
-	})
+		kind := hostileKinds[row.Name]
+		hogs := fmt.Sprintf(kind.payer, 0)
+		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := bubble(t, scarce(t, map[string]int{"secrets": 10}), nil)
+				defer func() { m.stop() }()
+				var hog []<-chan reply
+				for i := range 45 {
+					hog = append(hog, m.begin(m.offered(secret, hogs, fmt.Sprint("hog's ", i), 0)))
+				}
+				time.Sleep(10 * time.Second)
+				if got := m.states(); got[till.Settling]+got[till.Unknown] != row.Open {
+					t.Errorf("%v, want %d on their way", got, row.Open)
+				}
+				answers := map[string]int{}
+				for _, c := range hog[1:] {
+					select {
+					case r := <-c:
+						answers[fmt.Sprint(r.status, " ", r.code(), " ", r.str("billed"), " ", r.str("retry"))]++
+					default:
+						answers["none yet"]++
+					}
+				}
+				if len(answers) != 1 || answers["429 rate_limited no same_payment"] != 44 {
+					// Which of the 45 is the one under way is chance.
+					if answers["none yet"] != 1 || answers["429 rate_limited no same_payment"] != 43 {
+						t.Errorf("the other payments of the wallet are answered %v", answers)
+					}
+				}
+				m.chain.mu.Lock()
+				kind.does(m.chain, fakePayload{Payer: hogs})
+				m.chain.mu.Unlock()
+				for i := range 9 {
+					c := m.begin(m.offered(secret, fmt.Sprintf("buyer-%d", i), fmt.Sprint("good ", i), 0))
+					synctest.Wait()
+					m.seal()
+					if r := <-c; r.status != 200 {
+						t.Fatalf("buyer %d is answered %d %s", i, r.status, r.raw)
+					}
+				}
+			})
+		})
+	}
 }
 
 // What is held is told as held, with the time at which it comes back, and comes back at the first revert; what is sold is
@@ -86,6 +98,7 @@ func TestHeldIsNotSold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const stock = 6
+		row := railtest.HostileNamed("holds stock")
 		m := bubble(t, scarce(t, map[string]int{"secrets": stock}), nil)
 		defer func() { m.stop() }()
 		late := m.offered(secret, "patient", "of the patient", 0)
@@ -98,8 +111,9 @@ func TestHeldIsNotSold(t *testing.T) {
 			if r.status != 409 || r.code() != "sold_out" || err != nil || err2 != nil || strings.Contains(string(r.raw), "will not come back") {
 				t.Fatalf("%s while all is held = %d %v %s", what, r.status, r.header, r.raw)
 			}
-			if at.Before(began) || at.After(began.Add(130*time.Second)) || wait < 1 || wait > 130 {
-				t.Errorf("%s while all is held: until %s in %d s, want within 130 s of %s", what, at, wait, began)
+			most := row.Holds + 10*time.Second // for the chain
+			if at.Before(began) || at.After(began.Add(most)) || wait < 1 || wait > int(most.Seconds()) {
+				t.Errorf("%s while all is held: until %s in %d s, want within %s of %s", what, at, wait, most, began)
 			}
 		}
 		r, _ := m.do(secret, nil)
@@ -175,6 +189,9 @@ func TestOneRevertEndsAHold(t *testing.T) {
 		m.chain.mu.Unlock()
 		time.Sleep(2 * time.Second)
 		m.seal()
+		if row := railtest.HostileNamed("holds stock"); len(m.chain.reverted) != row.Reverts {
+			t.Errorf("%d settlements reverted, want %d", len(m.chain.reverted), row.Reverts)
+		}
 		if got := m.states(); got[till.NotSettled] != 1 {
 			t.Errorf("after one revert %v, want the payment given up", got)
 		}
@@ -215,8 +232,9 @@ func TestHeldWord(t *testing.T) {
 func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{networks: []uint64{8453, 137}})
+	held := railtest.HostileNamed("holds stock").Holds.Seconds()
 	for path, want := range map[string]float64{
-		secret: 120, "/api/buy/the_drawer": 120, "/api/buy/jar_of_tuesday": 120, "/api/buy/retired_word": 120, "/api/buy/hello": 300, "/api/buy/pet_rock": 300,
+		secret: held, "/api/buy/the_drawer": held, "/api/buy/jar_of_tuesday": held, "/api/buy/retired_word": held, "/api/buy/hello": 300, "/api/buy/pet_rock": 300,
 	} {
 		r := s.do("GET", path, nil)
 		made := time.Now().Unix()
@@ -259,31 +277,46 @@ func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	s.want("a payment within the two minutes", bought, 200, "")
 }
 
-// On a chain: the first settlement that reverts because the wallet was emptied meanwhile gives the unit back at once.
+// On a chain: the first settlement that reverts, because the wallet was emptied meanwhile or by its code, gives the unit
+// back at once, and costs what is stated.
 func TestHoldEndsAtTheFirstRevert(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1})})
-	hog := s.net.Buyers[0]
-	wait := s.pending(secret, s.sign(s.challenge(secret), 0, hog, nil))
-	r := s.do("GET", secret, nil)
-	s.want("the last secret while it is held", r, 409, "sold_out")
-	if r.str("held_until") == "" {
-		t.Errorf("what is held is told as %s", r.raw)
-	}
-	all := s.net.SignTransfer(hog, s.net.Buyers[1].Address, s.net.Balance(hog.Address))
-	s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0, all.Call()))
-	s.net.MustSeal()
-	if n, _ := s.reverted(); n != 1 {
-		t.Fatalf("%d settlements reverted, want one", n)
-	}
-	until(t, "the secret to come back", func() bool { return s.do("GET", secret, nil).status == 402 })
-	if r := wait()[0]; r.status != 402 || r.str("billed") != "no" {
-		t.Errorf("the one who emptied the wallet is answered %d %s", r.status, r.raw)
-	}
-	s.net.SetAutomine(true)
-	sold, _ := s.buy(secret, s.net.Buyers[2], nil)
-	s.want("another buyer of the last secret", sold, 200, "")
-	if n, _ := s.reverted(); n != 1 {
-		t.Errorf("%d settlements reverted, want one", n)
+	for _, row := range railtest.Hostile {
+		if row.Holds == 0 {
+			continue
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
+			code := hostileKinds[row.Name].code
+			s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1}), chain: chaintest.Options{Code: [][]byte{code}}})
+			hog := s.net.Buyers[0]
+			p := s.sign(s.challenge(secret), 0, hog, nil)
+			if code != nil {
+				p = s.signAs(s.challenge(secret), 0, hog, s.net.Coded[0].Address, nil)
+			}
+			wait := s.pending(secret, p)
+			r := s.do("GET", secret, nil)
+			s.want("the last secret while it is held", r, 409, "sold_out")
+			if r.str("held_until") == "" {
+				t.Errorf("what is held is told as %s", r.raw)
+			}
+			if code == nil {
+				all := s.net.SignTransfer(hog, s.net.Buyers[1].Address, s.net.Balance(hog.Address))
+				s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0, all.Call()))
+			}
+			s.net.MustSeal()
+			until(t, "the secret to come back", func() bool { return s.do("GET", secret, nil).status == 402 })
+			if r := wait()[0]; r.status != 402 || r.str("billed") != "no" {
+				t.Errorf("the one who held it is answered %d %s", r.status, r.raw)
+			}
+			s.net.SetAutomine(true)
+			sold, _ := s.buy(secret, s.net.Buyers[2], nil)
+			s.want("another buyer of the last secret", sold, 200, "")
+			n, gas := s.reverted()
+			t.Logf("%d settlements reverted, %d gas", n, gas)
+			if n != row.Reverts || gas > row.Measured {
+				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts, row.Measured)
+			}
+		})
 	}
 }

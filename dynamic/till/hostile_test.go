@@ -4,56 +4,102 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"go/parser"
+	gotoken "go/token"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/devnet/token"
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 	"agentstore/dynamic/till"
+
+	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// hostileKinds are the payers of the package comment's table: what each does while its settlement waits for a block.
-var hostileKinds = []struct {
-	name  string
-	payer string // %d is a fresh number
+// hostileKinds is how this package meets each row of railtest.Hostile.
+var hostileKinds = map[string]struct {
+	// On the fake chain: %d is a fresh number, and what it does while its settlement waits for a block.
+	payer string
 	does  func(c *fakeChain, p fakePayload)
-	// most is how many settlements of one authorization revert.
-	most int
+	// On a real one: its code, which is called without data before it signs, or when its settlement is in the pool.
+	code          []byte
+	before, after bool
 }{
-	{"code that reverts in a block", "code-%d:payer", func(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }, 1},
-	{"one code for many wallets", "code:payer-%d", func(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }, 1},
-	{"money spent elsewhere", "payer-%d", func(c *fakeChain, p fakePayload) { c.poor[p.Payer] = true }, 2},
-	{"cancelled", "payer-%d", func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }, 2},
+	"accepts then reverts":      {payer: "code-%d:payer", does: traps, code: token.Turncoat},
+	"burns":                     {code: token.Burner},
+	"burns in the estimate":     {code: token.Glutton},
+	"looks at the block number": {code: token.Weathercock, before: true},
+	"flips":                     {code: token.Switch, after: true},
+	"shares its code":           {payer: "code:payer-%d", does: traps},
+	"cancels":                   {payer: "payer-%d", does: func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
+	"spends elsewhere":          {payer: "payer-%d", does: empties},
+	"holds stock":               {payer: "payer-%d", does: empties},
+	"holds stock with code":     {payer: "code-%d:payer", does: traps, code: token.Turncoat},
+	"floods":                    {}, // TestMoneyForOnePaysForOne
+}
+
+func traps(c *fakeChain, p fakePayload)   { c.traps[p.Payer] = true }
+func empties(c *fakeChain, p fakePayload) { c.poor[p.Payer] = true }
+
+// The table of the package comment has the figures that the tests hold the store to.
+func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
+	t.Parallel()
+	if railtest.MostLost != gas.DefaultReverts {
+		t.Errorf("a day's budget is %d, stated is %d", gas.DefaultReverts, railtest.MostLost)
+	}
+	f, err := parser.ParseFile(gotoken.NewFileSet(), "till.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range railtest.Hostile {
+		if !strings.Contains(f.Doc.Text(), "\t"+row.String()+"\n") {
+			t.Errorf("till.go's package comment lacks the line\n\t%s", row)
+		}
+		if _, ok := hostileKinds[row.Name]; !ok {
+			t.Errorf("no test of the till meets a payer that %s", row.Name)
+		}
+	}
 }
 
 // Fresh hostile wallets come one after the other. All of them together cost the store its budget for reverts and no
 // more; then strangers are refused, who has bought here is served, and the next day everybody is.
 func TestHostilePayersCostTheirBudget(t *testing.T) {
 	t.Parallel()
-	for _, kind := range hostileKinds {
-		t.Run(kind.name, func(t *testing.T) {
+	for _, row := range railtest.Hostile {
+		kind := hostileKinds[row.Name]
+		if kind.does == nil {
+			continue
+		}
+		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				site, err := content.Load(content.Sources{})
-				if err != nil {
-					t.Fatal(err)
+				site := scarce(t, nil)
+				path := hello
+				if row.Holds > 0 {
+					path = secret
 				}
 				m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true})}
 				m.calm.Store(true)
-				const lost, budget = fakeLimit * 800, 1_000_000 // of one revert, and of gas.DefaultReverts
+				const lost = fakeLimit * 800 // of one revert
+				budget := int(row.Day)
 				m.chain.gasPrice = 800
 				m.start(site)
 				defer func() { m.stop() }()
 				sealed, pay := m.sealed, m.pay
-				if r := pay("friend", nil); r.status != 200 {
+				if r := pay(hello, "friend", nil); r.status != 200 {
 					t.Fatalf("an honest wallet = %d %s", r.status, r.raw)
 				}
 				answers := map[string]int{}
 				for i := range 40 {
-					r := pay(fmt.Sprintf(kind.payer, i), kind.does)
+					r := pay(path, fmt.Sprintf(kind.payer, i), kind.does)
 					answers[fmt.Sprint(r.status, " ", r.str("billed"))]++
 					if r.status == 503 {
 						t.Fatalf("hostile wallet %d closes the shop: %s", i, r.raw)
@@ -64,25 +110,25 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				m.chain.mu.Unlock()
 				t.Logf("%d settlements reverted, %d of %d lost; answers %v", reverted, reverted*lost, budget, answers)
 				// A plain wallet's loss is known when it is made, so the one that reaches the budget may pass it.
-				if reverted == 0 || reverted*lost > budget+lost*(kind.most-1) {
+				if reverted == 0 || reverted*lost > budget+lost*(row.Reverts-1) {
 					t.Errorf("%d settlements reverted, which cost %d of %d", reverted, reverted*lost, budget)
 				}
 				for _, p := range purchases(t, m.db) {
-					if len(p.Reverts) > kind.most {
-						t.Errorf("%d settlements of one authorization reverted, want %d at most", len(p.Reverts), kind.most)
+					if n := len(settlementOf(t, m.db, p).Reverts); n > row.Reverts {
+						t.Errorf("%d settlements of one authorization reverted, want %d at most", n, row.Reverts)
 					}
 				}
-				if r := pay("stranger", nil); r.status != 429 {
+				if r := pay(hello, "stranger", nil); r.status != 429 {
 					t.Errorf("a stranger when the budget is spent = %d %s", r.status, r.raw)
 				}
-				if r := pay("friend", nil); r.status != 200 {
+				if r := pay(hello, "friend", nil); r.status != 200 {
 					t.Errorf("one who has bought here = %d %s", r.status, r.raw)
 				}
 				m.stop() // not to follow the chain through the night
 				time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)))
 				sealed()
 				m.start(site)
-				if r := pay("stranger", nil); r.status != 200 {
+				if r := pay(hello, "stranger", nil); r.status != 200 {
 					t.Errorf("a stranger on the next day = %d %s", r.status, r.raw)
 				}
 				for _, p := range purchases(t, m.db) {
@@ -95,6 +141,44 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 	}
 }
 
+// A plain wallet that has its money whenever a settlement is drafted, and not when it is mined, costs as many settlements as
+// are stated, and no more.
+func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
+	t.Parallel()
+	row := railtest.HostileNamed("spends elsewhere")
+	s := newShop(t, shopOptions{manual: true})
+	buyer, friend := s.net.Buyers[0], s.net.Buyers[1]
+	all := s.net.Balance(buyer.Address)
+	move := func(from, to chaintest.Key) *types.Transaction {
+		return s.foreign(s.net.Minter, s.net.Asset, 0, s.net.SignTransfer(from, to.Address, all).Call())
+	}
+	answered := s.pending(hello, s.sign(s.challenge(hello), 0, buyer, tenMinutes))
+	for n := 1; ; n++ {
+		var p till.Purchase
+		var sent []settle.Sent
+		until(t, "another settlement, or the end", func() bool {
+			p = purchases(t, s.db)[0]
+			sent = settlementOf(t, s.db, p).Sent
+			return len(sent) == n || p.State == till.NotSettled
+		})
+		if p.State == till.NotSettled {
+			break
+		}
+		var settlement types.Transaction
+		if err := settlement.UnmarshalBinary(sent[n-1].Raw); err != nil {
+			t.Fatal(err)
+		}
+		s.net.MustSealTxs(move(buyer, friend))
+		s.net.MustSealTxs(&settlement, move(friend, buyer))
+	}
+	s.want("the payment", answered()[0], 402, "payment_invalid")
+	n, burnt := s.burnt()
+	t.Logf("%d settlements of one authorization reverted and burnt %d gas", n, burnt)
+	if n != row.Reverts || burnt > row.Measured {
+		t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, burnt, row.Reverts, row.Measured)
+	}
+}
+
 // sealed seals a block.
 func (m *model) sealed() {
 	m.chain.mu.Lock()
@@ -102,14 +186,20 @@ func (m *model) sealed() {
 	m.chain.seal(false)
 }
 
-// pay presents a payment for a greeting, lets the payer act when its settlement is in the pool, and seals until there is an
+const hello = "/api/buy/hello"
+
+// pay presents a payment, lets the payer act when its settlement is in the pool, and seals until there is an
 // answer.
-func (m *model) pay(payer string, does func(*fakeChain, fakePayload)) reply {
-	r, _ := m.do("/api/buy/hello", nil)
+func (m *model) pay(path, payer string, does func(*fakeChain, fakePayload)) reply {
+	r, _ := m.do(path, nil)
 	if r.status != 402 {
 		return r
 	}
-	s := m.signed("/api/buy/hello", payer, rand.Text(), decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED")), 10*time.Minute)
+	valid := 10 * time.Minute
+	if path == secret {
+		valid = 2 * time.Minute
+	}
+	s := m.signed(path, payer, rand.Text(), decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED")), valid)
 	done := make(chan reply, 1)
 	go func() {
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
@@ -146,9 +236,8 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
-		ill := func(c *fakeChain, p fakePayload) { c.traps[p.Payer] = true }
 		for i := range 3 {
-			if r := m.pay(fmt.Sprint("honest-", i), ill); r.status != 402 || r.str("billed") != "no" {
+			if r := m.pay(hello, fmt.Sprint("honest-", i), traps); r.status != 402 || r.str("billed") != "no" {
 				t.Errorf("payment %d = %d %s", i, r.status, r.raw)
 			}
 		}
@@ -169,7 +258,7 @@ func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 		}
 		clear(m.chain.traps)
 		for i := range 3 {
-			if r := m.pay(fmt.Sprint("honest-", i), nil); r.status != 200 {
+			if r := m.pay(hello, fmt.Sprint("honest-", i), nil); r.status != 200 {
 				t.Errorf("payer %d afterwards = %d %s", i, r.status, r.raw)
 			}
 		}
@@ -182,15 +271,15 @@ type fickle struct {
 	chain *fakeChain
 }
 
-func (r fickle) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
-	if strings.HasPrefix(p.Payer, "fickle") {
+func (r fickle) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if p := ps[0]; strings.HasPrefix(p.Payer, "fickle") {
 		r.chain.mu.Lock()
 		paid := payloadOf(p)
 		r.chain.pool = append(r.chain.pool, &fakeTx{Cancels: &paid, Salt: "the payer"})
 		r.chain.seal(false)
 		r.chain.mu.Unlock()
 	}
-	return r.Rail.Draft(ctx, p)
+	return r.Rail.Draft(ctx, ps)
 }
 
 // A payer who cancels after the goods were made and before anything was sent is shown to have done so: nothing is made ahead

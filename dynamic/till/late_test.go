@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/till"
 )
@@ -17,11 +18,11 @@ type moody struct {
 	refusal *rail.Refusal
 }
 
-func (m moody) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (m moody) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	if m.refuses.Load() {
 		return nil, m.refusal
 	}
-	return m.Rail.Draft(ctx, p)
+	return m.Rail.Draft(ctx, ps)
 }
 
 // newMoodyShop is a shop that gives up on payments while refuses is set.
@@ -96,14 +97,14 @@ func TestLateLandingOfWhatIsGoneIsOwed(t *testing.T) {
 func TestThreeUnsettledPaymentsInADay(t *testing.T) {
 	t.Parallel()
 	var made atomic.Int64
-	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) {
-		c.AfterStep = func(step string) {
-			if step == "goods_ready" {
-				made.Add(1)
-			}
-		}
-	}})
-	const path = "/api/buy/hello"
+	k := judgmentKind
+	k.Later = false
+	k.Make = func(ctx context.Context, m goods.Maker, o *goods.Order) (*goods.Made, error) {
+		made.Add(1)
+		return judgmentKind.Make(ctx, m, o)
+	}
+	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) { c.Shelves = append(till.Shelves, shelved(k)) }})
+	const path = judgment
 	buyer := s.net.Buyers[0]
 	ch := s.challenge(path)
 	for range 3 {

@@ -269,7 +269,7 @@ func TestSoakLostAnswers(t *testing.T) {
 			loseAnswers(t, cases)
 		})
 	}
-	for _, step := range []string{"claimed", "goods_ready", "settling", "sent", "settled", "delivered"} {
+	for _, step := range []string{"claimed", "settling", "sent", "settled", "delivered"} {
 		for _, d := range lostDelays {
 			t.Run(step+" "+d.String(), func(t *testing.T) { loseProcess(t, step, d) })
 		}

@@ -41,6 +41,7 @@ type model struct {
 	stop   func()
 	starts int
 	wrap   func(rail.Rail) rail.Rail // between till and chain; nil for nothing
+	dies   func(step string) bool    // whether who took a step ends there; nil for never
 	till   *till.Till                // of the process that runs
 	payers int
 	most   int // open payments at once
@@ -74,8 +75,8 @@ func (m *model) start(site *content.Site) {
 		BaseURL: childBase, Site: site, DB: m.db, Rails: []rail.Rail{r}, Keys: []*attest.Key{attest.SpecimenKey()},
 		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Log: slog.New(slog.DiscardHandler), Exclusive: m.starts%2 == 0,
 		// A step may be the last thing that its goroutine does.
-		AfterStep: func(string) {
-			if !m.calm.Load() && m.chance(2) {
+		AfterStep: func(step string) {
+			if m.dies != nil && m.dies(step) || !m.calm.Load() && m.chance(2) {
 				runtime.Goexit()
 			}
 		},
@@ -153,7 +154,11 @@ func (m *model) client(i int) {
 	}
 	key := s.key
 	ch := decodeChallenge(m.t, r.header.Get("PAYMENT-REQUIRED"))
-	s = m.signed(s.path, fmt.Sprintf("payer-%d", i%m.payers), fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
+	payer := fmt.Sprintf("payer-%d", i%m.payers)
+	if i%m.payers == 1 {
+		payer = "code:" + payer
+	}
+	s = m.signed(s.path, payer, fmt.Sprintf("nonce-%d", i), ch, time.Duration(40+m.intN(500))*time.Second)
 	s.key = key
 	m.mu.Lock()
 	m.sales = append(m.sales, s)
@@ -429,6 +434,9 @@ func (m *model) judge() {
 	})
 	if mined := m.chain.head().mined; mined < next {
 		m.t.Errorf("the relayer's numbers from %d to %d are still open", mined, next-1)
+	}
+	if lost, reverts, held := m.lost(); held != 0 || lost != reverts {
+		m.t.Errorf("%d settlements hold gas, %d counts as lost; their reverts cost %d", held, lost, reverts)
 	}
 	states := map[till.State]int{}
 	for _, p := range all {

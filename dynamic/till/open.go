@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"net/http"
 	"slices"
 	"time"
 
-	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
@@ -23,7 +20,7 @@ import (
 //	budget/open_payments/<holder>/<network>/<purchase>   a payment that may still be sent
 //	budget/open_coded/<network>/<payer>/<purchase>       the same again, of a payer with code
 //
-// A holder is a payer, and its network too where the payer is a contract (offer.holder).
+// A holder is a payer, and its network too where the payer is a contract (matched.holder).
 
 const (
 	// maxOpen is how many payments of one payer may be open.
@@ -50,7 +47,7 @@ type openPayment struct {
 func (p *Purchase) counts() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown:
-		return len(p.Reverts) == 0
+		return !p.Reverted
 	}
 	return false
 }
@@ -98,16 +95,19 @@ func (t *Till) list(tx ledger.Tx, p *Purchase) error {
 var errFunds = errors.New("till: the payer's funds are not known")
 
 // noRoom says why there is no room for a payment now. There may be soon.
-type noRoom string
+type noRoom struct {
+	code Code
+	item string
+	n    int
+}
 
 // Error implements error.
-func (e noRoom) Error() string { return string(e) }
+func (e noRoom) Error() string { return "till: no room: " + string(e.code) }
 
 // admission is one order's way past the bounds.
 type admission struct {
 	t      *Till
-	o      *offer
-	kind   goods.Kind
+	o      *matched
 	funds  rail.Funds
 	asked  map[string]bool // nonces that funds is about
 	wanted []string        // nonces that errFunds asks about
@@ -133,12 +133,12 @@ func (a *admission) check(tx ledger.Tx) error {
 		if parts[3] == network {
 			here[open.Nonce] = open.Amount
 		}
-		if a.kind.Counted && open.Unit == a.o.good.ID {
-			return noRoom("this wallet holds a unit of " + open.Unit + " already, which is not settled")
+		if a.o.offer.Kind.Counted && open.Unit == a.o.offer.ID {
+			return noRoom{code: CodeHoldsUnit, item: open.Unit}
 		}
 	}
 	if all >= maxOpen {
-		return noRoom(fmt.Sprintf("%d payments of this wallet are under way", all))
+		return noRoom{code: CodeManyOpen, n: all}
 	}
 	if a.o.local {
 		if err := a.checkCoded(tx); err != nil {
@@ -165,7 +165,7 @@ func (a *admission) checkCoded(tx ledger.Tx) error {
 		return err
 	}
 	if n >= maxCoded || !known {
-		return noRoom(fmt.Sprintf("%d payments of smart wallets are under way", n))
+		return noRoom{code: CodeManyCoded, n: n}
 	}
 	return nil
 }
@@ -210,8 +210,8 @@ func (a *admission) ask(ctx context.Context) error {
 
 // admit runs the transaction that claims, which calls check, until there is room for the order or its wait is over. It
 // holds no place among those under way meanwhile.
-func (t *Till) admit(ctx context.Context, o *offer, k goods.Kind, f func(ledger.Tx, *admission) error) error {
-	a := &admission{t: t, o: o, kind: k}
+func (t *Till) admit(ctx context.Context, o *matched, f func(ledger.Tx, *admission) error) error {
+	a := &admission{t: t, o: o}
 	over := time.NewTimer(t.cfg.OpenWait)
 	defer over.Stop()
 	waiting := false
@@ -230,7 +230,7 @@ func (t *Till) admit(ctx context.Context, o *offer, k goods.Kind, f func(ledger.
 		if errors.Is(err, errFunds) {
 			select {
 			case <-over.C:
-				return crowded("this wallet's other payments keep changing")
+				return crowded(noRoom{code: CodeFundsMoving})
 			default:
 			}
 			if err := a.ask(ctx); err != nil {
@@ -266,15 +266,11 @@ func (t *Till) admit(ctx context.Context, o *offer, k goods.Kind, f func(ledger.
 }
 
 // crowded is the answer where there was no room in time.
-func crowded(why noRoom) error {
-	return withPayment(&problem.Error{Code: "rate_limited", Status: http.StatusTooManyRequests, Retry: 2 * time.Second,
-		Detail: "There is no room for this payment at the moment: " + string(why) + "."},
-		notBilled("same_payment", "Send the same request with the same payment again in a moment: it was not used."))
+func crowded(e noRoom) error {
+	return (&Error{Code: e.code, Retry: 2 * time.Second, Item: e.item, Count: e.n}).paid("no", "same_payment")
 }
 
 // unreadable is the answer while the network of a payment cannot be read.
 func unreadable(err error) error {
-	return withPayment(&problem.Error{Code: "settlement_unavailable", Status: http.StatusServiceUnavailable, Retry: 5 * time.Second, Err: err,
-		Detail: "The network of this payment cannot be read at the moment."},
-		notBilled("same_payment", "Send the same request with the same payment again in a few seconds, or pay on another network."))
+	return (&Error{Code: CodeUnreadable, Retry: 5 * time.Second, Err: err}).paid("no", "same_payment")
 }

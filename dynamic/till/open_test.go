@@ -3,8 +3,10 @@ package till_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,8 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/ledger/ledgertest"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -71,6 +75,7 @@ func (s *shop) reverted() (n int, gas uint64) {
 func TestMoneyForOnePaysForOne(t *testing.T) {
 	t.Parallel()
 	const honest = 12
+	row := railtest.HostileNamed("floods")
 	flood := 540
 	if testing.Short() {
 		flood = 100 // with the race detector the node that runs in this process is what is flooded
@@ -126,10 +131,10 @@ func TestMoneyForOnePaysForOne(t *testing.T) {
 	}
 	reverted, gas := s.reverted()
 	t.Logf("%d authorizations with money for one: %v; %d reverted transactions (%d gas); %d of %d honest purchases", flood, answers, reverted, gas, sold, honest)
-	if reverted != 0 {
-		t.Errorf("%d of our transactions reverted, %d gas", reverted, gas)
+	if reverted > flood*row.Reverts || gas > uint64(flood)*row.Gas {
+		t.Errorf("%d of our transactions reverted, %d gas; want %d of each authorization", reverted, gas, row.Reverts)
 	}
-	if answers["200  "] > 1 {
+	if answers["200  "] > row.Open {
 		t.Errorf("money for one bought %d", answers["200  "])
 	}
 }
@@ -227,7 +232,7 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 		}
 		m := bubble(t, site, nil)
 		defer func() { m.stop() }()
-		eight := m.opened(8, always("rich"))
+		eight := m.opened(railtest.HostileNamed("spends elsewhere").Open, always("rich"))
 		ninth := m.offered("/api/buy/hello", "rich", "the ninth", 0)
 		refused := func(when string) {
 			t.Helper()
@@ -323,7 +328,7 @@ func TestContractsTogether(t *testing.T) {
 		if r := <-known; r.status != 200 {
 			t.Fatalf("a contract's first payment is answered %d %s", r.status, r.raw)
 		}
-		held := m.opened(24, func(i int) string { return fmt.Sprintf("contract-%d", i) })
+		held := m.opened(railtest.HostileNamed("shares its code").Open, func(i int) string { return fmt.Sprintf("contract-%d", i) })
 		r := <-m.begin(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
 		if r.status != 429 || r.str("retry") != "same_payment" || r.str("billed") != "no" {
 			t.Errorf("the 25th contract is answered %d %s", r.status, r.raw)
@@ -346,14 +351,25 @@ func TestContractsTogether(t *testing.T) {
 	})
 }
 
-// Purchases that only wait for the chain hold no place among those under way.
+// Purchases that only wait for the chain, or for room among the transactions under way, hold no place among those under
+// way. An account has 48 transactions unmined at most, and they come to the node in the order of their numbers (M16).
 func TestWaitingForTheChainHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := bubble(t, nil, nil)
 		defer func() { m.stop() }()
 		all := m.opened(600, func(i int) string { return fmt.Sprintf("buyer-%d", i) })
-		m.seal()
+		for range (600 + settle.MaxUnmined - 1) / settle.MaxUnmined {
+			m.chain.mu.Lock()
+			if n := len(m.chain.pool); n > settle.MaxUnmined || n == 0 {
+				t.Errorf("%d transactions of one account are unmined, want 48 at most", n)
+			}
+			m.chain.mu.Unlock()
+			m.seal()
+		}
+		if !slices.Equal(m.chain.came, slices.Sorted(maps.Keys(m.chain.seen))) {
+			t.Errorf("the transactions came in the order %v", m.chain.came)
+		}
 		for i, c := range all {
 			if r := <-c; r.status != 200 {
 				t.Fatalf("buyer %d of 600 is answered %d %s", i, r.status, r.raw)
@@ -486,11 +502,11 @@ func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
-		waiting := m.opened(64, func(i int) string { return fmt.Sprintf("payer-%d", i) })
+		waiting := m.opened(settle.MaxUnmined, func(i int) string { return fmt.Sprintf("payer-%d", i) })
 		before := views.Load()
 		time.Sleep(10 * time.Second)
-		if n := views.Load() - before; n > 64*5 {
-			t.Errorf("64 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
+		if n := views.Load() - before; n > settle.MaxUnmined*5 {
+			t.Errorf("48 requests that wait read the ledger %d times in 10 s, want five times each at most", n)
 		}
 		m.seal()
 		for _, c := range waiting {

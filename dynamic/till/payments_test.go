@@ -17,6 +17,7 @@ import (
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/devnet/token"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/settle"
 	"agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum"
@@ -247,6 +248,23 @@ func purchases(t testing.TB, db ledger.DB) []till.Purchase {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// settlementOf reads the settlement of a purchase; an empty one where nothing was signed.
+func settlementOf(t testing.TB, db ledger.DB, p till.Purchase) *settle.Settlement {
+	t.Helper()
+	s := &settle.Settlement{}
+	if p.Settlement == "" {
+		return s
+	}
+	err := db.View(context.Background(), func(tx ledger.Tx) (err error) {
+		s, err = settle.Read(tx, p.Settlement)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func resting(p till.Purchase) bool {

@@ -9,6 +9,8 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
+	"agentstore/dynamic/settle"
 )
 
 // State is where a purchase stands.
@@ -21,6 +23,7 @@ const (
 	Settling    State = "settling"     // the settlement is signed and stored, and may have been sent
 	Unknown     State = "unknown"      // the buyer was told that the outcome is not known yet
 	Settled     State = "settled"      // the money arrived at the network's depth; number, id, date and key are fixed
+	Promised    State = "promised"     // answered, and to be completed by the keeper or over its term
 	Delivered   State = "delivered"    // signed and answered
 	Refused     State = "refused"      // the order could not be taken after all; nothing was sent
 	Failed      State = "failed"       // the good could not be made; nothing was sent
@@ -39,7 +42,6 @@ type Purchase struct {
 	State   State     `json:"state"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	Due     time.Time `json:"due,omitzero"` // when the worker looks at it; zero: never again
 	Tries   int       `json:"tries,omitzero"`
 
 	Item        string            `json:"item"`
@@ -49,20 +51,19 @@ type Purchase struct {
 	Slot        string            `json:"slot,omitzero"`    // hex SHA-256 of the idempotency key
 	Content     string            `json:"content,omitzero"` // digest of the site that it was claimed under
 
-	Protocol string           `json:"protocol"` // x402
+	Protocol string           `json:"protocol,omitzero"` // of the payment; unknown where only the chain tells of it
 	Payment  rail.Payment     `json:"payment"`
 	Terms    rail.Requirement `json:"terms"`
 	Amount   int64            `json:"amount"`
 	Tip      int64            `json:"tip,omitzero"`
 	Mark     rail.Mark        `json:"mark"` // the head before the authorization was seen unused
 
-	Entry string        `json:"entry,omitzero"` // pool entry reserved
-	Word  string        `json:"word,omitzero"`
-	Made  *goods.Made   `json:"made,omitzero"`
-	Sent  []rail.Signed `json:"signed,omitzero"` // every settlement ever signed for it, oldest first
+	Entry string      `json:"entry,omitzero"` // pool entry reserved
+	Word  string      `json:"word,omitzero"`
+	Made  *goods.Made `json:"made,omitzero"`
 
-	Held    []held   `json:"held,omitzero"`    // what was set aside for settlements whose end is open
-	Reverts []revert `json:"reverts,omitzero"` // settlements that reverted, oldest first
+	Settlement string `json:"settlement,omitzero"` // id of the record of package settle, from settling on
+	Reverted   bool   `json:"reverted,omitzero"`   // a transaction that would have settled it reverted
 
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
@@ -70,12 +71,13 @@ type Purchase struct {
 	Date   string      `json:"date,omitzero"`
 	KID    string      `json:"kid,omitzero"`
 
-	Reason      string    `json:"reason,omitzero"` // why it was refused, failed or not settled
-	Final       bool      `json:"final,omitzero"`  // beyond reorganisation: nothing can change it
-	DeliveredAt time.Time `json:"delivered_at,omitzero"`
+	Reason      string    `json:"reason,omitzero"`       // why it was refused, failed or not settled
+	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
+	DeliveredAt time.Time `json:"delivered_at,omitzero"` // when the answer that is kept was made
 
-	queued time.Time // Due as the ledger has it, while a transaction that read it runs
-	listed bool      // among the open payments, likewise
+	listed bool // among the open payments, while a transaction that read it runs
+
+	signed *settle.Settlement // as load read it beside the purchase; nil without
 }
 
 // Claim is the record at auth/…: whose authorization it is.
@@ -88,8 +90,8 @@ type Claim struct {
 	Answered bool `json:"answered,omitzero"`
 }
 
-// open reports whether the purchase is still on its way.
-func (p *Purchase) open() bool {
+// Open reports whether the purchase is still on its way.
+func (p *Purchase) Open() bool {
 	switch p.State {
 	case Claimed, GoodsReady, Settling, Unknown, Settled, SettledLate:
 		return true
@@ -106,24 +108,32 @@ func (p *Purchase) freed() bool {
 	return false
 }
 
-// tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
-func (p *Purchase) tx() string {
-	if p.Proof != nil {
+// Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
+func (p *Purchase) Tx() string {
+	switch {
+	case p.Proof != nil:
 		return p.Proof.Tx
-	}
-	for i := len(p.Sent) - 1; i >= 0; i-- {
-		if !p.Sent[i].Fill {
-			return p.Sent[i].ID
-		}
+	case p.signed != nil:
+		return p.signed.Tx()
 	}
 	return ""
 }
 
+// member is a purchase's payment as its settlement has it.
+func (p *Purchase) member() settle.Member {
+	return settle.Member{ID: p.ID, Payment: p.Payment, Mark: p.Mark}
+}
+
+// settling is the settlement of a loaded purchase; one without a record is that of a payment for which nothing was signed.
+func (p *Purchase) settling() *settle.Settlement {
+	if p.signed != nil {
+		return p.signed
+	}
+	return settle.Unsigned(p.member())
+}
+
 // errMoved says that a purchase is no longer in the state that a step starts from: another hand moved it.
 var errMoved = errors.New("till: the purchase has moved on")
-
-// The job name in the ledger's queue of due work.
-const jobPurchase = "purchase"
 
 // read reads a purchase that is going to be saved in the same transaction.
 func read(tx ledger.Tx, id string) (*Purchase, error) {
@@ -131,7 +141,7 @@ func read(tx ledger.Tx, id string) (*Purchase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("purchase %s: %w", id, err)
 	}
-	p.queued, p.listed = p.Due, p.counts()
+	p.listed = p.counts()
 	return &p, nil
 }
 
@@ -142,27 +152,21 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 	if p.Version == 0 {
 		p.Created = now
 	}
-	if !p.queued.IsZero() {
-		if err := tx.Delete(ledger.DueKey(jobPurchase, p.queued, p.ID)); err != nil {
-			return err
-		}
-	}
 	if err := t.list(tx, p); err != nil {
 		return err
 	}
 	p.Version++
 	p.Updated = now
-	p.Due = t.nextLook(p, now)
-	p.queued = p.Due
-	if !p.Due.IsZero() {
-		if err := tx.Set(ledger.DueKey(jobPurchase, p.Due, p.ID), nil); err != nil {
-			return err
-		}
+	var err error
+	if at := t.nextLook(p, now); at.IsZero() {
+		err = schedule.Drop(tx, jobPurchase, p.ID)
+	} else {
+		err = schedule.Put(tx, jobPurchase, p.ID, at)
 	}
-	return ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p)
+	return errors.Join(err, ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p))
 }
 
-// nextLook is when the worker should look at a purchase if nobody has moved it until then.
+// nextLook is when the worker should look at a purchase if nobody has moved it until then; zero is never again.
 func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 	if p.Final {
 		return time.Time{}
@@ -173,7 +177,7 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(patience)
 	case Unknown:
 		return now.Add(min(patience, 5*time.Second))
-	case Delivered, Refused, Failed, NotSettled:
+	case Promised, Delivered, Refused, Failed, NotSettled:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	}
@@ -208,20 +212,20 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 	if err != nil {
 		return out, err
 	}
-	if out.State != was && !out.open() {
+	if out.State != was && !out.Open() {
 		t.cfg.Outcome(out.Payment.Network, out.State)
 	}
 	t.cfg.AfterStep(step)
 	return out, nil
 }
 
-// load reads a purchase as it stands.
+// load reads a purchase as it stands, with its settlement.
 func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	var p Purchase
 	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		p, err = ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+		p, err = withSettlement(tx, id)
 		return err
 	})
 	if err != nil {
@@ -230,27 +234,31 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	return &p, nil
 }
 
+func withSettlement(tx ledger.Tx, id string) (Purchase, error) {
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+	if err == nil && p.Settlement != "" {
+		p.signed, err = settle.Read(tx, p.Settlement)
+	}
+	return p, err
+}
+
 // ledgerContext outlives the request that began a step, because a step once begun is finished, and has a deadline,
 // because the ledger retries until then.
 func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
-// maker makes the goods of a purchase from what it was claimed under.
-func (t *Till) maker(p *Purchase) goods.Maker { return goods.Maker{Site: t.cfg.Site.Of(p.Content)} }
+// maker makes what a purchase bought from what it was claimed under.
+func (t *Till) maker(p *Purchase) goods.Maker { return maker(t.cfg.Site.Of(p.Content)) }
 
-// order is the goods' view of a purchase.
+// order is a kind's view of a purchase.
 func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
-	g, ok := t.cfg.Site.Of(p.Content).Good(p.Item)
-	if !ok {
-		return nil, goods.Kind{}, fmt.Errorf("till: %s is no longer on the shelf", p.Item)
-	}
-	k, err := goods.Of(g)
+	offer, err := t.offerOf(p)
 	if err != nil {
 		return nil, goods.Kind{}, err
 	}
 	return &goods.Order{
-		ID: p.ID, Good: g, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
+		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
 		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
-	}, k, nil
+	}, offer.Kind, nil
 }

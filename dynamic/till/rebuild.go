@@ -93,7 +93,7 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 			if p.Number > 0 {
 				m := HighMark{Patron: p.Number, Item: p.Item}
 				if p.Made != nil {
-					m.Jar = p.Made.Deliverable.Number
+					m.Jar = p.Made.Number
 				}
 				marks = append(marks, m)
 			}

@@ -1,23 +1,22 @@
 package till_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
-	"agentstore/dynamic/till"
+	"agentstore/dynamic/counter"
 )
 
 // TestVerificationShowsWhatTheRecordHolds buys a word and asks for its certificate while the record holds it, holds
 // nothing, and cannot be read.
 func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
-	var asked till.Recorded
-	held, fault := &till.Inclusion{ID: "observation_7", Kind: "retired_word", Leaf: 41, LogSize: 60, Proof: "c2sp.org/tlog-proof@v1\n"}, error(nil)
-	s := newShop(t, shopOptions{networks: []uint64{8453}, config: func(c *till.Config) {
-		c.Recorded = func(what till.Recorded) (*till.Inclusion, error) {
-			asked = what
-			return held, fault
-		}
-	}})
+	var asked counter.Recorded
+	held, fault := &counter.Inclusion{ID: "observation_7", Kind: "retired_word", Leaf: 41, LogSize: 60, Proof: "c2sp.org/tlog-proof@v1\n"}, error(nil)
+	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{Recorded: func(what counter.Recorded) (*counter.Inclusion, error) {
+		asked = what
+		return held, fault
+	}}})
 	r, _ := s.buy("/api/buy/retired_word?detail=Synergy", s.net.Buyers[0], nil)
 	if r.status != 200 {
 		t.Fatalf("buy = %d %s", r.status, r.raw)
@@ -40,12 +39,16 @@ func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
 
 // What the record holds has its printable page, as a certificate has.
 func TestBrowsersGetAPageOfWhatTheRecordHolds(t *testing.T) {
-	s := newShop(t, shopOptions{networks: []uint64{8453}, config: func(c *till.Config) {
-		c.Sealed = func(id string) (*till.Verification, error) {
-			return &till.Verification{Valid: true, ArtifactClass: "row", Report: map[string]any{"host": "shop.example"}}, nil
-		}
-		c.VerifyPage = func(id string, _ till.Verification) ([]byte, error) { return []byte("<p>" + id), nil }
-	}})
+	var classes []counter.Class
+	for _, name := range []string{"row", "round", "observation"} {
+		classes = append(classes, counter.Class{Name: name, Prefix: name + "_",
+			Load: func(*counter.Counter, context.Context, string) (*counter.Verification, error) {
+				return &counter.Verification{Valid: true, ArtifactClass: name, Report: map[string]any{"host": "shop.example"}}, nil
+			},
+			Page: func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil },
+		})
+	}
+	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{Classes: classes}})
 	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/json", "": "application/json"} {
 		for _, id := range []string{"row_4711", "round_12", "observation_3"} {
 			r := s.do("GET", "/api/verify/"+id, map[string]string{"Accept": accept})

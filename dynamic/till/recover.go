@@ -8,53 +8,64 @@ import (
 	"time"
 
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/schedule"
+	"agentstore/dynamic/settle/gas"
 )
 
-// workers is how many lying purchases are driven at once; batch is how many are read from the queue at a time.
+// The till's due work (package schedule): purchases that lie, by their ids, which save keeps in the queue, and the readings
+// of what arrived, by network.
 const (
-	workers = 16
-	batch   = 256
+	jobPurchase = "purchase"
+	jobArrivals = "arrivals"
 )
 
-// leaseTTL is how long a worker may be silent before another replica takes over (M12).
-const leaseTTL = 15 * time.Second
+// jobs are the till's rows in the table of due work. A look at a purchase may end in any of several Updates, and each of
+// them names the state that it starts from, so that one who slept through his time changes nothing.
+func (t *Till) jobs() []schedule.Job {
+	return []schedule.Job{
+		{Name: jobPurchase, Workers: 16, Timeout: 8 * time.Second, Pause: t.cfg.Patience, Skip: t.skipPurchase, Do: t.lookAt},
+		{Name: jobArrivals, Workers: len(t.byNet), Pause: t.cfg.Sweep, Skip: t.skipNetwork, Do: t.sweep},
+	}
+}
 
-// headPatience is how long a network may take to name its head.
-const headPatience = 2 * time.Second
-
-const jobRecover = "till"
-
-// Run recovers: it drives every purchase that lies longer than its time, watches ended ones to finality, and notes
-// each network's head for a restore. It returns when ctx ends. Any number of replicas may run it; one works at a time.
+// Run recovers: it drives every purchase that lies longer than its time, watches ended ones to finality, and reads what
+// arrives. It returns when ctx ends. Any number of replicas may run it; each task is one's at a time.
 func (t *Till) Run(ctx context.Context) error {
 	if t.cfg.Exclusive {
 		if err := t.resume(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	var guard sync.WaitGroup
-	guard.Go(func() { _ = t.cfg.Gas.Run(ctx) }) // it ends with ctx and has no other error
-	defer guard.Wait()
+	err := t.update(ctx, func(tx ledger.Tx) (err error) {
+		for n := range t.byNet {
+			err = errors.Join(err, schedule.Put(tx, jobArrivals, n, tx.Now()))
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("till: beginning to read what arrives: %w", err)
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	beside.Go(func() { _ = t.cfg.Gas.Run(ctx) }) // it ends with ctx and has no other error
+	beside.Go(func() { t.watchShut(ctx) })
+	return t.due.Run(ctx)
+}
+
+// watchShut keeps what is known of closed networks up to date.
+func (t *Till) watchShut(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var lease ledger.Lease
 	for {
-		err := t.noteShut(ctx)
-		if err == nil {
-			lease, err = t.hold(ctx, lease)
-		}
-		if err == nil {
-			err = t.work(ctx, lease)
-		}
-		if err != nil && !errors.Is(err, ledger.ErrLeaseHeld) && ctx.Err() == nil {
-			t.cfg.Log.Error("recovery round", "err", err)
-		}
 		select {
 		case <-ctx.Done():
-			t.letGo(lease)
-			return nil
+			return
 		case <-tick.C:
+		}
+		if err := t.noteShut(ctx); err != nil && ctx.Err() == nil {
+			t.cfg.Log.Error("whether the store is closed could not be read", "err", err)
 		}
 	}
 }
@@ -100,26 +111,41 @@ func (t *Till) allShut() bool {
 	return shut != nil && len(*shut) == len(t.byNet)
 }
 
-// mayMove keeps purchases on closed networks where they are: counters and pools may lie behind what was given (M13).
-func (t *Till) mayMove(p *Purchase) bool { return !t.shutOn(p.Payment.Network) }
-
-// resume drives at once what a process of ours left behind, and ends the lease that it died with: nobody else uses
-// this ledger.
-func (t *Till) resume(ctx context.Context) error {
-	err := t.update(ctx, func(tx ledger.Tx) error {
-		held, err := ledger.GetJSON[ledger.Lease](tx, ledger.LeaseKey(jobRecover))
-		if err == nil {
-			err = ledger.Release(tx, held)
-		}
-		if errors.Is(err, errNotFound) || errors.Is(err, ledger.ErrLeaseLost) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("ending the lease that was left behind: %w", err)
+// skipPurchase leaves alone what is driven here already, and keeps purchases on closed networks where they are: counters
+// and pools may lie behind what was given (M13).
+func (t *Till) skipPurchase(tx ledger.Tx, id string) (bool, error) {
+	if t.flying(id) || !t.anyShut() {
+		return t.flying(id), nil
 	}
-	ids, err := t.due(ctx, time.Unix(1<<40, 0), func(p *Purchase) bool { return p.open() && t.mayMove(p) })
+	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+	return t.shutOn(p.Payment.Network), err
+}
+
+// skipNetwork leaves alone what arrives where the store is closed, and where it sells no more.
+func (t *Till) skipNetwork(_ ledger.Tx, network string) (bool, error) {
+	return t.byNet[network] == nil || t.shutOn(network), nil
+}
+
+// resume drives at once what a process of ours left behind: nobody else uses this ledger.
+func (t *Till) resume(ctx context.Context) error {
+	var ids []string
+	err := t.view(ctx, func(tx ledger.Tx) error {
+		ids = nil
+		tasks, err := schedule.Tasks(tx, jobPurchase)
+		if err != nil {
+			return err
+		}
+		for _, task := range tasks {
+			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(task.ID))
+			if err != nil {
+				return err
+			}
+			if p.Open() && !t.shutOn(p.Payment.Network) {
+				ids = append(ids, p.ID)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("reading what was left behind: %w", err)
 	}
@@ -132,102 +158,15 @@ func (t *Till) resume(ctx context.Context) error {
 	return nil
 }
 
-// hold takes or renews the lease of the recovery job.
-func (t *Till) hold(ctx context.Context, l ledger.Lease) (ledger.Lease, error) {
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	var got ledger.Lease
-	err := t.cfg.DB.Update(ctx, func(tx ledger.Tx) (err error) {
-		if l.Owner != "" {
-			if got, err = ledger.Renew(tx, l, leaseTTL); !errors.Is(err, ledger.ErrLeaseLost) {
-				return err
-			}
+// lookAt drives a purchase whose time has come. What waits in vain, here or for its node, lies on.
+func (t *Till) lookAt(ctx context.Context, task schedule.Task) error {
+	err := t.drive(ctx, task.ID)
+	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, gas.ErrUnchecked} { // of the last the guard tells
+		if errors.Is(err, waits) {
+			return nil
 		}
-		got, err = ledger.Take(tx, jobRecover, t.owner, leaseTTL)
-		return err
-	})
-	if err != nil {
-		return ledger.Lease{}, err
 	}
-	return got, nil
-}
-
-func (t *Till) letGo(l ledger.Lease) {
-	if l.Owner == "" {
-		return
-	}
-	ctx, cancel := ledgerContext(context.Background())
-	defer cancel()
-	err := t.cfg.DB.Update(ctx, func(tx ledger.Tx) error { return ledger.Release(tx, l) })
-	if err != nil && !errors.Is(err, ledger.ErrLeaseLost) {
-		t.cfg.Log.Warn("recovery lease not released", "err", err)
-	}
-}
-
-// work drives everything that is due, several at once, and waits for them, renewing nothing: each drive has its own
-// deadline, and every step names the state it starts from, so a worker that lost its lease changes nothing twice.
-func (t *Till) work(ctx context.Context, l ledger.Lease) error {
-	if t.allShut() {
-		return nil
-	}
-	if err := t.noteHeads(ctx, l); err != nil {
-		return err
-	}
-	var keep func(*Purchase) bool
-	if t.anyShut() {
-		keep = t.mayMove
-	}
-	ids, err := t.due(ctx, time.Time{}, keep)
-	if err != nil {
-		return err
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() { t.sweep(ctx, l) })
-	slots := make(chan struct{}, workers)
-	for _, id := range ids {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			wg.Wait()
-			return ctx.Err()
-		}
-		if t.flying(id) {
-			<-slots
-			continue
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			dctx, cancel := context.WithTimeout(ctx, leaseTTL/2)
-			defer cancel()
-			err := t.drive(dctx, id)
-			if err == nil || errors.Is(err, errMoved) || ctx.Err() != nil {
-				return
-			}
-			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells
-				t.cfg.Log.Error("purchase not moved", "purchase", id, "err", err)
-			}
-			// Whatever waits in vain goes to the end of the queue, or many of its kind would starve the rest.
-			t.postpone(ctx, id)
-		})
-	}
-	wg.Wait()
-	return nil
-}
-
-// postpone keeps a purchase whose step fails from being tried in every round.
-func (t *Till) postpone(ctx context.Context, id string) {
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err := t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
-		p, err := read(tx, id)
-		if err != nil {
-			return err
-		}
-		return t.save(tx, p)
-	})
-	if err != nil {
-		t.cfg.Log.Error("purchase not postponed", "purchase", id, "err", err)
-	}
+	return err
 }
 
 func (t *Till) flying(id string) bool {
@@ -235,91 +174,3 @@ func (t *Till) flying(id string) bool {
 	defer t.mu.Unlock()
 	return t.flights[id] != nil
 }
-
-// due lists purchases whose time has come by the ledger's clock (or by now, where it is given), oldest first.
-func (t *Till) due(ctx context.Context, now time.Time, keep func(*Purchase) bool) ([]string, error) {
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	var ids []string
-	err := t.cfg.DB.View(lctx, func(tx ledger.Tx) error {
-		ids = nil
-		at := now
-		if at.IsZero() {
-			at = tx.Now()
-		}
-		for e, err := range tx.Scan(ledger.Due(jobPurchase, at)) {
-			if err != nil {
-				return err
-			}
-			parts, err := ledger.Parts(e.Key)
-			if err != nil {
-				return err
-			}
-			id := parts[3]
-			if keep != nil {
-				p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
-				if err != nil {
-					return err
-				}
-				if !keep(&p) {
-					continue
-				}
-			} else if len(ids) == batch {
-				break
-			}
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	return ids, err
-}
-
-// noteHeads remembers how far each network was read, so that a restored ledger knows from where to read again (M13).
-func (t *Till) noteHeads(ctx context.Context, l ledger.Lease) error {
-	// A network that does not answer is left out and holds up neither the others nor the lease.
-	hctx, stop := context.WithTimeout(ctx, headPatience)
-	defer stop()
-	var mu sync.Mutex
-	heads := make(map[string]uint64)
-	var wg sync.WaitGroup
-	for n, r := range t.byNet {
-		if t.shutOn(n) {
-			continue // its noted head says from where to read again (M13)
-		}
-		wg.Go(func() {
-			if t.cfg.Gas.Ready(hctx, n) != nil {
-				return
-			}
-			h, err := r.Head(hctx)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			heads[n] = h.Block
-		})
-	}
-	wg.Wait()
-	lctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	return t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
-		if err := ledger.Check(tx, l); err != nil {
-			return err
-		}
-		for n, b := range heads {
-			v, err := tx.Get(headKey(n))
-			if err != nil && !errors.Is(err, errNotFound) {
-				return err
-			}
-			if string(v) == ledger.Number(b) {
-				continue
-			}
-			if err := tx.Set(headKey(n), []byte(ledger.Number(b))); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func headKey(network string) []byte { return ledger.MetaKey("head:" + network) }

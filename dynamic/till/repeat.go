@@ -3,21 +3,20 @@ package till
 import (
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
 	"strings"
 	"time"
 
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
 // repeat answers a payment that is claimed already (M1): its own sender gets the purchase, everybody else nothing.
-func (t *Till) repeat(w http.ResponseWriter, r *http.Request, c Claim, p *presented) error {
+func (t *Till) repeat(ctx context.Context, c Claim, p *Presented) (*Sale, error) {
 	if !p.proves(c) {
-		return t.alreadyUsed(r.Context(), p.payment)
+		return nil, t.alreadyUsed(ctx, p.payment)
 	}
-	return t.answerRepeat(w, r, &repeated{purchase: c.Purchase, slot: c.Answered})
+	return t.answerRepeat(ctx, &repeated{purchase: c.Purchase, slot: c.Answered})
 }
 
 // emptyWallet reports a refusal of a payment whose signature is good and whose payer has too little. The payer is
@@ -30,31 +29,29 @@ func emptyWallet(err error) bool {
 // otherwise answers a request that cannot be taken, whatever payment came with it: with the purchase its key belongs to, if
 // there is one and the payment proves its payer; with what became of the payment, where it was used before; else with the
 // error that stood in its way.
-func (t *Till) otherwise(w http.ResponseWriter, r *http.Request, o *offer, err error) error {
-	if t.cfg.Gas.Ready(r.Context(), o.p.payment.Network) != nil {
-		return err // whose signature it is cannot be known
+func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, error) {
+	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
+		return nil, err // whose signature it is cannot be known
 	}
-	mark, refused := o.p.rail.Verify(r.Context(), o.p.payment, o.terms, o.at)
+	mark, refused := o.p.rail.Verify(ctx, o.p.payment, o.terms, o.at)
 	if refused != nil && !emptyWallet(refused) {
-		if used := t.usedBefore(r.Context(), o, refused); used != nil {
-			return used
+		if used := t.usedBefore(ctx, o, refused); used != nil {
+			return nil, used
 		}
-		return err
+		return nil, err
 	}
 	o.local = mark.Local
-	return t.replaySlot(w, r, o, err)
+	return t.replaySlot(ctx, o, err)
 }
 
 // replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
 // the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked.
-func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, otherwise error) error {
+func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sale, error) {
 	if o.key == "" {
-		return otherwise
+		return nil, otherwise
 	}
 	var rep *repeated
-	ctx, cancel := ledgerContext(r.Context())
-	defer cancel()
-	err := t.cfg.DB.Update(ctx, func(tx ledger.Tx) (err error) {
+	err := t.update(ctx, func(tx ledger.Tx) (err error) {
 		rep = nil
 		c, err := ledger.GetJSON[Claim](tx, authKey(o.p.payment))
 		if err == nil { // claimed meanwhile, by another request with the same payment
@@ -70,34 +67,30 @@ func (t *Till) replaySlot(w http.ResponseWriter, r *http.Request, o *offer, othe
 		if rep, err = t.slot(tx, o); err != nil || rep == nil {
 			return err
 		}
-		return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.replayDigest(), Answered: true})
+		return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
 	})
 	if errors.Is(err, errUsed) {
-		return t.alreadyUsed(r.Context(), o.p.payment)
+		return nil, t.alreadyUsed(ctx, o.p.payment)
 	}
 	if err != nil {
-		return ledgerDown(err)
+		return nil, ledgerDown(err)
 	}
 	if rep == nil {
-		return otherwise
+		return nil, otherwise
 	}
-	return t.answerRepeat(w, r, rep)
+	return t.answerRepeat(ctx, rep)
 }
 
 // answerRepeat waits for the first and gives its answer.
-func (t *Till) answerRepeat(w http.ResponseWriter, r *http.Request, rep *repeated) error {
-	p, err := t.await(r.Context(), rep.purchase, t.cfg.RepeatWait)
+func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
+	p, err := t.await(ctx, rep.purchase, t.cfg.RepeatWait)
 	if err != nil {
-		return ledgerDown(err)
+		return nil, ledgerDown(err)
 	}
-	if rep.slot && p.open() {
-		e := &problem.Error{Code: "idempotency_in_flight", Status: http.StatusConflict, Retry: 5 * time.Second,
-			Detail:  "The first request with this key is still under way. The payment that came with this one was not used.",
-			Extra:   map[string]any{"recovery": t.recovery(p.ID), "charged_now": false},
-			Payment: &problem.Payment{Billed: "no", Retry: "after", NextStep: "Send the identical request again after Retry-After."}}
-		return e
+	if rep.slot && p.Open() {
+		return nil, (&Error{Code: CodeKeyInFlight, Retry: 5 * time.Second, Purchase: p}).paid("no", "after")
 	}
-	return t.answer(w, p, true)
+	return t.answer(p, true)
 }
 
 // await waits until a purchase is no longer on its way, or wait is over, or the client is gone. A purchase that is
@@ -110,7 +103,7 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 		f := t.flights[id]
 		t.mu.Unlock()
 		p, err := t.load(ctx, id)
-		if err != nil || !p.open() {
+		if err != nil || !p.Open() {
 			return p, err
 		}
 		var done <-chan struct{}
@@ -135,13 +128,74 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 }
 
 // answer gives a purchase's answer as it stands.
-func (t *Till) answer(w http.ResponseWriter, p *Purchase, replay bool) error {
+func (t *Till) answer(p *Purchase, replay bool) (*Sale, error) {
 	switch {
-	case p.State == Delivered:
-		return t.writeDelivered(w, p, replay)
-	case p.open():
-		return t.notYet(p)
+	case p.State == Delivered || p.State == Promised:
+		body, err := t.body(p.ID)
+		if err != nil {
+			return nil, ledgerDown(err)
+		}
+		return &Sale{Purchase: p, Body: body, Replay: replay}, nil
+	case p.Open():
+		return nil, t.notYet(p)
 	default:
-		return t.ended(p)
+		return nil, t.ended(p)
 	}
 }
+
+// notYet is the answer while a purchase is on its way.
+func (t *Till) notYet(p *Purchase) error {
+	billed := "unknown"
+	if p.State == Settled || p.State == SettledLate {
+		billed = "yes"
+	}
+	return (&Error{Code: CodeUnderWay, Retry: 5 * time.Second, Purchase: p}).paid(billed, "same_payment")
+}
+
+// ended is the answer for a purchase that ended without goods.
+func (t *Till) ended(p *Purchase) error {
+	e := &Error{Code: CodeEnded, Purchase: p}
+	retry := "now"
+	if !p.Final {
+		retry = "after"
+	}
+	switch p.State {
+	case NotSettled:
+		e.paid("no", retry)
+		site := t.cfg.Site.Now()
+		o, ok := t.offer(site, p.Item)
+		if !ok {
+			return e
+		}
+		q, err := t.quote(asked{site, o, p.Fingerprint})
+		if e.Quote = q; q == nil {
+			return err
+		}
+	case Refused, Failed:
+		e.paid("no", retry)
+	case RefundOwed:
+		e.paid("yes", "never")
+	case Reversed:
+		e.paid("no", "now").Payment.Delivered = !p.DeliveredAt.IsZero()
+	case FromChain, Uncredited:
+		return usedError("yes")
+	default:
+		return fmt.Errorf("till: purchase in state %s has no answer", p.State)
+	}
+	return e
+}
+
+// withPayment says on an answer what became of the payment; other errors pass as they are.
+func withPayment(err error, o Outcome) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Payment = &o
+	}
+	return err
+}
+
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[*Error](err)
+	return ok
+}
+
+var errNotFound = ledger.ErrNotFound

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
 
-// restoreMargin is how many blocks before the backup's head the chain is read again: a reorganisation may have moved
-// what stood there.
+// restoreMargin is how many blocks before those that were read when the backup was made the chain is read again: a
+// reorganisation may have moved what stood there.
 const restoreMargin = 1000
 
 // Reconciled is what a look at the chain after a restore found.
@@ -27,11 +27,11 @@ type Reconciled struct {
 	Direct    int    `json:"direct"`     // transfers without an authorization, which buy nothing
 }
 
-// Reconcile reads every network from the backup's head on. Payments that the restored ledger does not know become
+// Reconcile reads every network from where it was read when the backup was made. Payments that the restored ledger does not know become
 // purchases known from the chain: their authorizations are claimed, so that they can never pay again, and their
 // buyers find them by wallet. High-water marks and the published record raise counters and take pool entries and
 // words. It may be run again.
-func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []corpus.Observation) ([]Reconciled, error) {
+func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []record.Observation) ([]Reconciled, error) {
 	if err := t.raise(ctx, marks); err != nil {
 		return nil, fmt.Errorf("raising counters and pools: %w", err)
 	}
@@ -98,7 +98,7 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	return nil
 }
 
-func (t *Till) raiseRecorded(ctx context.Context, recorded []corpus.Observation) error {
+func (t *Till) raiseRecorded(ctx context.Context, recorded []record.Observation) error {
 	lctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	return t.cfg.DB.Update(lctx, func(tx ledger.Tx) error {
@@ -116,7 +116,7 @@ func (t *Till) raiseRecorded(ctx context.Context, recorded []corpus.Observation)
 	})
 }
 
-// reconcile reads a network from the noted head on.
+// reconcile reads a network from where it was read before.
 func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, error) {
 	info := r.Info()
 	rec := Reconciled{Network: info.Network}
@@ -145,13 +145,14 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 	return rec, nil
 }
 
-// readFrom is the block from which a network is read again: a margin below the noted head, 0 where none is noted.
+// readFrom is the block from which a network is read again: a margin below the block up to which it was read (sweep), 0
+// where none is noted.
 func readFrom(ctx context.Context, db ledger.DB, network string) (from uint64, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = db.View(ctx, func(tx ledger.Tx) error {
 		from = 0
-		v, err := tx.Get(headKey(network))
+		v, err := tx.Get(sweptKey(network))
 		if errors.Is(err, errNotFound) {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle"
 	"agentstore/dynamic/till"
 )
 
@@ -57,6 +58,12 @@ func TestWaitingInVainStarvesNobody(t *testing.T) {
 				m.chain.seal(true)
 				m.chain.mu.Unlock()
 			}
+		}
+		for range 1 + 300/settle.MaxUnmined { // all of them are in blocks, of which nobody hears
+			time.Sleep(time.Second)
+			m.chain.mu.Lock()
+			m.chain.seal(false)
+			m.chain.mu.Unlock()
 		}
 		idle(time.Minute)
 		last := pay("patient")

@@ -7,15 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
-	"strings"
 	"time"
 
-	"agentstore/content"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/rail/x402"
 )
 
 // A stock client sends no idempotency key, and an application that lost an answer calls again: a new challenge, a new
@@ -23,9 +18,9 @@ import (
 // the id of payment-identifier, which stock clients echo. It is guessable and no secret: it opens a slot only for a payer
 // whose fresh authorization was verified, and it finds nothing but an equal order of theirs (decisions §3).
 
-// fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs, without source, callback
+// Fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs, without source, callback
 // address, rail and tier.
-func fingerprint(item string, inputs map[string]string) string {
+func Fingerprint(item string, inputs map[string]string) string {
 	in := inputs
 	if in["source"] != "" || in["callback_url"] != "" || in == nil {
 		in = make(map[string]string, len(inputs))
@@ -50,27 +45,27 @@ const (
 	suggestedMinute = "200601021504"
 	// suggestedDigits is how much of a fingerprint a suggested key holds, in hex digits: 128 bits are 26 characters of base32.
 	suggestedDigits = 32
-	// sameOrder is how long after its end an order answers an equal one of the same wallet that has no key of its own.
-	sameOrder = 5 * time.Minute
+	// SameOrder is how long after its end an order answers an equal one of the same wallet that has no key of its own.
+	SameOrder = 5 * time.Minute
 	// maxRecent bounds the equal orders of a wallet that are remembered by their fingerprint.
 	maxRecent = 16
 )
 
 var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// suggestedKey is the key that a 402 suggests for an order in a UTC minute: "store-", 26 characters of base32 of the
-// fingerprint, "-" and the minute; x402.KeyLen characters.
-func suggestedKey(print string, minute time.Time) string {
-	return string(appendSuggested(make([]byte, 0, x402.KeyLen), print, minute))
-}
-
-func appendSuggested(b []byte, print string, minute time.Time) []byte {
+// AppendSuggested appends the key that a 402 suggests for an order, by its fingerprint, in a UTC minute: "store-", 26
+// characters of base32 of the fingerprint, "-" and the minute; 45 characters.
+func AppendSuggested(b []byte, print string, minute time.Time) []byte {
 	var raw [suggestedDigits / 2]byte
 	if _, err := hex.Decode(raw[:], []byte(print[:suggestedDigits])); err != nil { // fingerprints are our own
 		panic(err)
 	}
 	b = keyEncoding.AppendEncode(append(b, "store-"...), raw[:])
 	return minute.UTC().AppendFormat(append(b, '-'), suggestedMinute)
+}
+
+func suggestedKey(print string, minute time.Time) string {
+	return string(AppendSuggested(nil, print, minute))
 }
 
 var suggestedForm = regexp.MustCompile(`^store-[a-z2-7]{26}-([0-9]{12})$`)
@@ -86,33 +81,29 @@ func suggestedAt(key string) (minute time.Time, ok bool) {
 	return minute, err == nil
 }
 
-// keyOf is the key of an order: the buyer's own, from the header or the payment-identifier's id, before a suggested one,
-// the header's before the echoed. Only two different keys of the buyer's own disagree; a suggested one never does harm.
-func keyOf(header string, p *x402.Presented) (string, error) {
-	id, ok := x402.PaymentID(p)
-	if !ok {
-		return "", withPayment(badKey("The payment-identifier extension holds an id that is not 16 to 128 letters, digits, _ or -"),
-			notBilled("now", "Sign again with a valid id or none."))
+// keyOf is the key of an order: the buyer's own, of the request or in the payment, before a suggested one, the request's
+// before the echoed. Only two different keys of the buyer's own disagree; a suggested one never does harm.
+func keyOf(key string, p *Presented) (string, error) {
+	if p.BadKey {
+		return "", (&Error{Code: CodePaymentKey}).paid("no", "now")
 	}
 	own := func(key string) bool {
 		_, suggested := suggestedAt(key)
 		return key != "" && !suggested
 	}
 	switch {
-	case own(header) && own(id) && header != id:
-		return "", withPayment(&problem.Error{Code: "idempotency_keys_disagree", Status: http.StatusBadRequest,
-			Detail: "The Idempotency-Key header and the payment-identifier extension name different keys. Send one of them, or both equal."},
-			notBilled("same_payment", "Send the same payment again with the header corrected."))
-	case own(header) || !own(id) && header != "":
-		return header, nil
+	case own(key) && own(p.Key) && key != p.Key:
+		return "", (&Error{Code: CodeKeysDisagree}).paid("no", "same_payment")
+	case own(key) || !own(p.Key) && key != "":
+		return key, nil
 	}
-	return id, nil
+	return p.Key, nil
 }
 
 // slot finds the purchase that holds the slot of an order's key. A suggested key of the minute before or after counts too,
 // and so does every equal order of the payer that is on its way or ended just now: the request of a lost answer may come
 // minutes late, or after its own retry.
-func (t *Till) slot(tx ledger.Tx, o *offer) (*repeated, error) {
+func (t *Till) slot(tx ledger.Tx, o *matched) (*repeated, error) {
 	if o.key == "" {
 		return nil, nil
 	}
@@ -122,19 +113,17 @@ func (t *Till) slot(tx ledger.Tx, o *offer) (*repeated, error) {
 		if err != nil || held == nil {
 			return nil, err
 		}
-		if held.Fingerprint != o.fingerprint() {
-			return nil, withPayment(&problem.Error{Code: "idempotency_conflict", Status: http.StatusUnprocessableEntity,
-				Detail: "This Idempotency-Key was used by this wallet for another order. Use a new key for a new order."},
-				notBilled("now", "Send the same payment again with a new key, or repeat the first order with this one."))
+		if held.Fingerprint != o.print {
+			return nil, (&Error{Code: CodeKeyConflict}).paid("no", "now")
 		}
 		return &repeated{purchase: held.ID, slot: true}, nil
 	}
 	for _, d := range []time.Duration{0, -time.Minute, time.Minute} {
-		held, err := t.slotHolder(tx, o.holder(), suggestedKey(o.fingerprint(), minute.Add(d)))
+		held, err := t.slotHolder(tx, o.holder(), suggestedKey(o.print, minute.Add(d)))
 		if err != nil {
 			return nil, err
 		}
-		if held != nil && held.Fingerprint == o.fingerprint() {
+		if held != nil && held.Fingerprint == o.print {
 			return &repeated{purchase: held.ID, slot: true}, nil
 		}
 	}
@@ -158,14 +147,14 @@ func (t *Till) slotHolder(tx ledger.Tx, holder, key string) (*Purchase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("slot of %s: %w", id, err)
 	}
-	if p.freed() || !p.open() && tx.Now().Sub(p.Created) > slotWindow {
+	if p.freed() || !p.Open() && tx.Now().Sub(p.Created) > SlotWindow {
 		return nil, nil
 	}
 	return &p, nil
 }
 
 // takeSlot gives a new purchase the slot of its order's key, and remembers it by its fingerprint.
-func (t *Till) takeSlot(tx ledger.Tx, o *offer, p *Purchase) error {
+func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 	if o.key != "" {
 		key := o.key
 		if minute, suggested := suggestedAt(key); suggested {
@@ -187,13 +176,13 @@ func (t *Till) takeSlot(tx ledger.Tx, o *offer, p *Purchase) error {
 
 // recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no request can name, because
 // keys are printable.
-func recentKey(o *offer) []byte {
-	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.fingerprint())))
+func recentKey(o *matched) []byte {
+	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.print)))
 }
 
 // recent lists the payer's purchases of an order, however they were keyed, that are on their way or ended less than
-// sameOrder ago with money taken.
-func (t *Till) recent(tx ledger.Tx, o *offer) ([]string, error) {
+// SameOrder ago with money taken.
+func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
 	ids, err := ledger.GetJSON[[]string](tx, recentKey(o))
 	if errors.Is(err, errNotFound) {
 		return nil, nil
@@ -211,56 +200,9 @@ func (t *Till) recent(tx ledger.Tx, o *offer) ([]string, error) {
 		if !p.DeliveredAt.IsZero() {
 			ended = p.DeliveredAt
 		}
-		if p.open() || !p.freed() && p.State != Reversed && tx.Now().Sub(ended) < sameOrder {
+		if p.Open() || !p.freed() && p.State != Reversed && tx.Now().Sub(ended) < SameOrder {
 			counts = append(counts, id)
 		}
 	}
 	return counts, nil
-}
-
-// anotherOne is how a buyer who wants the same thing twice gets it.
-const anotherOne = "To buy a second one, send an Idempotency-Key of your own with a new payment."
-
-// suggestion is what every 402 says of idempotency; the key is spliced in.
-func suggestion() idempotency {
-	return idempotency{SuggestedKey: x402.KeyHole, Header: "Idempotency-Key", WindowHours: int(slotWindow.Hours()),
-		Note: fmt.Sprintf("suggested_key is also the id in the payment-identifier extension, so a client that echoes its challenge sends it. "+
-			"With it, two equal orders of one wallet within %d minutes are one: the second is answered with the first, and its payment is not taken. %s",
-			int(sameOrder.Minutes()), anotherOne)}
-}
-
-// idempotencyKey reads the header; "" is none. It is checked before everything else. One pair of double quotes around the
-// key is how the IETF draft spells it (a structured field); both spellings are one key.
-func idempotencyKey(r *http.Request) (string, error) {
-	vs := r.Header.Values("Idempotency-Key")
-	if len(vs) == 0 {
-		return "", nil
-	}
-	key := vs[0]
-	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
-		key = key[1 : len(key)-1]
-	}
-	if len(vs) > 1 || !keyPattern.MatchString(key) {
-		return "", badKey("Idempotency-Key must be one value of 16 to 128 printable ASCII characters, with or without double quotes around it")
-	}
-	return key, nil
-}
-
-var keyPattern = regexp.MustCompile(`^[ -~]{16,128}$`)
-
-func badKey(detail string) *problem.Error {
-	return &problem.Error{Code: "idempotency_key_invalid", Status: http.StatusBadRequest, Detail: detail + ". This request did nothing."}
-}
-
-// asked is the order that a 402 is about.
-type asked struct {
-	site   *content.Site // that the good is of
-	good   content.Good
-	method string // of the request
-	print  string // fingerprint
-}
-
-// splice is what goes into a challenge for an order now.
-func (t *Till) splice(a asked, now time.Time) x402.Fill {
-	return x402.Fill{Nonce: t.nonces.Append(make([]byte, 0, x402.NonceLen)), Key: appendSuggested(make([]byte, 0, x402.KeyLen), a.print, now)}
 }

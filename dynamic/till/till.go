@@ -1,37 +1,44 @@
-// Package till is where money moves: the purchase state machine and its journal.
+// Package till is where money moves: the purchase state machine and its journal. It takes an order for
+// an offer, a good or a paid page, and gives a sale, or an [Error] with a code and data. It knows no
+// HTTP and no protocol: package counter reads orders and payments, and says the codes in words.
 //
-//	(challenge: stateless) ─► claimed ─► goods_ready ─► settling ─► settled ─► delivered
+//	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► (promised ─►) delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
 //	                             └─ refused    └─ failed    └──► unknown ──(the worker reads the chain)──► settled | not_settled
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
-//	delivered, then reorganised away ─► reversed
+//	promised | delivered, then reorganised away ─► reversed
 //
 // Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods are made first,
 // the payment is settled next, the certificate is signed last. Whoever pushes a purchase forward, the request that
 // brought it or the worker that found it lying, goes through the same steps, and a step that another took already
 // changes nothing: each transaction names the state it starts from.
 //
-// What a hostile payer can make the store lose to settlements that revert, at most. Gas is of one authorization, in
-// brackets what was measured on a local chain; what a day costs is per network, beside what was gained from those who
-// paid. Package gas keeps the limits, TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget and the
-// conformance test of rails show them.
+// What a hostile payer can make the store lose to settlements that revert, at most (railtest.Hostile has the rows). Reverts
+// and gas are of one authorization, in brackets what was measured on a local chain; open is how many of its authorizations
+// may be under way at once, of all wallets where a row speaks of several; a day is per network, beside what was gained from
+// those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget,
+// TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit, TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and
+// the conformance test of rails show them.
 //
-//	payer                                          reverts  gas                      a day
-//	code that accepts while simulated, then
-//	reverts (gasprice, coinbase, gas left, …)      1        300,000 (43,000)         the budget, 1 USDC
-//	the same, and burns all it is given            1        300,000 (118,500)        the budget
-//	an estimate made to burn                       0        0: refused unclaimed     nothing
-//	code that looks at the block number            1        300,000 (45,100)         the budget
-//	code that flips when it sees the settlement    1        300,000 (45,100)         the budget
-//	one code for any number of wallets             1 each   300,000 each             the budget, for all of them
-//	a plain wallet that cancels, or spends the
-//	money elsewhere                                2        2 × 300,000 (70,000)     the budget, and what was under way
-//	                                                                                 when it was reached
-//	a wallet, or code, that has settled before     as above as above                 one revert more for each payment
-//	                                                                                 that it settles
+//	payer                                            reverts  gas                open  a day
+//	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     the budget
+//	the same, and burns all it is given              1        300,000 (118,600)  8     the budget
+//	an estimate made to burn                         0        0 (0)              0     nothing
+//	code that looks at the block number              1        300,000 (45,100)   8     the budget
+//	code that flips when it sees the settlement      1        300,000 (45,100)   8     the budget
+//	one code for any number of wallets               1        300,000 (43,000)   24    the budget
+//	a plain wallet that cancels                      2        600,000 (39,600)   8     the budget
+//	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     the budget
+//	a plain wallet that holds a counted good         1        300,000 (70,000)   1     the budget, a unit 120 s
+//	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
+//	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing
 //
-// What a payer with code may burn is held against the budget when its settlement is signed for, so that any number at once
-// pass it by nothing.
+// The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is signed for, so that any
+// number at once pass it by nothing; plain wallets may pass it by what was under way when it was reached. An estimate made
+// to burn is refused unclaimed. Payers with code have 32 authorizations open together, a quarter of them kept for who has
+// settled before. A wallet, or code, that has settled before may revert once more for each payment that it settles. A unit
+// is held for the two minutes of its authorization, and until the chain is deep enough, or to the first revert. Of a flood
+// only what the wallet's money covers is ever sent: each of the others would burn 70,000 gas.
 //
 // The money rules that this repository keeps and cites by their numbers, also as those of decisions §4:
 //
@@ -50,13 +57,14 @@
 //	     one that delivers, and the answer leaves after that. A settled payment is watched until it is final.
 //	M8   Nothing about a purchase is cached, and a HEAD never pays.
 //	M10  A settler's word is no proof: M3 is. A facilitator settles only for the accounts it is told of.
-//	M12  Leases go by the ledger's clock and carry a number that is checked in every Update; relayer numbers are given out
-//	     in Update.
+//	M12  Due work is taken by the ledger's clock, under a number that is checked in every Update or, of a purchase, with
+//	     the state that each of its Updates starts from (package schedule); relayer numbers are given out in Update.
 //	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
 //	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
-//	     payers with code, may have open (package gas, open.go, the table above).
-//	M16  A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
+//	     payers with code, may have open (packages settle and gas, open.go, the table above).
+//	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
+//	     network (package settle). A flight that only waits holds no place among those under way. A counted good is held for two minutes at most, told as
 //	     held, one unit a payer, and given back at the first revert.
 package till
 
@@ -82,14 +90,16 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
-	"agentstore/dynamic/rail/x402"
+	"agentstore/dynamic/schedule"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // Config is what a till stands on. All fields but the last group are required.
 type Config struct {
 	BaseURL string           // https://store.example, without a slash at the end
 	Site    content.Editions // what is sold; a purchase keeps to what it was claimed under
+	Shelves []Shelf          // where what is sold is found; nil means those of the table
 	DB      ledger.DB
 	Rails   []rail.Rail // in the order in which they are offered; the first takes every price
 	Keys    []*attest.Key
@@ -116,15 +126,10 @@ type Config struct {
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
 	HighWater HighWater
-	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
-	Recorded func(Recorded) (*Inclusion, error)
-	// Sealed finds what the signed record holds under an id such as round_12, row_4711 or observation_3, nil for nothing;
-	// nil: there is no record. What it returns was verified.
-	Sealed func(id string) (*Verification, error)
-	// VerifyPage renders the verification of an id for a browser; nil answers JSON to everybody.
-	VerifyPage func(id string, v Verification) ([]byte, error)
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
+	// Late is told of each piece of due work that is begun, and how long after its time; nil tells nobody.
+	Late func(job string, late time.Duration)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
 	Now func() time.Time
 	// AfterStep is called when a journal step is durable, with its name. Tests stop the process there.
@@ -135,23 +140,22 @@ type Config struct {
 type Till struct {
 	cfg      Config
 	host     string // of BaseURL, with its port
-	nonces   *x402.Nonces
 	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
-	owner    string // this process, for leases
+	settles  *settle.Driver
+	due      *schedule.Scheduler
 
-	challenges sync.Map // challengeKey → *cachedChallenge
-	reads      *budget.Set
-	uses       uses
+	offers sync.Map // id → *found
+	reads  *budget.Set
+	uses   uses
 
 	mu      sync.Mutex
-	flights map[string]*flight   // purchases being driven in this process; guarded by mu
-	under   map[string]int       // network → payments taken here that are being settled; guarded by mu
-	busy    int                  // of the flights, how many do not merely wait for the chain; guarded by mu
-	freed   chan struct{}        // closed when a flight ends; guarded by mu
-	sweepAt map[string]time.Time // network → when what arrived is read again; guarded by mu
-	waiting atomic.Int64         // requests that wait for room (admit)
+	flights map[string]*flight // purchases being driven in this process; guarded by mu
+	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
+	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
+	freed   chan struct{}      // closed when a flight ends; guarded by mu
+	waiting atomic.Int64       // requests that wait for room (admit)
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
@@ -178,34 +182,11 @@ func New(cfg Config) (*Till, error) {
 	if err != nil || u.Host == "" || strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("till: base URL %q must be scheme://host without a slash at the end", cfg.BaseURL)
 	}
-	for _, d := range []struct {
-		v   *time.Duration
-		def time.Duration
-	}{{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second}, {&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-	}
-	if cfg.MaxInFlight == 0 {
-		cfg.MaxInFlight = 512
-	}
-	if cfg.HighWater == nil {
-		cfg.HighWater = noHighWater{}
-	}
-	if cfg.Outcome == nil {
-		cfg.Outcome = func(string, State) {}
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.AfterStep == nil {
-		cfg.AfterStep = func(string) {}
-	}
+	cfg.defaults()
 	t := &Till{
-		cfg: cfg, host: u.Host, nonces: x402.NewNonces(cfg.Secret), wallets: challenge.NewMaker(cfg.Secret),
+		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
 		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
-		sweepAt: make(map[string]time.Time), owner: "till-" + rand.Text(),
 	}
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
@@ -221,6 +202,14 @@ func New(cfg Config) (*Till, error) {
 			return nil, fmt.Errorf("till: %w", err)
 		}
 	}
+	t.settles, err = settle.New(settle.Config{DB: cfg.DB, Rails: cfg.Rails, Gas: t.cfg.Gas, Log: cfg.Log, AfterStep: cfg.AfterStep})
+	if err != nil {
+		return nil, fmt.Errorf("till: %w", err)
+	}
+	t.due, err = schedule.New(schedule.Config{DB: cfg.DB, Jobs: t.jobs(), Log: cfg.Log, Exclusive: cfg.Exclusive, Started: cfg.Late})
+	if err != nil {
+		return nil, fmt.Errorf("till: %w", err)
+	}
 	for _, g := range cfg.Site.Now().Goods {
 		if _, err := goods.Of(g); err != nil {
 			return nil, err
@@ -231,6 +220,48 @@ func New(cfg Config) (*Till, error) {
 	}
 	return t, nil
 }
+
+// defaults fills in what may be left out.
+func (cfg *Config) defaults() {
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second},
+		{&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second},
+	} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 512
+	}
+	if cfg.Shelves == nil {
+		cfg.Shelves = Shelves
+	}
+	if cfg.HighWater == nil {
+		cfg.HighWater = noHighWater{}
+	}
+	if cfg.Outcome == nil {
+		cfg.Outcome = func(string, State) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AfterStep == nil {
+		cfg.AfterStep = func(string) {}
+	}
+}
+
+// Config is what the till stands on, with its defaults filled in.
+func (t *Till) Config() Config { return t.cfg }
+
+// Host is the store's, with its port.
+func (t *Till) Host() string { return t.host }
+
+// KeyURL names a signing key in its DID document.
+func (t *Till) KeyURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }
 
 // Drain refuses new purchases and waits until those under way here are answered or ctx ends. What is left then is
 // taken up by the next process.
@@ -294,5 +325,3 @@ func (t *Till) key(kid string) (*attest.Key, error) {
 
 // signer is the key that signs now.
 func (t *Till) signer() *attest.Key { return t.cfg.Keys[0] }
-
-func (t *Till) kidURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }

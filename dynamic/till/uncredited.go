@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"sync"
 	"time"
 
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/schedule"
+	"agentstore/dynamic/settle/gas"
 )
 
 // Money that no purchase credits (decisions §4 M13). A payment can arrive that the ledger knows nothing of: its claim went
@@ -22,7 +22,7 @@ import (
 // less than the cheapest good is a total of the day only. A plain transfer is a gift. What a rail shows no nonce of
 // (Permit2, for one) cannot be told from one.
 //
-//	meta/swept:<network>                              the block up to which it was read
+//	meta/swept:<network>                              the block up to which it was read; a restore reads from there
 //	budget/uncredited/owed/<network>/<block>/<tx>/<log>     purchase id
 //	budget/uncredited/unsure/<network>/<block>/<tx>/<log>   a transfer whose purchase has not ended
 //	budget/uncredited/small/<network>/<day>           what was too little, together
@@ -61,7 +61,7 @@ func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
 func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
 	now := tx.Now()
 	p := &Purchase{
-		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Protocol: "x402", Payment: paymentOf(info, tr),
+		ID: newID(prefixPurchase), Version: 1, State: state, Created: now, Updated: now, Payment: paymentOf(info, tr),
 		Amount: tr.Amount.Int64(), Final: true, Reason: reason,
 		Proof: &rail.Proof{Tx: tr.Tx, LogIndex: tr.LogIndex, Block: tr.Block, BlockTime: tr.Time},
 	}
@@ -80,36 +80,27 @@ func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason str
 	)
 }
 
-// sweep reads what arrived since the last time, on every network whose time has come.
-func (t *Till) sweep(ctx context.Context, l ledger.Lease) {
-	ctx, cancel := context.WithTimeout(ctx, leaseTTL/2)
-	defer cancel()
-	var wg sync.WaitGroup
-	for n, r := range t.byNet {
-		t.mu.Lock()
-		due := !time.Now().Before(t.sweepAt[n])
-		t.mu.Unlock()
-		if t.shutOn(n) || !due {
-			continue
-		}
-		wg.Go(func() {
-			more, err := t.sweepNetwork(ctx, l, r)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, gas.ErrUnchecked) { // of that the guard tells
-				t.cfg.Log.Warn("what arrived could not be read", "network", n, "err", err)
-			}
-			if !more {
-				t.mu.Lock()
-				t.sweepAt[n] = time.Now().Add(t.cfg.Sweep)
-				t.mu.Unlock()
-			}
-		})
+// sweep reads what arrived on a network since the last time, and puts the next reading.
+func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
+	more, err := t.sweepNetwork(ctx, task, t.byNet[task.ID])
+	if errors.Is(err, gas.ErrUnchecked) {
+		return nil // of that the guard tells
 	}
-	wg.Wait()
+	if err != nil {
+		return err
+	}
+	pause := t.cfg.Sweep
+	if more {
+		pause = 0
+	}
+	return t.update(ctx, func(tx ledger.Tx) error {
+		return errors.Join(task.Check(tx), schedule.Put(tx, task.Job, task.ID, tx.Now().Add(pause)))
+	})
 }
 
 // sweepNetwork judges the transfers in the blocks that became final, and those that were unsure. more says that there are
 // further blocks.
-func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (more bool, err error) {
+func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail) (more bool, err error) {
 	network := r.Info().Network
 	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
 		return false, err
@@ -152,10 +143,10 @@ func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (m
 		return false, err
 	}
 	if !begun { // nothing was sold before the first sweep
-		return false, t.judgeTransfers(ctx, l, r, nil, final.Block)
+		return false, t.judgeTransfers(ctx, task, r, nil, final.Block)
 	}
 	if len(list) > 0 {
-		if err := t.judgeTransfers(ctx, l, r, list, from); err != nil {
+		if err := t.judgeTransfers(ctx, task, r, list, from); err != nil {
 			return false, err
 		}
 		list = nil
@@ -169,24 +160,24 @@ func (t *Till) sweepNetwork(ctx context.Context, l ledger.Lease, r rail.Rail) (m
 			return false, err
 		}
 		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
-			if err := t.judgeTransfers(ctx, l, r, list, tr.Block-1); err != nil {
+			if err := t.judgeTransfers(ctx, task, r, list, tr.Block-1); err != nil {
 				return false, err
 			}
 			list = nil
 		}
 		list = append(list, tr)
 	}
-	return to < final.Block, t.judgeTransfers(ctx, l, r, list, to)
+	return to < final.Block, t.judgeTransfers(ctx, task, r, list, to)
 }
 
 // judgeTransfers decides about transfers in final blocks and notes that everything up to a block was read, in one
 // transaction, so that each is counted once.
-func (t *Till) judgeTransfers(ctx context.Context, l ledger.Lease, r rail.Rail, list []rail.Transfer, to uint64) error {
+func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Rail, list []rail.Transfer, to uint64) error {
 	info := r.Info()
 	var owed []*Purchase
 	err := t.update(ctx, func(tx ledger.Tx) error {
 		owed = nil
-		if err := ledger.Check(tx, l); err != nil {
+		if err := task.Check(tx); err != nil {
 			return err
 		}
 		for _, tr := range list {

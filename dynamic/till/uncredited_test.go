@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -264,7 +265,10 @@ func TestReopenByNetwork(t *testing.T) {
 // On a chain: a payment that was signed for the store, and that its payer sent without showing it, is found and owed.
 func TestUncreditedOnAChain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{config: func(c *till.Config) { c.Sweep = time.Millisecond }})
+	var late sync.Map
+	s := newShop(t, shopOptions{config: func(c *till.Config) {
+		c.Sweep, c.Late = time.Millisecond, func(job string, by time.Duration) { late.Store(job, by) }
+	}})
 	const path = "/api/buy/hello"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	s.buy(path, s.net.Buyers[1], nil)
@@ -291,6 +295,11 @@ func TestUncreditedOnAChain(t *testing.T) {
 	}
 	s.want("the payment, shown at last", s.present(path, p), 409, "payment_already_used")
 	s.audit()
+	for _, job := range []string{"purchase", "arrivals"} {
+		if by, told := late.Load(job); !told || by.(time.Duration) < 0 {
+			t.Errorf("%s was begun %v after its time, told: %v", job, by, told)
+		}
+	}
 }
 
 // longChain is a rail on a chain that has grown by many blocks since, of which a node reads so many a second.

@@ -3,12 +3,10 @@ package till
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
 	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 )
 
@@ -130,7 +128,7 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	if bought.Proof != nil && bought.State != Reversed {
 		return "yes", nil
 	}
-	return t.charged(ctx, readUsed, &bought.Payment, bought.Sent, bought.Mark), nil
+	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Mark), nil
 }
 
 // alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1): whether it
@@ -151,17 +149,6 @@ func (t *Till) alreadyUsed(ctx context.Context, p *rail.Payment) error {
 	return usedError(billed)
 }
 
-// usedNext says what to do about a used authorization. Only where it certainly did not pay is another one suggested.
-var usedNext = map[string]string{
-	"yes":     "It has paid: do not sign another one for the same order. Prove the wallet at POST /api/claims/challenge and POST /api/claims and get back what it bought.",
-	"no":      "It did not pay. Prove the wallet at POST /api/claims/challenge and POST /api/claims, or sign a new payment for a new purchase.",
-	"unknown": "It may have paid: do not sign another one for the same order. Prove the wallet at POST /api/claims/challenge and POST /api/claims, which tell.",
-}
-
 func usedError(billed string) error {
-	return withPayment(&problem.Error{Code: "payment_already_used", Status: http.StatusConflict,
-		Detail: "This authorization was used or presented before and this request does not prove to come from its sender. " +
-			"This request charged nothing. If the wallet is yours, everything bought with it is at POST /api/claims.",
-		Extra: map[string]any{"charged_now": false}},
-		problem.Payment{Billed: billed, Retry: "never", NextStep: usedNext[billed]})
+	return (&Error{Code: CodeAlreadyUsed}).paid(billed, "never")
 }

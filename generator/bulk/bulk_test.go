@@ -18,13 +18,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
-func testWriter(t testing.TB) *corpus.Writer {
+func testWriter(t testing.TB) *record.Writer {
 	t.Helper()
-	return &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
@@ -33,14 +33,14 @@ func taken(sequence int64) time.Time {
 }
 
 // seal seals the next round with rows as they come.
-func seal(t testing.TB, w *corpus.Writer, sequence int64, rows iter.Seq2[corpus.Row, error]) corpus.Round {
+func seal(t testing.TB, w *record.Writer, sequence int64, rows iter.Seq2[record.Row, error]) record.Round {
 	t.Helper()
 	at := taken(sequence)
-	r, err := w.Seal(t.Context(), corpus.Draft{
-		Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
-		Roster:  corpus.Roster{Listed: 4, Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: 4, Complete: true}}},
-		Control: corpus.Control{Walks: 1},
-		Inflows: corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+	r, err := w.Seal(t.Context(), record.Draft{
+		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+		Roster:  record.Roster{Listed: 4, Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 4, Complete: true}}},
+		Control: record.Control{Walks: 1},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func seal(t testing.TB, w *corpus.Writer, sequence int64, rows iter.Seq2[corpus.
 	return r
 }
 
-func each(rows ...corpus.Row) iter.Seq2[corpus.Row, error] {
-	return func(yield func(corpus.Row, error) bool) {
+func each(rows ...record.Row) iter.Seq2[record.Row, error] {
+	return func(yield func(record.Row, error) bool) {
 		for _, r := range rows {
 			if !yield(r, nil) {
 				return
@@ -59,53 +59,53 @@ func each(rows ...corpus.Row) iter.Seq2[corpus.Row, error] {
 }
 
 // walked is a row as a walk hands it in, with text that needs care in CSV, JSON and SQL.
-func walked(host, verdict string) corpus.Row {
-	r := corpus.Row{Host: host, URL: "https://" + host + "/a,b?q=\"'<&>\u2028", Source: corpus.SourceDiscovery, Catalog: "bazaar", Listed: true, Verdict: verdict,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: corpus.FaultNone}
+func walked(host, verdict string) record.Row {
+	r := record.Row{Host: host, URL: "https://" + host + "/a,b?q=\"'<&>\u2028", Source: record.SourceDiscovery, Catalog: "bazaar", Listed: true, Verdict: verdict,
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: record.FaultNone}
 	switch verdict {
-	case corpus.VerdictNotProbed:
-		r.Reason, r.Fault, r.Catalog, r.Listed = "interrupted, \"really\"\n", corpus.FaultInstrument, "", false
+	case record.VerdictNotProbed:
+		r.Reason, r.Fault, r.Catalog, r.Listed = "interrupted, \"really\"\n", record.FaultInstrument, "", false
 		return r
-	case corpus.VerdictUnreachable:
-		r.Reason, r.Fault = "timeout", corpus.FaultInstrument
-	case corpus.VerdictNotReady:
-		r.Failed, r.Fault = []string{"status-402", "accepts"}, corpus.FaultDoor
-	case corpus.VerdictReady:
+	case record.VerdictUnreachable:
+		r.Reason, r.Fault = "timeout", record.FaultInstrument
+	case record.VerdictNotReady:
+		r.Failed, r.Fault = []string{"status-402", "accepts"}, record.FaultDoor
+	case record.VerdictReady:
 		r.Protocols = []string{"x402"}
-		r.Offer = &corpus.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "12",
-			PayTo: []corpus.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}
-		r.AlsoUnder = &corpus.AlsoUnder{Version: "v1", Verdict: corpus.VerdictNotReady, Difference: "v1 wants more"}
+		r.Offer = &record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "12",
+			PayTo: []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}
+		r.AlsoUnder = []record.AlsoUnder{{Version: "v1", Verdict: record.VerdictNotReady, Difference: "v1 wants more"}}
 	}
 	r.ReachedLevel, r.ObservedAt, r.EvidenceDigest = "L4", "2026-11-20T10:11:12Z", strings.Repeat("cd", 32)
-	r.ProbeMethod = &corpus.ProbeMethod{Used: "GET", Attempted: []string{"POST", "GET"}}
+	r.ProbeMethod = &record.ProbeMethod{Used: "GET", Attempted: []string{"POST", "GET"}}
 	return r
 }
 
 // smallRecord has three rounds: b turns ready, c is a gap of ours and then gone, d is new.
-func smallRecord(t testing.TB) *corpus.Writer {
+func smallRecord(t testing.TB) *record.Writer {
 	t.Helper()
 	w := testWriter(t)
-	seal(t, w, 1, each(walked("a.example", corpus.VerdictReady), walked("b.example", corpus.VerdictNotReady), walked("c.example", corpus.VerdictNotProbed)))
-	seal(t, w, 2, each(walked("a.example", corpus.VerdictReady), walked("b.example", corpus.VerdictUnreachable)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady), walked("c.example", record.VerdictNotProbed)))
+	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	third(t, w)
 	return w
 }
 
-func third(t testing.TB, w *corpus.Writer) {
+func third(t testing.TB, w *record.Writer) {
 	t.Helper()
-	seal(t, w, 3, each(walked("a.example", corpus.VerdictNotReady), walked("b.example", corpus.VerdictReady), walked("d.example", corpus.VerdictReady)))
+	seal(t, w, 3, each(walked("a.example", record.VerdictNotReady), walked("b.example", record.VerdictReady), walked("d.example", record.VerdictReady)))
 }
 
-func open(t testing.TB, w *corpus.Writer) *corpus.Record {
+func open(t testing.TB, w *record.Writer) *record.Record {
 	t.Helper()
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func write(t testing.TB, w *corpus.Writer, dir string) Report {
+func write(t testing.TB, w *record.Writer, dir string) Report {
 	t.Helper()
 	r, err := Write(t.Context(), open(t, w), dir)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestLinesAreTheSignedRows(t *testing.T) {
 		t.Errorf("rows\n got %s\nwant %s", lines, want)
 	}
 	for line := range bytes.Lines(lines) {
-		if _, err := corpus.VerifyRow(bytes.TrimSuffix(line, []byte("\n")), w.Identity.Public()); err != nil {
+		if _, err := record.VerifyRow(bytes.TrimSuffix(line, []byte("\n")), w.Identity.Public()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 			}
 		}
 	}
-	walk(reflect.TypeFor[corpus.Row](), "")
+	walk(reflect.TypeFor[record.Row](), "")
 	text := string(dictionary().markdown())
 	names := make(map[string]bool)
 	for _, c := range columns {
@@ -290,15 +290,15 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 
 func TestAWeekAddsOneDelta(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", corpus.VerdictReady), walked("b.example", corpus.VerdictNotReady), walked("c.example", corpus.VerdictNotProbed)))
-	seal(t, w, 2, each(walked("a.example", corpus.VerdictReady), walked("b.example", corpus.VerdictUnreachable)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady), walked("c.example", record.VerdictNotProbed)))
+	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	write(t, w, dir)
 	before := files(t, dir)
 	if r := write(t, w, dir); len(r.Written) != 0 || r.Rows != 5 {
 		t.Errorf("the same again: %+v", r)
 	}
 	third(t, w)
-	fresh := deltaName(corpus.ISOWeek(taken(3).Add(-time.Hour)))
+	fresh := deltaName(record.ISOWeek(taken(3).Add(-time.Hour)))
 	r := write(t, w, dir)
 	if diff := cmp.Diff([]string{fresh, fileDigests, fileCSV, fileRows, fileSQLite}, r.Written); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
@@ -329,7 +329,7 @@ func TestAWeekAddsOneDelta(t *testing.T) {
 	}
 	// Another record in the same folder leaves nothing of the first.
 	other := testWriter(t)
-	seal(t, other, 1, each(walked("x.example", corpus.VerdictReady)))
+	seal(t, other, 1, each(walked("x.example", record.VerdictReady)))
 	write(t, other, dir)
 	clean = t.TempDir()
 	write(t, other, clean)
@@ -367,7 +367,7 @@ func TestKeptFilesAreNotMadeAgain(t *testing.T) {
 	if r := write(t, w, dir); len(r.Written) != 0 {
 		t.Errorf("made again: %v", r.Written)
 	}
-	seal(t, w, 4, each(walked("e.example", corpus.VerdictReady)))
+	seal(t, w, 4, each(walked("e.example", record.VerdictReady)))
 	if r := write(t, w, dir); slices.Contains(r.Written, name) || !bytes.HasPrefix(read(t, dir, fileRows), b.Bytes()) {
 		t.Errorf("the old delta was made again: %v", r.Written)
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.
 func TestMemoryDoesNotFollowRows(t *testing.T) {
-	many := func(n int) iter.Seq2[corpus.Row, error] {
-		return func(yield func(corpus.Row, error) bool) {
-			row := walked("a.example", corpus.VerdictReady)
+	many := func(n int) iter.Seq2[record.Row, error] {
+		return func(yield func(record.Row, error) bool) {
+			row := walked("a.example", record.VerdictReady)
 			for i := range n {
 				row.Host = fmt.Sprintf("h%09d.example", i)
 				if !yield(row, nil) {
@@ -38,7 +38,7 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 		t.Logf("%d rows: peak %d MiB, %v", n, most>>20, time.Since(began))
 		return most
 	}
-	few, lots := run(corpus.MaxPartRows), run(8*corpus.MaxPartRows)
+	few, lots := run(record.MaxPartRows), run(8*record.MaxPartRows)
 	if lots > few+few/2+(24<<20) {
 		t.Errorf("memory follows the rows: %d MiB, then %d MiB", few>>20, lots>>20)
 	}

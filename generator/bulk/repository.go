@@ -18,8 +18,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 	"agentstore/generator/gitpack"
 )
 
@@ -60,7 +61,7 @@ type RepositoryReport struct {
 // Repository brings the bare repository in dir, which need not exist, to the state of the record in fsys, of which rec was
 // opened. It never rewrites a commit or a pack. Only one Repository may work on a folder at a time. What a crash leaves
 // is not seen by git, and the next call goes on.
-func Repository(ctx context.Context, fsys fs.FS, rec *corpus.Record, dir string, o RepositoryOptions) (_ RepositoryReport, err error) {
+func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string, o RepositoryOptions) (_ RepositoryReport, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing the record's repository: %w", err)
@@ -109,7 +110,7 @@ func Repository(ctx context.Context, fsys fs.FS, rec *corpus.Record, dir string,
 // repository is one call of Repository.
 type repository struct {
 	fsys fs.FS
-	rec  *corpus.Record
+	rec  *record.Record
 	dir  string
 	o    RepositoryOptions
 	head *gitpack.Head // nil if there is none yet
@@ -149,7 +150,7 @@ func (r *repository) open() error {
 	if err != nil {
 		return err
 	}
-	held, _, err := corpus.OpenCheckpoint(raw, r.rec.Ring())
+	held, _, err := tlog.OpenCheckpoint(raw, r.rec.Ring())
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (r *repository) add(ctx context.Context, m mark) error {
 		return err
 	}
 	for n := r.noted + 1; n <= m.noted; n++ {
-		if err := r.file(path.Join("observations", corpus.Observation{Number: n}.File())); err != nil {
+		if err := r.file(path.Join("observations", record.Observation{Number: n}.File())); err != nil {
 			return err
 		}
 	}
@@ -257,11 +258,11 @@ func (r *repository) describe(m mark) (time.Time, string, error) {
 		at = round.TakenAt
 		about = fmt.Sprintf("Round %d, %s\n\n%d rows. Digest %s.", round.Sequence, round.Week, round.Rows, round.Digest)
 	} else {
-		raw, err := fs.ReadFile(r.fsys, path.Join("observations", corpus.Observation{Number: m.noted}.File()))
+		raw, err := fs.ReadFile(r.fsys, path.Join("observations", record.Observation{Number: m.noted}.File()))
 		if err != nil {
 			return time.Time{}, "", err
 		}
-		last, err := corpus.VerifyObservation(raw, r.rec.Ring())
+		last, err := record.VerifyObservation(raw, r.rec.Ring())
 		if err != nil {
 			return time.Time{}, "", err
 		}

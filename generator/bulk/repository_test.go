@@ -20,11 +20,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 const (
@@ -36,7 +37,7 @@ func repositoryOptions() RepositoryOptions {
 	return RepositoryOptions{Name: committer, Email: email, Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
 }
 
-func commitTo(t testing.TB, w *corpus.Writer, dir string) RepositoryReport {
+func commitTo(t testing.TB, w *record.Writer, dir string) RepositoryReport {
 	t.Helper()
 	r, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions())
 	if err != nil {
@@ -45,11 +46,11 @@ func commitTo(t testing.TB, w *corpus.Writer, dir string) RepositoryReport {
 	return r
 }
 
-func observe(t testing.TB, w *corpus.Writer, at string, words ...string) {
+func observe(t testing.TB, w *record.Writer, at string, words ...string) {
 	t.Helper()
-	var fresh []corpus.Observation
+	var fresh []record.Observation
 	for _, word := range words {
-		fresh = append(fresh, corpus.Observation{At: at, Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}})
+		fresh = append(fresh, record.Observation{At: at, Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}})
 	}
 	if _, err := w.Observe(t.Context(), fresh...); err != nil {
 		t.Fatal(err)
@@ -57,11 +58,11 @@ func observe(t testing.TB, w *corpus.Writer, at string, words ...string) {
 }
 
 // judged seals a round of n hosts whose rows rest on kept evidence.
-func judged(t testing.TB, w *corpus.Writer, sequence int64, n int) {
+func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 	t.Helper()
 	at := taken(sequence)
 	kept := make(map[string][]byte)
-	var rows []corpus.Row
+	var rows []record.Row
 	for i := range n {
 		host := fmt.Sprintf("h%05d.example", i)
 		url := "https://" + host + "/paid"
@@ -81,12 +82,12 @@ func judged(t testing.TB, w *corpus.Writer, sequence int64, n int) {
 					Response: exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header, Body: answer.Body}})
 				continue
 			}
-			j, err := p.Judgement(recorded)
+			j, err := p.Judgement(recorded, probe.Salt{1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := corpus.RowFrom(report, j)
-			row.Host, row.Listed, row.Source, row.Catalog = host, true, corpus.SourceDiscovery, "bazaar"
+			row := record.RowFrom(report, j)
+			row.Host, row.Listed, row.Source, row.Catalog = host, true, record.SourceDiscovery, "bazaar"
 			if row.EvidenceDigest != "" {
 				if kept[host], err = j.Encode(); err != nil {
 					t.Fatal(err)
@@ -96,12 +97,12 @@ func judged(t testing.TB, w *corpus.Writer, sequence int64, n int) {
 			break
 		}
 	}
-	_, err := w.Seal(t.Context(), corpus.Draft{
-		Sequence: sequence, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: each(rows...),
+	_, err := w.Seal(t.Context(), record.Draft{
+		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: each(rows...),
 		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil },
-		Roster:   corpus.Roster{Listed: int64(n), Sources: []corpus.RosterSource{{Name: "bazaar", Kind: corpus.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-		Control:  corpus.Control{Walks: 1},
-		Inflows:  corpus.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []corpus.NetworkInflow{}},
+		Roster:   record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
+		Control:  record.Control{Walks: 1},
+		Inflows:  record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func judged(t testing.TB, w *corpus.Writer, sequence int64, n int) {
 }
 
 // proveRound adds a proof of time that leads to a block of its own.
-func proveRound(t testing.TB, w *corpus.Writer, sequence int64) {
+func proveRound(t testing.TB, w *record.Writer, sequence int64) {
 	t.Helper()
 	round, _ := open(t, w).Round(sequence)
 	p, err := ots.FromAnswer(round.Digest, []byte{0x08, 0, 0x05, 0x88, 0x96, 0x0d, 0x73, 0xd7, 0x19, 0x01, 1, 7})
@@ -193,7 +194,7 @@ func (s *server) forget() map[string]int {
 }
 
 // verifyClone lets stock git and our own verifier look at a clone.
-func verifyClone(t *testing.T, w *corpus.Writer, clone string) {
+func verifyClone(t *testing.T, w *record.Writer, clone string) {
 	t.Helper()
 	if out := git(t, clone, "fsck", "--strict", "--full"); strings.Contains(out, "error") || strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
 		t.Errorf("fsck says %s", out)
@@ -212,7 +213,7 @@ func verifyClone(t *testing.T, w *corpus.Writer, clone string) {
 			t.Errorf("verify-commit says %s", out)
 		}
 	}
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(clone), attest.SpecimenRing(), corpus.RecordOptions{Difficulty: 1e-12})
+	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
@@ -334,7 +335,7 @@ func TestCloneAndPull(t *testing.T) {
 	// Every commit is the record as it was then: it verifies by itself.
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
-		report, err := corpus.VerifyRecord(t.Context(), os.DirFS(clone), attest.SpecimenRing(), corpus.RecordOptions{Difficulty: 1e-12})
+		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}
@@ -351,7 +352,7 @@ func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 			observe(t, w, taken(n-1).Add(time.Hour).Format(time.RFC3339), fmt.Sprintf("word %d", n))
 			heads = append(heads, commitTo(t, w, weekly).Head)
 		}
-		seal(t, w, n, each(walked("a.example", corpus.VerdictReady), walked(fmt.Sprintf("b%d.example", n), corpus.VerdictNotReady)))
+		seal(t, w, n, each(walked("a.example", record.VerdictReady), walked(fmt.Sprintf("b%d.example", n), record.VerdictNotReady)))
 		heads = append(heads, commitTo(t, w, weekly).Head)
 	}
 	once, twice := t.TempDir(), t.TempDir()
@@ -371,14 +372,14 @@ func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 // TestAnotherHistoryIsRefused hands in a record that is not the one before.
 func TestAnotherHistoryIsRefused(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", corpus.VerdictReady)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	before := tree(t, dir)
 	other := testWriter(t)
-	seal(t, other, 1, each(walked("b.example", corpus.VerdictReady)))
+	seal(t, other, 1, each(walked("b.example", record.VerdictReady)))
 	shorter := testWriter(t)
 	observe(t, shorter, "2026-09-13T00:00:00Z", "word")
-	for _, bad := range []*corpus.Writer{other, shorter} {
+	for _, bad := range []*record.Writer{other, shorter} {
 		if _, err := Repository(t.Context(), os.DirFS(bad.Dir), open(t, bad), dir, repositoryOptions()); !errors.Is(err, ErrHistory) {
 			t.Errorf("another history: %v", err)
 		}
@@ -389,7 +390,7 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 	// A commit of somebody's on top of ours, with another file and without a signature.
 	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "update-ref", "refs/heads/main",
 		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit-tree", "-p", "main", "-m", "a gift", "main^{tree}"))
-	seal(t, w, 2, each(walked("b.example", corpus.VerdictReady)))
+	seal(t, w, 2, each(walked("b.example", record.VerdictReady)))
 	if _, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions()); !errors.Is(err, ErrHistory) {
 		t.Errorf("a stranger's commit: %v", err)
 	}
@@ -402,11 +403,11 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 // TestACrashIsForgotten leaves behind what a crash could leave.
 func TestACrashIsForgotten(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", corpus.VerdictReady)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	refs := []string{"objects/info/packs", "refs/heads/main", "info/refs"}
 	old := tree(t, dir)
-	seal(t, w, 2, each(walked("b.example", corpus.VerdictReady)))
+	seal(t, w, 2, each(walked("b.example", record.VerdictReady)))
 	commitTo(t, w, dir)
 	want := tree(t, dir)
 	// Packs are there, and nothing leads to them.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
-	_ "github.com/ncruces/go-sqlite3/embed" // SQLite itself, as WebAssembly
+	_ "github.com/ncruces/go-sqlite3/embed"
 
-	"agentstore/corpus"
+	"agentstore/corpus/record"
 )
 
 // database writes rows.sqlite. The same rows give the same bytes with the same version of SQLite: there is one writer,
@@ -101,7 +101,7 @@ func bind(s *sqlite3.Stmt, values []any) error {
 }
 
 // finish writes the tables about the record and makes indexes and views.
-func (d *database) finish(rec *corpus.Record) (err error) {
+func (d *database) finish(rec *record.Record) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("finishing the database: %w", err)

@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/gzip"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
 )
 
 // The files that Write makes, and how the delta of a week is named.
@@ -76,7 +76,7 @@ type Report struct {
 // Write brings the bulk files in dir to the state of the record. Files that are of this state stay as they are, deltas
 // for ever. Every file is replaced as a whole, digests.json last. Only one Write may work on a folder at a time; what
 // else is in the folder stays, but for the files of an earlier Write.
-func Write(ctx context.Context, rec *corpus.Record, dir string) (_ Report, err error) {
+func Write(ctx context.Context, rec *record.Record, dir string) (_ Report, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing the bulk files: %w", err)
@@ -116,7 +116,7 @@ const workPrefix = ".making-"
 
 // writer is one Write.
 type writer struct {
-	rec   *corpus.Record
+	rec   *record.Record
 	dir   string
 	held  Digests
 	work  string // folder of files in the making
@@ -287,7 +287,7 @@ func (w *writer) make(ctx context.Context) (err error) {
 }
 
 // round adds a round's rows to every file.
-func (w *writer) round(ctx context.Context, round corpus.Round, db *database, table *csvFile, whole *sink) error {
+func (w *writer) round(ctx context.Context, round record.Round, db *database, table *csvFile, whole *sink) error {
 	name := deltaName(round.Week)
 	delta, keep := w.holds(name)
 	keep = keep && delta.Round == round.Digest

@@ -63,15 +63,41 @@ func WritePack(ctx context.Context, dir string, objects []Object, o Options) (na
 		}
 	}()
 
+	index, trailer, err := writeObjects(ctx, f, objects, o)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(f.Chmod(0o444), f.Sync(), f.Close()); err != nil {
+		return "", err
+	}
+
+	idx, err := os.CreateTemp(dir, TempPrefix+"idx_*")
+	if err != nil {
+		return "", err
+	}
+	temps = append(temps, idx.Name())
+	_, err = idx.Write(packIndex(index, trailer))
+	if err := errors.Join(err, idx.Chmod(0o444), idx.Sync(), idx.Close()); err != nil {
+		return "", err
+	}
+	name = "pack-" + hex.EncodeToString(trailer)
+	if err := os.Rename(f.Name(), filepath.Join(dir, name+".pack")); err != nil {
+		return "", err
+	}
+	return name, os.Rename(idx.Name(), filepath.Join(dir, name+".idx"))
+}
+
+// writeObjects writes the pack itself and returns where its objects stand and the hash at its end.
+func writeObjects(ctx context.Context, f io.Writer, objects []Object, o Options) (index []packed, trailer []byte, err error) {
 	sum := sha1.New()
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	w := io.MultiWriter(buffered, sum)
 	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects)))
 	if _, err := w.Write(head); err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	at := uint64(len(head))
-	index := make([]packed, len(objects))
+	index = make([]packed, len(objects))
 	entry := func(i int) ([]byte, error) { return packEntry(objects[i], o.Small) }
 	write := func(i int, b []byte) error {
 		index[i] = packed{hash: objects[i].Hash, offset: at, crc: crc32.ChecksumIEEE(b)}
@@ -83,31 +109,11 @@ func WritePack(ctx context.Context, dir string, objects []Object, o Options) (na
 		return err
 	}
 	if err := fold(ctx, len(objects), max(1, o.Workers), entry, write); err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	trailer := sum.Sum(nil)
-	if _, err := buffered.Write(trailer); err != nil {
-		return "", err
-	}
-	if err := errors.Join(buffered.Flush(), f.Chmod(0o444), f.Sync(), f.Close()); err != nil {
-		return "", err
-	}
-
-	body := packIndex(index, trailer)
-	idx, err := os.CreateTemp(dir, TempPrefix+"idx_*")
-	if err != nil {
-		return "", err
-	}
-	temps = append(temps, idx.Name())
-	_, err = idx.Write(body)
-	if err := errors.Join(err, idx.Chmod(0o444), idx.Sync(), idx.Close()); err != nil {
-		return "", err
-	}
-	name = "pack-" + hex.EncodeToString(trailer)
-	if err := os.Rename(f.Name(), filepath.Join(dir, name+".pack")); err != nil {
-		return "", err
-	}
-	return name, os.Rename(idx.Name(), filepath.Join(dir, name+".idx"))
+	trailer = sum.Sum(nil)
+	_, err = buffered.Write(trailer)
+	return index, trailer, errors.Join(err, buffered.Flush())
 }
 
 // deflaters are reused, as each takes a large table.

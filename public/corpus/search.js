@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "8dec775597d32589829e01c794c09c59cbd08e41270a6a53b204914a5ad0abe4",
+    "digest": "3206b56910c3f8df3759887819c754ddfb560acc4c22f42f7aff6db45cdadf0c",
     "rounds": 12,
     "observations": 33,
     "index": "https://store.example/corpus.json",

@@ -62,7 +62,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	var s settings
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&s.battery, "battery", probe.V2, "version of the battery: v1 or v2")
+	fs.StringVar(&s.battery, "battery", probe.Current(), "version of the battery: "+strings.Join(probe.Versions(), " or "))
 	fs.BoolVar(&s.json, "json", false, "print the reports as JSON: one object for one URL, a list for several")
 	fs.StringVar(&s.sarif, "sarif", "", "also write SARIF 2.1.0 to this file; - is standard output, instead of text")
 	fs.StringVar(&s.at, "at", "", "file of your repository that SARIF results are shown at; without it they point at the URL")
@@ -113,8 +113,8 @@ func (s *settings) check(urls []string) (func(probe.Report) bool, error) {
 	switch {
 	case (s.exchange == "") == (len(urls) == 0):
 		return nil, errors.New("give either URLs or -exchange FILE")
-	case s.battery != probe.V1 && s.battery != probe.V2:
-		return nil, fmt.Errorf("-battery %s: there is v1 and v2", s.battery)
+	case !slices.Contains(probe.Versions(), s.battery):
+		return nil, fmt.Errorf("-battery %s: there is %s", s.battery, strings.Join(probe.Versions(), " and "))
 	case s.save != "" && len(urls) != 1:
 		return nil, errors.New("-save takes one URL")
 	case s.json && s.sarif == "-":

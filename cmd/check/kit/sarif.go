@@ -77,7 +77,7 @@ func sarif(all []found, battery, at string) sarifLog {
 	}
 	for _, b := range probe.Batteries() {
 		for _, c := range b.Checks {
-			if _, known := index[c.Name]; !known && (b.Version == battery || b.Version == probe.V1) {
+			if b.Version == battery {
 				rule(c.Name, "error", c.Doc, c.Fix)
 			}
 		}

@@ -1,6 +1,7 @@
 package bitcoin
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -85,52 +86,48 @@ func (n *Node) Mine(commitment [32]byte) (int64, []step) {
 	return n.mine([][]byte{other, committing}, commitment[:]...)
 }
 
+// merkle is the root over the transactions' ids and the way to it from the last of them.
+func merkle(level [][32]byte) (root [32]byte, path []step) {
+	for at := len(level) - 1; len(level) > 1; at /= 2 {
+		if len(level)%2 == 1 {
+			level = append(level, level[len(level)-1])
+		}
+		beside := step{prepend: level[at^1][:]}
+		if at%2 == 0 {
+			beside = step{append: level[at^1][:]}
+		}
+		path = append(append(path, beside), hashTwice...)
+		var next [][32]byte
+		for pair := range slices.Chunk(level, 2) {
+			next = append(next, twice(slices.Concat(pair[0][:], pair[1][:])))
+		}
+		level = next
+	}
+	return level[0], path
+}
+
 // mine makes a block; the commitment stands in the last of the transactions.
 func (n *Node) mine(transactions [][]byte, commitment ...byte) (int64, []step) {
 	n.t.Helper()
 	height := n.height + 1
 	first := transaction([32]byte{}, 0xffffffff, heightScript(height), output{reward, anybody})
 	all := append([][]byte{first}, transactions...)
-	var path []step
-	if commitment != nil {
-		last := all[len(all)-1]
-		at := len(last)
-		for i := range last {
-			if slices.Equal(last[i:min(len(last), i+32)], commitment) {
-				at = i
-				break
-			}
-		}
-		path = append([]step{{prepend: last[:at], append: last[at+32:]}}, hashTwice...)
-	}
-	var level [][32]byte
+	var leaves [][32]byte
 	for _, tx := range all {
-		level = append(level, twice(tx))
+		leaves = append(leaves, twice(tx))
 	}
 	if n.height < 50 {
-		n.mature = append(n.mature, level[0])
+		n.mature = append(n.mature, leaves[0])
 	}
-	at := len(level) - 1
-	for len(level) > 1 {
-		if len(level)%2 == 1 {
-			level = append(level, level[len(level)-1])
-		}
-		beside := slices.Clone(level[at^1][:])
-		if at%2 == 0 {
-			path = append(append(path, step{append: beside}), hashTwice...)
-		} else {
-			path = append(append(path, step{prepend: beside}), hashTwice...)
-		}
-		var next [][32]byte
-		for pair := range slices.Chunk(level, 2) {
-			next = append(next, twice(slices.Concat(pair[0][:], pair[1][:])))
-		}
-		level, at = next, at/2
+	root, path := merkle(leaves)
+	if commitment != nil {
+		last := all[len(all)-1]
+		at := bytes.Index(last, commitment)
+		path = slices.Concat([]step{{prepend: last[:at], append: last[at+32:]}}, hashTwice, path)
 	}
-
 	n.clock = n.clock.Add(time.Second)
 	header := binary.LittleEndian.AppendUint32(nil, version)
-	header = append(append(header, n.tip[:]...), level[0][:]...)
+	header = append(append(header, n.tip[:]...), root[:]...)
 	header = binary.LittleEndian.AppendUint32(header, uint32(n.clock.Unix()))
 	header = binary.LittleEndian.AppendUint32(header, bits)
 	header = append(header, 0, 0, 0, 0)

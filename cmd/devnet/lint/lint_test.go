@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,16 @@ func TestPublishedDescription(t *testing.T) {
 		t.Errorf("kin-openapi: %v", err)
 	}
 	lint.OpenAPI(t, file)
+	// Who pays finds the network at the paid door, and who checks the record finds its files.
+	info, err := json.Marshal(doc.Paths.Value("/api/buy/{item_id}").Get.Extensions["x-payment-info"])
+	if err != nil || !strings.Contains(string(info), `"x402":{"networks":["eip155:8453"]}`) {
+		t.Errorf("x-payment-info of the paid door is %s, %v", info, err)
+	}
+	for _, path := range []string{"/corpus/log/tile/{tile}", "/corpus/evidence/{part}.jsonl.gz", "/corpus/bulk/rows.{form}.gz", "/okf/{concept}.md"} {
+		if doc.Paths.Value(path) == nil {
+			t.Errorf("%s is not described", path)
+		}
+	}
 }
 
 // TestLintersComplain gives each linter a description with one mistake, which it has to name.

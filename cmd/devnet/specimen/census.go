@@ -13,10 +13,10 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/census"
 	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 	"agentstore/dynamic/roster"
 )
@@ -35,9 +35,9 @@ const (
 func most(week int) int { return map[int]int{37: 14, 45: 56}[week] }
 
 // census runs the week's census and returns the round that it sealed.
-func (m *maker) census(ctx context.Context, week int) (corpus.Round, error) {
+func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	w := m.writer()
-	record := func() (*corpus.Record, error) { return corpus.Open(os.DirFS(m.dir), w.Ring) }
+	rec := func() (*record.Record, error) { return record.Open(os.DirFS(m.dir), w.Ring) }
 	cfg := census.Config{
 		Owner: "first", Store: m.store, Client: m.client, Control: census.Control{URL: "https://" + controlHost + "/paid", Client: m.own},
 		Sources: []census.Source{
@@ -46,9 +46,10 @@ func (m *maker) census(ctx context.Context, week int) (corpus.Round, error) {
 			census.List("keeper's list", keepersList, "doors.txt"), census.WellKnown("keeper's hosts", keepersList, "doors.txt"),
 			census.Revisits("revisits", census.DefaultRevisits),
 		},
-		Inflows: &inflows{week: week}, Record: record, Writer: w, Cap: most(week), Batch: 8,
+		Inflows: &inflows{week: week}, Record: rec, Writer: w, Cap: most(week), Batch: 8,
 		// Walks in the order of the roster, which no timing changes, make the same batches for the control door every time.
 		Domain: func(host string) string { return host },
+		Salt:   salt,
 		Now:    m.clock.Now,
 		Sleep:  func(ctx context.Context, _ time.Duration) error { runtime.Gosched(); return ctx.Err() },
 	}
@@ -62,21 +63,21 @@ func (m *maker) census(ctx context.Context, week int) (corpus.Round, error) {
 	}
 	if week == interrupted {
 		if err := m.die(ctx, cfg); err != nil {
-			return corpus.Round{}, err
+			return record.Round{}, err
 		}
 		cfg.Owner = "second"
 	}
 	report, err := census.Run(ctx, cfg)
 	if err != nil {
-		return corpus.Round{}, err
+		return record.Round{}, err
 	}
-	r, err := record()
+	r, err := rec()
 	if err != nil {
-		return corpus.Round{}, err
+		return record.Round{}, err
 	}
 	round, ok := r.Round(report.Sequence)
 	if !ok || report.Outcome != census.OutcomeSealed {
-		return corpus.Round{}, fmt.Errorf("the census ended %s with round %d", report.Outcome, report.Sequence)
+		return record.Round{}, fmt.Errorf("the census ended %s with round %d", report.Outcome, report.Sequence)
 	}
 	return round, nil
 }
@@ -121,10 +122,10 @@ func (m *mortal) TakeShard(ctx context.Context, week, owner string, ttl time.Dur
 type inflows struct{ week int }
 
 // Count implements census.Inflows.
-func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string][]string) ([]corpus.NetworkInflow, error) {
-	var out []corpus.NetworkInflow
+func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string][]string) ([]record.NetworkInflow, error) {
+	var out []record.NetworkInflow
 	for _, network := range slices.Sorted(maps.Keys(addresses)) {
-		n := corpus.NetworkInflow{Network: network, Read: true}
+		n := record.NetworkInflow{Network: network, Read: true}
 		var atomic int64
 		for _, a := range addresses[network] {
 			sum := sha256.Sum256(fmt.Append(nil, f.week, " ", network, " ", a))
@@ -137,7 +138,7 @@ func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string]
 		}
 		n.USDC = dollars(atomic)
 		if network == networks.Solana && f.week == 38 {
-			n = corpus.NetworkInflow{Network: network, USDC: "0", Reason: "the RPC did not answer"}
+			n = record.NetworkInflow{Network: network, USDC: "0", Reason: "the RPC did not answer"}
 		}
 		out = append(out, n)
 	}
@@ -156,16 +157,21 @@ func dollars(atomic int64) string {
 	return text
 }
 
-// walk reads one door and makes of it what a row says.
-func (m *maker) walk(ctx context.Context, url string) (corpus.Row, error) {
-	checker, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
+// salt is no secret in a specimen, and the same every time.
+func salt(week, host string, n int) probe.Salt {
+	return sha256.Sum256(fmt.Appendf(nil, "specimen salt|%s|%s|%d", week, host, n))
+}
+
+// walk reads one door.
+func (m *maker) walk(ctx context.Context, url string) (probe.Report, probe.Judgement, error) {
+	checker, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
-		return corpus.Row{}, err
+		return probe.Report{}, probe.Judgement{}, err
 	}
 	report, recording, err := walk.Run(ctx, m.client, checker, walk.Start{URL: url})
 	if err != nil {
-		return corpus.Row{}, err
+		return probe.Report{}, probe.Judgement{}, err
 	}
-	judgement, err := checker.Judgement(recording.Exchanges)
-	return corpus.RowFrom(report, judgement), err
+	judgement, err := checker.Judgement(recording.Exchanges, salt("", url, int(m.clock.Now().Unix())))
+	return report, judgement, err
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"agentstore/cmd/devnet/street"
-	"agentstore/corpus"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"agentstore/corpus/record"
 )
 
 // fates is what the record must say of each host, a letter a week: R ready, N not ready, U unreachable, in lower case
@@ -84,27 +84,27 @@ var fates = []struct{ host, weeks string }{
 }
 
 // letter is what fates says of a row.
-func letter(r corpus.Row) string {
-	s := map[string]string{corpus.VerdictReady: "R", corpus.VerdictNotReady: "N", corpus.VerdictUnreachable: "U"}[r.Verdict]
+func letter(r record.Row) string {
+	s := map[string]string{record.VerdictReady: "R", record.VerdictNotReady: "N", record.VerdictUnreachable: "U"}[r.Verdict]
 	if s == "" {
-		s = map[string]string{corpus.ReasonControlFailed: "c", "beyond_cap": "k", "interrupted": "i", corpus.ReasonMethodUnresolved: "m", "target_refused": "-"}[r.Reason]
+		s = map[string]string{record.ReasonControlFailed: "c", "beyond_cap": "k", "interrupted": "i", record.ReasonMethodUnresolved: "m", "target_refused": "-"}[r.Reason]
 	}
-	if r.Source == corpus.SourceRevisit {
+	if r.Source == record.SourceRevisit {
 		s = strings.ToLower(s)
 	}
 	return s
 }
 
 // rounds reads the rows of the committed record, by week and host.
-func rounds(t *testing.T) (map[int]corpus.Round, map[int]map[string]corpus.Row) {
+func rounds(t *testing.T) (map[int]record.Round, map[int]map[string]record.Row) {
 	t.Helper()
-	r, err := corpus.Open(os.DirFS(committed), ring(t))
+	r, err := record.Open(os.DirFS(committed), ring(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	heads, all := map[int]corpus.Round{}, map[int]map[string]corpus.Row{}
+	heads, all := map[int]record.Round{}, map[int]map[string]record.Row{}
 	for i, round := range r.Rounds() {
-		rows := map[string]corpus.Row{}
+		rows := map[string]record.Row{}
 		for row, err := range r.Rows(round.Sequence) {
 			if err != nil {
 				t.Fatal(err)
@@ -154,7 +154,7 @@ func TestRowsSayWhatTheStreetWants(t *testing.T) {
 	for week, rows := range all {
 		for _, role := range thePlay().Roles {
 			row, ok := rows[role.Host]
-			if !ok || row.Verdict == corpus.VerdictNotProbed {
+			if !ok || row.Verdict == record.VerdictNotProbed {
 				continue
 			}
 			door, ok := role.As(week)
@@ -168,7 +168,7 @@ func TestRowsSayWhatTheStreetWants(t *testing.T) {
 				return slices.ContainsFunc(probe.Advisories(), func(a probe.Advisory) bool { return a.Name == name && row.ObservedAt[:10] < a.Since })
 			})
 			want := street.Want{V1: door.Want.V1, V2: door.Want.V2, FailedV2: door.Want.FailedV2, Advisories: raised, Level: door.Want.Level, Fault: door.Want.Fault, Protocols: door.Want.Protocols}
-			got := street.Want{V1: probe.Verdict(row.AlsoUnder.Verdict), V2: probe.Verdict(row.Verdict), FailedV2: row.Failed, Advisories: row.Advisories, Level: row.ReachedLevel, Fault: probe.Fault(row.Fault), Protocols: row.Protocols}
+			got := street.Want{V1: probe.Verdict(row.AlsoUnder[0].Verdict), V2: probe.Verdict(row.Verdict), FailedV2: row.Failed, Advisories: row.Advisories, Level: row.ReachedLevel, Fault: probe.Fault(row.Fault), Protocols: row.Protocols}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("in week %d %s is %s (-want +got):\n%s", week, role.Host, door.Name, diff)
 			}
@@ -206,11 +206,11 @@ func TestTermsMoveAsScripted(t *testing.T) {
 			t.Errorf("in week %d %s has no offer", c.week, c.host)
 			continue
 		}
-		var payTo []corpus.PayTo
+		var payTo []record.PayTo
 		for _, n := range c.networks {
-			payTo = append(payTo, corpus.PayTo{Network: n, Digest: exchange.PayToDigest(n, street.Address(n, c.paid))})
+			payTo = append(payTo, record.PayTo{Network: n, Digest: exchange.PayToDigest(n, street.Address(n, c.paid))})
 		}
-		slices.SortFunc(o.PayTo, func(a, b corpus.PayTo) int { return strings.Compare(a.Network, b.Network) })
+		slices.SortFunc(o.PayTo, func(a, b record.PayTo) int { return strings.Compare(a.Network, b.Network) })
 		if o.MinUSDC != c.usdc || !slices.Equal(o.Networks, c.networks) || !slices.Equal(o.PayTo, payTo) {
 			t.Errorf("in week %d %s asks for %s on %v at %v", c.week, c.host, o.MinUSDC, o.Networks, o.PayTo)
 		}
@@ -228,10 +228,10 @@ func TestNothingIsCalledUnreachableWhileTheControlFails(t *testing.T) {
 		sheltered := 0
 		for _, role := range thePlay().Roles {
 			row, ok := all[week][role.Host]
-			if ok && row.Reason == corpus.ReasonControlFailed {
+			if ok && row.Reason == record.ReasonControlFailed {
 				sheltered++
 			}
-			if ok && row.Verdict == corpus.VerdictUnreachable {
+			if ok && row.Verdict == record.VerdictUnreachable {
 				t.Errorf("in week %d %s is called unreachable", week, role.Host)
 			}
 		}

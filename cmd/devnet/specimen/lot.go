@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
 )
 
 // withoutBlock is the week in which no block can be had, so that the census draws its own lot.
@@ -36,12 +36,12 @@ func (c chain) Header(_ context.Context, height int64) (ots.Header, error) {
 }
 
 // publish puts the closing of a roster on the record, once for a week.
-func (m *maker) publish(ctx context.Context, closed corpus.ClosedRoster) (time.Time, error) {
+func (m *maker) publish(ctx context.Context, closed record.ClosedRoster) (time.Time, error) {
 	if at, done := m.closed[closed.Week]; done {
 		return at, nil
 	}
 	at := m.clock.Now().UTC().Truncate(time.Second)
-	_, err := m.writer().Observe(ctx, corpus.Observation{At: at.Format(time.RFC3339), Kind: corpus.ObservationRoster, Roster: &closed})
+	_, err := m.writer().Observe(ctx, record.Observation{At: at.Format(time.RFC3339), Kind: record.ObservationRoster, Roster: &closed})
 	if err == nil {
 		m.closed[closed.Week] = at
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/doors"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
@@ -17,13 +17,13 @@ import (
 func at(week, day, hour int) string { return moment(week, day, hour).Format(time.RFC3339) }
 
 // monday is what is observed in a week before its census: hosts that declared themselves, and a key that changed hands.
-func (m *maker) monday(ctx context.Context, week int) ([]corpus.Observation, error) {
+func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, error) {
 	if week == 41 && m.site == nil {
 		handover, err := m.handOver(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return []corpus.Observation{{At: at(week, 0, 9), Kind: corpus.ObservationKeyEvent, Handover: &handover}}, nil
+		return []record.Observation{{At: at(week, 0, 9), Kind: record.ObservationKeyEvent, Handover: &handover}}, nil
 	}
 	host := map[int]string{36: "vault.gate.street", 38: "well.gate.street", 39: "yard.gate.street", 42: "zinc.gate.street", 43: "arch.gate.street"}[week]
 	if host == "" {
@@ -37,76 +37,75 @@ func (m *maker) monday(ctx context.Context, week int) ([]corpus.Observation, err
 	if len(own.Doors) == 0 {
 		return nil, fmt.Errorf("%s declares no door: %s", host, report.Reason)
 	}
-	d := &corpus.Declaration{Host: host, Shape: report.File.Shape, Foreign: own.Foreign}
+	d := &record.Declaration{Host: host, Shape: report.File.Shape, Foreign: own.Foreign}
 	for _, door := range own.Doors {
 		d.Doors = append(d.Doors, door.URL)
 	}
-	return []corpus.Observation{{At: at(week, 0, 10), Kind: corpus.ObservationDeclaration, Declaration: d}}, nil
+	return []record.Observation{{At: at(week, 0, 10), Kind: record.ObservationDeclaration, Declaration: d}}, nil
 }
 
 // rest is what is observed in a week after its census.
-func (m *maker) rest(ctx context.Context, week int) ([]corpus.Observation, error) {
-	word := func(word, epitaph string) corpus.Observation {
-		return corpus.Observation{At: at(week, 2, 15), Kind: corpus.ObservationRetiredWord, Word: &corpus.Said{Text: word}, Epitaph: epitaph}
+func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error) {
+	word := func(word, epitaph string) record.Observation {
+		return record.Observation{At: at(week, 2, 15), Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}, Epitaph: epitaph}
 	}
-	issued := func(anchors, audits, certificates int64) corpus.Observation {
-		return corpus.Observation{At: at(week, 6, 23), Kind: corpus.ObservationArtifactsIssued, Issued: &corpus.Issued{Total: anchors + audits + certificates,
-			Classes: []corpus.IssuedClass{{Class: "bitcoin_anchor", Total: anchors}, {Class: "certificate", Total: certificates}, {Class: "service_audit", Total: audits}}}}
+	issued := func(anchors, audits, certificates int64) record.Observation {
+		return record.Observation{At: at(week, 6, 23), Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: anchors + audits + certificates,
+			Classes: []record.IssuedClass{{Class: "bitcoin_anchor", Total: anchors}, {Class: "certificate", Total: certificates}, {Class: "service_audit", Total: audits}}}}
 	}
-	walked := func(host, usdc string, claim *corpus.WalkClaim) corpus.Observation {
-		return corpus.Observation{At: at(week, 3, 12), Kind: corpus.ObservationPaidWalk, Walk: &corpus.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
+	walked := func(host, usdc string, claim *record.WalkClaim) record.Observation {
+		return record.Observation{At: at(week, 3, 12), Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
 			Transaction: "0x" + attest.Digest(digest("a purchase at "+host)).String(), USDC: usdc, Claim: claim}}
 	}
 	switch week {
 	case 35:
-		return []corpus.Observation{issued(0, 0, 2)}, nil
+		return []record.Observation{issued(0, 0, 2)}, nil
 	case 37:
-		return []corpus.Observation{word("frictionless", "It met a table of states and was never seen again.")}, nil
+		return []record.Observation{word("frictionless", "It met a table of states and was never seen again.")}, nil
 	case 38:
-		return []corpus.Observation{walked("almanac.mill.street", "0.01", &corpus.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14, LatencyMS: 840, ContentType: "application/json"})}, nil
+		return []record.Observation{walked("almanac.mill.street", "0.01", &record.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14, LatencyMS: 840, ContentType: "application/json"})}, nil
 	case 39:
 		// The text of a tip is sold: whoever keeps it salts it.
-		tip, err := corpus.Say(&counter{n: 1 << 48}, "Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it costs nothing to listen.")
+		tip, err := record.Say(&counter{n: 1 << 48}, "Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it costs nothing to listen.")
 		if err != nil {
 			return nil, err
 		}
-		return []corpus.Observation{
-			{At: at(week, 2, 11), Kind: corpus.ObservationPublishedTip, Tip: &corpus.Tip{ID: "tip_specimenaaaaaaaaaaaa", Title: corpus.Said{Text: "Doors that answer GET with 405"}, Text: tip}},
+		return []record.Observation{
+			{At: at(week, 2, 11), Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_specimenaaaaaaaaaaaa", Title: record.Said{Text: "Doors that answer GET with 405"}, Text: tip}},
 			issued(1, 2, 9),
 		}, nil
 	case 40:
 		refreshed, err := m.refresh(ctx, week, "wick.dock.street")
-		return []corpus.Observation{refreshed}, err
+		return []record.Observation{refreshed}, err
 	case 41:
-		return []corpus.Observation{{At: at(week, 4, 16), Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "vane.dock.street", Lane: "host", SignedAt: at(week, 4, 15),
-			Statement: corpus.Said{Text: "We move house. The door is shut on some Tuesdays until the middle of November, and open on all other days."}}}}, nil
+		return []record.Observation{{At: at(week, 4, 16), Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "vane.dock.street", Lane: "host", SignedAt: at(week, 4, 15),
+			Statement: record.Said{Text: "We move house. The door is shut on some Tuesdays until the middle of November, and open on all other days."}}}}, nil
 	case 42:
-		return []corpus.Observation{word("seamless", "Every seam it denied has been found and sewn.")}, nil
+		return []record.Observation{word("seamless", "Every seam it denied has been found and sewn.")}, nil
 	case 43:
-		return []corpus.Observation{
+		return []record.Observation{
 			walked("chart.mill.street", "0.01", nil),
-			{At: at(week, 3, 17), Kind: corpus.ObservationStandingNote, Note: &corpus.StandingNote{Host: "chart.mill.street", Lane: "wallet", SignedAt: at(week, 3, 16),
-				Statement: corpus.Said{Text: "The retry key is kept for a week. Send it again as often as you like."},
-				PayTo:     &corpus.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", m.address("chart.mill.street"))}}},
+			{At: at(week, 3, 17), Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "chart.mill.street", Lane: "wallet", SignedAt: at(week, 3, 16),
+				Statement: record.Said{Text: "The retry key is kept for a week. Send it again as often as you like."},
+				PayTo:     &record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", m.address("chart.mill.street"))}}},
 			issued(2, 5, 21),
 		}, nil
 	case 45:
 		refreshed, err := m.refresh(ctx, week, "paper.dock.street")
-		return []corpus.Observation{refreshed, word("revolutionary", "It went round once and came back to where it had been.")}, err
+		return []record.Observation{refreshed, word("revolutionary", "It went round once and came back to where it had been.")}, err
 	case 46:
 		back, err := m.refresh(ctx, week, "vane.dock.street")
-		return []corpus.Observation{back, issued(3, 8, 34)}, err
+		return []record.Observation{back, issued(3, 8, 34)}, err
 	}
 	return nil, nil
 }
 
 // refresh walks one door between two rounds, as a buyer of a refresh has it done.
-func (m *maker) refresh(ctx context.Context, week int, host string) (corpus.Observation, error) {
+func (m *maker) refresh(ctx context.Context, week int, host string) (record.Observation, error) {
 	m.clock.Set(moment(week, 4, 9))
-	row, err := m.walk(ctx, "https://"+host+"/paid")
+	report, judgement, err := m.walk(ctx, "https://"+host+"/paid")
 	if err != nil {
-		return corpus.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
+		return record.Observation{}, fmt.Errorf("walking to %s again: %w", host, err)
 	}
-	return corpus.Observation{At: row.ObservedAt, Kind: corpus.ObservationPaidRefresh, Refresh: &corpus.Refresh{Host: host, URL: row.URL, Verdict: row.Verdict, ReachedLevel: row.ReachedLevel,
-		Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, nil
+	return record.RefreshFrom(host, report, judgement)
 }

@@ -11,9 +11,10 @@ import (
 	"strconv"
 
 	"agentstore/cmd/devnet/street"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
 )
 
 func digest(s string) [sha256.Size]byte { return sha256.Sum256([]byte(s)) }
@@ -155,7 +156,7 @@ func (m *maker) upgrade(ctx context.Context, week int) error {
 
 // anchor stamps what the chain over the keys has grown by.
 func (m *maker) anchor(ctx context.Context, week int) error {
-	r, err := corpus.Open(os.DirFS(m.dir), m.writer().Ring)
+	r, err := record.Open(os.DirFS(m.dir), m.writer().Ring)
 	if err != nil {
 		return err
 	}
@@ -195,14 +196,14 @@ func (s *seeded) Read(p []byte) (int, error) {
 }
 
 // Witness is the third party that signed the checkpoints of the record.
-func Witness() corpus.Witness {
-	return corpus.Witness{Name: "witness.street", Public: witnessKey().Public()}
+func Witness() tlog.Witness {
+	return tlog.Witness{Name: "witness.street", Public: witnessKey().Public()}
 }
 
 // cosign has the witness sign the log's head, from the second round on.
 func (m *maker) cosign(ctx context.Context) error {
 	w := m.writer()
-	r, err := corpus.Open(os.DirFS(m.dir), w.Ring)
+	r, err := record.Open(os.DirFS(m.dir), w.Ring)
 	if err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ func (m *maker) cosign(ctx context.Context) error {
 	id := digest(witness.Name + "\n\x04" + string(witness.Public))
 	signature := witnessKey().Sign(fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", time, head.Text))
 	line := fmt.Sprintf("— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(slices.Concat(id[:4], binary.BigEndian.AppendUint64(nil, uint64(time)), signature)))
-	got, err := w.Cosign(ctx, []byte(line), []corpus.Witness{witness})
+	got, err := w.Cosign(ctx, []byte(line), []tlog.Witness{witness})
 	if err == nil && len(got) != 1 {
 		err = fmt.Errorf("%d of its cosignatures were kept", len(got))
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/cmd/devnet/street"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/roster"
 )
@@ -116,7 +116,7 @@ func Folders() []string {
 
 // Remove takes away a record of the specimen, and no other's.
 func Remove(dir string) error {
-	held, err := os.ReadFile(filepath.Join(dir, corpus.RingFile))
+	held, err := os.ReadFile(filepath.Join(dir, record.RingFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -174,11 +174,11 @@ func (m *maker) week(ctx context.Context, week int) error {
 }
 
 // writer writes with the keys of the moment.
-func (m *maker) writer() *corpus.Writer {
+func (m *maker) writer() *record.Writer {
 	if s := m.site; s != nil {
-		return &corpus.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring}
+		return &record.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring}
 	}
-	w := &corpus.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
+	w := &record.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
 	if m.handed.Format != "" {
 		w.LogKey, w.Ring = attest.SpecimenKeyFor(attest.PurposeLog), m.handed
 	}
@@ -196,7 +196,7 @@ func (m *maker) handOver(ctx context.Context) (attest.Handover, error) {
 }
 
 // observe puts observations on the record.
-func (m *maker) observe(ctx context.Context, fresh []corpus.Observation) error {
+func (m *maker) observe(ctx context.Context, fresh []record.Observation) error {
 	if len(fresh) == 0 || m.site != nil {
 		return nil
 	}

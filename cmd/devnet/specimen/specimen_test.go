@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"agentstore/content"
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+	"agentstore/corpus/record"
 )
 
 // committed is where the repository has the record.
@@ -76,7 +77,7 @@ func compare(t *testing.T, what string, got, want map[string][]byte) {
 // ring is the ring of the committed record.
 func ring(t *testing.T) attest.Ring {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(committed, corpus.RingFile))
+	raw, err := os.ReadFile(filepath.Join(committed, record.RingFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestTheRecordIsTheSameToTheByte(t *testing.T) {
 }
 
 func TestTheCommittedRecordIsGood(t *testing.T) {
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(), corpus.RecordOptions{Difficulty: 1e-12})
+	report, err := audit.Record(t.Context(), os.DirFS(committed), attest.SpecimenRingBefore(), audit.RecordOptions{Difficulty: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestTheCommittedRecordIsGood(t *testing.T) {
 		t.Errorf("%d rounds from %s to %s", report.Rounds, report.FirstWeek, report.LastWeek)
 	}
 	kinds := map[string]int{}
-	r, err := corpus.Open(os.DirFS(committed), ring(t))
+	r, err := record.Open(os.DirFS(committed), ring(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestAnotherSiteHasTheRoundsAlone(t *testing.T) {
 	if err := WriteFor(t.Context(), dir, Site{BaseURL: "http://127.0.0.1:4020", Identity: identity, Log: log, Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := corpus.VerifyRecord(t.Context(), os.DirFS(dir), ring, corpus.RecordOptions{})
+	report, err := audit.Record(t.Context(), os.DirFS(dir), ring, audit.RecordOptions{})
 	if err != nil || len(report.Problems) > 0 || report.Rounds != 12 || report.Observations != 0 || report.Origin != "127.0.0.1:4020/corpus" {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -186,7 +187,7 @@ func TestOnlyTheSpecimenIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, corpus.RingFile)
+	file := filepath.Join(dir, record.RingFile)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}

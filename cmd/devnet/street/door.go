@@ -114,6 +114,20 @@ func observed(w Want, advisories ...string) Want {
 	return w
 }
 
+// notAsked is what is wanted of a door that answers with another status than 402.
+func notAsked(fault probe.Fault) Want {
+	return Want{V1: probe.NotReady, V2: probe.NotReady, FailedV1: []string{"status-402"}, FailedV2: []string{"status-402"}, Level: "L1", Fault: fault}
+}
+
+// unread is what is wanted of a door whose terms cannot be read.
+func unread() Want { return fails("L2", "payment-required-header").speaks() }
+
+// stopped changes where the last exchange stopped.
+func (w Want) stopped(stage string) Want {
+	w.Stage = stage
+	return w
+}
+
 // unreachable is what is wanted of a door from which no answer comes.
 func unreachable(stage string, fault probe.Fault) Want {
 	return Want{V1: probe.Unreachable, V2: probe.Unreachable, FailedV1: []string{"reachable"}, FailedV2: []string{"reachable"}, Level: "L0", Fault: fault, Stage: stage}
@@ -301,6 +315,11 @@ func sells(changes ...func(*terms)) func(*visit) {
 		}
 		v.answer402(t)
 	}
+}
+
+// selling is a row whose terms are good but for one change.
+func selling(name, doc string, want Want, change func(*terms)) Door {
+	return Door{Name: name, Doc: doc, Want: want, serve: sells(change)}
 }
 
 // text is a door whose 402 holds these words in PAYMENT-REQUIRED.

@@ -28,7 +28,7 @@ func read[R any](t *testing.T, c *fetch.Client, checker probe.Checker[R], url st
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := walk.Rejudge(checker, recording)
+	again, err := probe.Replay(recording.Exchanges, checker)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 	if err != nil {
 		return v1, v2, recording, err
 	}
-	again, err := walk.Rejudge(checker, kept)
+	again, err := probe.Replay(kept.Exchanges, checker)
 	if err != nil {
 		return v1, v2, recording, err
 	}
@@ -111,7 +111,7 @@ func look(t testing.TB, c *fetch.Client, d Door) (v1, v2 probe.Report, recording
 		return v1, v2, recording, err
 	}
 	kept.Exchanges = kept.Exchanges[:1]
-	v1, err = walk.Rejudge(old, kept)
+	v1, err = probe.Replay(kept.Exchanges, old)
 	return v1, v2, recording, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/bundle"
 )
 
@@ -26,7 +26,7 @@ type Found struct {
 
 // Answer checks files that are in memory: one without a folder in its name as Check does, others as a clone. What is not
 // even a bundle is not sound; the error is for what could not be read.
-func Answer(ctx context.Context, files map[string][]byte, o corpus.CloneOptions) (Found, error) {
+func Answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) (Found, error) {
 	var name string
 	var raw []byte
 	for name, raw = range files {
@@ -50,7 +50,7 @@ func Answer(ctx context.Context, files map[string][]byte, o corpus.CloneOptions)
 	report.Print(&text, name)
 	encoded, err := json.MarshalIndent(report, "", "  ")
 	out := Found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(), Report: string(encoded)}
-	if clone, ok := report.(corpus.CloneReport); ok && out.Sound && clone.Record != nil {
+	if clone, ok := report.(audit.CloneReport); ok && out.Sound && clone.Record != nil {
 		out.Head = string(clone.Record.Head())
 	}
 	return out, err

@@ -9,31 +9,17 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/bundle"
+	"agentstore/corpus/record"
 	"agentstore/corpus/visible"
 )
 
 // export puts what was asked for into a bundle, checks it and writes it.
 func (s *settings) export(dir string, stdout, stderr io.Writer) error {
-	tree := corpus.Plain(os.DirFS(dir))
-	record, ok := corpus.FindRecord(tree)
-	var rec *corpus.Record
-	var keys []byte
-	var err error
-	if ok {
-		if keys, err = fs.ReadFile(record, corpus.RingFile); err != nil {
-			return err
-		}
-		ring, err := corpus.TrustedKeys(keys, nil)
-		if err != nil {
-			return err
-		}
-		if rec, err = corpus.Open(record, ring); err != nil {
-			return err
-		}
-	} else if keys, err = fs.ReadFile(tree, corpus.SigningKeyFile); err != nil {
-		return fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
+	rec, keys, err := openSource(dir)
+	if err != nil {
+		return err
 	}
 	var wants []bundle.Want
 	var artifacts [][]byte
@@ -82,8 +68,31 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 	return os.WriteFile(s.out, raw, 0o644)
 }
 
+// openSource opens the record in a folder and reads its keys. A folder with keys alone has no record, which is nil then.
+func openSource(dir string) (*record.Record, []byte, error) {
+	tree := audit.Plain(os.DirFS(dir))
+	found, ok := audit.FindRecord(tree)
+	if !ok {
+		keys, err := fs.ReadFile(tree, audit.SigningKeyFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s holds neither a record nor keys: %w", dir, err)
+		}
+		return nil, keys, nil
+	}
+	keys, err := fs.ReadFile(found, record.RingFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	ring, err := audit.TrustedKeys(keys, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := record.Open(found, ring)
+	return rec, keys, err
+}
+
 // want reads host, host@SEQUENCE or host@WEEK.
-func want(r *corpus.Record, what string) (bundle.Want, error) {
+func want(r *record.Record, what string) (bundle.Want, error) {
 	host, at, placed := strings.Cut(what, "@")
 	w := bundle.Want{Host: strings.ToLower(host)}
 	if !placed {
@@ -102,13 +111,12 @@ func want(r *corpus.Record, what string) (bundle.Want, error) {
 	return w, fmt.Errorf("exporting %s: %q is neither the number nor the week of a round", what, at)
 }
 
-// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence from
-// one round can be exported by name.
-func known(r *corpus.Record, host string) error {
-	rounds := r.Rounds()
-	for i := len(rounds) - 1; i >= 0; i-- {
-		p, err := r.ProveHost(rounds[i].Sequence, host)
-		if err != nil || p.Present {
+// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence can be
+// exported with a round.
+func known(r *record.Record, host string) error {
+	if newest := int64(len(r.Rounds())); newest > 0 {
+		p, err := r.ProveHost(newest, host)
+		if _, seen := p.Entry(); err != nil || seen {
 			return err
 		}
 	}

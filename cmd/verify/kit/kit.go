@@ -17,9 +17,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
 	"agentstore/corpus/bundle"
+	"agentstore/corpus/tlog"
 	"agentstore/corpus/visible"
 )
 
@@ -47,7 +48,7 @@ type settings struct {
 	ring, remember, out string
 	asOf                string
 	exports             []string
-	witnesses           []corpus.Witness
+	witnesses           []tlog.Witness
 	json, noJudge       bool
 }
 
@@ -60,7 +61,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that does not go on from it is refused, and a bundle that ends before it is unproven")
 	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven", func(v string) error {
 		s.asOf = v
-		return corpus.CheckAsOf(v)
+		return audit.CheckAsOf(v)
 	})
 	flags.BoolVar(&s.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&s.noJudge, "no-judge", false, "check signatures and places alone; judge no verdict again")
@@ -69,7 +70,7 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		return nil
 	})
 	flags.Func("witness", "verifier key, name+id+base64, of a witness that you know: its cosignatures of the log are checked and counted; may be given several times", func(v string) error {
-		w, err := corpus.ParseWitness(v)
+		w, err := tlog.ParseWitness(v)
 		s.witnesses = append(s.witnesses, w)
 		return err
 	})
@@ -121,7 +122,7 @@ type Report interface {
 
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
-	o := corpus.CloneOptions{RecordOptions: corpus.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
+	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -129,7 +130,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		}
 	}
 	if s.remember != "" {
-		if o.Remembered, err = corpus.ReadRemembered(s.remember); err != nil {
+		if o.Remembered, err = audit.ReadRemembered(s.remember); err != nil {
 			return ExitTrouble, err
 		}
 	}
@@ -144,8 +145,8 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 				return ExitTrouble, fmt.Errorf("%s holds the trees of a store, one for each build: name one, such as %s", name, filepath.Join(name, "current"))
 			}
 		}
-		var clone corpus.CloneReport
-		clone, err = corpus.VerifyClone(ctx, os.DirFS(name), o)
+		var clone audit.CloneReport
+		clone, err = audit.Clone(ctx, os.DirFS(name), o)
 		report = clone
 	} else if info.Size() > bundle.MaxSize && !strings.HasSuffix(name, ".zip") {
 		return ExitTrouble, fmt.Errorf("%s: %d bytes, and a bundle has at most %d", name, info.Size(), bundle.MaxSize)
@@ -155,7 +156,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			report, err = Check(ctx, raw, o)
 		}
 	}
-	if _, ok := report.(corpus.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
+	if _, ok := report.(audit.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
 		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
@@ -170,7 +171,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	} else {
 		report.Print(stdout, name)
 	}
-	if clone, ok := report.(corpus.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" && clone.Record != nil {
+	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" && clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
 	}
 	switch {
@@ -183,7 +184,7 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 }
 
 // Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed for what is neither.
-func Check(ctx context.Context, raw []byte, o corpus.CloneOptions) (Report, error) {
+func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error) {
 	if !bytes.HasPrefix(raw, []byte("PK")) {
 		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf, Difficulty: o.Difficulty, Unjudged: o.Unjudged})
 		return r, err
@@ -193,19 +194,19 @@ func Check(ctx context.Context, raw []byte, o corpus.CloneOptions) (Report, erro
 		return nil, fmt.Errorf("%w, and no zip file: %w", bundle.ErrMalformed, err)
 	}
 	if problems := astray(tree); len(problems) > 0 {
-		return corpus.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: problems}, nil
+		return audit.CloneReport{Trusted: len(o.Ring) > 0, LeftOut: []string{}, Problems: problems}, nil
 	}
-	r, err := corpus.VerifyClone(ctx, within(tree), o)
+	r, err := audit.Clone(ctx, within(tree), o)
 	return r, err
 }
 
 // astray are the entries of a zip file that would not stand where they are read, or not once: names that lead out of it,
 // names twice, and what is neither a file nor a folder. Programs that unpack such a file differ in what they make of it.
-func astray(z *zip.Reader) (out []corpus.CloneProblem) {
+func astray(z *zip.Reader) (out []audit.Problem) {
 	seen := make(map[string]bool, len(z.File))
 	for _, f := range z.File {
 		problem := func(detail string) {
-			out = append(out, corpus.CloneProblem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
+			out = append(out, audit.Problem{Path: f.Name, Kind: attest.ProblemAdded, Detail: detail})
 		}
 		switch name := strings.TrimSuffix(f.Name, "/"); {
 		case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):

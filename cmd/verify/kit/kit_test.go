@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 )
 
 // TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of these entries, and
@@ -41,16 +41,16 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Check(t.Context(), raw.Bytes(), corpus.CloneOptions{})
+		r, err := Check(t.Context(), raw.Bytes(), audit.CloneOptions{})
 		if err != nil {
 			t.Errorf("%q: %v", c.name, err)
 			continue
 		}
-		named := slices.ContainsFunc(r.(corpus.CloneReport).Problems, func(p corpus.CloneProblem) bool {
+		named := slices.ContainsFunc(r.(audit.CloneReport).Problems, func(p audit.Problem) bool {
 			return strings.Contains(c.name, p.Path) && p.Kind == "added" && p.Detail != ""
 		})
 		if !r.Refused() || named == c.ok {
-			t.Errorf("%q of mode %s: %v", c.name, c.mode, r.(corpus.CloneReport).Problems)
+			t.Errorf("%q of mode %s: %v", c.name, c.mode, r.(audit.CloneReport).Problems)
 		}
 	}
 }

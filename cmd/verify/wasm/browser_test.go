@@ -25,7 +25,7 @@ const awaited = `new Promise((ok) => { const look = () => {
 // bundle, a changed one and a part of one, which stand beside it.
 func TestVerifierInChromium(t *testing.T) {
 	b := browser.Start(t)
-	_, evidence, part := record(t)
+	_, evidence, part := writeRecord(t)
 	site := t.TempDir()
 	if err := os.Mkdir(filepath.Join(site, "verify"), 0o755); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestVerifierInChromium(t *testing.T) {
 		if !strings.HasPrefix(said, want) {
 			t.Errorf("%s: the page says %q", query, said)
 		}
-		if query == "good.json" && !strings.Contains(said, "door03.example: a row in 2 of 2 rounds") {
+		if query == "good.json" && !strings.Contains(said, "door03.example: all its rows to round 2") {
 			t.Errorf("%s: the page says %q", query, said)
 		}
 	}

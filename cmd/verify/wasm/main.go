@@ -7,7 +7,7 @@ import (
 	"syscall/js"
 
 	"agentstore/cmd/verify/kit"
-	"agentstore/corpus"
+	"agentstore/corpus/audit"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func verify(_ js.Value, args []js.Value) any {
 		js.CopyBytesToGo(b, f.Get("bytes"))
 		files[f.Get("name").String()] = b
 	}
-	o := corpus.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: corpus.RecordOptions{
+	o := audit.CloneOptions{Ring: []byte(args[1].Get("keys").String()), RecordOptions: audit.RecordOptions{
 		Remembered: []byte(args[1].Get("checkpoint").String()),
 		AsOf:       args[1].Get("asOf").String(),
 		Progress:   func(done, all int64) { args[2].Invoke(done, all) },

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/bundle"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 )
 
 // program builds the verifier for browsers and what starts it into a folder.
@@ -41,26 +41,26 @@ func program(t *testing.T) string {
 	return dir
 }
 
-// record writes two rounds whose rows are judged and kept, and two bundles of one host: of all that there is, and of its
+// writeRecord writes two rounds whose rows are judged and kept, and two bundles of one host: of all that there is, and of its
 // second round alone.
-func record(t *testing.T) (dir string, evidence, part []byte) {
+func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	t.Helper()
-	w := &corpus.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range int64(2) {
 		at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 		kept := make(map[string][]byte)
-		var rows iter.Seq2[corpus.Row, error] = func(yield func(corpus.Row, error) bool) {
+		var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 			for i, practice := range probe.Practices() {
 				host := fmt.Sprintf("door%02d.example", i)
 				row, raw, err := walk("https://"+host+"/", practice, at.Add(-time.Hour))
-				row.Host, row.Source = host, corpus.SourceWellKnown
+				row.Host, row.Source = host, record.SourceWellKnown
 				kept[host] = raw
 				if !yield(row, err) {
 					return
 				}
 			}
 		}
-		if _, err := w.Seal(t.Context(), corpus.Draft{Sequence: sequence + 1, Week: corpus.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+		if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence + 1, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
 			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}); err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +68,11 @@ func record(t *testing.T) (dir string, evidence, part []byte) {
 	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := corpus.Open(os.DirFS(w.Dir), w.Ring)
+	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := fs.ReadFile(os.DirFS(w.Dir), corpus.RingFile)
+	keys, err := fs.ReadFile(os.DirFS(w.Dir), record.RingFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,25 +91,25 @@ func record(t *testing.T) (dir string, evidence, part []byte) {
 	return w.Dir, evidence, part
 }
 
-func walk(url string, practice probe.Practice, at time.Time) (corpus.Row, []byte, error) {
+func walk(url string, practice probe.Practice, at time.Time) (record.Row, []byte, error) {
 	p, err := probe.NewPreflight(probe.V2, url, probe.Declaration{})
 	if err != nil {
-		return corpus.Row{}, nil, err
+		return record.Row{}, nil, err
 	}
 	_, next, err := p.Step(nil)
 	if err != nil {
-		return corpus.Row{}, nil, err
+		return record.Row{}, nil, err
 	}
 	a := practice.Answer(url)
 	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)
 	if err != nil {
-		return corpus.Row{}, nil, err
+		return record.Row{}, nil, err
 	}
-	j, err := p.Judgement(recorded)
+	j, err := p.Judgement(recorded, probe.Salt{1})
 	if err != nil {
-		return corpus.Row{}, nil, err
+		return record.Row{}, nil, err
 	}
 	raw, err := j.Encode()
-	return corpus.RowFrom(report, j), raw, err
+	return record.RowFrom(report, j), raw, err
 }

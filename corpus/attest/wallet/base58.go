@@ -16,35 +16,7 @@ const maxBase58 = 128
 // ErrBase58 is returned for text that is not base58.
 var ErrBase58 = errors.New("not base58")
 
-// EncodeBase58 writes b in Bitcoin's alphabet; leading zero bytes become 1s.
-func EncodeBase58(b []byte) string {
-	zeros := 0
-	for zeros < len(b) && b[zeros] == 0 {
-		zeros++
-	}
-	var digits []byte // little-endian
-	for _, c := range b[zeros:] {
-		carry := int(c)
-		for i := range digits {
-			carry += int(digits[i]) << 8
-			digits[i] = byte(carry % 58)
-			carry /= 58
-		}
-		for ; carry > 0; carry /= 58 {
-			digits = append(digits, byte(carry%58))
-		}
-	}
-	out := make([]byte, 0, zeros+len(digits))
-	for range zeros {
-		out = append(out, base58Alphabet[0])
-	}
-	for i := len(digits) - 1; i >= 0; i-- {
-		out = append(out, base58Alphabet[digits[i]])
-	}
-	return string(out)
-}
-
-// DecodeBase58 reads what EncodeBase58 wrote, up to 128 characters.
+// DecodeBase58 reads text in Bitcoin's alphabet, up to 128 characters; leading 1s are zero bytes.
 func DecodeBase58(s string) ([]byte, error) {
 	if len(s) > maxBase58 {
 		return nil, fmt.Errorf("%w: longer than %d characters", ErrBase58, maxBase58)

@@ -7,10 +7,7 @@ import (
 	"strings"
 )
 
-var (
-	chainForm   = regexp.MustCompile(`^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$`)
-	accountForm = regexp.MustCompile(`^[-.%a-zA-Z0-9]{1,128}$`)
-)
+var chainForm = regexp.MustCompile(`^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$`)
 
 // ChainID is a CAIP-2 chain: eip155:8453.
 type ChainID struct{ Namespace, Reference string }
@@ -41,36 +38,3 @@ func (c ChainID) EVM() (uint64, error) {
 	}
 	return n, nil
 }
-
-// AccountID is a CAIP-10 account: eip155:8453:0x….
-type AccountID struct {
-	Chain   ChainID
-	Address string
-}
-
-// ParseAccountID reads a CAIP-10 account. Addresses of eip155 chains must be
-// such (ParseAddress), and those of solana base58 of 32 bytes.
-func ParseAccountID(s string) (AccountID, error) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 || !accountForm.MatchString(s[i+1:]) {
-		return AccountID{}, fmt.Errorf("parsing account id: %.200q is not CAIP-10", s)
-	}
-	chain, err := ParseChainID(s[:i])
-	if err != nil {
-		return AccountID{}, err
-	}
-	a := AccountID{chain, s[i+1:]}
-	switch chain.Namespace {
-	case NamespaceEVM:
-		_, err = ParseAddress(a.Address)
-	case NamespaceSolana:
-		_, err = ParseSolanaAddress(a.Address)
-	}
-	if err != nil {
-		return AccountID{}, fmt.Errorf("parsing account id: %w", err)
-	}
-	return a, nil
-}
-
-// String returns the CAIP-10 form.
-func (a AccountID) String() string { return a.Chain.String() + ":" + a.Address }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -82,15 +81,6 @@ func addressOf(pub *secp256k1.PublicKey) (a Address) {
 type Key struct {
 	private *secp256k1.PrivateKey
 	address Address
-}
-
-// GenerateKey makes a key from 32 bytes of random, normally crypto/rand.Reader.
-func GenerateKey(random io.Reader) (*Key, error) {
-	p, err := secp256k1.GeneratePrivateKeyFromRand(random)
-	if err != nil {
-		return nil, fmt.Errorf("generating a wallet key: %w", err)
-	}
-	return &Key{p, addressOf(p.PubKey())}, nil
 }
 
 // ParseKey reads 64 hexadecimal digits with or without 0x.

@@ -131,31 +131,6 @@ func VerifySolanaText(text string, signature []byte) (SignIn, error) {
 	return m, nil
 }
 
-// ValidAt checks the times of the message against now, allowing clocks to
-// differ by skew: issued, and past not-before, and before expiration.
-func (m SignIn) ValidAt(now time.Time, skew time.Duration) error {
-	for _, t := range []struct {
-		text, complaint string
-		wrong           func(time.Time) bool
-	}{
-		{m.IssuedAt, "issued in the future", func(t time.Time) bool { return t.After(now.Add(skew)) }},
-		{m.NotBefore, "not valid yet", func(t time.Time) bool { return t.After(now.Add(skew)) }},
-		{m.ExpirationTime, "expired", func(t time.Time) bool { return !t.After(now.Add(-skew)) }},
-	} {
-		if t.text == "" {
-			continue
-		}
-		at, err := parseMoment(t.text)
-		if err != nil {
-			return err
-		}
-		if t.wrong(at) {
-			return fmt.Errorf("checking sign-in: %s (%s)", t.complaint, t.text)
-		}
-	}
-	return nil
-}
-
 func parseMoment(s string) (time.Time, error) {
 	if !momentForm.MatchString(s) {
 		return time.Time{}, fmt.Errorf("%w: %.40q is not an RFC 3339 time", ErrSignIn, s)
@@ -257,23 +232,31 @@ func (m SignIn) check(d dialect) error {
 	return nil
 }
 
+// readGreeting reads a message's first line: whose account signs in where.
+func (m *SignIn) readGreeting(line string, d dialect) error {
+	authority, ok := strings.CutSuffix(line, " wants you to sign in with your "+d.account+" account:")
+	if !ok {
+		return fmt.Errorf("%w: the first line", ErrSignIn)
+	}
+	if scheme, domain, ok := strings.Cut(authority, "://"); ok {
+		m.Scheme, authority = scheme, domain
+		if scheme == "" {
+			return fmt.Errorf("%w: an empty scheme", ErrSignIn)
+		}
+	}
+	m.Domain = authority
+	return nil
+}
+
 func parseSignIn(text string, d dialect) (SignIn, error) {
 	if len(text) > maxSignIn {
 		return SignIn{}, fmt.Errorf("%w: longer than %d bytes", ErrSignIn, maxSignIn)
 	}
 	var m SignIn
 	head, rest, _ := strings.Cut(text, "\n")
-	authority, ok := strings.CutSuffix(head, " wants you to sign in with your "+d.account+" account:")
-	if !ok {
-		return SignIn{}, fmt.Errorf("%w: the first line", ErrSignIn)
+	if err := m.readGreeting(head, d); err != nil {
+		return SignIn{}, err
 	}
-	if scheme, domain, ok := strings.Cut(authority, "://"); ok {
-		m.Scheme, authority = scheme, domain
-		if scheme == "" {
-			return SignIn{}, fmt.Errorf("%w: an empty scheme", ErrSignIn)
-		}
-	}
-	m.Domain = authority
 	m.Address, rest, _ = strings.Cut(rest, "\n")
 
 	lines := strings.Split(rest, "\n")

@@ -4,12 +4,14 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus/corpustest"
 )
 
 func readSIWE[T any](t testing.TB, file string) map[string]T {
@@ -78,7 +80,7 @@ func TestSIWEParsing(t *testing.T) {
 	}
 }
 
-// verifyObject does what a server does with such a message at a given time.
+// verifyObject does what a server does with such a message.
 func verifyObject(o object) error {
 	text, err := o.signIn().Ethereum()
 	if err != nil {
@@ -88,18 +90,8 @@ func verifyObject(o object) error {
 	if err != nil {
 		return err
 	}
-	m, err := VerifyEthereum(text, signature)
-	if err != nil {
-		return err
-	}
-	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	if o.Time != "" {
-		if now, err = time.Parse(time.RFC3339, o.Time); err != nil {
-			return err
-		}
-	}
-	m.IssuedAt = "" // that library lets a message be issued in the future; we do not
-	return m.ValidAt(now, 0)
+	_, err = VerifyEthereum(text, signature)
+	return err
 }
 
 func TestSIWEVerification(t *testing.T) {
@@ -111,6 +103,10 @@ func TestSIWEVerification(t *testing.T) {
 	for name, o := range readSIWE[object](t, "verification_negative") {
 		// Binding to a domain and a nonce is the caller's comparison.
 		if o.DomainBinding != "" && o.DomainBinding != o.Domain || o.MatchNonce != "" && o.MatchNonce != o.Nonce {
+			continue
+		}
+		// So are its times: whoever asked for the message knows until when.
+		if slices.Contains([]string{"not yet valid", "expired message", "custom time"}, name) {
 			continue
 		}
 		if err := verifyObject(o); err == nil {
@@ -203,7 +199,7 @@ func TestEverySignedByteOfASignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Address = EncodeBase58(private.Public().(ed25519.PublicKey))
+	m.Address = corpustest.Base58(private.Public().(ed25519.PublicKey))
 	solanaText, err := m.Solana()
 	if err != nil {
 		t.Fatal(err)
@@ -234,29 +230,6 @@ func TestEverySignedByteOfASignIn(t *testing.T) {
 				t.Fatalf("signature byte %d changed is accepted", i)
 			}
 		}
-	}
-}
-
-func TestValidAt(t *testing.T) {
-	m := SignIn{IssuedAt: "2026-01-01T00:00:00Z", NotBefore: "2026-01-01T00:01:00Z", ExpirationTime: "2026-01-01T00:05:00Z"}
-	for at, ok := range map[string]bool{
-		"2025-12-31T23:59:59Z": false, "2026-01-01T00:00:30Z": false, "2026-01-01T00:01:00Z": true,
-		"2026-01-01T00:04:59Z": true, "2026-01-01T00:05:00Z": false,
-	} {
-		now, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.ValidAt(now, 0); (err == nil) != ok {
-			t.Errorf("at %s: %v", at, err)
-		}
-		if err := m.ValidAt(now, time.Hour); err != nil {
-			t.Errorf("at %s with an hour's skew: %v", at, err)
-		}
-	}
-	m.ExpirationTime = "2026-01-01T00:05:00,5Z"
-	if err := m.ValidAt(time.Date(2026, 1, 1, 0, 2, 0, 0, time.UTC), 0); err == nil {
-		t.Error("a comma in a time is accepted")
 	}
 }
 

@@ -236,61 +236,63 @@ func checkKeeps(ctx context.Context, open func() ledger.DB) error {
 	)
 }
 
+func scribble(p []byte) {
+	p = p[:cap(p)]
+	for i := range p {
+		p[i] = '#'
+	}
+}
+
+// expectFilled demands all that fill has written, as it was.
+func expectFilled(tx ledger.Tx) error {
+	i := 0
+	for e, err := range tx.Scan(nil, nil) {
+		if err != nil {
+			return err
+		}
+		if string(e.Key) != fmt.Sprintf("fill/%03d", i) || string(e.Value) != fmt.Sprintf("%0100d", i) {
+			return fmt.Errorf("entry %d has become %q=%q", i, e.Key, e.Value)
+		}
+		i++
+	}
+	return expectTx(tx, "fill/150", fmt.Sprintf("%0100d", 150))
+}
+
+// spoilFilled scribbles over what it reads of all that fill has written.
+func spoilFilled(tx ledger.Tx) error {
+	value, err := tx.Get([]byte("fill/150"))
+	if err != nil {
+		return err
+	}
+	scribble(value)
+	for _, scan := range []iter.Seq2[ledger.Entry, error]{
+		tx.Scan([]byte("fill/050"), []byte("fill/060")), tx.ScanDown([]byte("fill/070"), []byte("fill/080")),
+	} {
+		for e, err := range scan {
+			if err != nil {
+				return err
+			}
+			scribble(e.Key)
+			scribble(e.Value)
+		}
+	}
+	return expectFilled(tx)
+}
+
 // checkLends scribbles over all that it is given, with spare capacity, too.
 func checkLends(ctx context.Context, open func() ledger.DB) error {
 	db := open()
 	if err := fill(ctx, db); err != nil {
 		return err
 	}
-	scribble := func(p []byte) {
-		p = p[:cap(p)]
-		for i := range p {
-			p[i] = '#'
-		}
-	}
-	want := func(tx ledger.Tx) error {
-		i := 0
-		for e, err := range tx.Scan(nil, nil) {
-			if err != nil {
-				return err
-			}
-			if string(e.Key) != fmt.Sprintf("fill/%03d", i) || string(e.Value) != fmt.Sprintf("%0100d", i) {
-				return fmt.Errorf("entry %d has become %q=%q", i, e.Key, e.Value)
-			}
-			i++
-		}
-		return expectTx(tx, "fill/150", fmt.Sprintf("%0100d", 150))
-	}
-	spoil := func(tx ledger.Tx) error {
-		value, err := tx.Get([]byte("fill/150"))
-		if err != nil {
-			return err
-		}
-		scribble(value)
-		for e, err := range tx.Scan([]byte("fill/050"), []byte("fill/060")) {
-			if err != nil {
-				return err
-			}
-			scribble(e.Key)
-			scribble(e.Value)
-		}
-		for e, err := range tx.ScanDown([]byte("fill/070"), []byte("fill/080")) {
-			if err != nil {
-				return err
-			}
-			scribble(e.Key)
-			scribble(e.Value)
-		}
-		return want(tx)
-	}
 	return withFaults(func() error {
-		if err := db.View(ctx, spoil); err != nil {
+		if err := db.View(ctx, spoilFilled); err != nil {
 			return err
 		}
-		if err := db.Update(ctx, spoil); err != nil {
+		if err := db.Update(ctx, spoilFilled); err != nil {
 			return err
 		}
-		if err := db.Update(ctx, func(tx ledger.Tx) error { return scribbledScan(tx, scribble) }); err != nil {
+		if err := db.Update(ctx, scribbledScan); err != nil {
 			return err
 		}
 		err := db.Update(ctx, func(tx ledger.Tx) error {
@@ -301,18 +303,18 @@ func checkLends(ctx context.Context, open func() ledger.DB) error {
 					return err
 				}
 			}
-			return spoil(tx)
+			return spoilFilled(tx)
 		})
 		if err != nil {
 			return err
 		}
-		return db.View(ctx, want)
+		return db.View(ctx, expectFilled)
 	})
 }
 
 // scribbledScan scribbles over each key that a scan gives, where the transaction has written between
 // the keys that stood there before: the scan has to know by itself where it was.
-func scribbledScan(tx ledger.Tx, scribble func([]byte)) error {
+func scribbledScan(tx ledger.Tx) error {
 	for _, key := range []string{"fill/052a", "fill/055a"} {
 		if err := tx.Set([]byte(key), []byte("between")); err != nil {
 			return err

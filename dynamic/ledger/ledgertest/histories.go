@@ -47,11 +47,40 @@ func checkSnapshot(ctx context.Context, open func() ledger.DB) error {
 	return errors.Join(err, expect(ctx, db, "a", "new"), expect(ctx, db, "b", "-"), expect(ctx, db, "c", ""))
 }
 
+func account(i int) []byte { return ledger.Key("account", fmt.Sprint(i)) }
+
+// credit adds an amount to an account.
+func credit(tx ledger.Tx, i, amount int) error {
+	value, err := tx.Get(account(i))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(value))
+	if err != nil {
+		return err
+	}
+	return tx.Set(account(i), []byte(strconv.Itoa(n+amount)))
+}
+
+// balances adds all accounts up.
+func balances(tx ledger.Tx) (sum int, err error) {
+	for e, err := range tx.Scan(ledger.Prefix(ledger.Key("account"))) {
+		if err != nil {
+			return 0, err
+		}
+		n, err := strconv.Atoi(string(e.Value))
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 // checkTransfers moves amounts between accounts while Views add all up.
 func checkTransfers(ctx context.Context, open func() ledger.DB) error {
 	const accounts, start, transfers = 10, 100, 40
 	db := open()
-	account := func(i int) []byte { return ledger.Key("account", fmt.Sprint(i)) }
 	err := db.Update(ctx, func(tx ledger.Tx) error {
 		for i := range accounts {
 			if err := tx.Set(account(i), []byte(strconv.Itoa(start))); err != nil {
@@ -64,32 +93,11 @@ func checkTransfers(ctx context.Context, open func() ledger.DB) error {
 		return err
 	}
 	total := func(tx ledger.Tx) error {
-		sum := 0
-		for e, err := range tx.Scan(ledger.Prefix(ledger.Key("account"))) {
-			if err != nil {
-				return err
-			}
-			n, err := strconv.Atoi(string(e.Value))
-			if err != nil {
-				return err
-			}
-			sum += n
+		sum, err := balances(tx)
+		if err == nil && sum != accounts*start {
+			err = fmt.Errorf("the accounts add up to %d, want %d", sum, accounts*start)
 		}
-		if sum != accounts*start {
-			return fmt.Errorf("the accounts add up to %d, want %d", sum, accounts*start)
-		}
-		return nil
-	}
-	add := func(tx ledger.Tx, i, amount int) error {
-		value, err := tx.Get(account(i))
-		if err != nil {
-			return err
-		}
-		n, err := strconv.Atoi(string(value))
-		if err != nil {
-			return err
-		}
-		return tx.Set(account(i), []byte(strconv.Itoa(n+amount)))
+		return err
 	}
 	g, ctx2 := errgroup.WithContext(ctx)
 	var left atomic.Int32
@@ -101,7 +109,7 @@ func checkTransfers(ctx context.Context, open func() ledger.DB) error {
 				from := rand.IntN(accounts)
 				to := (from + 1 + rand.IntN(accounts-1)) % accounts
 				err := db.Update(ctx2, func(tx ledger.Tx) error {
-					return errors.Join(add(tx, from, -7), add(tx, to, 7))
+					return errors.Join(credit(tx, from, -7), credit(tx, to, 7))
 				})
 				if err != nil {
 					return err

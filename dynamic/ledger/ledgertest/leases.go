@@ -54,46 +54,47 @@ func until(ctx context.Context, db ledger.DB, t time.Time) error {
 	}
 }
 
-func checkLease(ctx context.Context, open func() ledger.DB) error {
-	const job = "census"
-	db := open()
-	take := func(owner string, ttl time.Duration) (l ledger.Lease, err error) {
-		err = db.Update(ctx, func(tx ledger.Tx) (err error) { l, err = ledger.Take(tx, job, owner, ttl); return err })
-		return l, err
-	}
-	work := func(l ledger.Lease) error {
-		return db.Update(ctx, func(tx ledger.Tx) error {
-			if err := ledger.Check(tx, l); err != nil {
-				return err
-			}
-			return tx.Set([]byte("work"), []byte(l.Owner))
-		})
-	}
-	lost := func(l ledger.Lease) error {
-		for what, err := range map[string]error{
-			"Check": work(l),
-			"Renew": db.Update(ctx, func(tx ledger.Tx) error { _, err := ledger.Renew(tx, l, time.Hour); return err }),
-			"Release": db.Update(ctx, func(tx ledger.Tx) error {
-				return ledger.Release(tx, l)
-			}),
-		} {
-			if !errors.Is(err, ledger.ErrLeaseLost) {
-				return fmt.Errorf("%s of a lost lease: %v, want ErrLeaseLost", what, err)
-			}
-		}
-		return nil
-	}
+func take(ctx context.Context, db ledger.DB, owner string, ttl time.Duration) (l ledger.Lease, err error) {
+	err = db.Update(ctx, func(tx ledger.Tx) (err error) { l, err = ledger.Take(tx, "census", owner, ttl); return err })
+	return l, err
+}
 
-	a, err := take("a", time.Hour)
+// work writes under a lease.
+func work(ctx context.Context, db ledger.DB, l ledger.Lease) error {
+	return db.Update(ctx, func(tx ledger.Tx) error {
+		if err := ledger.Check(tx, l); err != nil {
+			return err
+		}
+		return tx.Set([]byte("work"), []byte(l.Owner))
+	})
+}
+
+// lost demands that nothing can be done with a lease any more.
+func lost(ctx context.Context, db ledger.DB, l ledger.Lease) error {
+	for what, err := range map[string]error{
+		"Check":   work(ctx, db, l),
+		"Renew":   db.Update(ctx, func(tx ledger.Tx) error { _, err := ledger.Renew(tx, l, time.Hour); return err }),
+		"Release": db.Update(ctx, func(tx ledger.Tx) error { return ledger.Release(tx, l) }),
+	} {
+		if !errors.Is(err, ledger.ErrLeaseLost) {
+			return fmt.Errorf("%s of a lost lease: %v, want ErrLeaseLost", what, err)
+		}
+	}
+	return nil
+}
+
+func checkLease(ctx context.Context, open func() ledger.DB) error {
+	db := open()
+	a, err := take(ctx, db, "a", time.Hour)
 	if err != nil {
 		return err
 	}
 	for _, owner := range []string{"a", "b"} {
-		if _, err := take(owner, time.Hour); !errors.Is(err, ledger.ErrLeaseHeld) {
+		if _, err := take(ctx, db, owner, time.Hour); !errors.Is(err, ledger.ErrLeaseHeld) {
 			return fmt.Errorf("Take of a held lease by %s: %v, want ErrLeaseHeld", owner, err)
 		}
 	}
-	if err := work(a); err != nil {
+	if err := work(ctx, db, a); err != nil {
 		return err
 	}
 	err = db.Update(ctx, func(tx ledger.Tx) error {
@@ -109,29 +110,29 @@ func checkLease(ctx context.Context, open func() ledger.DB) error {
 	if err := db.Update(ctx, func(tx ledger.Tx) error { return ledger.Release(tx, a) }); err != nil {
 		return err
 	}
-	if err := lost(a); err != nil {
+	if err := lost(ctx, db, a); err != nil {
 		return fmt.Errorf("after its release: %w", err)
 	}
 
 	// One that expires: nobody holds it, then another does.
-	b, err := take("b", 20*time.Millisecond)
+	b, err := take(ctx, db, "b", 20*time.Millisecond)
 	if err != nil {
 		return err
 	}
 	if err := until(ctx, db, b.Expires); err != nil {
 		return err
 	}
-	if err := lost(b); err != nil {
+	if err := lost(ctx, db, b); err != nil {
 		return fmt.Errorf("after its end: %w", err)
 	}
-	c, err := take("c", time.Hour)
+	c, err := take(ctx, db, "c", time.Hour)
 	if err != nil {
 		return err
 	}
-	if err := lost(b); err != nil {
+	if err := lost(ctx, db, b); err != nil {
 		return fmt.Errorf("after it was taken over: %w", err)
 	}
-	if err := work(c); err != nil {
+	if err := work(ctx, db, c); err != nil {
 		return err
 	}
 	if !(0 < a.Fence && a.Fence < b.Fence && b.Fence < c.Fence) {
@@ -169,13 +170,8 @@ func checkLeaseRace(ctx context.Context, open func() ledger.DB) error {
 	return nil
 }
 
-// checkBackup backs a ledger up while it is written to, and restores it.
-func checkBackup(ctx context.Context, open func() ledger.DB) error {
-	db := open()
-	if err := fill(ctx, db); err != nil {
-		return err
-	}
-	// Both counters are always equal, in the backup, too.
+// backupWhileWritten backs a ledger up while two counters in it grow, which are always equal.
+func backupWhileWritten(ctx context.Context, db ledger.DB) ([]byte, error) {
 	ctx2, stop := context.WithCancel(ctx)
 	defer stop()
 	writer := make(chan error, 1)
@@ -201,38 +197,48 @@ func checkBackup(ctx context.Context, open func() ledger.DB) error {
 	select {
 	case <-begun:
 	case err := <-writer:
-		return err
+		return nil, err
 	}
 	var backup bytes.Buffer
 	err := ledger.Backup(ctx, db, &backup)
 	stop()
-	if err := errors.Join(err, <-writer); err != nil {
+	return backup.Bytes(), errors.Join(err, <-writer)
+}
+
+// checkBackup backs a ledger up while it is written to, and restores it.
+func checkBackup(ctx context.Context, open func() ledger.DB) error {
+	db := open()
+	if err := fill(ctx, db); err != nil {
 		return err
 	}
-	n, err := ledger.Verify(bytes.NewReader(backup.Bytes()))
+	backup, err := backupWhileWritten(ctx, db)
+	if err != nil {
+		return err
+	}
+	n, err := ledger.Verify(bytes.NewReader(backup))
 	if err != nil || n != 202 {
 		return fmt.Errorf("Verify = %d, %v, want 202 entries", n, err)
 	}
-	if err := ledger.Restore(ctx, db, bytes.NewReader(backup.Bytes())); !errors.Is(err, ledger.ErrNotEmpty) {
+	if err := ledger.Restore(ctx, db, bytes.NewReader(backup)); !errors.Is(err, ledger.ErrNotEmpty) {
 		return fmt.Errorf("Restore into a full ledger: %v, want ErrNotEmpty", err)
 	}
 	if err := expect(ctx, db, "fill/000", fmt.Sprintf("%0100d", 0)); err != nil {
 		return fmt.Errorf("after a refused restore: %w", err)
 	}
 	restored := open()
-	damaged := bytes.Clone(backup.Bytes())
+	damaged := bytes.Clone(backup)
 	damaged[len(damaged)/2] ^= 1
 	if err := ledger.Restore(ctx, restored, bytes.NewReader(damaged)); err == nil {
 		return errors.New("a damaged backup was restored")
 	}
-	if err := ledger.Restore(ctx, restored, bytes.NewReader(backup.Bytes())); err != nil {
+	if err := ledger.Restore(ctx, restored, bytes.NewReader(backup)); err != nil {
 		return err
 	}
 	var again bytes.Buffer
 	if err := ledger.Backup(ctx, restored, &again); err != nil {
 		return err
 	}
-	if !bytes.Equal(again.Bytes(), backup.Bytes()) {
+	if !bytes.Equal(again.Bytes(), backup) {
 		return errors.New("the backup of a restored ledger differs from the one restored")
 	}
 	return restored.View(ctx, func(tx ledger.Tx) error {

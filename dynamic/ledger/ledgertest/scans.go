@@ -261,31 +261,69 @@ func checkBreak(ctx context.Context, open func() ledger.DB) error {
 		expect(ctx, db, "fill/002", "set"), expect(ctx, db, "fill/001", fmt.Sprintf("%0100d", 1)))
 }
 
+// A model is what a ledger must hold.
+type model map[string]string
+
+// compare holds a range of a ledger against the model.
+func (m model) compare(tx ledger.Tx, from, to string) error {
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if from <= k && (to == "" || k < to) {
+			want = append(want, k+"="+m[k])
+		}
+	}
+	got, err := list(tx, from, to)
+	if err != nil {
+		return err
+	}
+	return same(fmt.Sprintf("Scan(%q, %q)", from, to), got, want)
+}
+
+// An op is one random step of a transaction; arg is a value or, of a scan, where it ends.
+type op struct {
+	kind     int
+	key, arg string
+}
+
+// do takes a step in the ledger and in the model.
+func (m model) do(tx ledger.Tx, o op) error {
+	switch o.kind {
+	case 0, 1, 2:
+		m[o.key] = o.arg
+		return tx.Set([]byte(o.key), []byte(o.arg))
+	case 3, 4:
+		delete(m, o.key)
+		return tx.Delete([]byte(o.key))
+	case 5:
+		want, ok := m[o.key]
+		if !ok {
+			want = "-"
+		}
+		return expectTx(tx, o.key, want)
+	case 6:
+		return m.compare(tx, o.key, o.arg)
+	}
+	// Empty a range, so that pages become empty, too.
+	for e, err := range tx.Scan([]byte(o.key), []byte(o.key[:1]+"~")) {
+		if err != nil {
+			return err
+		}
+		delete(m, string(e.Key))
+		if err := tx.Delete(e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkModel makes random transactions and compares everything with a map.
 func checkModel(ctx context.Context, open func() ledger.DB) error {
 	db := open()
 	rng := rand.New(rand.NewPCG(3, 5))
-	model := map[string]string{}
+	now := model{}
 	key := func() string { return fmt.Sprintf("%c%02d", 'a'+rng.IntN(3), rng.IntN(60)) }
-	compare := func(tx ledger.Tx, model map[string]string, from, to string) error {
-		var want []string
-		for _, k := range slices.Sorted(maps.Keys(model)) {
-			if from <= k && (to == "" || k < to) {
-				want = append(want, k+"="+model[k])
-			}
-		}
-		got, err := list(tx, from, to)
-		if err != nil {
-			return err
-		}
-		return same(fmt.Sprintf("Scan(%q, %q)", from, to), got, want)
-	}
 	giveUp := errors.New("given up")
 	for i := range 150 {
-		type op struct {
-			kind     int
-			key, arg string
-		}
 		ops := make([]op, rng.IntN(25))
 		for j := range ops {
 			ops[j] = op{rng.IntN(8), key(), fmt.Sprint(i, "/", j)}
@@ -294,39 +332,11 @@ func checkModel(ctx context.Context, open func() ledger.DB) error {
 			}
 		}
 		fail := rng.IntN(5) == 0
-		var after map[string]string
+		var after model
 		err := db.Update(ctx, func(tx ledger.Tx) error {
-			after = maps.Clone(model)
+			after = maps.Clone(now)
 			for _, o := range ops {
-				var err error
-				switch o.kind {
-				case 0, 1, 2:
-					after[o.key] = o.arg
-					err = tx.Set([]byte(o.key), []byte(o.arg))
-				case 3, 4:
-					delete(after, o.key)
-					err = tx.Delete([]byte(o.key))
-				case 5:
-					want, ok := after[o.key]
-					if !ok {
-						want = "-"
-					}
-					err = expectTx(tx, o.key, want)
-				case 6:
-					err = compare(tx, after, o.key, o.arg)
-				case 7:
-					// Empty a range, so that pages become empty, too.
-					for e, serr := range tx.Scan([]byte(o.key), []byte(o.key[:1]+"~")) {
-						if serr != nil {
-							return serr
-						}
-						delete(after, string(e.Key))
-						if err = tx.Delete(e.Key); err != nil {
-							break
-						}
-					}
-				}
-				if err != nil {
+				if err := after.do(tx, o); err != nil {
 					return fmt.Errorf("transaction %d: %w", i, err)
 				}
 			}
@@ -340,9 +350,9 @@ func checkModel(ctx context.Context, open func() ledger.DB) error {
 		case err != nil:
 			return err
 		default:
-			model = after
+			now = after
 		}
-		if err := db.View(ctx, func(tx ledger.Tx) error { return compare(tx, model, "", "") }); err != nil {
+		if err := db.View(ctx, func(tx ledger.Tx) error { return now.compare(tx, "", "") }); err != nil {
 			return fmt.Errorf("after transaction %d: %w", i, err)
 		}
 	}

@@ -93,7 +93,7 @@ func sell(ctx context.Context, r rail.Rail, seq rail.Sequencer, p *rail.Payment,
 	if err != nil {
 		return err
 	}
-	d, err := r.Draft(ctx, p)
+	d, err := r.Draft(ctx, []*rail.Payment{p})
 	if err != nil {
 		return err
 	}

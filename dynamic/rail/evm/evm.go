@@ -86,6 +86,8 @@ type Config struct {
 	Poll time.Duration
 	// Relayer is the key of the account that pays the gas. Needed unless Settler is set.
 	Relayer *ecdsa.PrivateKey
+	// Relayers are further accounts that pay the gas. Whichever has most room sends.
+	Relayers []*ecdsa.PrivateKey
 	// GasAlarm is the relayer's balance, in wei, below which Fuel reports low; nil never does.
 	GasAlarm *big.Int
 	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills included, in wei; default
@@ -119,7 +121,8 @@ type Rail struct {
 	chainID   *big.Int
 	separator common.Hash
 	signer    types.Signer
-	relayer   common.Address // zero with a Settler
+	relayer   common.Address // the first, which simulations come from; zero with a Settler
+	relayers  []relayer      // all; none with a Settler
 	log       *slog.Logger
 
 	index *index
@@ -130,8 +133,9 @@ type Rail struct {
 	coded    map[common.Address]time.Time // contracts seen with code, until when that is believed
 	claimed  map[string]common.Hash       // request handed over → transaction that the Settler claims
 	lookedAt map[string]time.Time         // claim key → last direct look that found nothing new
+	looked   uint64                       // the highest head of a direct look
 
-	simulations map[string]time.Time // claim key → when the node would have taken it
+	simulations map[string]simulation // by claim key
 	newest      reading
 	need        *big.Int                 // wei that a settlement may take, when Standing was last asked
 	purses      map[common.Address]purse // what was read of payers, each at its block
@@ -160,7 +164,7 @@ func New(cfg Config) (*Rail, error) {
 		claimed:  map[string]common.Hash{},
 		lookedAt: map[string]time.Time{},
 
-		simulations: map[string]time.Time{},
+		simulations: map[string]simulation{},
 		need:        new(big.Int),
 		purses:      map[common.Address]purse{},
 	}
@@ -168,7 +172,10 @@ func New(cfg Config) (*Rail, error) {
 	r.signer = types.LatestSignerForChainID(r.chainID)
 	r.separator = domainSeparator(cfg.AssetName, cfg.AssetVersion, cfg.ChainID, r.asset)
 	if cfg.Settler == nil {
-		r.relayer = crypto.PubkeyToAddress(cfg.Relayer.PublicKey)
+		for _, k := range append([]*ecdsa.PrivateKey{cfg.Relayer}, cfg.Relayers...) {
+			r.relayers = append(r.relayers, relayer{crypto.PubkeyToAddress(k.PublicKey), k})
+		}
+		r.relayer = r.relayers[0].address
 	}
 	return r, nil
 }
@@ -193,8 +200,18 @@ func defaults(c *Config) error {
 	if c.Settler == nil && c.Relayer == nil {
 		return errors.New("a relayer key or a settler is needed")
 	}
-	if c.Settler == nil && crypto.PubkeyToAddress(c.Relayer.PublicKey) == common.HexToAddress(c.PayTo) {
-		return errors.New("the relayer and payTo must be different accounts")
+	if c.Settler != nil && len(c.Relayers) > 0 {
+		return errors.New("a settler sends with accounts of its own")
+	}
+	if c.Settler == nil {
+		used := map[common.Address]bool{common.HexToAddress(c.PayTo): true}
+		for _, k := range append([]*ecdsa.PrivateKey{c.Relayer}, c.Relayers...) {
+			if a := crypto.PubkeyToAddress(k.PublicKey); used[a] {
+				return errors.New("the relayers and payTo must be different accounts")
+			} else {
+				used[a] = true
+			}
+		}
 	}
 	for _, h := range []string{c.GenesisHash, c.DomainSeparator} {
 		if h != "" && !isHash(h) {
@@ -251,7 +268,7 @@ func (r *Rail) Info() rail.Info {
 	}
 	return rail.Info{
 		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
-		PayTo: r.cfg.PayTo, Account: r.Relayer(), Timeout: r.cfg.MaxTimeout, Via: via,
+		PayTo: r.cfg.PayTo, Accounts: r.accountNames(), Timeout: r.cfg.MaxTimeout, Via: via,
 	}
 }
 
@@ -262,14 +279,6 @@ func (r *Rail) Requirement(amount int64) rail.Requirement {
 		Asset: r.cfg.Asset, PayTo: r.cfg.PayTo, MaxTimeoutSeconds: int(r.cfg.MaxTimeout / time.Second),
 		Extra: map[string]any{"name": r.cfg.AssetName, "version": r.cfg.AssetVersion},
 	}
-}
-
-// Relayer is the address that pays the gas; empty with a Settler.
-func (r *Rail) Relayer() string {
-	if r.cfg.Settler != nil {
-		return ""
-	}
-	return r.relayer.Hex()
 }
 
 // Close lets go of idle connections. The rail stays usable.

@@ -27,16 +27,16 @@ func buy(t *testing.T, h *harness, r rail.Rail, terms railtest.Terms) (*rail.Pay
 	if err != nil {
 		t.Fatal(err)
 	}
-	return settle(t, r, p, want)
+	return sold(t, r, p, want)
 }
 
-func settle(t *testing.T, r rail.Rail, p *rail.Payment, want rail.Requirement) (*rail.Payment, []rail.Signed, rail.Mark) {
+func sold(t *testing.T, r rail.Rail, p *rail.Payment, want rail.Requirement) (*rail.Payment, []rail.Signed, rail.Mark) {
 	t.Helper()
 	mark, err := r.Verify(t.Context(), p, want, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := r.Draft(t.Context(), p)
+	d, err := r.Draft(t.Context(), []*rail.Payment{p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestDeployedWalletWithWrapper(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, signed, mark := settle(t, h.rail, p, want)
+		p, signed, mark := sold(t, h.rail, p, want)
 		h.Seal()
 		f, err := h.rail.Look(t.Context(), p, signed, mark, time.Now())
 		if err != nil || f.State != rail.Paid {
@@ -210,7 +210,7 @@ func TestRecoveryIDsAreNormalised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, signed, mark := settle(t, h.rail, p, want)
+	p, signed, mark := sold(t, h.rail, p, want)
 	h.Seal()
 	if f, err := h.rail.Look(t.Context(), p, signed, mark, time.Now()); err != nil || f.State != rail.Paid {
 		t.Errorf("Look = %+v, %v", f, err)
@@ -280,12 +280,12 @@ func TestFuelAndFees(t *testing.T) {
 	dear := h.cfg
 	dear.MaxFee = big.NewInt(1)
 	var ref *rail.Refusal
-	if _, err := newRail(t, dear).Draft(t.Context(), p); err == nil || errors.As(err, &ref) {
+	if _, err := newRail(t, dear).Draft(t.Context(), []*rail.Payment{p}); err == nil || errors.As(err, &ref) {
 		t.Errorf("Draft above the fee limit = %v, want an error that is no refusal", err)
 	}
 	broke := h.cfg
 	broke.Relayer = chaintest.NewKey(t).Private
-	if _, err := newRail(t, broke).Draft(t.Context(), p); err == nil || errors.As(err, &ref) {
+	if _, err := newRail(t, broke).Draft(t.Context(), []*rail.Payment{p}); err == nil || errors.As(err, &ref) {
 		t.Errorf("Draft of a relayer without gas = %v, want an error that is no refusal", err)
 	}
 }
@@ -302,7 +302,7 @@ func TestRelayerChanged(t *testing.T) {
 	if err != nil || f.Advice != rail.Redraft {
 		t.Errorf("Look = %+v, %v; want redraft", f, err)
 	}
-	if _, err := r.Replace(t.Context(), p, signed[0], false); err == nil {
+	if _, err := r.Replace(t.Context(), []*rail.Payment{p}, signed[0], false); err == nil {
 		t.Error("Replace signs for another account")
 	}
 }

@@ -116,7 +116,7 @@ func TestAnswerLostAfterBroadcast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := r.Draft(t.Context(), p)
+	d, err := r.Draft(t.Context(), []*rail.Payment{p})
 	if err != nil {
 		t.Fatal(err)
 	}

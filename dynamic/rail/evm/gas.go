@@ -99,15 +99,15 @@ const transferBytes = 4 + 9*32
 // Standing implements rail.Rail, in one round trip.
 func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 	var head block
-	var tip, balance hexutil.Big
+	var tip hexutil.Big
 	var paused, blocked, data hexutil.Bytes
 	ask := func(out *hexutil.Bytes, data []byte) *call {
 		return &call{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, data), "latest"}, out: out}
 	}
 	must := []*call{headCall(&head)}
+	balances, has := r.balanceCalls()
 	if r.cfg.Settler == nil {
-		must = append(must, &call{method: "eth_maxPriorityFeePerGas", out: &tip},
-			&call{method: "eth_getBalance", params: []any{r.relayer.Hex(), "latest"}, out: &balance})
+		must = append(append(must, &call{method: "eth_maxPriorityFeePerGas", out: &tip}), balances...)
 		if fee := r.dataFeeCall(transferBytes, &data); fee != nil {
 			must = append(must, fee)
 		}
@@ -141,9 +141,14 @@ func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
 		f.cap = r.cfg.MaxFee
 	}
-	s.Balance = (*big.Int)(&balance)
 	s.Need = new(big.Int).Mul(new(big.Int).SetUint64(gas+gas/2), f.cap)
 	s.Need.Add(s.Need, dataFee(data))
+	s.Balance = new(big.Int)
+	for _, b := range has() {
+		if b.Cmp(s.Need) >= 0 || len(r.relayers) == 1 {
+			s.Balance.Add(s.Balance, b)
+		}
+	}
 	r.mu.Lock()
 	r.need = s.Need
 	r.mu.Unlock()
@@ -174,11 +179,11 @@ func (r *Rail) usual() uint64 {
 
 // reverts lists the settlements among signed that are in a block and moved nothing. A number that another transaction
 // took has no receipt of ours; a node that cannot say is an error.
-func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined uint64) ([]rail.Revert, error) {
+func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined counts) ([]rail.Revert, error) {
 	var calls []*call
 	var receipts []*receipt
 	for _, s := range signed[max(0, len(signed)-maxOwn):] {
-		if s.ID != "" && !s.Fill && r.mine(s) && s.Sequence < mined {
+		if s.ID != "" && !s.Fill && r.mine(s) && s.Sequence < mined[s.Account] {
 			c := new(receipt)
 			receipts = append(receipts, c)
 			calls = append(calls, &call{method: "eth_getTransactionReceipt", params: []any{s.ID}, out: c})

@@ -36,7 +36,7 @@ func TestDataFeeIsPartOfTheCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := r.Draft(t.Context(), p)
+		d, err := r.Draft(t.Context(), []*rail.Payment{p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestFeesHaveACeiling(t *testing.T) {
 		t.Errorf("offers %s for %d gas, want the ceiling %s", tx.GasFeeCap(), tx.Gas(), h.cfg.MaxFee)
 	}
 	for _, fill := range []bool{false, true} {
-		if _, err := r.Replace(t.Context(), x, signed[0], fill); err == nil || !strings.Contains(err.Error(), "limit") {
+		if _, err := r.Replace(t.Context(), []*rail.Payment{x}, signed[0], fill); err == nil || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("Replace(fill %v) above the ceiling = %v", fill, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestFeesHaveACeiling(t *testing.T) {
 	if err != nil || !strings.Contains(s.Out, "gas costs more") {
 		t.Errorf("Standing with a base fee above the ceiling = %+v, %v", s, err)
 	}
-	if _, err := newRail(t, low).Draft(t.Context(), x); err == nil {
+	if _, err := newRail(t, low).Draft(t.Context(), []*rail.Payment{x}); err == nil {
 		t.Error("a draft above the ceiling")
 	}
 }
@@ -109,7 +109,7 @@ func TestEmptyRelayerIsOut(t *testing.T) {
 	if _, low, err := r.Fuel(t.Context()); err != nil || !low {
 		t.Errorf("Fuel of an empty relayer without an alarm: low %v, %v", low, err)
 	}
-	if r.Info().Account == "" {
+	if r.Info().Accounts[0] == "" {
 		t.Error("nobody knows whom to fund")
 	}
 }
@@ -137,7 +137,7 @@ func TestMoneyThatCameBackSaysNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := h.rail.Draft(t.Context(), p)
+	d, err := h.rail.Draft(t.Context(), []*rail.Payment{p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func open(t testing.TB) railtest.Harness { return openOn(t, 8453) }
 
 func openOn(t testing.TB, id uint64) *harness {
 	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true,
-		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch}})
+		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch, token.Turncoat}})
 	h := &harness{Net: n, t: t, cfg: config(t, n), seal: func() { n.MustSeal() }}
 	h.rail = newRail(t, h.cfg)
 	return h
@@ -195,6 +195,16 @@ func (h *harness) Forge(data []byte) {
 
 func (h *harness) Turn(p railtest.Payer) {
 	h.Send(h.Minter, h.Coded[p-railtest.Turncoat].Address, nil)
+	h.seal()
+}
+
+func (h *harness) Fund(amount int64) {
+	has := h.Node.Balance(h.Poor.Address)
+	p := h.SignTransfer(h.Buyers[0], h.Poor.Address, amount-has)
+	if has > amount {
+		p = h.SignTransfer(h.Poor, h.Minter.Address, has-amount)
+	}
+	h.Send(h.Minter, h.Asset, p.Call())
 	h.seal()
 }
 

@@ -27,8 +27,8 @@ type view struct {
 	deep      *block // newest block at the network's depth; nil on a chain that is shorter
 	final     uint64 // newest final block
 	finalTime time.Time
-	mined     uint64 // the relayer's transactions up to head
-	used      uint64 // the relayer's transactions up to the final block
+	mined     counts // our transactions up to head
+	used      counts // our transactions up to the final block
 	known     bool   // a node has the newest own transaction, in a block or in its pool
 	reverts   []rail.Revert
 }
@@ -48,13 +48,14 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 		return rail.Finding{}, fmt.Errorf("looking for payment %s of %s: %w", p.Nonce, p.Payer, err)
 	}
 	f := r.judge(v, u, p, signed, since, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looked = max(r.looked, v.head.Number)
 	if live && f.State == rail.Waiting && f.Advice == rail.Wait {
-		r.mu.Lock()
 		if len(r.lookedAt) >= maxLooked {
 			clear(r.lookedAt)
 		}
 		r.lookedAt[p.ClaimKey()] = now
-		r.mu.Unlock()
 	}
 	return f, nil
 }
@@ -67,7 +68,7 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 	if u, ok := r.index.find(authorizationOf(p)); ok {
 		// One settlement that paid is as final as its payment. Whether others' nonces are, the index does not know.
 		if v.used = s.mined; len(signed) > 1 || len(signed) == 1 && !ours(signed, u.tx) {
-			v.used = 0
+			v.used = nil
 		}
 		f := r.judge(v, &u, p, signed, since, now)
 		return f, f.Proof != nil && (f.Final || u.block > s.final || len(signed) == 0)
@@ -76,7 +77,7 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 		return rail.Finding{}, false
 	}
 	newest := signed[len(signed)-1]
-	if r.cfg.Settler == nil && (!r.mine(newest) || newest.Sequence < s.mined) {
+	if r.cfg.Settler == nil && (!r.mine(newest) || newest.Sequence < s.mined[newest.Account]) {
 		return rail.Finding{}, false
 	}
 	r.mu.Lock()
@@ -147,11 +148,12 @@ func (r *Rail) unfilled(v view, signed []rail.Signed, now time.Time) *rail.Signe
 	return s
 }
 
-// lowest is the newest own settlement at the lowest nonce from a count of mined ones on; nil if all are used up.
-func (r *Rail) lowest(mined uint64, signed []rail.Signed) *rail.Signed {
+// lowest is the newest own settlement at the lowest nonce from a count of mined ones on; nil if all are used up. Where
+// several accounts have one, it is that of the first to be signed for.
+func (r *Rail) lowest(mined counts, signed []rail.Signed) *rail.Signed {
 	var low *rail.Signed
 	for i := range signed {
-		if s := &signed[i]; r.mine(*s) && s.Sequence >= mined && (low == nil || s.Sequence <= low.Sequence) {
+		if s := &signed[i]; r.mine(*s) && s.Sequence >= mined[s.Account] && (low == nil || s.Account == low.Account && s.Sequence <= low.Sequence) {
 			low = s
 		}
 	}
@@ -162,9 +164,14 @@ func (r *Rail) lowest(mined uint64, signed []rail.Signed) *rail.Signed {
 	return &s
 }
 
-// mine reports a settlement by the present relayer.
+// earlier reports whether a settlement has another number than the newest, of which it is open again.
+func earlier(open *rail.Signed, newest rail.Signed) bool {
+	return open != nil && (open.Account != newest.Account || open.Sequence < newest.Sequence)
+}
+
+// mine reports a settlement by one of the present accounts.
 func (r *Rail) mine(s rail.Signed) bool {
-	return r.cfg.Settler == nil && s.Account == r.relayer.Hex()
+	return r.keyOf(s.Account) != nil
 }
 
 // advise says what would help a payment that has not landed.
@@ -187,11 +194,11 @@ func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Ti
 		if !v.known {
 			return rail.Redraft
 		}
-	case newest.Sequence < v.mined:
+	case newest.Sequence < v.mined[newest.Account]:
 		return rail.Redraft
-	case !v.known || r.lowest(v.mined, signed).Sequence < newest.Sequence: // an earlier nonce was opened again
+	case !v.known || earlier(r.lowest(v.mined, signed), newest): // an earlier nonce was opened again
 		return rail.Resend
-	case old && newest.Sequence == v.mined:
+	case old && newest.Sequence == v.mined[newest.Account]:
 		return rail.Bump
 	}
 	return rail.Wait
@@ -208,14 +215,14 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	at := hexutil.EncodeUint64(v.head.Number)
 	a := authorizationOf(p)
 	var open hexutil.Bytes
-	var mined hexutil.Uint64
 	var deep, final block
 	var tx struct{}
 	ask := ethCall(common.Address{}, r.asset, append(append(append([]byte{}, selAuthState...), addressWord(a.payer)...), a.nonce[:]...))
 	calls := []*call{
 		{method: "eth_call", params: []any{ask, at}, out: &open},
-		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), at}, out: &mined},
 	}
+	counted, mined := r.countCalls(at)
+	calls = append(calls, counted...)
 	if v.head.Number+1 >= r.cfg.Depth {
 		calls = append(calls, blockCall(v.head.Number+1-r.cfg.Depth, &deep))
 		v.deep = &deep
@@ -226,10 +233,9 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		fin = blockCall(r.finalAt(v.head, final), &final)
 	}
 	calls = append(calls, fin)
-	var used hexutil.Uint64
-	done := &call{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), fin.params[0]}, out: &used}
-	if len(signed) > 0 && r.cfg.Settler == nil {
-		calls = append(calls, done)
+	done, used := r.countCalls(fin.params[0])
+	if len(signed) > 0 {
+		calls = append(calls, done...)
 	}
 	// Whether a node has the newest own transaction. One that cannot say counts as one that has it not: sending again
 	// is harmless.
@@ -247,9 +253,9 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 			return v, nil, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}
-	v.known, v.mined = have.params != nil && have.err == nil, uint64(mined)
+	v.known, v.mined = have.params != nil && have.err == nil, mined()
 	if fin.err == nil {
-		v.final, v.finalTime, v.used = final.Number, final.Time, uint64(used)
+		v.final, v.finalTime, v.used = final.Number, final.Time, used()
 	}
 	if len(open) != 32 {
 		return v, nil, errors.New("authorizationState has an unexpected form")

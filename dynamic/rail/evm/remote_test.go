@@ -9,8 +9,9 @@ import (
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/rail/gas"
 	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // remoteHarness is a rail without a relayer: a facilitator with a relayer of its own settles, over HTTP.
@@ -22,12 +23,17 @@ type remoteHarness struct {
 
 func openRemote(t testing.TB) railtest.Harness {
 	h := openOn(t, 8453)
-	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{h.rail}})
+	db, rails := ledger.NewMem(ledger.MemOptions{}), []rail.Rail{h.rail}
+	g, err := gas.New(gas.Config{DB: db, Rails: rails})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := settle.New(settle.Config{DB: db, Rails: rails, Gas: g, Pause: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	third, err := facilitator.NewHandler(facilitator.HandlerConfig{
-		Rails: []rail.Rail{h.rail}, Gas: g, PayTo: []string{h.PayTo.Hex()}, Wait: time.Millisecond, Poll: 20 * time.Millisecond,
+		Rails: rails, Gas: g, Settles: d, PayTo: []string{h.PayTo.Hex()}, Wait: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

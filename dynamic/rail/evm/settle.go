@@ -22,8 +22,8 @@ type draft struct {
 	data     []byte
 	gas      uint64
 	fees     fees
-	pending  uint64  // the chain's own count of our transactions
-	sequence *uint64 // set for a replacement
+	accounts []rail.Account // ours that can pay for it
+	old      *rail.Signed   // what it replaces, nil for none
 	fill     bool
 	price    rail.Price
 }
@@ -36,7 +36,11 @@ type fees struct{ cap, tip *big.Int }
 
 // Draft implements rail.Rail. A settlement that would revert is refused here; a relayer that cannot pay for it, or a
 // network dearer than MaxFee, is an error.
-func (r *Rail) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
+func (r *Rail) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	if len(ps) != 1 {
+		return nil, rail.ErrTogether
+	}
+	p := ps[0]
 	if r.cfg.Settler != nil {
 		return r.handOver(ctx, p)
 	}
@@ -44,20 +48,24 @@ func (r *Rail) Draft(ctx context.Context, p *rail.Payment) (rail.Draft, error) {
 }
 
 // Replace implements rail.Rail. Both fee fields are at least 10 % above the old ones, without which nodes refuse.
-func (r *Rail) Replace(ctx context.Context, p *rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+func (r *Rail) Replace(ctx context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
+	if len(ps) != 1 {
+		return nil, rail.ErrTogether
+	}
+	p := ps[0]
 	if r.cfg.Settler != nil {
 		return nil, errors.New("a settlement by a third party cannot be replaced")
 	}
 	if !r.mine(old) {
-		return nil, fmt.Errorf("a settlement by %s cannot be replaced by %s", old.Account, r.relayer.Hex())
+		return nil, fmt.Errorf("a settlement by %s cannot be replaced: its key is not configured", old.Account)
 	}
 	var tx types.Transaction
 	if err := tx.UnmarshalBinary(old.Raw); err != nil {
 		return nil, fmt.Errorf("reading the transaction to replace: %w", err)
 	}
-	d := &draft{r: r, to: r.asset, data: transferCall(p), sequence: &old.Sequence, fill: fill}
+	d := &draft{r: r, to: r.asset, data: transferCall(p), old: &old, fill: fill}
 	if fill {
-		d.to, d.data = r.relayer, nil
+		d.to, d.data = common.HexToAddress(old.Account), nil
 	}
 	return r.prepare(ctx, p, d, &fees{cap: raised(tx.GasFeeCap()), tip: raised(tx.GasTipCap())})
 }
@@ -90,8 +98,8 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	spared := least == nil && r.fresh(p)
 	if spared {
 		if known, ok := r.lately(); ok {
-			d.gas, d.fees, d.pending = min(known.gas+known.gas/2, gasCap(p, false)), f, known.pending
-			if err := r.affords(d, known.balance); err != nil {
+			d.gas, d.fees = min(known.gas+known.gas/2, gasCap(p, false)), f
+			if err := r.choose(ctx, d, known.pending, known.balance); err != nil {
 				return nil, err
 			}
 			d.price = r.priced(known.gas, d.gas, head, f, known.data)
@@ -99,21 +107,25 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		}
 	}
 	began := time.Now()
-	var gas, count hexutil.Uint64
-	var balance hexutil.Big
+	var gas hexutil.Uint64
 	var code, data hexutil.Bytes
 	// At the latest block, because some nodes estimate on top of the pool otherwise, where the transaction that is to be
 	// replaced has spent the authorization already.
-	params := []any{ethCall(r.relayer, d.to, d.data), "latest"}
+	from := r.relayer
+	if d.old != nil {
+		from = common.HexToAddress(d.old.Account)
+	}
+	params := []any{ethCall(from, d.to, d.data), "latest"}
 	if now := time.Now(); !d.fill && stale(p, now, head.Time) {
 		params = append(params, map[string]string{}, blockTime(now))
 	}
 	calls := []*call{
 		{method: "eth_estimateGas", params: params, out: &gas},
-		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), "pending"}, out: &count},
-		{method: "eth_getBalance", params: []any{r.relayer.Hex(), "latest"}, out: &balance},
 		{method: "eth_getCode", params: []any{common.HexToAddress(p.Payer).Hex(), "latest"}, out: &code},
 	}
+	counted, pending := r.countCalls("pending")
+	balances, has := r.balanceCalls()
+	calls = append(append(calls, counted...), balances...)
 	if fee := r.dataFeeCall(len(d.data), &data); fee != nil {
 		calls = append(calls, fee)
 	}
@@ -137,22 +149,32 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		ref.Payer = len(code) > 0 // only code of the payer's own takes more than the token does
 		return nil, ref
 	}
-	d.gas, d.fees, d.pending = min(uint64(gas)+uint64(gas)/4, most), f, uint64(count)
+	d.gas, d.fees = min(uint64(gas)+uint64(gas)/4, most), f
 	d.price = r.priced(uint64(gas), d.gas, head, f, dataFee(data))
 	d.price.Code = codeHash(code)
 	if spared {
-		r.learn(reading{at: began, gas: uint64(gas), pending: d.pending, balance: (*big.Int)(&balance), data: dataFee(data)})
+		r.learn(reading{at: began, gas: uint64(gas), pending: pending(), balance: has(), data: dataFee(data)})
 	}
-	if err := r.affords(d, (*big.Int)(&balance)); err != nil {
+	if err := r.choose(ctx, d, pending(), has()); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// affords says whether the relayer's balance covers a transaction at its highest fee.
-func (r *Rail) affords(d *draft, balance *big.Int) error {
-	if cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap); cost.Cmp(balance) > 0 {
-		return fmt.Errorf("relayer %s: %w", r.relayer.Hex(), rail.ErrNoGas)
+// choose names the accounts whose balance covers a transaction at its highest fee.
+func (r *Rail) choose(ctx context.Context, d *draft, pending counts, balance map[string]*big.Int) error {
+	mined, err := r.mined(ctx)
+	if err != nil {
+		return err
+	}
+	cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap)
+	for _, a := range r.accountNames() {
+		if cost.Cmp(balance[a]) <= 0 && (d.old == nil || d.old.Account == a) {
+			d.accounts = append(d.accounts, rail.Account{Address: a, Mined: mined[a], Pending: max(pending[a], mined[a])})
+		}
+	}
+	if len(d.accounts) == 0 {
+		return fmt.Errorf("relayer %s: %w", strings.Join(r.accountNames(), ", "), rail.ErrNoGas)
 	}
 	return nil
 }
@@ -195,17 +217,17 @@ func offer(base, tip *big.Int) fees {
 
 // Sign implements rail.Draft.
 func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
-	account := d.r.relayer.Hex()
+	var account string
 	var n uint64
-	if d.sequence != nil {
-		n = *d.sequence
+	if d.old != nil {
+		account, n = d.old.Account, d.old.Sequence
 	} else {
 		var err error
-		if n, err = seq.Next(account, d.pending); err != nil {
-			return rail.Signed{}, fmt.Errorf("taking a nonce of %s: %w", account, err)
+		if account, n, err = seq.Next(d.accounts); err != nil {
+			return rail.Signed{}, fmt.Errorf("taking a nonce: %w", err)
 		}
 	}
-	tx, err := types.SignNewTx(d.r.cfg.Relayer, d.r.signer, &types.DynamicFeeTx{
+	tx, err := types.SignNewTx(d.r.keyOf(account), d.r.signer, &types.DynamicFeeTx{
 		ChainID: d.r.chainID, Nonce: n, GasTipCap: d.fees.tip, GasFeeCap: d.fees.cap, Gas: d.gas, To: &d.to, Data: d.data,
 	})
 	if err != nil {
@@ -218,21 +240,34 @@ func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	return rail.Signed{ID: tx.Hash().Hex(), Raw: raw, Account: account, Sequence: n, Fill: d.fill, At: time.Now().UTC()}, nil
 }
 
-// Send implements rail.Rail. A node that knows the transaction, or says that its nonce is spent, is no error: what
-// became of it is for Look to find out.
-func (r *Rail) Send(ctx context.Context, s rail.Signed) error {
-	if strings.HasPrefix(s.Account, viaPrefix) {
-		return r.sendOver(ctx, s)
+// Send implements rail.Rail, in one round trip: a node takes the calls of a batch in their order. One that knows a
+// transaction, or says that its nonce is spent, is no error: what became of it is for Look to find out.
+func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
+	var failed []error
+	var calls []*call
+	for _, s := range all {
+		if strings.HasPrefix(s.Account, viaPrefix) {
+			failed = append(failed, r.sendOver(ctx, s))
+		} else {
+			calls = append(calls, &call{method: "eth_sendRawTransaction", params: []any{hexutil.Encode(s.Raw)}})
+		}
 	}
-	err := r.rpc.one(ctx, nil, "eth_sendRawTransaction", hexutil.Encode(s.Raw))
-	if err != nil && !known(err) {
-		return fmt.Errorf("sending %s: %w", s.ID, err)
+	if len(calls) == 0 {
+		return errors.Join(failed...)
+	}
+	if err := r.rpc.batch(ctx, calls...); err != nil {
+		return fmt.Errorf("sending %s: %w", all[0].ID, err)
+	}
+	for i, k := range calls {
+		if k.err != nil && !known(k.err) {
+			failed = append(failed, fmt.Errorf("sending %s: %w", all[i].ID, k.err))
+		}
 	}
 	select {
 	case r.nudge <- struct{}{}:
 	default:
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // known reports the answers by which nodes say that a transaction is in their pool or that its nonce is spent.
@@ -248,21 +283,4 @@ func known(err error) bool {
 		}
 	}
 	return false
-}
-
-// Fuel implements rail.Rail. With a Settler there is none and it is never low. Beside the alarm, what does not pay for a
-// settlement at the present fees is low.
-func (r *Rail) Fuel(ctx context.Context) (*big.Int, bool, error) {
-	if r.cfg.Settler != nil {
-		return new(big.Int), false, nil
-	}
-	var balance hexutil.Big
-	if err := r.rpc.one(ctx, &balance, "eth_getBalance", r.relayer.Hex(), "latest"); err != nil {
-		return nil, false, fmt.Errorf("reading the relayer's balance: %w", err)
-	}
-	b := (*big.Int)(&balance)
-	r.mu.Lock()
-	need := r.need
-	r.mu.Unlock()
-	return b, b.Cmp(need) < 0 || r.cfg.GasAlarm != nil && b.Cmp(r.cfg.GasAlarm) < 0, nil
 }

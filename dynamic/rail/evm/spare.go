@@ -26,37 +26,46 @@ const (
 type reading struct {
 	at      time.Time
 	gas     uint64 // a payer without code, as all transfers from such accounts take about the same
-	pending uint64
-	balance *big.Int
+	pending counts
+	balance map[string]*big.Int
 	data    *big.Int // fee for its data on the layer below, in wei
 }
 
-// simulated notes that the node would have taken a payment of a payer without code.
-func (r *Rail) simulated(p *rail.Payment) {
+// simulation notes when the node would have taken a payment, at which block or a later one.
+type simulation struct {
+	at    time.Time
+	block uint64
+}
+
+// simulated notes that the node would have taken a payment of a payer without code at a block or a later one.
+func (r *Rail) simulated(p *rail.Payment, block uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.simulations) >= maxSimulated {
 		clear(r.simulations)
 	}
-	r.simulations[p.ClaimKey()] = time.Now()
+	r.simulations[p.ClaimKey()] = simulation{time.Now(), block}
 }
 
 // fresh takes the note of a payment's simulation, which serves once. It is nothing where the watcher does not follow
-// the chain, or has seen the authorization spent.
+// the chain, is behind what a look has seen of it, or has seen the authorization spent, or another of the payer's since:
+// that may have taken the money.
 func (r *Rail) fresh(p *rail.Payment) bool {
 	now, key := time.Now(), p.ClaimKey()
 	r.mu.Lock()
-	at, noted := r.simulations[key]
+	sim, noted := r.simulations[key]
 	delete(r.simulations, key)
+	looked := r.looked
 	r.mu.Unlock()
-	if !noted || now.Sub(at) > simulationFresh {
+	if !noted || now.Sub(sim.at) > simulationFresh {
 		return false
 	}
-	if _, live := r.index.state(now, r.patience()); !live {
+	if x, live := r.index.state(now, r.patience()); !live || x.head.Number < looked {
 		return false
 	}
-	_, spent := r.index.find(authorizationOf(p))
-	return !spent
+	a := authorizationOf(p)
+	_, spent := r.index.find(a)
+	return !spent && !r.index.spends(a.payer, sim.block)
 }
 
 // lately is the newest reading, if it is fresh.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
 )
 
 // patience turns a hang into a failure.
@@ -35,7 +36,7 @@ func watched(t *testing.T, h *harness) (p *rail.Payment, want rail.Requirement, 
 	<-seen
 	first := parsed(t, h, r)
 	since = time.Now()
-	settle(t, r, first, r.Requirement(500_000)) // reads what the next draft is spared
+	sold(t, r, first, r.Requirement(500_000)) // reads what the next draft is spared
 	seen = r.Changed()
 	h.Seal()
 	<-seen
@@ -66,7 +67,7 @@ func TestOnlyTheFirstDraftIsSpared(t *testing.T) {
 		var asked [3]int64
 		var took time.Duration
 		for i := range asked {
-			if _, err := r.Draft(t.Context(), p); err != nil {
+			if _, err := r.Draft(t.Context(), []*rail.Payment{p}); err != nil {
 				t.Fatal(err)
 			}
 			if i == 0 {
@@ -99,8 +100,32 @@ func TestWhatWasCancelledIsNotSpared(t *testing.T) {
 	h.Cancel(data)
 	h.Seal()
 	<-seen
-	if _, err := r.Draft(t.Context(), p); err == nil {
+	if _, err := r.Draft(t.Context(), []*rail.Payment{p}); err == nil {
 		t.Error("a cancelled payment is drafted")
+	}
+}
+
+// Money that another payment of the payer is seen to have taken between simulation and draft is not drawn upon.
+func TestWhatAnotherPaymentTookIsNotSpared(t *testing.T) {
+	h := openOn(t, 8453)
+	h.Fund(500_000)
+	_, want, _, r, _ := watched(t, h)
+	poor := terms(500_000)
+	poor.Payer = railtest.Poor
+	first := h.Sign(poor)
+	p, err := r.Parse(h.Sign(poor), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Verify(t.Context(), p, want, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	seen := r.Changed()
+	h.Submit(first)
+	h.Seal()
+	<-seen
+	if _, err := r.Draft(t.Context(), []*rail.Payment{p}); err == nil {
+		t.Error("a payment is drafted whose money another took")
 	}
 }
 
@@ -109,7 +134,7 @@ func TestSettlementsThatKeepComingAreFollowed(t *testing.T) {
 	h := openOn(t, 8453)
 	h.cfg.Poll = 2 * time.Second // after a Send an eighth of a second
 	p, want, _, r, _ := watched(t, h)
-	_, signed, _ := settle(t, r, p, want)
+	_, signed, _ := sold(t, r, p, want)
 	seen := r.Changed()
 	h.Seal()
 	stop := time.After(patience)

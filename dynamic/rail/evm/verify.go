@@ -76,7 +76,7 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	mark.Local, mark.Code = len(code) > 0, codeHash(code)
 	if sim.err == nil && !(len(code) == 0 && highS(sig)) {
 		if len(code) == 0 {
-			r.simulated(p)
+			r.simulated(p, mark.Block)
 		}
 		return mark, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type state struct {
 	deep  *block   // newest block at the network's depth; nil while the index is shorter
 	low   uint64   // oldest block in the index
 	tip   *big.Int // suggested tip, nil if unknown
-	mined uint64   // the relayer's transactions up to head
+	mined counts   // our transactions up to head
 	final uint64   // newest final block, 0 if none is known
 	at    time.Time
 }
@@ -56,6 +57,21 @@ func (x *index) find(a authorization) (use, bool) {
 	defer x.mu.RUnlock()
 	u, ok := x.uses[a]
 	return u, ok
+}
+
+// spends reports whether an authorization of a payer was spent in a block of the index after one.
+func (x *index) spends(payer common.Address, after uint64) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, b := range slices.Backward(x.blocks) {
+		if b.Number <= after {
+			break
+		}
+		if slices.ContainsFunc(x.spent[b.Number], func(a authorization) bool { return a.payer == payer }) {
+			return true
+		}
+	}
+	return false
 }
 
 // hash is the hash of a block within the index; zero if it is not.
@@ -233,12 +249,12 @@ func (r *Rail) read(ctx context.Context, first uint64, s *state) ([]block, map[a
 	blocks := make([]block, n+1)
 	blocks[n] = s.head
 	var spent, paid []entry
-	var mined hexutil.Uint64
 	calls := []*call{
 		r.logsCall(first, s.head.Number, &spent, []string{topicUsed.Hex(), topicCanceled.Hex()}),
 		r.logsCall(first, s.head.Number, &paid, topicTransfer.Hex(), nil, common.BytesToHash(r.payTo[:]).Hex()),
-		{method: "eth_getTransactionCount", params: []any{r.relayer.Hex(), hexutil.EncodeUint64(s.head.Number)}, out: &mined},
 	}
+	counted, mined := r.countCalls(hexutil.EncodeUint64(s.head.Number))
+	calls = append(calls, counted...)
 	for i := range n {
 		calls = append(calls, blockCall(first+i, &blocks[i]))
 	}
@@ -250,7 +266,7 @@ func (r *Rail) read(ctx context.Context, first uint64, s *state) ([]block, map[a
 			return nil, nil, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}
-	s.mined = uint64(mined)
+	s.mined = mined()
 	for i := range blocks {
 		if blocks[i].Number != first+uint64(i) || i > 0 && blocks[i].Parent != blocks[i-1].Hash {
 			return nil, nil, errBehind

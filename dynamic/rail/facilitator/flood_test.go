@@ -13,7 +13,8 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // stuck is a network on which nothing ends: what a flooder presents is being verified, what an honest payer presented waits
@@ -40,11 +41,12 @@ func (*stuck) Check(context.Context) error { return nil }
 func (*stuck) Standing(context.Context) (rail.Standing, error) {
 	return rail.Standing{Head: time.Now(), Priced: true}, nil
 }
-func (s *stuck) Draft(context.Context, *rail.Payment) (rail.Draft, error) {
+func (s *stuck) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 	s.drafts.Add(1)
 	return plain{}, nil
 }
-func (*stuck) Send(context.Context, rail.Signed) error { return nil }
+func (*stuck) Send(context.Context, ...rail.Signed) error       { return nil }
+func (*stuck) Accounts(context.Context) ([]rail.Account, error) { return nil, nil }
 func (*stuck) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
 	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, nil
 }
@@ -60,11 +62,16 @@ func (plain) Price() rail.Price                        { return rail.Price{} }
 func TestAFloodForgetsNothingUnderWay(t *testing.T) {
 	t.Parallel()
 	r := new(stuck)
-	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}})
+	db := ledger.NewMem(ledger.MemOptions{})
+	g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{r}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{r}, Gas: g, PayTo: []string{"0xb"}, Poll: time.Hour})
+	d, err := settle.New(settle.Config{DB: db, Rails: []rail.Rail{r}, Gas: g, Pause: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{r}, Gas: g, Settles: d, PayTo: []string{"0xb"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // rawObject is JSON that is passed on as it came.
@@ -38,19 +39,17 @@ type HandlerConfig struct {
 	// Gas decides what may be spent on settling. It is what a till has too, and must not be missing: other people's
 	// payments cost the same gas.
 	Gas *gas.Guard
-	// Sequencer numbers the relayers' transactions; nil is one in memory that starts at the chain's own count. It
-	// must not be shared with anything that forgets.
-	Sequencer rail.Sequencer
+	// Settles drives the settlements, over the same rails and the same ledger. What it stores outlives this process.
+	Settles *settle.Driver
 	// Wait is how long /settle waits, once it has broadcast, before it answers settlement_pending; default 30 s.
 	Wait time.Duration
-	// Poll is how often a settlement is looked at between blocks; default 1 s.
-	Poll time.Duration
 	// Log receives what goes wrong; nil discards it.
 	Log *slog.Logger
 }
 
-// Handler serves /verify, /settle and /supported. It remembers the settlements under way in memory only: the token
-// itself refuses a second use, and after a restart a repeated payment is answered as used.
+// Handler serves /verify, /settle and /supported. What it settles has a record of package settle, so that a payment which
+// is presented again, after a restart too, is answered with its own settlement. It drives a settlement while somebody asks
+// for it, and until its number is used up.
 type Handler struct {
 	cfg  HandlerConfig
 	mux  *http.ServeMux
@@ -69,38 +68,28 @@ type job struct {
 	p    *rail.Payment
 	want rail.Requirement
 
-	mark    rail.Mark // of the driver, with what follows
-	signed  []rail.Signed
-	reverts []string // transactions
-	held    map[string]gas.Held
-	sent    chan struct{} // closed at the first broadcast
+	sent  chan struct{} // closed when its settlement was broadcast
+	begun sync.Once     // closes sent
 
 	mu     sync.Mutex // guards what follows
 	last   Settled
-	driver *driver // nil while nobody drives
+	driver *driver       // nil while nobody drives
+	looked chan struct{} // closed after the next look
 }
 
 // driver is one run of drive.
 type driver struct {
-	done chan struct{}      // closed at its end
-	err  error              // set before
-	over chan struct{}      // closed when the answer is known; filling a number may take longer
-	end  sync.Once          // closes over
-	asks chan chan struct{} // each is closed after the next look
+	done chan struct{} // closed at its end
+	err  error         // set before
+	over chan struct{} // closed when the answer is known; filling a number may take longer
+	end  sync.Once     // closes over
 }
 
-// look returns when the driver has looked once more, and done what was to do.
-func (d *driver) look(ctx context.Context) {
-	timer := time.NewTimer(maxBegin)
-	defer timer.Stop()
-	looked := make(chan struct{})
-	select {
-	case d.asks <- looked:
-		wait(ctx, d.done, looked, maxBegin)
-	case <-d.done:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+// paid reports whether the answer is that the payment succeeded.
+func (j *job) paid() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last.Success
 }
 
 // NewHandler checks a configuration and returns its handler. Close it.
@@ -114,14 +103,11 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	if cfg.Gas == nil {
 		return nil, errors.New("a facilitator needs a limit to the gas that it spends")
 	}
-	if cfg.Sequencer == nil {
-		cfg.Sequencer = &sequence{next: map[string]uint64{}}
+	if cfg.Settles == nil {
+		return nil, errors.New("a facilitator needs a driver of its settlements")
 	}
 	if cfg.Wait <= 0 {
 		cfg.Wait = 30 * time.Second
-	}
-	if cfg.Poll <= 0 {
-		cfg.Poll = time.Second
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -131,6 +117,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	h.mux.HandleFunc("POST /verify", h.verify)
 	h.mux.HandleFunc("POST /settle", h.settle)
 	h.mux.HandleFunc("GET /supported", h.supported)
+	h.work.Go(h.resume)
 	return h, nil
 }
 
@@ -254,12 +241,11 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, Settled{Network: want.Network, Payer: p.Payer, Reason: "duplicate_settlement"})
 		return
 	}
-	d := h.driver(j)
-	if found {
-		d.look(r.Context())
-	} else {
-		wait(r.Context(), d.done, j.sent, maxBegin)
+	d, looked := h.driver(j)
+	if !found {
+		looked = j.sent
 	}
+	wait(r.Context(), d.done, looked, maxBegin)
 	wait(r.Context(), d.done, d.over, h.cfg.Wait)
 	select {
 	case <-d.done:
@@ -291,12 +277,12 @@ func wait(ctx context.Context, a, b <-chan struct{}, d time.Duration) {
 	}
 }
 
-// driver is the run that drives a job, joined or started.
-func (h *Handler) driver(j *job) *driver {
+// driver is the run that drives a job, joined or started. looked is closed after the next look that it begins.
+func (h *Handler) driver(j *job) (d *driver, looked chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.driver == nil {
-		d := &driver{done: make(chan struct{}), over: make(chan struct{}), asks: make(chan chan struct{})}
+		d := &driver{done: make(chan struct{}), over: make(chan struct{})}
 		j.driver = d
 		h.work.Go(func() {
 			d.err = h.drive(j, d)
@@ -306,7 +292,7 @@ func (h *Handler) driver(j *job) *driver {
 			close(d.done)
 		})
 	}
-	return j.driver
+	return j.driver, j.looked
 }
 
 // job is the settlement of an authorization, found or begun; nil where as many as are remembered are under way. One that is
@@ -326,7 +312,7 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 		delete(h.jobs, h.old[i])
 		h.old = slices.Delete(h.old, i, i+1)
 	}
-	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), held: map[string]gas.Held{}, last: Settled{Network: want.Network, Payer: p.Payer}}
+	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), looked: make(chan struct{}), last: Settled{Network: want.Network, Payer: p.Payer}}
 	h.jobs[key] = j
 	h.old = append(h.old, key)
 	return j, false
@@ -387,19 +373,4 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	w.Write(body)
-}
-
-// sequence is a Sequencer in memory.
-type sequence struct {
-	mu   sync.Mutex
-	next map[string]uint64
-}
-
-// Next implements rail.Sequencer.
-func (q *sequence) Next(account string, atLeast uint64) (uint64, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := max(atLeast, q.next[account])
-	q.next[account] = n + 1
-	return n, nil
 }

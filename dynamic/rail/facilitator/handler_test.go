@@ -18,14 +18,18 @@ import (
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/rail/gas"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
 )
 
 // shop is a facilitator of ours on a chain that seals by itself.
 type shop struct {
 	*chaintest.Net
-	rail *evm.Rail
-	url  string
+	rail    *evm.Rail
+	db      ledger.DB
+	reverts int64
+	url     string
+	stop    func()
 }
 
 func open(t *testing.T) *shop { return openWith(t, chaintest.Options{}, 0) }
@@ -41,19 +45,30 @@ func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	g, err := gas.New(gas.Config{DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{r}, Subsidy: -1, Reverts: reverts})
+	s := &shop{Net: n, rail: r, db: ledger.NewMem(ledger.MemOptions{}), reverts: reverts}
+	s.start(t)
+	return s
+}
+
+// start starts a process of the facilitator; what the one before knew is gone, but for the ledger.
+func (s *shop) start(t *testing.T) {
+	t.Helper()
+	rails := []rail.Rail{s.rail}
+	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1, Reverts: s.reverts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := facilitator.NewHandler(facilitator.HandlerConfig{
-		Rails: []rail.Rail{r}, Gas: g, PayTo: []string{n.PayTo.Hex()}, Poll: 5 * time.Millisecond,
-	})
+	d, err := settle.New(settle.Config{DB: s.db, Rails: rails, Gas: g, Pause: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(h)
-	t.Cleanup(func() { s.Close(); h.Close() })
-	return &shop{n, r, s.URL}
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: rails, Gas: g, Settles: d, PayTo: []string{s.PayTo.Hex()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	s.url, s.stop = srv.URL, func() { srv.Close(); h.Close() }
+	t.Cleanup(s.stop)
 }
 
 // request is a facilitator request for a payment, after a change.
@@ -208,6 +223,30 @@ func TestAnotherSignature(t *testing.T) {
 	var b facilitator.Settled
 	if s.post(t, "/settle", s.request(t, pay, nil), &b); b.Success || b.Transaction != "" || b.Reason != "duplicate_settlement" {
 		t.Errorf("settle = %+v, want duplicate_settlement", b)
+	}
+}
+
+// A payment that is presented again to another process is answered with its settlement, to who has its signature only.
+func TestAfterARestart(t *testing.T) {
+	s := open(t)
+	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
+	var a, again, forged facilitator.Settled
+	if s.post(t, "/settle", s.request(t, pay, nil), &a); !a.Success {
+		t.Fatalf("settle = %+v", a)
+	}
+	s.stop()
+	s.start(t)
+	other := pay
+	other.Signature = bytes.Clone(pay.Signature)
+	other.Signature[5] ^= 1
+	if s.post(t, "/settle", s.request(t, other, nil), &forged); forged.Success || forged.Transaction != "" || forged.Reason != "duplicate_settlement" {
+		t.Errorf("settle = %+v, want duplicate_settlement", forged)
+	}
+	if s.post(t, "/settle", s.request(t, pay, nil), &again); again != a {
+		t.Errorf("settle after a restart = %+v, want %+v", again, a)
+	}
+	if n := s.relayed(t); n != 1 {
+		t.Errorf("%d transactions, want 1", n)
 	}
 }
 

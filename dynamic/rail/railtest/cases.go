@@ -164,7 +164,7 @@ func replayIsUsed(s *suite) {
 	if !errors.Is(err, rail.ErrUsed) {
 		s.Errorf("Verify of a used authorization = %v, want ErrUsed", err)
 	}
-	if _, err := s.r.Draft(s.Context(), x.p); !errors.Is(err, rail.ErrUsed) {
+	if _, err := s.r.Draft(s.Context(), []*rail.Payment{x.p}); !errors.Is(err, rail.ErrUsed) {
 		s.Errorf("Draft of a used authorization = %v, want ErrUsed", err)
 	}
 	s.earned(price)
@@ -335,7 +335,7 @@ func neverSent(s *suite) {
 		if f := s.expect(x, rail.Dead); f.Final {
 			s.Error("final, although its sequence number is open and holds up all later ones")
 		}
-		d, err := s.r.Replace(s.Context(), x.p, *f.Unfilled, true)
+		d, err := s.r.Replace(s.Context(), []*rail.Payment{x.p}, *f.Unfilled, true)
 		if err != nil {
 			s.Fatalf("Replace to fill: %v", err)
 		}

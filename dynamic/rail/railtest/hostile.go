@@ -2,60 +2,268 @@ package railtest
 
 import (
 	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
 
 	"agentstore/dynamic/rail"
 )
 
-// hostile shows what a payer with code can burn: one settlement of capped gas, whose revert is seen, has a cost and is
-// shown to be the payer's doing. What would take more gas is refused before, as is who is found out: nodes differ in the
-// block number that a simulation sees.
+// MostGas is what one settlement may take at most (decisions §4 M15).
+const MostGas = 300_000
+
+// MostLost is what the store loses to reverts on one network a day, atomic units. Of plain payers, whose reverts are
+// known when they are made, what was under way when it was reached comes on top.
+const MostLost = 1_000_000
+
+// HostilePayer is a kind of payer that means to make the store lose gas, or to keep its stock from others, with what it
+// can make it lose at most. The conformance test of rails shows what a rail can show of it, the till's tests the rest,
+// and the till's package comment has a line of each.
+type HostilePayer struct {
+	Name  string
+	Does  string
+	Payer Payer
+	// Reverts is how many settlements of one authorization revert at most, and Gas what they burn together.
+	Reverts int
+	Gas     uint64
+	// Measured is what they burn on a local chain, rounded up.
+	Measured uint64
+	// Open is how many of its authorizations may be under way at once, whatever it presents: of one wallet, or of all
+	// wallets where Does speaks of several.
+	Open int
+	// Holds is for how long each of them keeps a unit of a counted good from others; 0: none is asked for.
+	Holds time.Duration
+	// Day is what it makes the store lose in a day on one network, atomic units.
+	Day int64
+
+	shows func(*suite, HostilePayer)
+}
+
+// Hostile are the hostile payers.
+var Hostile = []HostilePayer{
+	{Name: "accepts then reverts", Does: "code that accepts while simulated, then reverts", Payer: Turncoat,
+		Reverts: 1, Gas: MostGas, Measured: 43_000, Open: 8, Day: MostLost, shows: reverts(nil)},
+	{Name: "burns", Does: "the same, and burns all it is given", Payer: Burner,
+		Reverts: 1, Gas: MostGas, Measured: 118_600, Open: 8, Day: MostLost, shows: reverts(nil)},
+	{Name: "burns in the estimate", Does: "an estimate made to burn", Payer: Glutton,
+		shows: refusedUnclaimed},
+	{Name: "looks at the block number", Does: "code that looks at the block number", Payer: Weathercock,
+		Reverts: 1, Gas: MostGas, Measured: 45_100, Open: 8, Day: MostLost, shows: reverts(nil)},
+	{Name: "flips", Does: "code that flips when it sees the settlement", Payer: Switch,
+		Reverts: 1, Gas: MostGas, Measured: 45_100, Open: 8, Day: MostLost, shows: reverts(turn)},
+	{Name: "shares its code", Does: "one code for any number of wallets", Payer: Twin,
+		Reverts: 1, Gas: MostGas, Measured: 43_000, Open: 24, Day: MostLost, shows: sharesCode},
+	{Name: "cancels", Does: "a plain wallet that cancels", Payer: Plain,
+		Reverts: 2, Gas: 2 * MostGas, Measured: 39_600, Open: 8, Day: MostLost, shows: reverts(withdraw)},
+	{Name: "spends elsewhere", Does: "a plain wallet that spends the money elsewhere", Payer: Poor,
+		Reverts: 2, Gas: 2 * MostGas, Measured: 140_000, Open: 8, Day: MostLost, shows: reverts(spend)},
+	{Name: "holds stock", Does: "a plain wallet that holds a counted good", Payer: Poor,
+		Reverts: 1, Gas: MostGas, Measured: 70_000, Open: 1, Holds: 2 * time.Minute, Day: MostLost, shows: reverts(spend)},
+	{Name: "holds stock with code", Does: "code that holds a counted good", Payer: Turncoat,
+		Reverts: 1, Gas: MostGas, Measured: 43_000, Open: 1, Holds: 2 * time.Minute, Day: MostLost, shows: reverts(nil)},
+	{Name: "floods", Does: "a plain wallet with money for one of hundreds", Payer: Poor,
+		Open: 1, shows: flood},
+}
+
+// HostileNamed returns the row of Hostile with a name, which there must be.
+func HostileNamed(name string) HostilePayer {
+	for _, h := range Hostile {
+		if h.Name == name {
+			return h
+		}
+	}
+	panic("railtest: no hostile payer is named " + name)
+}
+
+// String is the payer's line in the till's package comment.
+func (h HostilePayer) String() string {
+	day := "nothing"
+	if h.Day > 0 {
+		day = "the budget"
+	}
+	if h.Holds > 0 {
+		day += fmt.Sprintf(", a unit %.0f s", h.Holds.Seconds())
+	}
+	return fmt.Sprintf("%-49s%-9d%-19s%-6d%s", h.Does, h.Reverts, thousands(h.Gas)+" ("+thousands(h.Measured)+")", h.Open, day)
+}
+
+func thousands(n uint64) string {
+	if n < 1000 {
+		return strconv.FormatUint(n, 10)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// hostile shows of each hostile payer what it can make a rail burn, how much of what it signed is mined, and that a rail
+// tells the reverts, their cost and whose doing they are.
 func hostile(s *suite) {
 	for _, h := range Hostile {
 		t := s.terms(price)
 		t.Payer = h.Payer
-		if s.h.Sign(t) == nil {
-			continue
+		if s.h.Sign(t) != nil {
+			h.shows(s, h)
 		}
-		if h.Payer == Weathercock {
-			s.h.Turn(h.Payer)
+	}
+}
+
+// What a payer does once its settlement is signed.
+func turn(s *suite, h HostilePayer, _ *sale)     { s.h.Turn(h.Payer) }
+func withdraw(s *suite, _ HostilePayer, x *sale) { s.h.Cancel(x.payload) }
+func spend(s *suite, _ HostilePayer, _ *sale)    { s.h.Fund(0) }
+
+// reverts shows a payer that acts when its settlement is signed, or has code that needs no more.
+func reverts(acts func(*suite, HostilePayer, *sale)) func(*suite, HostilePayer) {
+	return func(s *suite, h HostilePayer) {
+		had := s.h.Balance()
+		t, want := s.terms(price), s.r.Requirement(price)
+		t.Payer = h.Payer
+		if h.Holds > 0 {
+			t.Before, want = s.now().Add(h.Holds), want.Within(h.Holds)
 		}
 		x := s.sign(t)
-		mark, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), s.now())
-		if _, ok := errors.AsType[*rail.Refusal](err); ok && h.Payer != Turncoat {
-			s.Logf("%s: refused before anything is claimed: %v", h.Name, err)
-			continue
+		n, gas := 0, uint64(0)
+		for ; n < h.Reverts; n++ {
+			if h.Payer == Poor {
+				s.h.Fund(price)
+			}
+			if n == 0 {
+				if h.Payer == Weathercock {
+					s.h.Turn(h.Payer)
+				}
+				mark, err := s.r.Verify(s.Context(), x.p, want, s.now())
+				if _, ok := errors.AsType[*rail.Refusal](err); ok && h.Payer == Weathercock {
+					s.Logf("%s: refused before anything is claimed: %v", h.Name, err) // nodes differ in what they show
+					return
+				}
+				if coded := h.Payer >= Turncoat; err != nil || (mark.Code != "") != coded || mark.Local != coded {
+					s.Fatalf("%s: Verify = %+v, %v; want code %v", h.Name, mark, err, coded)
+				}
+				x.mark = mark
+			}
+			d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
+			if _, ok := errors.AsType[*rail.Refusal](err); ok && n > 0 {
+				break // it is found out
+			}
+			if err != nil {
+				s.Fatalf("%s: Draft: %v", h.Name, err)
+			}
+			if p := d.Price(); p.Gas > h.Gas/uint64(h.Reverts) || p.Most < p.Cost || p.Cost <= 0 || p.Code != x.mark.Code {
+				s.Errorf("%s: the draft's price is %+v, want at most %d gas", h.Name, p, h.Gas/uint64(h.Reverts))
+			}
+			s.fix(x, d)
+			if acts != nil {
+				acts(s, h, x)
+			}
+			s.send(x)
+			s.h.Seal()
+			gas += s.reverted(x, n).Gas
 		}
-		if err != nil {
-			s.Fatalf("%s: Verify: %v", h.Name, err)
+		if gas > h.Measured || gas > h.Gas {
+			s.Errorf("%s: %d settlements burn %d gas, stated are %d measured and %d at most", h.Name, n, gas, h.Measured, h.Gas)
 		}
-		if x.mark = mark; mark.Code == "" || !mark.Local {
-			s.Errorf("%s: Verify sees no code: %+v", h.Name, mark)
+		s.Logf("%s: reverts of one authorization: %d, %d gas", h.Name, n, gas)
+		// It draws nothing once its time is over, whoever has the money then.
+		s.pass(t.Before.Sub(s.now()))
+		if h.Payer == Poor {
+			s.h.Fund(price)
 		}
-		d, err := s.r.Draft(s.Context(), x.p)
-		if err != nil {
-			s.Fatalf("%s: Draft: %v", h.Name, err)
+		s.expect(x, rail.Dead)
+		if _, err := s.r.Draft(s.Context(), []*rail.Payment{x.p}); err == nil {
+			s.Errorf("%s: another settlement is drafted when the authorization is over", h.Name)
 		}
-		if p := d.Price(); p.Gas > h.Gas || p.Most < p.Cost || p.Cost <= 0 || p.Code != mark.Code {
-			s.Errorf("%s: the draft's price is %+v, want at most %d gas", h.Name, p, h.Gas)
-		}
-		s.fix(x, d)
-		if h.Payer == Switch {
-			s.h.Turn(h.Payer)
-		}
-		s.send(x)
-		s.h.Seal()
-		f := s.until(x, "a revert", func(f rail.Finding) bool { return len(f.Reverts) > 0 })
-		r := f.Reverts[0]
-		if f.State != rail.Waiting || len(f.Reverts) != 1 || r.Tx != x.signed[0].ID || r.Gas == 0 || r.Gas > h.Gas || r.Cost <= 0 {
-			s.Errorf("%s: Look = %+v, want one revert of at most %d gas", h.Name, f, h.Gas)
-		}
-		c, err := s.r.Explain(s.Context(), x.p, r)
-		if err != nil || !c.Payer {
-			s.Errorf("%s: Explain = %+v, %v; want the payer's doing", h.Name, c, err)
-		}
-		s.Logf("%s: a settlement burns %d gas", h.Name, r.Gas)
-		s.earned(0)
+		s.earned(had)
 	}
+}
+
+// reverted demands that the newest settlement of a payment has reverted, by its payer's doing, after some others.
+func (s *suite) reverted(x *sale, others int) rail.Revert {
+	s.Helper()
+	f := s.until(x, "a revert", func(f rail.Finding) bool { return len(f.Reverts) > others })
+	r := f.Reverts[others]
+	if len(f.Reverts) != others+1 || r.Tx != x.signed[others].ID || r.Gas == 0 || r.Gas > MostGas || r.Cost <= 0 {
+		s.Errorf("Look = %+v, want one revert more of at most %d gas", f, MostGas)
+	}
+	payers := f.Payer
+	if f.State == rail.Waiting {
+		c, err := s.r.Explain(s.Context(), x.p, r)
+		if err != nil {
+			s.Fatalf("Explain: %v", err)
+		}
+		payers = c.Payer
+	}
+	if !payers {
+		s.Errorf("the revert %+v is not shown to be the payer's doing", r)
+	}
+	return r
+}
+
+// refusedUnclaimed shows a payer that is refused before anything is claimed.
+func refusedUnclaimed(s *suite, h HostilePayer) {
+	t := s.terms(price)
+	t.Payer = h.Payer
+	x := s.sign(t)
+	_, err := s.r.Verify(s.Context(), x.p, s.r.Requirement(price), s.now())
+	if _, ok := errors.AsType[*rail.Refusal](err); !ok {
+		s.Errorf("%s: Verify = %v, want a refusal", h.Name, err)
+	}
+}
+
+// sharesCode shows that wallets which share their code can be told by it.
+func sharesCode(s *suite, h HostilePayer) {
+	t := s.terms(price)
+	t.Payer = Turncoat
+	one := s.claim(t)
+	t.Payer = h.Payer
+	two := s.claim(t)
+	if one.p.Payer == two.p.Payer || one.mark.Code != two.mark.Code {
+		s.Errorf("%s: %s has the code %s, %s has %s", h.Name, one.p.Payer, one.mark.Code, two.p.Payer, two.mark.Code)
+	}
+	reverts(nil)(s, h)
+}
+
+// flood shows a payer with money for one payment that signs a hundred, each of which is good by itself: its funds say how
+// many may be sent. Of these nothing reverts, and of the others nothing is drafted once they are mined.
+func flood(s *suite, h HostilePayer) {
+	const signed = 100
+	s.h.Fund(price)
+	had := s.h.Balance()
+	var xs []*sale
+	var nonces []string
+	for range signed {
+		t := s.terms(price)
+		t.Payer = h.Payer
+		x := s.claim(t)
+		xs, nonces = append(xs, x), append(nonces, x.p.Nonce)
+	}
+	f, err := s.r.Funds(s.Context(), xs[0].p.Payer, nonces)
+	if err != nil {
+		s.Fatalf("%s: Funds: %v", h.Name, err)
+	}
+	if n := new(big.Int).Div(f.Balance, big.NewInt(price)).Int64(); n != int64(h.Open) {
+		s.Fatalf("%s: its funds cover %d payments, want %d", h.Name, n, h.Open)
+	}
+	sent, beyond := xs[:h.Open], xs[h.Open]
+	for _, x := range sent {
+		s.settle(x)
+	}
+	s.settle(beyond) // shows what the limit saves
+	s.h.Seal()
+	for _, x := range sent {
+		if f := s.expect(x, rail.Paid); len(f.Reverts) > h.Reverts {
+			s.Errorf("%s: %d settlements reverted of what its funds cover", h.Name, len(f.Reverts))
+		}
+	}
+	saved := s.reverted(beyond, 0).Gas
+	for _, x := range xs[h.Open+1:] {
+		s.refused(x, reason(s, "insufficient_balance"))
+		_, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
+		if ref, ok := errors.AsType[*rail.Refusal](err); !ok || !ref.Payer {
+			s.Fatalf("%s: Draft without money = %v, want a refusal that is the payer's doing", h.Name, err)
+		}
+	}
+	s.Logf("%s: %d of %d are mined; each that is sent beyond burns %d gas", h.Name, len(sent), signed, saved)
+	s.earned(had + int64(len(sent))*price)
 }
 
 // costs shows what a network says of settling on it.
@@ -65,7 +273,7 @@ func costs(s *suite) {
 		s.Fatalf("Standing = %+v, %v", st, err)
 	}
 	x := s.claim(s.terms(price))
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -32,24 +32,8 @@ const (
 	Glutton                  // the same, and is satisfied in a simulation only with millions of gas
 	Weathercock              // accepts at one block number, and reverts at every later one
 	Switch                   // accepts until Turn, and reverts from then on
+	Twin                     // another account with the Turncoat's code
 )
-
-// Hostile are the payers that make a settlement revert which was simulated well, with what one of them may burn at most:
-// a settlement that takes more is never drafted.
-var Hostile = []struct {
-	Name  string
-	Payer Payer
-	Gas   uint64
-}{
-	{"accepts then reverts", Turncoat, MostGas},
-	{"burns", Burner, MostGas},
-	{"burns in the estimate", Glutton, 0},
-	{"looks at the block number", Weathercock, MostGas},
-	{"flips", Switch, MostGas},
-}
-
-// MostGas is what one settlement may take at most (decisions §4 M15).
-const MostGas = 300_000
 
 // Terms is a payment to be signed.
 type Terms struct {
@@ -90,6 +74,8 @@ type Harness interface {
 	// Turn makes a Switch refuse from now on, or a Weathercock accept in this block for the last time, and seals a block
 	// with nothing else.
 	Turn(Payer)
+	// Fund leaves the Poor payer with just so much money, in a block with nothing else.
+	Fund(amount int64)
 	// Divert broadcasts a foreign transaction of the relayer's at its next sequence number.
 	Divert()
 	// Drop makes the network forget what is not in a block.
@@ -142,13 +128,14 @@ type Sequence struct {
 // NewSequence returns a Sequence that starts where the chain is.
 func NewSequence() *Sequence { return &Sequence{next: map[string]uint64{}} }
 
-// Next implements rail.Sequencer.
-func (q *Sequence) Next(account string, atLeast uint64) (uint64, error) {
+// Next implements rail.Sequencer: the first account is used.
+func (q *Sequence) Next(of []rail.Account) (account string, n uint64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := max(atLeast, q.next[account])
+	account = of[0].Address
+	n = max(of[0].Pending, q.next[account])
 	q.next[account] = n + 1
-	return n, nil
+	return account, n, nil
 }
 
 // suite is one case's run.
@@ -252,7 +239,7 @@ func (s *suite) refused(x *sale, reason string) *rail.Refusal {
 // prepare drafts and signs a settlement.
 func (s *suite) prepare(x *sale) rail.Signed {
 	s.Helper()
-	d, err := s.r.Draft(s.Context(), x.p)
+	d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 	if err != nil {
 		s.Fatalf("Draft: %v", err)
 	}

@@ -81,7 +81,7 @@ func stuck(s *suite) {
 	s.settle(x)
 	s.h.SealEmpty()
 	s.advised(x, time.Minute, rail.Bump)
-	d, err := s.r.Replace(s.Context(), x.p, x.signed[0], false)
+	d, err := s.r.Replace(s.Context(), []*rail.Payment{x.p}, x.signed[0], false)
 	if err != nil {
 		s.Fatalf("Replace: %v", err)
 	}
@@ -109,7 +109,7 @@ func filled(s *suite) {
 		s.Fatalf("Unfilled = %v, want number %d", f.Unfilled, x.signed[0].Sequence)
 	}
 	s.expectOnce(y, rail.Waiting)
-	d, err := s.r.Replace(s.Context(), x.p, *f.Unfilled, true)
+	d, err := s.r.Replace(s.Context(), []*rail.Payment{x.p}, *f.Unfilled, true)
 	if err != nil {
 		s.Fatalf("Replace to fill: %v", err)
 	}
@@ -140,7 +140,7 @@ func fortyAtOnce(s *suite) {
 				return
 			}
 			x.mark = mark
-			d, err := s.r.Draft(s.Context(), x.p)
+			d, err := s.r.Draft(s.Context(), []*rail.Payment{x.p})
 			if err != nil {
 				s.Errorf("Draft: %v", err)
 				return

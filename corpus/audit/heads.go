@@ -1,0 +1,104 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/tlog"
+)
+
+// ProblemRewritten is the kind of problem of a log that does not go on from a head that was seen, or at which its key
+// changed hands.
+const ProblemRewritten = "rewritten"
+
+// checkpoint reads one of the log's own checkpoints.
+func (c *checker) checkpoint(name string) (tlog.Checkpoint, bool) {
+	raw, ok := c.read(name)
+	if !ok {
+		return tlog.Checkpoint{}, false
+	}
+	head, others, err := tlog.OpenCheckpoint(raw, c.ring)
+	if err == nil && len(others) > 0 {
+		err = fmt.Errorf("opening checkpoint: lines that are not the log's")
+	}
+	if err != nil {
+		c.problem(name, attest.ProblemChanged, err.Error())
+	}
+	return head, err == nil
+}
+
+// cosignatures reads what third parties signed, and checks what the witnesses that the caller knows did.
+func (c *checker) cosignatures(head tlog.Checkpoint) {
+	name := tlog.Path(fmt.Sprintf("cosignatures/%d", head.Size))
+	if _, there := c.files[name]; !there {
+		return
+	}
+	raw, ok := c.read(name)
+	if !ok {
+		return
+	}
+	if err := tlog.CheckCosignatures(raw); err != nil {
+		c.problem(name, attest.ProblemChanged, err.Error())
+		return
+	}
+	for i, w := range c.o.Witnesses {
+		signed, err := tlog.Cosignatures(head, raw, []tlog.Witness{w})
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			return
+		}
+		for _, s := range signed {
+			out := &c.out.Cosigned[i]
+			if out.Checkpoints++; head.Size > out.Size {
+				out.Size, out.At = head.Size, s.At
+			}
+		}
+	}
+}
+
+// OpenRemembered opens a checkpoint that a verifier of this log keeps. The second error is there for one that the ring
+// contradicts: it was good when it was kept, so that the log was rewritten or is another, or its keys were.
+func OpenRemembered(raw []byte, ring attest.Ring) (c tlog.Checkpoint, contradicted, err error) {
+	c, _, err = tlog.OpenCheckpoint(raw, ring)
+	switch {
+	case errors.Is(err, attest.ErrNotInForce), errors.Is(err, attest.ErrUnknownKey):
+		return c, fmt.Errorf("the checkpoint that was seen before is not of this log: %w", err), nil
+	case err != nil:
+		return c, nil, fmt.Errorf("reading the remembered checkpoint: %w", err)
+	}
+	return c, nil, nil
+}
+
+// handedOver demands that the log goes on from every head at which its key changed hands. Whoever holds a key that was
+// given up can sign a smaller log of his own making: a record that ends before such a head, and does not tell of it,
+// cannot show that it is the beginning of that one.
+func (c *checker) handedOver(g *grower) {
+	own := c.own.LogHandovers()
+	for _, at := range c.ring.LogHandovers() {
+		switch root := g.roots[at.Size]; {
+		case at.Size > g.t.Size && slices.Contains(own, at):
+			c.problem(tlog.Path("checkpoint"), attest.ProblemMissing, fmt.Sprintf("its key was handed over at %d leaves, and the record gives %d", at.Size, g.t.Size))
+		case at.Size > g.t.Size:
+			c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("that its log is the beginning of the one whose key was handed over at %d leaves, as this record ends at %d and knows nothing of it: get a newer copy, or check it with the keys of its time", at.Size, g.t.Size))
+		case root != at.Root:
+			c.problem(tlog.Path("checkpoint"), ProblemRewritten, fmt.Sprintf("its key was handed over at %d leaves with root %s, and the record gives %s there", at.Size, at.Root, root))
+		}
+	}
+}
+
+// remember refuses a log that does not go on from one that was seen.
+func (c *checker) remember(old, head tlog.Checkpoint, root attest.Digest) {
+	name := tlog.Path("checkpoint")
+	switch {
+	case old.Origin != head.Origin:
+		c.problem(name, ProblemRewritten, fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin, old.Origin))
+	case old.Size > head.Size:
+		c.problem(name, ProblemRewritten, fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))
+	case old.Root != root:
+		c.problem(name, ProblemRewritten, fmt.Sprintf("at %d leaves its root is %s; %s was seen, signed by the same log", old.Size, root, old.Root))
+	default:
+		c.out.Remembered = old.Size
+	}
+}

@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+)
+
+// LotReport counts by what the orders of a record's rounds were drawn.
+type LotReport struct {
+	Block int64 `json:"block"` // a block that was not made yet when the roster was closed
+	Weak  int64 `json:"weak"`  // of them those whose header is of less work than the main chain's, so made at home
+	Own   int64 `json:"own"`   // a value of the census's own
+	None  int64 `json:"none"`  // rounds that say nothing of it
+}
+
+// lotCheck recomputes one round's lot from its rows.
+type lotCheck struct {
+	roster *record.RosterHash
+	inside turns // of hosts within the cap
+	beyond turns // of hosts beyond it
+}
+
+// add adds a host's turn.
+func (l *lotCheck) add(seed [32]byte, row record.Row) {
+	at := record.Turn(seed, row.Host)
+	if row.Verdict == record.VerdictNotProbed && row.Reason == record.ReasonBeyondCap {
+		l.beyond.add(at)
+		return
+	}
+	l.inside.add(at)
+}
+
+// join adds the turns of a part.
+func (l *lotCheck) join(part lotCheck) {
+	for _, j := range []struct{ to, from *turns }{{&l.inside, &part.inside}, {&l.beyond, &part.beyond}} {
+		if j.from.any {
+			j.to.add(j.from.first)
+			j.to.add(j.from.last)
+		}
+	}
+}
+
+// turns are the first and the last of some turns.
+type turns struct {
+	first, last [32]byte
+	any         bool
+}
+
+func (t *turns) add(at [32]byte) {
+	if !t.any || bytes.Compare(at[:], t.first[:]) < 0 {
+		t.first = at
+	}
+	if !t.any || bytes.Compare(at[:], t.last[:]) > 0 {
+		t.last = at
+	}
+	t.any = true
+}
+
+// closedIn finds the closed rosters of the observations, by week, with their times; a week has one.
+func (c *checker) closedIn(observed [][]byte) error {
+	for i, raw := range observed {
+		if !bytes.Contains(raw, []byte(`"kind":"`+record.ObservationRoster+`"`)) {
+			continue
+		}
+		var o record.Observation
+		if err := attest.ParseCanonical(raw, &o); err != nil {
+			return err
+		}
+		if o.Roster == nil {
+			continue
+		}
+		if held, twice := c.closed[o.Roster.Week]; twice {
+			c.problem("observations/"+o.File(), attest.ProblemAdded, fmt.Sprintf("it closes the roster of %s, which observation %d closed: a lot is drawn once", o.Roster.Week, held.number))
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, o.At)
+		if err != nil {
+			return err
+		}
+		c.closed[o.Roster.Week] = closedRoster{*o.Roster, o.Number, at, i}
+	}
+	return nil
+}
+
+// closedRoster is one as it stands in the record.
+type closedRoster struct {
+	record.ClosedRoster
+	number int64
+	at     time.Time
+	nth    int // among the observations
+}
+
+// lot checks how a round's order was drawn. before is how many observations the log has before its rows.
+func (c *checker) lot(r record.Round, before int, got *lotCheck) {
+	fail := func(format string, args ...any) {
+		c.problem(record.HeaderPath(r.Sequence), attest.ProblemChanged, "its lot: "+fmt.Sprintf(format, args...))
+	}
+	if r.Lot == nil {
+		c.out.Lots.None++
+		return
+	}
+	closed, ok := c.closed[r.Week]
+	hosts, digest := got.roster.Sum()
+	switch {
+	case !ok:
+		fail("no observation closes the roster of %s", r.Week)
+		return
+	case closed.nth >= before:
+		fail("observation %d, which closes its roster, stands in the log behind its rows", closed.number)
+		return
+	case digest != r.Lot.RosterDigest || hosts != closed.Hosts:
+		fail("its rows give a roster %s of %d hosts, and it is of %s, closed with %d", digest, hosts, r.Lot.RosterDigest, closed.Hosts)
+		return
+	case got.inside.any && got.beyond.any && bytes.Compare(got.inside.last[:], got.beyond.first[:]) > 0:
+		fail("a host is %s whose turn came before that of one that has its place", record.ReasonBeyondCap)
+		return
+	}
+	if err := r.Lot.Of(closed.ClosedRoster, closed.at, leastWork); err != nil {
+		fail("%v", err)
+		return
+	}
+	if r.Lot.IsOwn() {
+		c.out.Lots.Own++
+		return
+	}
+	c.out.Lots.Block++
+	if ots.Header(r.Lot.Header).Work(c.o.Difficulty) != nil {
+		c.out.Lots.Weak++
+	}
+}
+
+// leastWork lets every header pass that meets the difficulty it states.
+const leastWork = 1e-12

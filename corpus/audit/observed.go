@@ -1,0 +1,104 @@
+package audit
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
+)
+
+// errata demands of every erratum that it is of a row, of a round that was taken before.
+func (c *checker) errata() {
+	for _, o := range c.feed {
+		if o.Erratum == nil {
+			continue
+		}
+		found := false
+		for _, r := range c.rounds {
+			at := o.Erratum.Leaf - r.FirstLeaf
+			found = found || 0 <= at && at < r.Rows && r.TakenAt <= o.At
+		}
+		if !found {
+			c.problem("observations/"+o.File(), attest.ProblemChanged, fmt.Sprintf("it corrects leaf %d, which is no row of a round before it", o.Erratum.Leaf))
+		}
+	}
+}
+
+// judgedBetween judges what refreshes were judged by again, as far as it is kept. A copy of a record without the folder of
+// evidence has none of it; otherwise it is there, or withdrawn.
+func (c *checker) judgedBetween() {
+	here := false
+	for name := range c.files {
+		here = here || strings.HasPrefix(name, "evidence/")
+	}
+	var unpack record.Unpacker
+	for _, o := range c.feed {
+		digest := ""
+		switch {
+		case o.Refresh != nil:
+			digest = o.Refresh.EvidenceDigest
+		case o.Erratum != nil:
+			digest = o.Erratum.EvidenceDigest
+		}
+		if digest == "" {
+			continue
+		}
+		name := record.ObservedEvidence(digest)
+		by, gone := c.withdrawn[digest]
+		switch _, there := c.files[name]; {
+		case there && gone:
+			c.files[name] = true
+			c.problem(name, attest.ProblemAdded, fmt.Sprintf("observation %d withdrew it", by))
+			continue
+		case gone:
+			c.out.Between.Withdrawn++
+			continue
+		case !there && here && o.Refresh != nil:
+			c.problem(name, attest.ProblemMissing, fmt.Sprintf("observation %d was judged by it, and none withdrew it", o.Number))
+			continue
+		case !there: // an erratum may rest on what the row rests on
+			c.out.Between.NotKept++
+			continue
+		}
+		c.files[name] = true
+		member, err := fs.ReadFile(c.fsys, name)
+		var raw []byte
+		if err == nil {
+			raw, err = unpack.Open(member, record.EvidenceEntry{SHA256: digest, Bytes: int64(len(member))})
+		}
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			continue
+		}
+		if c.o.Unjudged {
+			c.out.Between.Unjudged++
+			continue
+		}
+		if o.Refresh != nil {
+			err = o.Refresh.JudgedBy(raw, o.At)
+		} else {
+			err = corrects(*o.Erratum, raw)
+		}
+		if err != nil {
+			c.problem("observations/"+o.File(), ProblemMisjudged, err.Error())
+			continue
+		}
+		c.out.Between.Again++
+	}
+}
+
+// corrects demands that a judgement gives the verdict of an erratum.
+func corrects(e record.Erratum, raw []byte) error {
+	j, err := probe.DecodeJudgement(raw)
+	if err != nil {
+		return err
+	}
+	report, err := j.Judge()
+	if err == nil && string(report.Verdict) != e.VerdictNow {
+		err = fmt.Errorf("it says %s, what it was judged by gives %s", e.VerdictNow, report.Verdict)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+	"agentstore/corpus/visible"
+)
+
+// maxBeside is how many names of what was not looked at are written out for people; the JSON form has all.
+const maxBeside = 12
+
+// Print writes the report for people, dir being the tree's name.
+func (r CloneReport) Print(w io.Writer, dir string) {
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s: %s", visible.Text(p.Path), p.Kind)
+		if p.Detail != "" {
+			fmt.Fprintf(w, ": %s", visible.Text(p.Detail))
+		}
+		fmt.Fprintln(w)
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintf(w, "%s: NOT verified: %s\n", dir, visible.Count(len(r.Problems), "problem"))
+		return
+	}
+	verified := "verified"
+	if lacking := r.Lacking(); len(lacking) > 0 {
+		for _, what := range lacking {
+			fmt.Fprintf(w, "%s: UNPROVEN: %s\n", dir, visible.Text(what))
+		}
+		verified = "UNPROVEN, while what is here is as it was signed"
+	}
+	if r.Bare {
+		fmt.Fprintf(w, "%s: %s: the record alone, without a manifest\n", dir, verified)
+	} else {
+		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
+		if r.Status != attest.SignerCurrent {
+			fmt.Fprintf(w, " (a %s key)", r.Status)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, what := range r.NotChecked {
+		fmt.Fprintf(w, "  not checked: %s\n", what)
+	}
+	for _, f := range r.LeftOut {
+		fmt.Fprintf(w, "  not covered, and named as such: %s\n", visible.Text(f))
+	}
+	if len(r.Beside) > 0 {
+		some := r.Beside[:min(maxBeside, len(r.Beside))]
+		fmt.Fprintf(w, "  beside them, and not looked at: %s", visible.Text(strings.Join(some, ", ")))
+		if more := len(r.Beside) - len(some); more > 0 {
+			fmt.Fprintf(w, " and %d more", more)
+		}
+		fmt.Fprintln(w)
+	}
+	if r.Record != nil {
+		r.Record.print(w)
+	}
+	switch {
+	case r.Specimen:
+		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is whole and nothing more.")
+	case !r.Trusted && r.Bare:
+		// No manifest, which the identity signs, covers the ring.
+		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare the identity and the key of the log with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
+	case !r.Trusted:
+		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+	}
+}
+
+// print writes what was found of a record without problems.
+func (r *RecordReport) print(w io.Writer) {
+	if r.Leaves == 0 {
+		fmt.Fprintln(w, "  The record is empty so far.")
+		return
+	}
+	fmt.Fprintf(w, "  The record of %s: %d rounds", visible.Text(r.Origin), r.Rounds)
+	if r.Rounds > 0 {
+		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
+	}
+	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
+	if r.Private {
+		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for publication.")
+	}
+	r.Lots.print(w)
+	r.Verdicts.print(w)
+	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
+		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
+	}
+	if r.Remembered > 0 {
+		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
+	}
+	for _, by := range r.Cosigned {
+		if by.Checkpoints == 0 {
+			fmt.Fprintf(w, "  Witness %s cosigned none of its checkpoints.\n", by.Witness)
+			continue
+		}
+		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness, by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
+	}
+	for _, p := range r.Proofs {
+		switch p.State {
+		case ots.StateVerified:
+			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
+		case ots.StateUnchecked:
+			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", visible.Text(p.Path), p.Height)
+		default:
+			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
+		}
+	}
+}
+
+// print says by what the orders of rounds were drawn.
+func (l LotReport) print(w io.Writer) {
+	if l.Block+l.Own == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  Orders: of %d rounds drawn again by a Bitcoin block that was fixed before it was made; of %d by a value of the census's own, fixed with the roster", l.Block, l.Own)
+	if l.Weak > 0 {
+		fmt.Fprintf(w, "; %d of the blocks show too little work to be of the main chain", l.Weak)
+	}
+	if l.None > 0 {
+		fmt.Fprintf(w, "; %d rounds do not say", l.None)
+	}
+	fmt.Fprintln(w, ".")
+}
+
+// subject names what a proof is about.
+func (p ProofReport) subject() string {
+	if p.Anchor > 0 {
+		return fmt.Sprintf("anchor %d", p.Anchor)
+	}
+	return fmt.Sprintf("round %d", p.Sequence)
+}
+
+// print says how many verdicts were reached again, and why others were not.
+func (r Rejudged) print(w io.Writer) {
+	fmt.Fprintf(w, "  Verdicts: %d judged again from what is kept of the walk, each with the signed result", r.Again)
+	if r.Unjudged > 0 {
+		fmt.Fprintf(w, "; %d kept and, as asked, not judged again", r.Unjudged)
+	}
+	if r.Withdrawn > 0 {
+		fmt.Fprintf(w, "; %d whose walk was withdrawn", r.Withdrawn)
+	}
+	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
+}
+
+// Head returns the signed checkpoint that was verified: what to remember for the next check, or to compare with others.
+func (r *RecordReport) Head() []byte { return r.head.Raw }

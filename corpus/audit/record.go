@@ -1,0 +1,450 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/ots"
+	"agentstore/corpus/record"
+	"agentstore/corpus/tlog"
+)
+
+// RecordReport says what a check of a record found.
+type RecordReport struct {
+	Origin       string `json:"origin"`
+	Rounds       int64  `json:"rounds"`
+	FirstWeek    string `json:"first_week"`
+	LastWeek     string `json:"last_week"`
+	Rows         int64  `json:"rows"`
+	Observations int64  `json:"observations"`
+	Private      bool   `json:"private,omitzero"` // read inside a company's own networks: never to be published
+	// Leaves and Root are those of the log's checkpoint, which was recomputed from the files.
+	Leaves int64         `json:"leaves"`
+	Root   attest.Digest `json:"root"`
+	// Remembered is the size of an earlier checkpoint that this log was shown to go on from; 0 for none.
+	Remembered int64         `json:"remembered"`
+	Proofs     []ProofReport `json:"proofs"`
+	// Cosigned is there if witnesses were named: what each of them signed.
+	Cosigned []CosignedReport `json:"cosigned,omitempty"`
+	Verdicts Rejudged         `json:"verdicts"`
+	// Control counts the walks to the control door, each judged again as a row is.
+	Control Rejudged `json:"control"`
+	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement of their own.
+	Between Rejudged `json:"between"`
+	// Words counts the public texts of strangers, which observations hold by digest.
+	Words WordsReport `json:"words"`
+	// Lots counts by what the orders of rounds were drawn.
+	Lots LotReport `json:"lots"`
+	// Unproven says what was asked for, or has to be shown, and is not shown by this record.
+	Unproven []string `json:"unproven"`
+	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
+	Problems []Problem `json:"problems"`
+
+	head tlog.Checkpoint
+}
+
+// ProofReport says what one proof of time shows.
+type ProofReport struct {
+	Path     string `json:"path"`
+	Sequence int64  `json:"sequence"`
+	Anchor   int64  `json:"anchor,omitzero"` // of an anchor, instead of a round
+	ots.Status
+}
+
+// CosignedReport says which checkpoints of a log a witness cosigned: each was consistent with all that it saw before.
+type CosignedReport struct {
+	Witness     string    `json:"witness"`
+	Checkpoints int64     `json:"checkpoints"`
+	Size        int64     `json:"size"`        // of the newest of them, 0 for none
+	At          time.Time `json:"at,omitzero"` // when the witness says it signed that
+}
+
+// RecordOptions says how a record is checked. The zero value is what a stranger wants.
+type RecordOptions struct {
+	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history that does not go on from
+	// it is refused, however well it is signed.
+	Remembered []byte
+	// AsOf is an ISO week, such as 2026-W47, up to which rounds are demanded; "" demands none. A record that ends before it
+	// is unproven.
+	AsOf string
+	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one of them must fit. Others
+	// are not looked at, as it is not for the record to say whom to trust.
+	Witnesses []tlog.Witness
+	// Difficulty is the least a block header must have been made with, see ots.Header.Work.
+	Difficulty float64
+	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its digests all the same.
+	Unjudged bool
+	// Progress, if there is one, is told how many of all rows were checked, now and then and at the end.
+	Progress func(done, all int64)
+}
+
+// checker carries a check through its steps.
+type checker struct {
+	fsys    fs.FS
+	ring    attest.Ring
+	own     attest.Ring // as it stands in the record
+	out     RecordReport
+	files   map[string]bool // every file of the record, and whether it was accounted for
+	partial map[string][]string
+	rounds  []record.Round
+	o       RecordOptions
+	checked int64 // rows
+	// observed holds the exact bytes of the observations.
+	observed [][]byte
+	feed     []record.Observation    // the same, read
+	closed   map[string]closedRoster // by week
+	// withdrawn holds the digests of what was taken out, with the numbers of the observations that say so.
+	withdrawn map[string]int64
+}
+
+// Record checks a whole record with the keys of a ring and no network: every header, the chain, each row's signature and
+// place, each host index against the one before it and the rows, every observation, the log recomputed from all of them
+// against every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there.
+// It works on all cores and holds a few parts of rounds in memory, neither the rows nor the hosts. The error is for
+// records that cannot be read.
+func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster),
+		withdrawn: make(map[string]int64), o: o}
+	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
+	if err := CheckAsOf(o.AsOf); err != nil {
+		return c.out, err
+	}
+	for _, w := range o.Witnesses {
+		c.out.Cosigned = append(c.out.Cosigned, CosignedReport{Witness: w.Name})
+	}
+	// What is no file is not opened, so that nothing can be said about what it stands for.
+	if err := c.list(); err != nil || len(c.out.Problems) > 0 {
+		return c.out, err
+	}
+	c.keys()
+	c.headers()
+	c.observations()
+	// While a header or an observation is bad, what follows from them is not judged.
+	if len(c.out.Problems) == 0 {
+		c.proofs()
+	}
+	if len(c.out.Problems) == 0 {
+		if err := c.log(ctx, o.Remembered); err != nil {
+			return c.out, err
+		}
+	}
+	if len(c.out.Problems) == 0 {
+		c.controls()
+		c.errata()
+		c.judgedBetween()
+	}
+	if len(c.out.Problems) == 0 {
+		c.words()
+	}
+	if len(c.out.Problems) == 0 {
+		for name, known := range c.files {
+			if !known {
+				c.problem(name, attest.ProblemAdded, "nothing in the record asks for it")
+			}
+		}
+	}
+	slices.SortFunc(c.out.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return c.out, ctx.Err()
+}
+
+func (c *checker) problem(name, kind, detail string) {
+	c.out.Problems = append(c.out.Problems, Problem{Path: name, Kind: kind, Detail: detail})
+}
+
+// list takes down every file, and the tiles and bundles that are not full by what they are a part of.
+func (c *checker) list() error {
+	for _, dir := range record.Dirs {
+		err := fs.WalkDir(c.fsys, dir, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist) && name == dir:
+				return nil
+			case errors.Is(err, errNotPlain):
+				c.problem(name, attest.ProblemAdded, "neither a file nor a directory")
+				return nil
+			case err != nil:
+				return err
+			case d.IsDir():
+				return nil
+			case !d.Type().IsRegular():
+				c.problem(name, attest.ProblemAdded, "neither a file nor a directory")
+				return nil
+			}
+			c.files[name] = false
+			if whole, ok := strings.CutSuffix(path.Dir(name), ".p"); ok {
+				c.partial[whole] = append(c.partial[whole], name)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("listing record: %w", err)
+		}
+	}
+	return nil
+}
+
+// problemOfReading says what a file is that could not be read.
+func problemOfReading(err error) (kind, detail string) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return attest.ProblemMissing, ""
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return "unreadable", err.Error()
+}
+
+// read reads a file that must be there and accounts for it.
+func (c *checker) read(name string) ([]byte, bool) {
+	b, err := fs.ReadFile(c.fsys, name)
+	if err != nil {
+		kind, detail := problemOfReading(err)
+		c.problem(name, kind, detail)
+		return nil, false
+	}
+	c.files[name] = true
+	return b, true
+}
+
+// keys checks that the record's own ring is well formed and holds the keys to trust, or their successors.
+func (c *checker) keys() {
+	raw, ok := c.read(record.RingFile)
+	if !ok {
+		return
+	}
+	own, err := attest.ParseRing(raw)
+	if err == nil {
+		if again, e := own.Encode(); e != nil || string(again) != string(raw) {
+			err = errors.New("not written the way rings are written")
+		}
+	}
+	if err == nil {
+		c.ring, err = successor(c.ring, own)
+	}
+	if err != nil {
+		c.problem(record.RingFile, attest.ProblemChanged, err.Error())
+	}
+	c.own = own
+}
+
+// successor returns newer if its keys are those of held or follow from them by signed handovers, and held if it is the
+// other way round: an old clone checked with newer keys.
+func successor(held, newer attest.Ring) (attest.Ring, error) {
+	err := newer.Continues(held)
+	if err == nil {
+		return newer, nil
+	}
+	if held.Continues(newer) == nil {
+		return held, nil
+	}
+	return held, fmt.Errorf("its keys are not those to trust, nor handed over by them: %w", err)
+}
+
+// headers verifies the headers and their chain.
+func (c *checker) headers() {
+	var last int64
+	for name := range c.files {
+		if dir, ok := strings.CutPrefix(name, "rounds/"); ok {
+			number, _, _ := strings.Cut(dir, "/")
+			if n, err := strconv.ParseInt(number, 10, 64); err == nil && strconv.FormatInt(n, 10) == number {
+				last = max(last, n)
+			}
+		}
+	}
+	for n := int64(1); n <= last; n++ {
+		raw, ok := c.read(record.HeaderPath(n))
+		if !ok {
+			return
+		}
+		round, err := record.OpenRound(raw, n, c.ring)
+		if err == nil && n > 1 {
+			err = round.Follows(c.rounds[n-2])
+			if previous := c.rounds[n-2].Coverage.Probed; err == nil && round.Coverage.PreviousProbed != previous {
+				err = fmt.Errorf("checking coverage: it says %d were probed in the round before, which were %d", round.Coverage.PreviousProbed, previous)
+			}
+		}
+		if err != nil {
+			c.problem(record.HeaderPath(n), attest.ProblemChanged, err.Error())
+			return
+		}
+		c.rounds = append(c.rounds, round)
+	}
+	if c.out.Rounds = int64(len(c.rounds)); c.out.Rounds > 0 {
+		c.out.FirstWeek, c.out.LastWeek = c.rounds[0].Week, c.rounds[len(c.rounds)-1].Week
+		c.out.Private = c.rounds[0].Private
+	}
+	switch {
+	case c.o.AsOf == "" || c.out.LastWeek >= c.o.AsOf:
+	case c.out.Rounds == 0:
+		c.out.Unproven = append(c.out.Unproven, "anything as of "+c.o.AsOf+": it has no rounds")
+	default:
+		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("anything as of %s: its newest round, %d, is of %s", c.o.AsOf, c.out.Rounds, c.out.LastWeek))
+	}
+}
+
+// CheckAsOf accepts what RecordOptions.AsOf may be.
+func CheckAsOf(week string) error {
+	if week != "" && !record.IsWeek(week) {
+		return fmt.Errorf("%q is no ISO week such as 2026-W47", week)
+	}
+	return nil
+}
+
+func (c *checker) observations() {
+	told, issued := make(map[string]bool), make(map[string]int64)
+	for n := int64(1); ; n++ {
+		name := "observations/" + record.Observation{Number: n}.File()
+		if _, there := c.files[name]; !there {
+			// A gap shows as files that nothing asks for, and as leaves of the log that nothing gave.
+			return
+		}
+		o, raw, err := record.OpenObservation(c.fsys, n, c.ring)
+		c.files[name] = true
+		switch {
+		case err != nil:
+		case o.Handover != nil:
+			err = c.keyEvent(*o.Handover, told)
+		case o.Issued != nil:
+			err = counted(*o.Issued, issued)
+		case o.Withdrawn != nil:
+			c.withdrawn[o.Withdrawn.SHA256] = n
+		}
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			return
+		}
+		c.observed, c.feed = append(c.observed, raw), append(c.feed, o)
+		c.out.Observations = n
+	}
+}
+
+// keyEvent demands of a handover that is told that it is the one of the ring, which alone might be rewritten by whoever
+// has the key that was given up, and that it was not told before.
+func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
+	if told[h.FromKID] {
+		return fmt.Errorf("the handover of %s was told before", h.FromKID)
+	}
+	told[h.FromKID] = true
+	event, err := attest.Canonical(h)
+	if err != nil {
+		return err
+	}
+	for _, h := range c.ring.Handovers {
+		if known, err := attest.Canonical(h); err == nil && string(known) == string(event) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
+}
+
+// counted demands that no count of artifacts falls: what was issued is not taken back.
+func counted(now record.Issued, before map[string]int64) error {
+	counts := make(map[string]int64, len(now.Classes))
+	for _, class := range now.Classes {
+		counts[class.Class] = class.Total
+	}
+	for class, n := range before {
+		if counts[class] < n {
+			return fmt.Errorf("it counts %d artifacts of class %s, and there were %d", counts[class], class, n)
+		}
+	}
+	maps.Copy(before, counts)
+	return nil
+}
+
+// anchors are the digests of the anchors that the observations give.
+func (c *checker) anchors() ([]attest.Digest, error) {
+	var feed []record.Observation
+	for _, o := range c.feed {
+		if o.Handover != nil || o.Issued != nil {
+			feed = append(feed, o)
+		}
+	}
+	chain, err := record.Anchors(c.ring, feed)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]attest.Digest, len(chain))
+	for i, a := range chain {
+		if out[i], err = a.Digest(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// proofs reads every proof of time: it must be about its round's or anchor's digest, and a block at hand must commit to it.
+func (c *checker) proofs() {
+	names := make([]string, 0)
+	for name := range c.files {
+		if strings.HasPrefix(name, "proofs/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	headers := make(map[string]map[int64]ots.Header)
+	for _, name := range names {
+		height, ok := strings.CutSuffix(path.Base(name), ".header")
+		n, err := strconv.ParseInt(height, 10, 64)
+		if !ok || err != nil || strconv.FormatInt(n, 10) != height {
+			continue
+		}
+		raw, ok := c.read(name)
+		if !ok {
+			continue
+		}
+		h, err := ots.ParseHeader(raw)
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			continue
+		}
+		if headers[path.Dir(name)] == nil {
+			headers[path.Dir(name)] = make(map[int64]ots.Header)
+		}
+		headers[path.Dir(name)][n] = h
+	}
+	anchors, err := c.anchors()
+	if err != nil {
+		c.problem("observations", attest.ProblemChanged, err.Error())
+		return
+	}
+	for _, name := range names {
+		if path.Ext(name) != ".ots" {
+			continue
+		}
+		report := ProofReport{Path: name}
+		raw, ok := c.read(name)
+		if !ok {
+			continue
+		}
+		p, err := ots.Parse(raw)
+		if n, ok := record.AnchorOf(path.Dir(name)); err == nil && ok {
+			if report.Anchor = n; n < 1 || n > int64(len(anchors)) || attest.Digest(p.Digest) != anchors[n-1] {
+				err = errors.New("it is not about the digest of its anchor")
+			}
+		} else if err == nil {
+			n, err = strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
+			if report.Sequence = n; err == nil && (n < 1 || n > int64(len(c.rounds)) || attest.Digest(p.Digest) != c.rounds[n-1].Digest) {
+				err = errors.New("it is not about the digest of its round")
+			}
+		}
+		if err == nil {
+			if report.Status = p.Check(headers[path.Dir(name)], c.o.Difficulty); report.State == ots.StateMismatch {
+				err = fmt.Errorf("block %d does not commit to it", report.Height)
+			}
+		}
+		if err != nil {
+			c.problem(name, attest.ProblemChanged, err.Error())
+			continue
+		}
+		c.out.Proofs = append(c.out.Proofs, report)
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package durable
+
+import (
+	"errors"
+	"os"
+)
+
+// exclusive refuses: where files cannot be locked the record is read, not written.
+func exclusive(*os.File) error { return errors.ErrUnsupported }

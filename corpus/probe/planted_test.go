@@ -1,0 +1,77 @@
+package probe_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"agentstore/corpus/audit"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
+	"agentstore/corpus/record/recordtest"
+)
+
+// TestPlantedBattery: a third version is one more row of the table and touches nothing else. Rows name the verdicts of
+// both others, a round of them is sealed and judged again, and criteria and defects know its check.
+func TestPlantedBattery(t *testing.T) {
+	asks := probe.Check{Name: "short-answer", Since: "2027-01-01", After: "status-402", Fix: "answer in fewer bytes",
+		Doc: probe.Doc{Title: "The answer is short", Reason: "it is planted", Citation: "nowhere"},
+		Run: func(v *probe.View) probe.Finding {
+			if v.Evidence.Body.Bytes > 1 {
+				return probe.Finding{State: probe.Fail, Detail: fmt.Sprintf("%d bytes", v.Evidence.Body.Bytes)}
+			}
+			return probe.Finding{State: probe.Pass, Detail: "short"}
+		}}
+	second := probe.Batteries()[1]
+	probe.Plant(t, probe.Battery{Version: "v3", Since: "2027-01-01", Post: true, Checks: append(second.Checks, asks), About: "planted"})
+
+	w := recordtest.Writer(t)
+	d := recordtest.Judged(t, 1, recordtest.Hosts(60)...)
+	d.Battery = probe.Current()
+	var failed, apart int
+	for row, err := range d.Rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Battery != "v3" {
+			t.Fatalf("%s was walked with %s", row.Host, row.Battery)
+		}
+		if row.Verdict == record.VerdictNotProbed {
+			continue
+		}
+		if len(row.AlsoUnder) != 2 || row.AlsoUnder[0].Version != probe.V1 || row.AlsoUnder[1].Version != probe.V2 {
+			t.Fatalf("%s: %+v", row.Host, row.AlsoUnder)
+		}
+		if slices.Contains(row.Failed, asks.Name) {
+			failed++
+			if row.AlsoUnder[1].Verdict == record.VerdictReady {
+				apart++
+				if want := "short-answer fails under v3; v2 does not ask it"; row.AlsoUnder[1].Difference != want {
+					t.Errorf("%s: %q", row.Host, row.AlsoUnder[1].Difference)
+				}
+			}
+		}
+	}
+	if failed == 0 || apart == 0 {
+		t.Errorf("%d rows fail the planted check, %d of which are ready without it", failed, apart)
+	}
+	round := recordtest.Seal(t, w, d)
+	report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
+	if err != nil || len(report.Problems) > 0 || round.Battery != "v3" || report.Verdicts.Again == 0 {
+		t.Errorf("a round by %s: %+v, %v", round.Battery, report.Problems, err)
+	}
+	criteria := probe.CurrentCriteria().CriteriaBattery
+	if last := criteria[len(criteria)-1]; last.Battery != "v3" || last.Name != asks.Name {
+		t.Errorf("the criteria end with %+v", last)
+	}
+	for _, version := range probe.Versions() {
+		p, err := probe.NewPreflight(version, "https://door.example/", probe.Declaration{})
+		if err != nil || p.Name() != "preflight/"+version {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+	if len(probe.Versions()) > probe.MaxBatteries {
+		t.Error("a row has no room for so many")
+	}
+}

@@ -1,0 +1,345 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/durable"
+	"agentstore/corpus/probe"
+)
+
+// What a row was judged by is kept beside the rounds, in packs that go with their parts:
+//
+//	evidence/000000003/000001.jsonl.gz     a gzip member for each judgement that is kept, in the order of the rows
+//	evidence/000000003/000001.index.json   where each begins, so that one can be read by itself
+//	evidence/000000003/control.…           the same of the walks to the control door, sorted by their digests
+//
+//	evidence/observations/<sha256>.jsonl.gz   what a refresh or an erratum was judged by: one gzip member
+//
+// The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
+// and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
+
+// EvidenceIndexFormat names the format of an EvidenceIndex.
+const EvidenceIndexFormat = "store-evidence-index/v1"
+
+// MaxPack is the most bytes of a pack. Where the judgements of a part are more, the largest are not kept, so that one of
+// MaxPack/MaxPartRows bytes always is; and the row of one that is not kept holds no verdict (ReasonNotJudged).
+const MaxPack = 64 << 20
+
+// maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
+const maxEvidenceIndex = 4 << 20
+
+// EvidenceIndex says what a pack holds, sorted by host, and of one host by digest.
+type EvidenceIndex struct {
+	Format  string          `json:"format"` // EvidenceIndexFormat
+	Entries []EvidenceEntry `json:"entries"`
+}
+
+// EvidenceEntry is one judgement in a pack.
+type EvidenceEntry struct {
+	Host   string `json:"host"`
+	SHA256 string `json:"sha256"` // of the judgement, as the row's evidence_digest says
+	Offset int64  `json:"offset"` // of its gzip member in the pack
+	Bytes  int64  `json:"bytes"`  // of its gzip member
+}
+
+// EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its index.
+func EvidencePack(sequence int64, i int) string {
+	return fmt.Sprintf("%s/%06d"+packSuffix, evidencePath(sequence), i+1)
+}
+
+// EvidenceIndexPath names the index of the pack that EvidencePack names.
+func EvidenceIndexPath(sequence int64, i int) string {
+	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
+}
+
+// ControlIndexPath names the index of what a round's walks to the control door were judged by, and ControlPack its pack.
+func ControlIndexPath(sequence int64) string {
+	return evidencePath(sequence) + "/control" + indexSuffix
+}
+func ControlPack(sequence int64) string { return evidencePath(sequence) + "/control" + packSuffix }
+
+// ObservedEvidence names the file of what an observation was judged by.
+func ObservedEvidence(digest string) string { return "evidence/observations/" + digest + packSuffix }
+
+// putObserved writes what a refresh was judged by, if it came with it, before the refresh itself.
+func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
+	if o.Refresh == nil || o.Judgement == "" || slices.Contains(withdrawn, o.Refresh.EvidenceDigest) {
+		return nil
+	}
+	raw := []byte(o.Judgement)
+	if err := o.Refresh.JudgedBy(raw, o.At); err != nil {
+		return fmt.Errorf("adding observation %d: %w", o.Number, err)
+	}
+	keep, err := newPacker(MaxPack)
+	if err == nil {
+		err = keep.add(o.Refresh.Host, o.Refresh.EvidenceDigest, raw)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped), dir.SyncUp("evidence/observations"))
+}
+
+const (
+	packSuffix  = ".jsonl.gz"
+	indexSuffix = ".index.json"
+)
+
+func evidencePath(sequence int64) string { return fmt.Sprintf("evidence/%09d", sequence) }
+
+// gzipHead begins every member: no name, no time, best compression, system unknown.
+const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+
+// packer collects the judgements of one part.
+type packer struct {
+	most    int // bytes of a pack
+	zip     *gzip.Writer
+	members []member // in the order of the rows
+	bytes   int      // of all that are kept
+}
+
+// member is one judgement in a pack, or one that was not kept.
+type member struct {
+	host, digest string
+	zipped       []byte // nil where it is not kept
+}
+
+func newPacker(most int) (*packer, error) {
+	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
+	return &packer{most: cmp.Or(most, MaxPack), zip: zip}, err
+}
+
+// add takes one judgement. Where all do not fit, the largest gives way: it may be another.
+func (p *packer) add(host, digest string, raw []byte) error {
+	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != digest {
+		return fmt.Errorf("keeping evidence of %s: it is not what the row names", host)
+	}
+	m := member{host: host, digest: digest}
+	if len(raw) <= probe.MaxJudgement {
+		var b bytes.Buffer
+		p.zip.Reset(&b)
+		_, err := p.zip.Write(raw)
+		if err := errors.Join(err, p.zip.Close()); err != nil {
+			return fmt.Errorf("keeping evidence of %s: %w", host, err)
+		}
+		m.zipped = b.Bytes()
+	}
+	p.members = append(p.members, m)
+	for p.bytes += len(m.zipped); p.bytes > p.most; {
+		largest := slices.MaxFunc(p.members, func(a, b member) int { return cmp.Compare(len(a.zipped), len(b.zipped)) })
+		i := slices.IndexFunc(p.members, func(m member) bool { return m.host == largest.host })
+		p.bytes -= len(p.members[i].zipped)
+		p.members[i].zipped = nil
+	}
+	return nil
+}
+
+// lost yields the hosts whose judgements are not kept.
+func (p *packer) lost() map[string]bool {
+	out := map[string]bool{}
+	for _, m := range p.members {
+		if m.zipped == nil {
+			out[m.host] = true
+		}
+	}
+	return out
+}
+
+// put writes what was collected of a part, nothing for nothing, and begins anew.
+func (p *packer) put(dir *durable.Folder, sequence int64, part int) error {
+	err := putPack(dir, EvidenceIndexPath(sequence, part), p.members)
+	p.members, p.bytes = p.members[:0], 0
+	return err
+}
+
+// putPack writes a pack, then the index that is named: nothing for nothing.
+func putPack(dir *durable.Folder, indexPath string, members []member) error {
+	index := EvidenceIndex{Format: EvidenceIndexFormat}
+	var pack []byte
+	for _, m := range members {
+		if m.zipped != nil {
+			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest, Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
+			pack = append(pack, m.zipped...)
+		}
+	}
+	if len(index.Entries) == 0 {
+		return nil
+	}
+	raw, err := attest.Canonical(index)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Put(packOf(indexPath), pack), dir.Put(indexPath, append(raw, '\n')))
+}
+
+// packOf names the pack of an index.
+func packOf(indexPath string) string { return strings.TrimSuffix(indexPath, indexSuffix) + packSuffix }
+
+// ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a gap.
+func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
+	var x EvidenceIndex
+	body, ok := bytes.CutSuffix(raw, []byte{'\n'})
+	if !ok || len(raw) > maxEvidenceIndex {
+		return x, fmt.Errorf("reading evidence index: %d bytes, or no line", len(raw))
+	}
+	if err := attest.ParseCanonical(body, &x); err != nil {
+		return x, fmt.Errorf("reading evidence index: %w", err)
+	}
+	if x.Format != EvidenceIndexFormat || len(x.Entries) == 0 || len(x.Entries) > MaxPartRows {
+		return x, fmt.Errorf("reading evidence index: %d entries in format %.40q", len(x.Entries), x.Format)
+	}
+	var at int64
+	var last EvidenceEntry
+	for _, e := range x.Entries {
+		inOrder := last.Host < e.Host || last.Host == e.Host && last.SHA256 < e.SHA256
+		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder || !isDigest(e.SHA256) {
+			return x, fmt.Errorf("reading evidence index: the entry of %.80q is not in its place", e.Host)
+		}
+		at, last = at+e.Bytes, e
+	}
+	return x, nil
+}
+
+// Unpacker takes members of a pack apart.
+type Unpacker struct{ zip gzip.Reader }
+
+// Open returns the judgement of one member, whose digest must be the entry's.
+func (u *Unpacker) Open(member []byte, e EvidenceEntry) ([]byte, error) {
+	if !bytes.HasPrefix(member, []byte(gzipHead)) {
+		return nil, errors.New("not a member as they are written")
+	}
+	r := bytes.NewReader(member)
+	if err := u.zip.Reset(r); err != nil {
+		return nil, err
+	}
+	u.zip.Multistream(false)
+	raw, err := io.ReadAll(io.LimitReader(&u.zip, probe.MaxJudgement+1))
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(raw); len(raw) > probe.MaxJudgement || r.Len() > 0 || hex.EncodeToString(sum[:]) != e.SHA256 {
+		return nil, errors.New("its digest is another")
+	}
+	return raw, nil
+}
+
+// find returns the row of a host in a round and its part, the zero Row for none.
+func (r *Record) find(round Round, host string) (part int, found Row, err error) {
+	part = sort.Search(len(round.Parts), func(i int) bool {
+		rows, fault := r.Part(round.Sequence, i)
+		if fault != nil {
+			err = fault
+			return true
+		}
+		last, fault := hostOf(rows[len(rows)-1])
+		err = errors.Join(err, fault)
+		return string(last) >= host
+	})
+	if err != nil || part == len(round.Parts) {
+		return part, Row{}, err
+	}
+	rows, err := r.Part(round.Sequence, part)
+	if err != nil {
+		return part, Row{}, err
+	}
+	i := sort.Search(len(rows), func(i int) bool {
+		at, fault := hostOf(rows[i])
+		err = errors.Join(err, fault)
+		return string(at) >= host
+	})
+	if err != nil {
+		return part, Row{}, err
+	}
+	if found, err = ParseRow(rows[i]); found.Host != host {
+		found = Row{}
+	}
+	return part, found, err
+}
+
+// RawEvidence returns the encoded judgement by which a host was judged in a round, nil if none is kept.
+func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
+	fail := func(err error) ([]byte, error) {
+		return nil, fmt.Errorf("reading evidence of %s in round %d: %w", host, sequence, err)
+	}
+	round, ok := r.Round(sequence)
+	if !ok {
+		return fail(errors.New("there is no such round"))
+	}
+	part, row, err := r.find(round, host)
+	if err != nil || row.EvidenceDigest == "" {
+		return nil, err
+	}
+	raw, err := fs.ReadFile(r.fsys, EvidenceIndexPath(sequence, part))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return fail(err)
+	}
+	index, err := ParseEvidenceIndex(raw)
+	if err != nil {
+		return fail(err)
+	}
+	for _, e := range index.Entries {
+		if e.Host != host {
+			continue
+		}
+		if e.SHA256 != row.EvidenceDigest {
+			return fail(errors.New("what is kept is not what the row names"))
+		}
+		member, err := readRange(r.fsys, EvidencePack(sequence, part), e.Offset, e.Bytes)
+		if err != nil {
+			return fail(err)
+		}
+		var u Unpacker
+		if raw, err = u.Open(member, e); err != nil {
+			return fail(err)
+		}
+		return raw, nil
+	}
+	return nil, nil
+}
+
+// Evidence returns the judgement that RawEvidence returns; ok is false if none is kept.
+func (r *Record) Evidence(sequence int64, host string) (j probe.Judgement, ok bool, err error) {
+	raw, err := r.RawEvidence(sequence, host)
+	if err != nil || raw == nil {
+		return j, false, err
+	}
+	j, err = probe.DecodeJudgement(raw)
+	return j, err == nil, err
+}
+
+// readRange reads a part of a file without the whole of it, where the file system can.
+func readRange(fsys fs.FS, name string, offset, n int64) (_ []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	out := make([]byte, n)
+	if at, ok := f.(io.ReaderAt); ok {
+		_, err = at.ReadAt(out, offset)
+		if n > 0 && errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return out, err
+	}
+	if _, err := io.CopyN(io.Discard, f, offset); err != nil {
+		return nil, err
+	}
+	_, err = io.ReadFull(f, out)
+	return out, err
+}

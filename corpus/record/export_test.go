@@ -1,0 +1,122 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/durable"
+	"agentstore/corpus/tlog"
+)
+
+// What tests from outside see of the inside.
+
+var OfferFrom = offerFrom
+
+// SetPack bounds the bytes of a pack of evidence.
+func (w *Writer) SetPack(n int) { w.pack = n }
+
+// Remembers reports whether a part was checked before.
+func (r *Record) Remembers(sequence int64, part int) bool {
+	return r.reread.of(sequence, part).Load() != 0
+}
+
+// SealLies seals a second round of two ready rows that is signed, chained and logged as it should be, but says what lie
+// makes it say; and index, if there is one, what the host index says in the log, and in its files where they are told
+// apart by inFiles.
+func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(rows []Row, r *Round), index func([]HostEntry) []HostEntry, inFiles bool) (err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	round := Round{Origin: w.Origin, Sequence: 2, Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Battery: "v2", Roster: d.Roster, Inflows: d.Inflows,
+		FirstLeaf: r.Log.Head().Size, PreviousDigest: r.rounds[0].Digest, Coverage: Coverage{Probed: 2, PreviousProbed: r.rounds[0].Coverage.Probed}, Rows: 2}
+	round.Count(nil)
+	for i := range rows {
+		rows[i].Origin, rows[i].Sequence, rows[i].Week = round.Origin, 2, round.Week
+	}
+	lie(rows, &round)
+	signed, err := w.signRows(rows)
+	if err != nil {
+		return err
+	}
+	// EncodePart would refuse what is out of order.
+	raw := append(bytes.Join(signed, []byte{'\n'}), '\n')
+	round.Parts = []Part{{Rows: 2, SHA256: sha256.Sum256(raw)}}
+	round, header, err := SignRound(round, w.Identity)
+	if err != nil {
+		return err
+	}
+	var entries []HostEntry
+	for e, err := range r.hostEntries(1) {
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	for i, b := range signed {
+		at, _ := slices.BinarySearchFunc(entries, rows[i].Host, func(e HostEntry, host string) int { return strings.Compare(e.Host, host) })
+		if at == len(entries) || entries[at].Host != rows[i].Host {
+			entries = slices.Insert(entries, at, HostEntry{})
+		}
+		entries[at] = entries[at].Next(rows[i].Host, 2, round.FirstLeaf+int64(i), sha256.Sum256(b))
+	}
+	logged := entries
+	if index != nil {
+		logged = index(slices.Clone(entries))
+	}
+	if inFiles {
+		entries = logged
+	}
+	if _, _, err := writeIndex(dir, entries); err != nil {
+		return err
+	}
+	size, root, err := writeIndex(nil, logged)
+	if err != nil {
+		return err
+	}
+	first, err := EncodeRoundLeaf(round, header)
+	if err != nil {
+		return err
+	}
+	second, err := EncodeHostsLeaf(2, size, root)
+	if err := errors.Join(err, dir.Once(PartPath(2, 0), raw), dir.Once(HeaderPath(2), header)); err != nil {
+		return err
+	}
+	_, err = tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
+		for _, leaf := range append(signed, first, second) {
+			if !yield(leaf, nil) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// writeIndex writes a host index of the second round with entries that need not follow from anything.
+func writeIndex(dir *durable.Folder, entries []HostEntry) (size int64, root attest.Digest, err error) {
+	var write func(name string, data []byte) error
+	if dir != nil {
+		write = func(name string, data []byte) error { return dir.Put(HostsPath(2, name), data) }
+	}
+	x := NewHostIndex(2, func(func(HostEntry, error) bool) {}, write)
+	defer x.Close()
+	for _, e := range entries {
+		if err := x.add(e); err != nil {
+			return 0, root, err
+		}
+	}
+	return x.Finish()
+}
+
+// HostEntries yields the entries of a round's host index.
+func (r *Record) HostEntries(sequence int64) iter.Seq2[HostEntry, error] {
+	return r.hostEntries(sequence)
+}

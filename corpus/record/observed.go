@@ -1,0 +1,328 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/probe"
+)
+
+// Refresh is what a walk of one door between rounds saw, in the words of a Row.
+type Refresh struct {
+	Host           string   `json:"host"`
+	URL            string   `json:"url"`
+	Verdict        string   `json:"verdict"` // ready, not_ready or unreachable
+	ReachedLevel   string   `json:"reached_level"`
+	Failed         []string `json:"failed"`
+	Battery        string   `json:"battery"`
+	Fault          string   `json:"fault"`
+	EvidenceDigest string   `json:"evidence_digest"`
+}
+
+// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated when the door was
+// looked at. What cannot stand in a row with a verdict is an error.
+func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Observation, error) {
+	row := RowFrom(report, judgement)
+	if row.EvidenceDigest == "" {
+		return Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
+	}
+	raw, err := judgement.Encode()
+	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw), Refresh: &Refresh{Host: host, URL: row.URL,
+		Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
+}
+
+// JudgedBy demands that a judgement gives the refresh, and was taken no later than it is dated.
+func (r Refresh) JudgedBy(raw []byte, at string) error {
+	j, err := probe.DecodeJudgement(raw)
+	if err != nil {
+		return err
+	}
+	report, err := j.Judge()
+	if err != nil {
+		return err
+	}
+	again, err := RefreshFrom(r.Host, report, j)
+	if err != nil {
+		return err
+	}
+	if report.Evidence.ObservedAt > at {
+		return fmt.Errorf("it was judged at %s, after it is dated", report.Evidence.ObservedAt)
+	}
+	want, err := attest.Canonical(again.Refresh)
+	if err != nil {
+		return err
+	}
+	if said, err := attest.Canonical(r); err != nil || string(said) != string(want) {
+		return errors.Join(fmt.Errorf("it says %s, what it was judged by gives %s", said, want), err)
+	}
+	return nil
+}
+
+// Erratum corrects a row, which stays as it is signed.
+type Erratum struct {
+	Leaf           int64  `json:"leaf"` // of the row
+	Reason         string `json:"reason"`
+	VerdictNow     string `json:"verdict_now"`              // ready, not_ready, unreachable or not_probed
+	EvidenceDigest string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
+}
+
+// PaidWalk is a purchase by a stranger at a door: the settlement was verified on its network by us; the report is the
+// walker's claim.
+type PaidWalk struct {
+	Host        string     `json:"host"`
+	URL         string     `json:"url"`
+	Network     string     `json:"network"` // CAIP-2
+	Transaction string     `json:"transaction"`
+	USDC        string     `json:"usdc"` // decimal
+	Claim       *WalkClaim `json:"claim,omitzero"`
+}
+
+// WalkClaim is what the walker says the door answered.
+type WalkClaim struct {
+	Status      int64  `json:"status"`
+	BodySHA256  string `json:"body_sha256"`
+	Bytes       int64  `json:"bytes"`
+	LatencyMS   int64  `json:"latency_ms"`
+	ContentType string `json:"content_type"`
+}
+
+// Declaration is a host's own list of its doors.
+type Declaration struct {
+	Host         string   `json:"host"`
+	Shape        string   `json:"shape"`                   // which known shape its file had
+	Doors        []string `json:"doors"`                   // URLs at the host: the first, at most MaxDoors of at most MaxDoorBytes together
+	DoorsLeftOut int64    `json:"doors_left_out,omitzero"` // further ones
+	Foreign      int64    `json:"foreign"`
+}
+
+// The bounds of what a declaration lists.
+const (
+	MaxDoors     = 20
+	MaxDoorBytes = 12 << 10
+)
+
+// Cut returns the declaration with as many doors as it may list, and counts the others.
+func (d Declaration) Cut() Declaration {
+	bytes := 0
+	for i, door := range d.Doors {
+		if bytes += TextBytes(door); i == MaxDoors || bytes > MaxDoorBytes || TextBytes(door) > MaxRowURL {
+			d.DoorsLeftOut += int64(len(d.Doors) - i)
+			d.Doors = d.Doors[:i:i]
+			break
+		}
+	}
+	return d
+}
+
+// StandingNote is what a host wishes to be said beside its history.
+type StandingNote struct {
+	Host      string `json:"host"`
+	Lane      string `json:"lane"` // wallet or host: how control was shown
+	Statement Said   `json:"statement"`
+	SignedAt  string `json:"signed_at"`
+	PayTo     *PayTo `json:"pay_to,omitzero"` // the address that signed, by digest; wallet lane
+}
+
+// Tip is a tip that was published. Its text is sold: it stands in no record, and its digest shows that what a buyer was
+// given is what was published.
+type Tip struct {
+	ID    string `json:"id"`
+	Title Said   `json:"title"`
+	Text  Said   `json:"text"`
+	By    *Said  `json:"by,omitzero"` // the contributor's name
+}
+
+// Issued counts the artifacts issued since the store opened.
+type Issued struct {
+	Total   int64         `json:"total"`
+	Classes []IssuedClass `json:"classes"` // sorted by class, which add up to Total
+}
+
+// IssuedClass counts one class of artifacts.
+type IssuedClass struct {
+	Class string `json:"class"`
+	Total int64  `json:"total"`
+}
+
+// The bounds of further members.
+const (
+	maxEpitaph     = 1000
+	maxTransaction = 128
+	maxClasses     = 64
+)
+
+// mediaType is type and subtype (RFC 9110, section 8.3.1), in lower case.
+var mediaType = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]{1,40}/[a-z0-9!#$&^_.+-]{1,80}$`)
+
+// ContentType is what a record says of a Content-Type: type and subtype without parameters, "other" for what is neither,
+// "" for nothing.
+func ContentType(header string) string {
+	t, _, _ := strings.Cut(header, ";")
+	t = strings.ToLower(strings.TrimSpace(t))
+	switch {
+	case header == "":
+		return ""
+	case mediaType.MatchString(t):
+		return t
+	}
+	return OtherWord
+}
+
+// checkMembers demands the members of the observation's kind, and no others.
+func (o Observation) checkMembers() error {
+	present := 0
+	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil, o.Roster != nil, o.Erratum != nil} {
+		if there {
+			present++
+		}
+	}
+	if present != 1 {
+		return fmt.Errorf("%d members of kinds where one belongs", present)
+	}
+	for _, s := range o.said() {
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	missing := fmt.Errorf("not the members of kind %q", o.Kind)
+	switch o.Kind {
+	case ObservationRetiredWord:
+		if o.Word != nil && TextBytes(o.Epitaph) <= maxEpitaph {
+			return nil
+		}
+	case ObservationPaidRefresh:
+		if o.Refresh != nil {
+			return o.Refresh.check(o.At)
+		}
+	case ObservationPaidWalk:
+		if o.Walk != nil {
+			return o.Walk.check()
+		}
+	case ObservationDeclaration:
+		if o.Declaration != nil {
+			return o.Declaration.check()
+		}
+	case ObservationStandingNote:
+		if o.Note != nil {
+			return o.Note.check()
+		}
+	case ObservationPublishedTip:
+		if o.Tip != nil && o.Tip.ID != "" && TextBytes(o.Tip.ID) <= maxWord {
+			return nil
+		}
+	case ObservationArtifactsIssued:
+		if o.Issued != nil {
+			return o.Issued.check()
+		}
+	case ObservationKeyEvent:
+		if o.Handover != nil {
+			return o.Handover.Verify()
+		}
+	case ObservationWithdrawn:
+		if o.Withdrawn != nil {
+			return o.Withdrawn.check()
+		}
+	case ObservationRoster:
+		if o.Roster != nil {
+			return o.Roster.check()
+		}
+	case ObservationErratum:
+		if o.Erratum != nil {
+			return o.Erratum.check()
+		}
+	default:
+		return fmt.Errorf("unknown kind %q", o.Kind)
+	}
+	return missing
+}
+
+func (r *Refresh) check(at string) error {
+	switch {
+	case r.Verdict == VerdictNotProbed:
+		return errors.New("a refresh that saw nothing")
+	case at < probe.AuditsCiteV1Before && r.Battery != probe.V1:
+		return fmt.Errorf("a refresh of %s by battery %s: what was signed before %s cites %s", at, r.Battery, probe.AuditsCiteV1Before, probe.V1)
+	}
+	// A refresh holds to what a row holds to.
+	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceWellKnown,
+		Verdict: r.Verdict, ReachedLevel: r.ReachedLevel, Failed: r.Failed, Battery: r.Battery, Fault: r.Fault, ObservedAt: at, EvidenceDigest: r.EvidenceDigest}.Check()
+}
+
+func (e *Erratum) check() error {
+	switch {
+	case e.Leaf < 0 || e.Leaf > attest.MaxInteger || e.Reason == "" || TextBytes(e.Reason) > maxReason:
+		return fmt.Errorf("an erratum of leaf %d without a reason, or with one of more than %d bytes", e.Leaf, maxReason)
+	case e.VerdictNow == VerdictNotProbed && e.EvidenceDigest == "":
+	case e.VerdictNow == VerdictReady || e.VerdictNow == VerdictNotReady || e.VerdictNow == VerdictUnreachable:
+		if !isDigest(e.EvidenceDigest) {
+			return fmt.Errorf("an erratum whose verdict rests on %.80q", e.EvidenceDigest)
+		}
+	default:
+		return fmt.Errorf("an erratum with verdict %.40q, by %.80q", e.VerdictNow, e.EvidenceDigest)
+	}
+	return nil
+}
+
+func (w *PaidWalk) check() error {
+	switch {
+	case !isHost(w.Host) || w.URL == "" || TextBytes(w.URL) > MaxRowURL || exchange.NetworkName(w.Network) != w.Network:
+		return errors.New("a paid walk without host, URL or network, or with a URL that is too long")
+	case w.Transaction == "" || len(w.Transaction) > maxTransaction || !printable(w.Transaction) || TextBytes(w.Transaction) != len(w.Transaction):
+		return fmt.Errorf("transaction %.200q", w.Transaction)
+	case !isAmount(w.USDC):
+		return fmt.Errorf("amount %q", w.USDC)
+	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !isDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 || w.Claim.LatencyMS < 0):
+		return errors.New("a claim that cannot be")
+	case w.Claim != nil && w.Claim.ContentType != ContentType(w.Claim.ContentType):
+		return fmt.Errorf("content type %.200q, where a media type belongs, or %s", w.Claim.ContentType, OtherWord)
+	}
+	return nil
+}
+
+func (d *Declaration) check() error {
+	cut := d.Cut()
+	switch {
+	case !isHost(d.Host) || d.Shape == "" || TextBytes(d.Shape) > maxWord || d.Foreign < 0 || d.DoorsLeftOut < 0:
+		return errors.New("a declaration without host or shape")
+	case len(cut.Doors) != len(d.Doors):
+		return fmt.Errorf("a declaration of more than %d doors, or of %d bytes", MaxDoors, MaxDoorBytes)
+	}
+	return nil
+}
+
+func (n *StandingNote) check() error {
+	switch {
+	case !isHost(n.Host) || utf8.RuneCountInString(n.Statement.Text) > 500 || !isSecond(n.SignedAt):
+		return errors.New("a note without host or time, or of more than 500 characters")
+	case n.Lane == "host" && n.PayTo == nil:
+		return nil
+	case n.Lane == "wallet" && n.PayTo != nil && exchange.NetworkName(n.PayTo.Network) == n.PayTo.Network && isDigest(n.PayTo.Digest):
+		return nil
+	}
+	return fmt.Errorf("a note by lane %q, with the address of another or none", n.Lane)
+}
+
+func (i *Issued) check() error {
+	var sum int64
+	for _, c := range i.Classes {
+		if c.Class == "" || TextBytes(c.Class) > maxWord || c.Total < 0 {
+			return fmt.Errorf("class %q of %d", c.Class, c.Total)
+		}
+		sum += c.Total
+	}
+	if len(i.Classes) > maxClasses || sum != i.Total || i.Total > attest.MaxInteger || !slices.IsSortedFunc(i.Classes, func(a, b IssuedClass) int {
+		if a.Class < b.Class {
+			return -1
+		}
+		return 1
+	}) {
+		return errors.New("classes that are not sorted or do not add up")
+	}
+	return nil
+}

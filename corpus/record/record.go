@@ -1,0 +1,279 @@
+package record
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/tlog"
+)
+
+// The record's tree:
+//
+//	rounds/3/header.json            the signed header of round 3, its exact bytes
+//	rounds/3/part-0001.jsonl        up to 4,096 rows, each its exact bytes and a newline
+//	rounds/3/hosts/…                every host ever seen: tiles, entries and a table, see HostEntry
+//	evidence/000000003/000001.…     what rows were judged by, see EvidenceIndex
+//	observations/000000017.json     what was born between rounds
+//	words/<sha256>.json             what strangers wrote, by its salted digest: the one thing that may be withdrawn (Said)
+//	proofs/3/<calendar>-<n>.ots     proofs of time of the round's digest, and <height>.header beside
+//	log/checkpoint, log/tile/…      the log in the form of C2SP tlog-tiles
+//	log/checkpoints/<size>          every checkpoint that was ever signed
+//	log/cosignatures/<size>         what third parties signed under it
+//	keys/ring.json                  the public keys, with retired ones and handovers
+//
+// Everything is written once, but for log/checkpoint, the cosignatures, the ring, and the tiles and bundles that are
+// not full, which give way to fuller ones.
+
+// RingFile is where a record keeps its public keys.
+const RingFile = "keys/ring.json"
+
+func roundPath(sequence int64, name string) string {
+	return path.Join("rounds", strconv.FormatInt(sequence, 10), name)
+}
+
+// HeaderPath names the header of a round.
+func HeaderPath(sequence int64) string { return roundPath(sequence, "header.json") }
+
+// HostsPath names a file of a round's host index.
+func HostsPath(sequence int64, name string) string { return roundPath(sequence, "hosts/"+name) }
+
+// PartPath names the i-th part, counted from 0.
+func PartPath(sequence int64, i int) string {
+	return roundPath(sequence, fmt.Sprintf("part-%04d.jsonl", i+1))
+}
+
+// Record is the signed record, opened read-only. It may be used by several goroutines at once.
+type Record struct {
+	Log    *tlog.Log
+	fsys   fs.FS
+	ring   attest.Ring
+	rounds []Round
+	reread *reread
+}
+
+// Open opens a record: it verifies every header, the chain and the log's last checkpoint. Rows are checked when they
+// are read. ring holds the keys to trust.
+func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
+	r := &Record{fsys: fsys, ring: ring}
+	for n := int64(1); ; n++ {
+		raw, err := fs.ReadFile(fsys, HeaderPath(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			break // a round without its header was not sealed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("opening record: %w", err)
+		}
+		round, err := OpenRound(raw, n, ring)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", HeaderPath(n), err)
+		}
+		if n > 1 {
+			if err := round.Follows(r.rounds[n-2]); err != nil {
+				return nil, fmt.Errorf("%s: %w", HeaderPath(n), err)
+			}
+		}
+		r.rounds = append(r.rounds, round)
+	}
+	r.reread = newReread(r.rounds)
+	var err error
+	r.Log, err = tlog.Open(fsys, ring)
+	return r, err
+}
+
+// OpenRound verifies the header of round n with an identity key of the ring, which was in force then.
+func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
+	round, err := ParseRound(raw)
+	if err != nil {
+		return Round{}, err
+	}
+	by, ok := ring.ByKID(round.KID)
+	if !ok || by.Purpose != attest.PurposeIdentity {
+		return Round{}, fmt.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey, round.KID)
+	}
+	if err := by.InForce(round.TakenAt); err != nil {
+		return Round{}, fmt.Errorf("verifying round %d: %w", round.Sequence, err)
+	}
+	if round, err = VerifyRound(raw, ed25519.PublicKey(by.Public)); err != nil {
+		return Round{}, err
+	}
+	if round.Sequence != n {
+		return Round{}, fmt.Errorf("verifying round %d: it stands in the place of round %d", round.Sequence, n)
+	}
+	return round, nil
+}
+
+// Rounds returns the headers of all rounds, oldest first.
+func (r *Record) Rounds() []Round { return append([]Round(nil), r.rounds...) }
+
+// Round returns the header of one round.
+func (r *Record) Round(sequence int64) (Round, bool) {
+	if sequence < 1 || sequence > int64(len(r.rounds)) {
+		return Round{}, false
+	}
+	return r.rounds[sequence-1], true
+}
+
+// Private reports whether the rounds are private: then they are never to be published. Open refuses a record that mixes.
+func (r *Record) Private() bool { return len(r.rounds) > 0 && r.rounds[0].Private }
+
+// Header returns the exact bytes of a round's header.
+func (r *Record) Header(sequence int64) ([]byte, error) {
+	return fs.ReadFile(r.fsys, HeaderPath(sequence))
+}
+
+// Ring returns the keys the record was opened with.
+func (r *Record) Ring() attest.Ring { return r.ring }
+
+// Observations reads and verifies the feed, with what is public of its texts.
+func (r *Record) Observations() ([]Observation, error) {
+	return ReadObservations(r.fsys, r.ring)
+}
+
+// Part returns the exact bytes of the rows of a round's i-th part, counted from 0, checked against the header. They
+// share one buffer.
+func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
+	round, ok := r.Round(sequence)
+	if !ok || i < 0 || i >= len(round.Parts) {
+		return nil, fmt.Errorf("reading part %d of round %d: there is none", i+1, sequence)
+	}
+	raw, err := fs.ReadFile(r.fsys, PartPath(sequence, i))
+	if err != nil {
+		return nil, fmt.Errorf("reading part: %w", err)
+	}
+	again := newRereadSum(r.reread.key)
+	again.Write(raw)
+	known, sum := r.reread.of(sequence, i), again.end()
+	if sum != 0 && known.Load() == sum {
+		return splitRows(raw), nil
+	}
+	rows, err := SplitPart(raw, round.Parts[i])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", PartPath(sequence, i), err)
+	}
+	known.Store(sum)
+	return rows, nil
+}
+
+// StoredRow is a row with its exact bytes and its place in the log.
+type StoredRow struct {
+	Row
+	Raw  []byte
+	Leaf int64
+}
+
+// raws yields the exact bytes of a round's rows, one part in memory at a time.
+func (r *Record) raws(round Round) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for i := range round.Parts {
+			rows, err := r.Part(round.Sequence, i)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, raw := range rows {
+				if !yield(raw, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// RawRows yields the exact bytes of a round's rows, sorted by host. Each is valid until the next one is asked for. As
+// with RawHistories, an error behind them says that they do not count.
+func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		round, ok := r.Round(sequence)
+		if !ok {
+			yield(nil, fmt.Errorf("reading rows: no round %d", sequence))
+			return
+		}
+		c := newRowCursor(r, &round)
+		defer c.close() // it was only read
+		for {
+			if err := c.next(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if c.host == nil || !yield(c.raw, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is what the header
+// commits to, which was signed and sealed in its own form: the rows' signatures and spelling are for package audit.
+func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
+	return func(yield func(StoredRow, error) bool) {
+		round, ok := r.Round(sequence)
+		if !ok {
+			yield(StoredRow{}, fmt.Errorf("reading rows: no round %d", sequence))
+			return
+		}
+		leaf, of := round.FirstLeaf, newRowsOf(&round)
+		for raw, err := range r.raws(round) {
+			var row StoredRow
+			if err == nil {
+				err = of.parse(&row, string(raw), leaf, new(rowRoom))
+				row.Raw = raw
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+			leaf++
+		}
+	}
+}
+
+// rowsOf reads rows of one round.
+type rowsOf struct {
+	*Round
+	lead string // what each row of it begins with, up to its host
+}
+
+func newRowsOf(r *Round) *rowsOf {
+	// Go spells text that is printable and needs no escape as JSON does.
+	return &rowsOf{r, fmt.Sprintf(`{"format":%q,"origin":%q,"sequence":%d,"week":%q,"host":`, RowFormat, r.Origin, r.Sequence, r.Week)}
+}
+
+// hostOf is hostOf for a row that is likely to be of the round.
+func (r *rowsOf) hostOf(raw []byte) ([]byte, error) {
+	if n := len(r.lead); len(raw) > n && string(raw[:n]) == r.lead && raw[n] == '"' {
+		if end := bytes.IndexByte(raw[n+1:], '"'); end >= 0 {
+			return raw[n+1 : n+1+end], nil
+		}
+	}
+	return hostOf(raw)
+}
+
+// parse reads a row that the header commits to, all but Raw.
+func (r *rowsOf) parse(row *StoredRow, text string, leaf int64, room *rowRoom) error {
+	row.Leaf = leaf
+	if rest, ok := strings.CutPrefix(text, r.lead); ok {
+		row.Row = Row{Format: RowFormat, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week}
+		c := scanner{rest: rest, room: room}
+		if c.afterHead(&row.Row, &room.like) {
+			return nil
+		}
+	}
+	row.Row = Row{}
+	err := json.Unmarshal([]byte(text), &row.Row, json.RejectUnknownMembers(true))
+	if err == nil {
+		err = r.Belongs(&row.Row)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", PartPath(r.Sequence, int((leaf-r.FirstLeaf)/MaxPartRows)), err)
+	}
+	return nil
+}

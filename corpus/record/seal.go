@@ -1,0 +1,415 @@
+package record
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/durable"
+	"agentstore/corpus/tlog"
+)
+
+// ErrSealed is returned for a round whose sequence is sealed: it is never written again.
+var ErrSealed = errors.New("the round is sealed")
+
+// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host twice.
+var ErrOrder = errors.New("rows are not in order")
+
+// Writer appends to a record on disk. Each call locks the record against other processes and finishes first what a
+// crash left undone. It may be used by several goroutines at once.
+type Writer struct {
+	Dir    string // the record's folder, which exists
+	Origin string // of the log, such as store.example/corpus
+	// Identity signs rows, headers and observations; LogKey signs checkpoints. Ring holds the public halves of both, and
+	// of their predecessors.
+	Identity, LogKey *attest.Key
+	Ring             attest.Ring
+	// Random gives the salts of texts that come without one; nil is crypto/rand.
+	Random io.Reader
+
+	pack int // bytes of a pack of evidence; 0 is MaxPack
+}
+
+// Draft is a round before it is sealed.
+type Draft struct {
+	Sequence int64 // the one after the last sealed round
+	Week     string
+	TakenAt  time.Time
+	Battery  string
+	Private  bool    // read inside a company's own networks: every round of a record is, or none (ErrMixed)
+	Roster   Roster  // Walked is counted by Seal
+	Lot      *Lot    // nil where no roster was closed
+	Control  Control // what it names is set by Seal
+	Inflows  Inflows
+	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their digests; nil for none.
+	ControlWalks iter.Seq2[[]byte, error]
+	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
+	// origin, sequence, week, previous leaf, kid and signature.
+	Rows iter.Seq2[Row, error]
+	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where there is
+	// none. It is called in the order of the rows. The row of a judgement that cannot be kept is sealed without its
+	// verdict. A draft without Evidence keeps nothing of any row.
+	Evidence func(host, digest string) ([]byte, error)
+}
+
+// open locks the record and brings its log up to its files.
+func (w *Writer) open(ctx context.Context) (_ *durable.Folder, _ *Record, err error) {
+	for _, k := range []struct {
+		key *attest.Key
+		is  attest.Purpose
+	}{{w.Identity, attest.PurposeIdentity}, {w.LogKey, attest.PurposeLog}} {
+		if held, ok := w.Ring.For(k.is); !ok || k.key == nil || held.KID != k.key.KID() {
+			return nil, nil, fmt.Errorf("opening record: the %s key is not the one in force", k.is)
+		}
+	}
+	dir, err := durable.Open(w.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}()
+	// Looked at before all else, so that a ring of before a handover is called that.
+	fresh, err := w.freshRing(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Open(dir.Root.FS(), w.Ring)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := keepRing(dir, fresh); err != nil {
+		return nil, nil, err
+	}
+	return dir, r, w.catchUp(ctx, dir, r)
+}
+
+// ErrRing is returned by a Writer whose ring the record has outgrown: a key was handed over since it was read.
+var ErrRing = errors.New("the record's keys are newer than the ring at hand: a key was handed over, so read the ring anew and start again what is running")
+
+// freshRing is the file form of the ring where it goes on from the one that stands in the record, nil where it is that
+// one. A process that does not know of a handover would sign with a key that is no more in force.
+func (w *Writer) freshRing(dir *durable.Folder) ([]byte, error) {
+	ring, err := w.Ring.Encode()
+	if err != nil {
+		return nil, err
+	}
+	held, err := dir.Root.ReadFile(RingFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ring, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening record: %w", err)
+	}
+	if string(held) == string(ring) {
+		return nil, nil
+	}
+	old, err := attest.ParseRing(held)
+	if err != nil {
+		return nil, fmt.Errorf("opening record: %s: %w", RingFile, err)
+	}
+	if err := w.Ring.Continues(old); err != nil {
+		if old.Continues(w.Ring) == nil {
+			return nil, fmt.Errorf("opening record: %w", ErrRing)
+		}
+		return nil, fmt.Errorf("opening record: the ring at hand does not go on from %s: %w", RingFile, err)
+	}
+	return ring, nil
+}
+
+// keepRing puts a fresh ring into the record.
+func keepRing(dir *durable.Folder, fresh []byte) error {
+	if fresh == nil {
+		return nil
+	}
+	if err := dir.Put(RingFile, fresh); err != nil {
+		return err
+	}
+	return dir.SyncUp("keys")
+}
+
+// HandOver lets the key of the log be followed by another: the outgoing one, which is the Writer's, signs the last head
+// that is its own. The record has the new ring when it returns; from then on a Writer with the old one is ErrRing.
+func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effective, reason string) (_ attest.Ring, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	head := r.Log.Head()
+	next, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: effective, Reason: reason,
+		LastHead: &attest.LogHead{Size: head.Size, Root: head.Root}}, w.LogKey, incoming)
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	raw, err := next.Encode()
+	if err != nil {
+		return attest.Ring{}, err
+	}
+	return next, keepRing(dir, raw)
+}
+
+// catchUp logs what stands in the record's files and is not in its log yet: the round that a crash cut off, then
+// observations.
+func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) error {
+	size := r.Log.Head().Size
+	logged := size // observations in the log
+	for _, round := range r.rounds {
+		if round.LeavesEnd() <= size {
+			logged -= round.Rows + 2
+			continue
+		}
+		if round.FirstLeaf != size {
+			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence, round.FirstLeaf, size)
+		}
+		log, err := tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, r.leaves(ctx, round))
+		if err != nil {
+			return err
+		}
+		r.Log, size = log, log.Head().Size
+	}
+	entries, err := fs.ReadDir(r.fsys, "observations")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading observations: %w", err)
+	}
+	var pending []int64
+	for _, e := range entries {
+		var n int64
+		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && n > logged {
+			pending = append(pending, n)
+		}
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	r.Log, err = tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, func(yield func([]byte, error) bool) {
+		for i, n := range pending {
+			o, raw, err := OpenObservation(r.fsys, n, w.Ring)
+			if err == nil && n != logged+int64(i)+1 {
+				err = fmt.Errorf("reading observations: %d follows %d", n, logged+int64(i))
+			}
+			if err == nil {
+				err = withdraw(dir, o)
+			}
+			if !yield(raw, err) || err != nil {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// Seal signs and writes a round and appends it to the log. The header is written last and once: from then on the round
+// is sealed, and another Seal of its sequence is ErrSealed, with the round that stands. What a crash left before that
+// is no part of the record and is written anew.
+func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return Round{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if held, ok := r.Round(d.Sequence); ok {
+		return held, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrSealed)
+	}
+	if want := int64(len(r.rounds)) + 1; d.Sequence != want {
+		return Round{}, fmt.Errorf("sealing round %d: the next is %d", d.Sequence, want)
+	}
+	if len(r.rounds) > 0 && r.Private() != d.Private {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, ErrMixed)
+	}
+	for _, left := range []string{roundPath(d.Sequence, ""), evidencePath(d.Sequence)} {
+		if err := dir.Root.RemoveAll(left); err != nil {
+			return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+		}
+	}
+	round := Round{
+		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
+		Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.Head().Size, Parts: []Part{},
+	}
+	var previous *Round
+	if n := len(r.rounds); n > 0 {
+		previous = &r.rounds[n-1]
+		round.PreviousDigest, round.Coverage.PreviousProbed = previous.Digest, previous.Coverage.Probed
+	}
+	if err := keepControl(dir, &round, d.ControlWalks); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	if err := w.writeParts(ctx, dir, r, &round, d); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	round.Count(previous)
+	round, header, err := SignRound(round, w.Identity)
+	if err != nil {
+		return Round{}, err
+	}
+	if _, err := OpenRound(header, d.Sequence, w.Ring); err != nil {
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	if previous != nil {
+		if err := round.Follows(*previous); err != nil {
+			return Round{}, err
+		}
+	}
+	if err := dir.Once(HeaderPath(d.Sequence), header); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			err = errors.Join(ErrSealed, err)
+		}
+		return Round{}, fmt.Errorf("sealing round %d: %w", d.Sequence, err)
+	}
+	r.rounds = append(r.rounds, round)
+	return round, w.catchUp(ctx, dir, r)
+}
+
+// writeParts signs rows and writes them part by part, with the host index and the evidence that is kept, and counts them
+// into round.
+func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record, round *Round, d Draft) error {
+	// The index before is read twice: ahead of the rows that are gathered for a part, and behind those that are signed.
+	ahead := newHostCursor(r.hostEntries(round.Sequence - 1))
+	defer ahead.stop()
+	index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), func(name string, data []byte) error {
+		return dir.Put(HostsPath(round.Sequence, name), data)
+	})
+	defer index.Close()
+	keep, err := newPacker(w.pack)
+	if err != nil {
+		return err
+	}
+	var part []Row
+	flush := func() error {
+		if len(part) == 0 {
+			return nil
+		}
+		lost := keep.lost()
+		for i := range part {
+			if lost[part[i].Host] {
+				part[i].unjudged()
+			}
+			if part[i].Verdict != VerdictNotProbed {
+				round.Coverage.Probed++
+			}
+		}
+		signed, err := w.signRows(part)
+		if err != nil {
+			return err
+		}
+		var raw []byte
+		for i, b := range signed {
+			if _, err := index.Row(part[i].Host, round.RoundLeaf(), sha256.Sum256(b)); err != nil {
+				return err
+			}
+			round.Rows++
+			raw = append(append(raw, b...), '\n')
+		}
+		if err := dir.Put(PartPath(round.Sequence, len(round.Parts)), raw); err != nil {
+			return err
+		}
+		if err := keep.put(dir, round.Sequence, len(round.Parts)); err != nil {
+			return err
+		}
+		round.Parts = append(round.Parts, Part{Rows: int64(len(part)), SHA256: sha256.Sum256(raw)})
+		part = part[:0]
+		return nil
+	}
+	last := ""
+	for row, err := range d.Rows {
+		if err != nil {
+			return fmt.Errorf("reading rows: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if row.Host <= last {
+			return fmt.Errorf("%w: %q after %q", ErrOrder, row.Host, last)
+		}
+		last = row.Host
+		row.Origin, row.Sequence, row.Week = round.Origin, round.Sequence, round.Week
+		before, err := ahead.take(row.Host, func(HostEntry) error { return nil })
+		if err != nil {
+			return err
+		}
+		if row.PreviousLeaf = nil; before.Rows > 0 {
+			row.PreviousLeaf = &before.LastLeaf
+		}
+		// What a walk left in the way of the whole week costs its own verdict alone.
+		if placed := row; placed.complete(w.Identity) != nil {
+			row.unjudged()
+		}
+		if d.Evidence != nil && row.EvidenceDigest != "" {
+			raw, err := d.Evidence(row.Host, row.EvidenceDigest)
+			switch {
+			case err != nil:
+			case raw == nil:
+				row.unjudged()
+			default:
+				err = keep.add(row.Host, row.EvidenceDigest, raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if part = append(part, row); len(part) == MaxPartRows {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if _, _, err := index.Finish(); err != nil {
+		return err
+	}
+	return errors.Join(dir.SyncTree(roundPath(round.Sequence, "")), dir.SyncTree(evidencePath(round.Sequence)))
+}
+
+// signRows signs on all cores.
+func (w *Writer) signRows(rows []Row) ([][]byte, error) {
+	out := make([][]byte, len(rows))
+	var g errgroup.Group
+	cores := runtime.GOMAXPROCS(0)
+	for c := range cores {
+		g.Go(func() (err error) {
+			for i := c; i < len(rows) && err == nil; i += cores {
+				out[i], err = SignRow(rows[i], w.Identity)
+			}
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// ErrNumber is returned for an observation whose number is not the next one.
+var ErrNumber = errors.New("not the next observation")
+
+// CatchUp logs observations that another program wrote into the record's folder, and finishes what a crash cut off.
+func (w *Writer) CatchUp(ctx context.Context) (tlog.Checkpoint, error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return tlog.Checkpoint{}, err
+	}
+	return r.Log.Head(), dir.Close()
+}
+
+// Cosign keeps the cosignatures that a witness answered with for the head of the log, after verifying them. Lines by
+// others than these witnesses are dropped; what is kept is never replaced, and a witness is kept once for each size.
+func (w *Writer) Cosign(ctx context.Context, lines []byte, witnesses []tlog.Witness) (_ []tlog.Cosignature, err error) {
+	dir, r, err := w.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return r.Log.Cosign(dir, lines, witnesses)
+}

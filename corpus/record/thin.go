@@ -1,0 +1,80 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"agentstore/corpus/durable"
+)
+
+// thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The digest is salted, so
+// that no other pack holds it too. The newest packs are looked through first.
+func thin(dir *durable.Folder, digest string) error {
+	names, err := fs.Glob(dir.Root.FS(), "evidence/*/*"+indexSuffix)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		raw, err := dir.Root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		index, err := ParseEvidenceIndex(raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if slices.ContainsFunc(index.Entries, func(e EvidenceEntry) bool { return e.SHA256 == digest }) {
+			return rewrite(dir, name, index, digest)
+		}
+	}
+	return nil
+}
+
+// rewrite leaves one judgement out of a pack, then out of its index. Where a crash came between the two, the pack says
+// what is left.
+func rewrite(dir *durable.Folder, indexPath string, index EvidenceIndex, without string) error {
+	pack, err := dir.Root.ReadFile(packOf(indexPath))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	hosts := make(map[string]string, len(index.Entries))
+	for _, e := range index.Entries {
+		hosts[e.SHA256] = e.Host
+	}
+	var members []member
+	var zip gzip.Reader
+	for len(pack) > 0 {
+		sum, rest := sha256.New(), bytes.NewReader(pack)
+		if err := zip.Reset(rest); err != nil {
+			return fmt.Errorf("%s: %w", packOf(indexPath), err)
+		}
+		zip.Multistream(false)
+		if _, err := io.Copy(sum, &zip); err != nil {
+			return fmt.Errorf("%s: %w", packOf(indexPath), err)
+		}
+		m := member{digest: hex.EncodeToString(sum.Sum(nil)), zipped: pack[:len(pack)-rest.Len()]}
+		pack = pack[len(m.zipped):]
+		host, known := hosts[m.digest]
+		if m.host = host; !known {
+			return fmt.Errorf("%s: its index does not tell of %s", packOf(indexPath), m.digest)
+		}
+		if m.digest != without {
+			members = append(members, m)
+		}
+	}
+	if len(members) > 0 {
+		return putPack(dir, indexPath, members)
+	}
+	if err := dir.Root.Remove(packOf(indexPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return dir.Root.Remove(indexPath)
+}

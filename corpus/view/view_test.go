@@ -1,0 +1,546 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/record"
+	"agentstore/corpus/record/recordtest"
+)
+
+// tiny makes many files, levels and runs of few rows.
+var tiny = bounds{file: 3 << 10, sort: 2 << 10}
+
+// sharedRecord has rounds of random hosts, of which many take money at the same few addresses.
+func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
+	t.Helper()
+	w := recordtest.Writer(t)
+	random := rand.New(rand.NewPCG(4, uint64(hosts)))
+	for sequence := range int64(rounds) {
+		var rows []record.Row
+		for i := range hosts {
+			if random.IntN(4) == 0 {
+				continue
+			}
+			verdict := []string{record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable, record.VerdictNotProbed}[random.IntN(4)]
+			row := recordtest.Walked(fmt.Sprintf("h%03d.example", i), verdict)
+			if row.Offer != nil {
+				row.Offer = &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, PayTo: []record.PayTo{}}
+				for range random.IntN(4) {
+					n := []string{"eip155:8453", "eip155:1"}[random.IntN(2)]
+					address := fmt.Sprintf("0x%040x", 1+random.IntN(6))
+					row.Offer.PayTo = append(row.Offer.PayTo, record.PayTo{Network: n, Digest: exchange.PayToDigest(n, address)})
+				}
+			}
+			rows = append(rows, row)
+		}
+		for _, odd := range []string{"h-" + strings.Repeat("0", 64), strings.Repeat("long.", 45) + "example", "~odd(.example"} {
+			rows = append(rows, recordtest.Walked(odd, record.VerdictReady))
+		}
+		slices.SortFunc(rows, func(a, b record.Row) int { return strings.Compare(a.Host, b.Host) })
+		recordtest.Seal(t, w, recordtest.Draft(sequence+1, rows...))
+	}
+	return w
+}
+
+func buildTiny(t testing.TB, w *record.Writer, dir string) *View {
+	t.Helper()
+	if err := build(t.Context(), recordtest.Open(t, w), dir, tiny); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Open(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// bruteDoors works out slowly what the view says of addresses.
+func bruteDoors(t testing.TB, r *record.Record) (map[record.PayTo][]AddressDoor, map[record.PayTo]AddressSum) {
+	t.Helper()
+	doors, sums := map[record.PayTo][]AddressDoor{}, map[record.PayTo]AddressSum{}
+	for h, err := range r.Histories() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[record.PayTo]*AddressDoor{}
+		for _, row := range h.Rows {
+			if row.Offer == nil {
+				continue
+			}
+			for _, p := range row.Offer.PayTo {
+				if of[p] == nil {
+					of[p] = &AddressDoor{Host: h.Host, FirstWeek: row.Week}
+				}
+				if !slices.Contains(of[p].Sequences, row.Sequence) {
+					of[p].Sequences, of[p].LastWeek = append(of[p].Sequences, row.Sequence), row.Week
+				}
+			}
+		}
+		for p, d := range of {
+			doors[p] = append(doors[p], *d)
+			s, ok := sums[p]
+			if !ok {
+				s.In = map[int64]int64{}
+			}
+			s.Hosts++
+			for _, sequence := range d.Sequences {
+				s.In[sequence]++
+			}
+			sums[p] = s
+		}
+	}
+	return doors, sums
+}
+
+func collect[T any](t testing.TB, seq func(func(T, error) bool)) (out []T) {
+	t.Helper()
+	for v, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
+	for name, w := range map[string]*record.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120), "empty": recordtest.Writer(t)} {
+		r := recordtest.Open(t, w)
+		v := buildTiny(t, w, t.TempDir())
+		if stale, err := v.Check(r); stale || err != nil {
+			t.Errorf("%s: stale %v, %v", name, stale, err)
+		}
+		var hosts []string
+		var rows int64
+		for want, err := range r.Histories() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts = append(hosts, want.Host)
+			rows += int64(len(want.Rows))
+			got, ok, err := v.Host(want.Host)
+			if !ok || err != nil {
+				t.Fatalf("%s: %s: %v, %v", name, want.Host, ok, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s: %s (-want +got):\n%s", name, want.Host, diff)
+			}
+			for _, absent := range []string{want.Host + "x", want.Host[:len(want.Host)-1], "0" + want.Host, strings.ToUpper(want.Host)} {
+				if h, ok, err := v.Host(absent); ok || err != nil || len(h.Rows) > 0 {
+					t.Errorf("%s: %s is there: %v %v", name, absent, h, err)
+				}
+			}
+		}
+		for _, host := range hosts {
+			got, ok, err := v.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
+			if ok && got != host || !ok && !isPlain(host) || err != nil {
+				t.Errorf("%s: the digest of %s is that of %q: %v, %v", name, host, got, ok, err)
+			}
+		}
+		for _, absent := range []string{"", " ", "~", "zz.example"} {
+			if _, ok, err := v.Host(absent); ok || err != nil {
+				t.Errorf("%s: %q is there: %v", name, absent, err)
+			}
+		}
+		if diff := cmp.Diff(hosts, collect(t, v.Hosts(""))); diff != "" {
+			t.Errorf("%s: hosts (-want +got):\n%s", name, diff)
+		}
+		doors, sums := bruteDoors(t, r)
+		for p, want := range doors {
+			if diff := cmp.Diff(want, collect(t, v.Doors(p))); diff != "" {
+				t.Errorf("%s: doors of %v (-want +got):\n%s", name, p, diff)
+			}
+			got, err := v.Address(p)
+			if diff := cmp.Diff(sums[p], got); diff != "" || err != nil {
+				t.Errorf("%s: sum of %v: %v (-want +got):\n%s", name, p, err, diff)
+			}
+		}
+		for _, p := range []record.PayTo{{}, {Network: "eip155:8453"}, {Network: "eip155:99", Digest: exchange.PayToDigest("eip155:99", "0x")}} {
+			if got, err := v.Address(p); err != nil || got.Hosts != 0 || len(collect(t, v.Doors(p))) != 0 {
+				t.Errorf("%s: an address that was never seen: %v, %v", name, got, err)
+			}
+		}
+		want := Head{Format: Format, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}, Networks: []string{}}
+		named := map[string]map[string]bool{} // hosts by network
+		for p, at := range doors {
+			if named[p.Network] == nil {
+				named[p.Network] = map[string]bool{}
+			}
+			for _, d := range at {
+				named[p.Network][d.Host] = true
+			}
+		}
+		want.Networks = slices.SortedFunc(maps.Keys(named), func(a, b string) int {
+			if n := len(named[b]) - len(named[a]); n != 0 {
+				return n
+			}
+			return strings.Compare(a, b)
+		})
+		if want.NetworksAll = int64(len(named)); len(named) == 0 {
+			want.Networks = []string{}
+		}
+		for _, round := range r.Rounds() {
+			want.Origin, want.Size = round.Origin, round.LeavesEnd()
+			want.Weeks = append(want.Weeks, round.Week)
+		}
+		want.Root, _ = r.Log.Root(want.Size)
+		if diff := cmp.Diff(want, v.Head()); diff != "" {
+			t.Errorf("%s: head (-want +got):\n%s", name, diff)
+		}
+		if name == "shared" && (len(v.hosts.shards) < 4 || v.hosts.shards[0].Depth < 1) {
+			t.Errorf("%d files of depth %d are no test", len(v.hosts.shards), v.hosts.shards[0].Depth)
+		}
+	}
+}
+
+func TestViewFollowsTheRecord(t *testing.T) {
+	w, dir := recordtest.Small(t), t.TempDir()
+	first := buildTiny(t, w, dir)
+	before := recordtest.ReadAll(t, dir)
+	// Observations make the log grow, and change nothing of a view.
+	recordtest.Observe(t, w, "third")
+	buildTiny(t, w, dir)
+	if diff := cmp.Diff(before, recordtest.ReadAll(t, dir)); diff != "" {
+		t.Errorf("a view was built again:\n%s", diff)
+	}
+	recordtest.Seal(t, w, recordtest.Draft(4, recordtest.Walked("a.example", record.VerdictReady)))
+	if stale, err := first.Check(recordtest.Open(t, w)); !stale || err != nil {
+		t.Errorf("a round more: stale %v, %v", stale, err)
+	}
+	// What a crash left does not matter.
+	if err := os.MkdirAll(filepath.Join(dir, ".new", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	second := buildTiny(t, w, dir)
+	if stale, err := second.Check(recordtest.Open(t, w)); stale || err != nil {
+		t.Errorf("built anew: stale %v, %v", stale, err)
+	}
+	// Whoever still reads the one before is not cut off.
+	if h, ok, err := first.Host("b.example"); !ok || err != nil || len(h.Rows) != 2 {
+		t.Errorf("the view before: %v, %v, %v", h, ok, err)
+	}
+	if h, _, err := second.Host("a.example"); err != nil || len(h.Rows) != 3 {
+		t.Errorf("the new view: %v, %v", h, err)
+	}
+	recordtest.Seal(t, w, recordtest.Draft(5, recordtest.Walked("a.example", record.VerdictReady)))
+	third := buildTiny(t, w, dir)
+	if _, err := os.Stat(filepath.Join(dir, first.name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the first view still stands: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4 { // two views, the pointer, the lock
+		t.Errorf("%v, %v", entries, err)
+	}
+	// A view of another record, and of a longer one, are refused.
+	if _, err := third.Check(recordtest.Open(t, sharedRecord(t, 6, 3))); err == nil {
+		t.Error("a view of another record passed")
+	}
+	if _, err := third.Check(recordtest.Open(t, recordtest.Small(t))); err == nil {
+		t.Error("a view of a longer record passed")
+	}
+}
+
+func TestViewIsBuiltOnce(t *testing.T) {
+	w, dir := sharedRecord(t, 2, 40), t.TempDir()
+	r := recordtest.Open(t, w)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := build(t.Context(), r, dir, tiny); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	other := t.TempDir()
+	if err := build(stopped, r, other, tiny); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, err := Open(os.DirFS(other)); !errors.Is(err, ErrNone) {
+		t.Errorf("half a view: %v", err)
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) != 1 { // the lock
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// viewAnswers is all that a view says, or the error it said it with.
+func viewAnswers(fsys fs.FS, hosts []string, addresses []record.PayTo) ([]string, error) {
+	v, err := Open(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, host := range hosts {
+		h, ok, err := v.Host(host)
+		if err != nil {
+			return nil, err
+		}
+		name, known, err := v.Hashed(fmt.Sprintf("%x", sha256.Sum256([]byte(host))))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fmt.Sprint(host, ok, name, known))
+		for _, row := range h.Rows {
+			all = append(all, fmt.Sprint(row.Leaf, string(row.Raw), row.Host))
+		}
+	}
+	for _, p := range addresses {
+		s, err := v.Address(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fmt.Sprint(p, s))
+		for d, err := range v.Doors(p) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, fmt.Sprint(d))
+		}
+	}
+	return all, nil
+}
+
+// patched is a folder with one file changed.
+type patched struct {
+	fs.FS
+	name string
+	data []byte
+}
+
+type patchedFile struct{ *bytes.Reader }
+
+func (patchedFile) Stat() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+func (patchedFile) Close() error               { return nil }
+
+func (p patched) Open(name string) (fs.File, error) {
+	if name == p.name {
+		return patchedFile{bytes.NewReader(p.data)}, nil
+	}
+	return p.FS.Open(name)
+}
+
+// viewFixture is a view with questions that read all of it, and their answers.
+func viewFixture(t testing.TB) (dir string, files map[string]string, hosts []string, addresses []record.PayTo, want []string) {
+	w := sharedRecord(t, 3, 40)
+	dir = t.TempDir()
+	v := buildTiny(t, w, dir)
+	hosts = append(collect(t, v.Hosts("")), "absent.example", "zzz.example")
+	doors, _ := bruteDoors(t, recordtest.Open(t, w))
+	for p := range doors {
+		addresses = append(addresses, p)
+	}
+	sort.Slice(addresses, func(i, j int) bool { return addressKey(addresses[i]) < addressKey(addresses[j]) })
+	want, err := viewAnswers(os.DirFS(dir), hosts, addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, recordtest.ReadAll(t, dir), hosts, addresses, want
+}
+
+// TestDamagedViewIsAnError changes, cuts and lengthens every file of a view.
+func TestDamagedViewIsAnError(t *testing.T) {
+	dir, files, hosts, addresses, want := viewFixture(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) < 8 {
+		t.Fatalf("%v is too few files", names)
+	}
+	check := func(name, what string, data []byte) bool {
+		got, err := viewAnswers(patched{os.DirFS(dir), name, data}, hosts, addresses)
+		if err == nil && !slices.Equal(got, want) {
+			t.Errorf("%s: %s: another answer, and no error", name, what)
+		}
+		return err != nil
+	}
+	for _, name := range names {
+		whole := []byte(files[name])
+		caught := 0
+		for range 24 {
+			at, bit := random.IntN(len(whole)), byte(1)<<random.IntN(8)
+			b := bytes.Clone(whole)
+			b[at] ^= bit
+			if check(name, fmt.Sprintf("bit %d of byte %d", bit, at), b) {
+				caught++
+			}
+		}
+		if caught < 24 {
+			t.Errorf("%s: %d of 24 changed bits were noticed", name, caught)
+		}
+		if !check(name, "half", whole[:len(whole)/2]) {
+			t.Errorf("%s: half of it is enough", name)
+		}
+		if len(whole) > 200 && !check(name, "turned", append(bytes.Clone(whole[100:]), whole[:100]...)) {
+			t.Errorf("%s: turned round, and nobody noticed", name)
+		}
+	}
+	for _, name := range names {
+		if strings.HasPrefix(filepath.Base(name), "hosts") {
+			if !check(name, "another file", []byte(files[filepath.Dir(name)+"/doors-0001"])) {
+				t.Errorf("%s: another file in its place", name)
+			}
+		}
+	}
+}
+
+func FuzzDamagedView(f *testing.F) {
+	dir, files, hosts, addresses, want := viewFixture(f)
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	f.Add(0, 3, []byte("x"))
+	f.Add(1, 700, []byte{0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Add(2, 0, []byte{})
+	f.Fuzz(func(t *testing.T, file, at int, with []byte) {
+		name := names[max(0, file)%len(names)]
+		b := []byte(files[name])
+		at = max(0, at) % len(b)
+		b = append(b[:at], append(with, b[min(len(b), at+len(with)):]...)...)
+		got, err := viewAnswers(patched{os.DirFS(dir), name, b}, hosts, addresses)
+		if err == nil && !slices.Equal(got, want) {
+			t.Errorf("%s changed at %d: another answer, and no error", name, at)
+		}
+	})
+}
+
+// countingFS counts the bytes that are read.
+type countingFS struct {
+	fs.FS
+	read *int64
+}
+
+type countingFile struct {
+	*os.File
+	read *int64
+}
+
+func (c countingFS) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return countingFile{f.(*os.File), c.read}, nil
+}
+
+func (c countingFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := c.File.ReadAt(p, at)
+	*c.read += int64(n)
+	return n, err
+}
+
+// TestLookUpReadsLittle asks for hosts in a tree of many.
+func TestLookUpReadsLittle(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	const n = 200_000
+	w := &treeWriter{root: root, name: "hosts", most: 8 << 20}
+	value := make([]byte, 300)
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range n {
+		if _, err := io.ReadFull(random, value); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.add(fmt.Sprintf("h%09d.example", i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shards, err := w.finish()
+	if err != nil || len(shards) < 4 {
+		t.Fatalf("%d files, %v", len(shards), err)
+	}
+	var read int64
+	of := tree{fsys: countingFS{root.FS(), &read}, dir: ".", shards: shards}
+	for i := 0; i < n; i += 997 {
+		read = 0
+		host := fmt.Sprintf("h%09d.example", i)
+		if _, ok, err := of.get(host); !ok || err != nil {
+			t.Fatalf("%s: %v, %v", host, ok, err)
+		}
+		if read > 4*blockBytes {
+			t.Fatalf("%s: %d bytes were read", host, read)
+		}
+	}
+}
+
+// TestViewMemoryDoesNotFollowRows builds views of one round of few and of many hosts.
+func TestViewMemoryDoesNotFollowRows(t *testing.T) {
+	build := func(n int) uint64 {
+		w := recordtest.Writer(t)
+		d := recordtest.Draft(1)
+		d.Rows = recordtest.ManyRows(n)
+		recordtest.Seal(t, w, d)
+		r := recordtest.Open(t, w)
+		dir := t.TempDir()
+		return recordtest.Peak(func() {
+			if err := build(t.Context(), r, dir, bounds{file: 64 << 20, sort: 1 << 20}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	small, large := build(record.MaxPartRows+1), build(6*record.MaxPartRows)
+	t.Logf("%d MiB and %d MiB", small>>20, large>>20)
+	if large > small+small/2+(16<<20) {
+		t.Errorf("memory follows the rows: %d MiB, then %d MiB", small>>20, large>>20)
+	}
+}
+
+func BenchmarkViewHost(b *testing.B) {
+	w := sharedRecord(b, 12, 200)
+	dir := b.TempDir()
+	if err := Build(b.Context(), recordtest.Open(b, w), dir); err != nil {
+		b.Fatal(err)
+	}
+	v, err := Open(os.DirFS(dir))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		if _, _, err := v.Host(fmt.Sprintf("h%03d.example", i%200)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkBuildView(b *testing.B) {
+	w := recordtest.Writer(b)
+	const rows = 2 * record.MaxPartRows
+	d := recordtest.Draft(1)
+	d.Rows = recordtest.ManyRows(rows)
+	recordtest.Seal(b, w, d)
+	r := recordtest.Open(b, w)
+	for b.Loop() {
+		if err := Build(b.Context(), r, b.TempDir()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+}

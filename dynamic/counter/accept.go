@@ -1,0 +1,14 @@
+package counter
+
+import (
+	"net/http"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/route"
+)
+
+// prefersHTML reports whether a client, such as a browser, wants a page rather than JSON.
+func prefersHTML(r *http.Request) bool {
+	return route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), []string{api.JSON, "text/html"}) == 1
+}

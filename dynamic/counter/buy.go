@@ -1,0 +1,236 @@
+package counter
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
+)
+
+// Request is an order as it came, over whatever carries it.
+type Request struct {
+	Item string
+	// Method is that of the terms: GET, or POST for inputs in a JSON object.
+	Method string
+	// Payment is where a payment may stand; nil where none is taken.
+	Payment pay.Fields
+	// Keys are the idempotency keys that the carrier names, of which there may be one.
+	Keys []string
+	// Inputs are those of the order.
+	Inputs *Inputs
+	// Meta says that the answer goes out over MCP: what stands beside it is for _meta, not for a header.
+	Meta bool
+}
+
+// Answer is what a request is answered with.
+type Answer struct {
+	Status  int
+	Type    string // media type of Body
+	Body    []byte
+	Carrier pay.Carrier // what stands beside it, also beside an error
+	Replay  bool        // it was given to an earlier request
+}
+
+// payment is one that came with a request, and its protocol.
+type payment struct {
+	by pay.Protocol
+	p  *pay.Presented // nil where it could not be read
+}
+
+// Buy answers a request in process, with the gates of every other. An error that is no *problem.Error is a
+// fault of ours.
+func (c *Counter) Buy(ctx context.Context, r Request) (*Answer, error) {
+	a := &Answer{Status: http.StatusOK, Type: "application/json", Carrier: carrier(r.Meta)}
+	ch, fill, err := c.buy(ctx, r, a)
+	if err != nil || ch == nil {
+		return a, err
+	}
+	a.Status, a.Type, a.Body = http.StatusPaymentRequired, problem.ContentType, ch.body.Append(nil, fill)
+	return a, nil
+}
+
+func carrier(meta bool) pay.Carrier {
+	if meta {
+		return pay.Carrier{Meta: make(pay.Meta)}
+	}
+	return pay.Carrier{Header: make(http.Header)}
+}
+
+// buy answers a request: with a delivery in a, or with the challenge whose body is still to be written,
+// what stands beside it being in a already.
+func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*cachedTerms, pay.Fill, error) {
+	key, badKey := idempotencyKey(r.Keys)
+	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(o till.Offer) (map[string]string, error) {
+		return c.readInputs(o, r.Inputs)
+	}}
+	came, presented, err := c.read(r)
+	if err != nil {
+		return nil, pay.Fill{}, err
+	}
+	order.Payment = presented
+	sale, err := c.till.Buy(ctx, order)
+	if err != nil {
+		return nil, pay.Fill{}, c.problem(err, request{came, r.Method, r.Inputs.Body, a.Carrier})
+	}
+	if sale.Quote == nil {
+		return nil, pay.Fill{}, c.delivered(a, came, sale)
+	}
+	now := c.Now().UTC()
+	ch, err := c.challengeFor(sale.Quote, r.Method == http.MethodPost, now)
+	if err != nil {
+		return nil, pay.Fill{}, err
+	}
+	fill := c.fill(sale.Quote, r.Inputs.Body, now)
+	for _, t := range ch.terms {
+		if err := t.Say(a.Carrier, fill, ""); err != nil {
+			return nil, fill, err
+		}
+	}
+	return ch, fill, nil
+}
+
+// read finds the payment that came with a request, in any protocol.
+func (c *Counter) read(r Request) (payment, *till.Presented, error) {
+	var came payment
+	var out *till.Presented
+	if r.Payment == nil {
+		return came, nil, nil
+	}
+	for i, by := range c.protocols {
+		p, err := by.Read(r.Payment)
+		if p == nil && err == nil {
+			continue
+		}
+		if out != nil {
+			return came, nil, twoPayments()
+		}
+		came = payment{by, p}
+		out = &till.Presented{Protocol: c.rows[i].Name}
+		if err != nil {
+			if !errors.As(err, &out.Refusal) {
+				return came, nil, err
+			}
+			continue
+		}
+		out.Accepted, out.Payload, out.Key, out.BadKey = p.Accepted, p.Payload, p.Key, p.BadKey
+		if c.nonces.Valid(p.Nonce) {
+			out.Proof = hex.EncodeToString(p.Digest[:])
+		}
+		out.Match = func(o till.Offer, accepts []rail.Requirement) (rail.Requirement, error) {
+			q := c.quote(o, r.Method)
+			q.Accepts, q.Body = accepts, r.Inputs.Body
+			return by.Match(p, q)
+		}
+	}
+	return came, out, nil
+}
+
+// delivered answers with what a purchase delivered, and its signed receipt beside it.
+func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
+	// The receipt is in the body already; protocols carry it where their clients look.
+	var d struct {
+		Receipt string `json:"receipt"`
+	}
+	if err := json.Unmarshal(sale.Body, &d); err != nil {
+		return err
+	}
+	p := sale.Purchase
+	err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
+		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network, Amount: p.Amount, At: p.Proof.BlockTime, Receipt: d.Receipt,
+	})
+	if err != nil {
+		return err
+	}
+	a.Body, a.Replay = sale.Body, sale.Replay
+	if a.Replay {
+		a.Body = replayBody(sale.Body, p.DeliveredAt)
+	}
+	return nil
+}
+
+// notReplay is how every stored body ends: its last field in the first answer.
+var notReplay = []byte(`"idempotent_replay":false}`)
+
+// replayBody is the stored body, marked as a repeat.
+func replayBody(body []byte, first time.Time) []byte {
+	head, ok := bytes.CutSuffix(body, notReplay)
+	if !ok {
+		return body
+	}
+	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
+		first.UTC().Format(time.RFC3339), anotherOne)
+}
+
+// serveBuy answers GET and POST /api/buy/{item_id}.
+func (c *Counter) serveBuy(w http.ResponseWriter, r *http.Request) error {
+	return c.Sell(w, r, r.PathValue("item_id"))
+}
+
+// Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never pays (M8).
+func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) error {
+	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"), Inputs: &Inputs{Query: r.URL.RawQuery}}
+	if r.Method != http.MethodHead {
+		q.Payment = r.Header
+	}
+	if r.Method == http.MethodPost {
+		q.Inputs.read = func() ([]byte, error) { return route.ReadBody(r) }
+	}
+	h := w.Header()
+	a := Answer{Carrier: pay.Carrier{Header: h}}
+	ch, fill, err := c.buy(r.Context(), q, &a)
+	if err != nil {
+		return err
+	}
+	h["Cache-Control"] = privateNoStore
+	if ch != nil {
+		h["Content-Type"] = problemType
+		h["Content-Length"] = []string{strconv.Itoa(ch.body.Len())}
+		w.WriteHeader(http.StatusPaymentRequired)
+		ch.write(w, fill)
+		return nil
+	}
+	h["Content-Type"] = []string{"application/json"}
+	if a.Replay {
+		h.Set("Idempotent-Replayed", "true")
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(a.Body) // a client that left comes back with the same payment
+	return nil
+}
+
+var (
+	problemType    = []string{problem.ContentType}
+	privateNoStore = []string{"private, no-store"}
+)
+
+// idempotencyKey reads the keys of a request; "" is none. One pair of double quotes around the key is how the
+// IETF draft spells it (a structured field); both spellings are one key.
+func idempotencyKey(vs []string) (key string, bad bool) {
+	if len(vs) == 0 {
+		return "", false
+	}
+	key = vs[0]
+	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+		key = key[1 : len(key)-1]
+	}
+	if len(vs) > 1 || !keyPattern.MatchString(key) {
+		return "", true
+	}
+	return key, false
+}
+
+var keyPattern = regexp.MustCompile(`^[ -~]{16,128}$`)

@@ -1,0 +1,261 @@
+package counter
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/till"
+)
+
+// stockCeiling is the stock client's limit per payment, 1 USD.
+const stockCeiling = content.USDC
+
+// offerMinutes is how long a signed offer stands: the minute it was made in, and the time to pay.
+const offerMinutes = time.Minute
+
+// challengeKey names a challenge in the cache.
+type challengeKey struct {
+	item string
+	post bool
+}
+
+// cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs between answers.
+type cachedTerms struct {
+	minute  time.Time
+	site    *content.Site // whose offer it is: the keeper may change it meanwhile
+	leftOut []till.LeftOut
+	terms   []pay.Terms // one a protocol
+	body    pay.Template
+}
+
+// challengeFor returns the challenge of this minute for a quote and a method, made once for a site as it stands, and
+// again when another network can settle than before.
+func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cachedTerms, error) {
+	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post}
+	if v, ok := c.challenges.Load(key); ok {
+		if ch := v.(*cachedTerms); ch.minute.Equal(minute) && ch.site == q.Site && slices.Equal(ch.leftOut, q.LeftOut) {
+			return ch, nil
+		}
+	}
+	ch := &cachedTerms{minute: minute, site: q.Site, leftOut: q.LeftOut}
+	method := http.MethodGet
+	if post {
+		method = http.MethodPost
+	}
+	asked := c.quote(q.Offer, method)
+	asked.Service, asked.Accepts, asked.Until = serviceName(q.Site), c.till.Accepts(q), minute.Add(offerMinutes)
+	for _, by := range c.protocols {
+		t, err := by.Terms(asked)
+		if err != nil {
+			return nil, fmt.Errorf("terms of %s: %w", q.Offer.ID, err)
+		}
+		ch.terms = append(ch.terms, t)
+	}
+	body, err := c.challengeBody(q, ch.terms)
+	if err != nil {
+		return nil, err
+	}
+	if ch.body, err = pay.NewTemplate(body); err != nil {
+		return nil, err
+	}
+	c.challenges.Store(key, ch)
+	return ch, nil
+}
+
+// quote is an offer as protocols see it.
+func (c *Counter) quote(o till.Offer, method string) *pay.Quote {
+	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method}
+	for _, in := range o.Inputs {
+		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required})
+	}
+	return q
+}
+
+// fill is what goes into a challenge for an order now.
+func (c *Counter) fill(q *till.Quote, body []byte, now time.Time) pay.Fill {
+	return pay.Fill{
+		Nonce: c.nonces.Append(make([]byte, 0, pay.NonceLen)), Key: till.AppendSuggested(make([]byte, 0, pay.KeyLen), q.Fingerprint, now), Body: body,
+	}
+}
+
+// bodies are buffers for bodies on their way out.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// write writes the body at once and without making anything of its size anew.
+func (ch *cachedTerms) write(w io.Writer, f pay.Fill) {
+	buf := bodies.Get().(*[]byte)
+	defer bodies.Put(buf)
+	*buf = ch.body.Append((*buf)[:0], f)
+	_, _ = w.Write(*buf) // the client went away; there is nobody to tell
+}
+
+// challengeBody is the 402's body: problem details and the terms in plain words. What follows is of the protocols.
+// Types first, so that a reader sees what happened before the machine parts.
+type challengeBody struct {
+	Type        string      `json:"type"`
+	Title       string      `json:"title"`
+	Status      int         `json:"status"`
+	Detail      string      `json:"detail"`
+	Instance    string      `json:"instance"`
+	Error       string      `json:"error"`
+	Note        string      `json:"note"`
+	Price       price       `json:"price"`
+	Warning     string      `json:"warning"`
+	LeftOut     []leftOut   `json:"left_out"`
+	Idempotency idempotency `json:"idempotency"`
+	Recovery    recoveryHow `json:"recovery"`
+	NextSteps   []string    `json:"next_steps"`
+}
+
+type price struct {
+	USDC   string `json:"usdc"`
+	Atomic string `json:"atomic"`
+	Tiers  []tier `json:"tiers"`
+}
+
+type tier struct {
+	Name   string `json:"name"`
+	USDC   string `json:"usdc"`
+	Atomic string `json:"atomic"`
+}
+
+type idempotency struct {
+	SuggestedKey string `json:"suggested_key"`
+	Header       string `json:"header"`
+	WindowHours  int    `json:"window_hours"`
+	Note         string `json:"note"` // when two equal orders are one
+}
+
+type recoveryHow struct {
+	How string `json:"how"`
+}
+
+type leftOut struct {
+	Network string `json:"network"`
+	Name    string `json:"name"`
+	Reason  string `json:"reason"`
+}
+
+// leftOuts says of each network that is left out why.
+func leftOuts(out []till.LeftOut) []leftOut {
+	said := make([]leftOut, len(out))
+	for i, o := range out {
+		said[i] = leftOut{o.Network, o.Name, o.Reason}
+		if o.Closed {
+			said[i].Reason = "it is being checked after a restore"
+		}
+	}
+	return said
+}
+
+func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error) {
+	o := q.Offer
+	atomic := func(n int64) string { return strconv.FormatInt(n, 10) }
+	var how, carriers, steps []string
+	for _, t := range terms {
+		w := t.Words()
+		how, carriers, steps = append(how, w.How), append(carriers, w.Payment), append(steps, w.Steps...)
+	}
+	b := challengeBody{
+		Type: c.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
+		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", o.Name, o.PriceUSDC()),
+		Instance: o.Path, Error: "Payment required",
+		Note:        strings.Join(how, " ") + " The goods are made first and your payment is settled after; if they cannot be made, nothing is taken.",
+		Warning:     ceilingWarning(o),
+		Price:       price{USDC: o.PriceUSDC(), Atomic: atomic(o.Price())},
+		LeftOut:     leftOuts(q.LeftOut),
+		Idempotency: suggestion(),
+		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " + strings.Join(carriers, " or ") +
+			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge and POST /api/claims."},
+		NextSteps: steps,
+	}
+	if o.About != "" {
+		b.NextSteps = append(steps, "Read the good first, free: "+c.BaseURL+o.About)
+	}
+	for _, tr := range o.Tiers {
+		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
+	}
+	out, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	out = out[:len(out)-1]
+	for _, t := range terms {
+		for _, m := range t.Members() {
+			out = append(append(append(append(out, `,"`...), m.Name...), `":`...), m.Value...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// ceilingWarning is what every 402 says of the stock client's ceiling.
+func ceilingWarning(o till.Offer) string {
+	if o.Price() > stockCeiling {
+		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", o.PriceUSDC())
+	}
+	return "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
+}
+
+// serviceName is the site's title as the resource's serviceName allows it: 1 to 32 printable ASCII characters.
+func serviceName(s *content.Site) string {
+	var b strings.Builder
+	for _, r := range s.Config.Title {
+		if r >= 0x20 && r <= 0x7e && b.Len() < 32 {
+			b.WriteRune(r)
+		}
+	}
+	if b.Len() == 0 {
+		return "store"
+	}
+	return b.String()
+}
+
+// anotherOne is how a buyer who wants the same thing twice gets it.
+const anotherOne = "To buy a second one, send an Idempotency-Key of your own with a new payment."
+
+// suggestion is what every 402 says of idempotency; the key is spliced in.
+func suggestion() idempotency {
+	return idempotency{SuggestedKey: pay.KeyHole, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
+		Note: fmt.Sprintf("suggested_key is also the id in the payment-identifier extension, so a client that echoes its challenge sends it. "+
+			"With it, two equal orders of one wallet within %d minutes are one: the second is answered with the first, and its payment is not taken. %s",
+			int(till.SameOrder.Minutes()), anotherOne)}
+}
+
+// freshTerms puts terms beside the answer to a payment that was not taken, and returns the members of a challenge's body
+// that say the same, beside those of problem details. reason is empty where the terms stand in the body alone.
+func (c *Counter) freshTerms(r request, q *till.Quote, reason string) (map[string]any, error) {
+	now := c.Now()
+	ch, err := c.challengeFor(q, r.method == http.MethodPost, now)
+	if err != nil {
+		return nil, err
+	}
+	fill := c.fill(q, r.body, now)
+	if reason != "" {
+		for _, t := range ch.terms {
+			if err := t.Say(r.to, fill, reason); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(ch.body.Append(nil, fill), &all); err != nil {
+		return nil, err
+	}
+	members := make(map[string]any, len(all))
+	for name, value := range all {
+		if !problem.Own(name) {
+			members[name] = value
+		}
+	}
+	return members, nil
+}

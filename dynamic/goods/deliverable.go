@@ -1,0 +1,87 @@
+package goods
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"agentstore/content/api"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Deliver sets what the buyer gets: the members of v, a struct, behind the name of its kind.
+func (m *Made) Deliver(kind string, v any) {
+	head, err := json.Marshal(struct {
+		Kind string `json:"kind"`
+	}{kind})
+	if err != nil {
+		panic(err)
+	}
+	body, err := json.Marshal(v)
+	if err != nil { // a deliverable is made of text and numbers
+		panic(err)
+	}
+	if len(body) > len("{}") {
+		head = append(append(head[:len(head)-1], ','), body[1:]...)
+	}
+	m.Deliverable = head
+}
+
+// delivered reads what Deliver wrote.
+func delivered[T any](m *Made) (v T, err error) {
+	err = json.Unmarshal(m.Deliverable, &v)
+	return v, err
+}
+
+// described is the order in which members of deliverables are described; further ones follow.
+var described = []string{"kind", "text", "name", "animal", "strength", "temperament", "word", "date", "number", "day", "svg", "digest", "salt", "how_to_check", "held_for"}
+
+// Schema describes the deliverables of kinds as one object: what a kind does not use is left out.
+func Schema(kinds []Kind) *jsonschema.Schema {
+	all := api.SchemaFor[struct {
+		Kind string `json:"kind"`
+	}]()
+	for _, k := range kinds {
+		for name, p := range api.SchemaOf(k.Delivers).Properties {
+			if all.Properties[name] == nil {
+				all.Properties[name] = p
+			}
+		}
+	}
+	all.PropertyOrder = slices.DeleteFunc(slices.Clone(described), func(name string) bool { return all.Properties[name] == nil })
+	for _, name := range slices.Sorted(maps.Keys(all.Properties)) {
+		if !slices.Contains(described, name) {
+			all.PropertyOrder = append(all.PropertyOrder, name)
+		}
+	}
+	return all
+}
+
+// text is the deliverable of kinds that give a text and nothing else.
+type text struct {
+	Text string `json:"text,omitzero"`
+}
+
+// sealed is the salted digest of a buyer's private text. Digest is SHA-256(salt ‖ text), hex; Salt is 32 bytes in hex and
+// in nobody else's hands: with both the buyer can show what was said, without them nobody can.
+type sealed struct {
+	Digest string `json:"digest,omitzero"`
+	Salt   string `json:"salt,omitzero"`
+	HowTo  string `json:"how_to_check,omitzero"`
+}
+
+// seal makes the digest of a private text, and what a certificate attests by it.
+func seal(text string) (s sealed, attests string) {
+	var salt [32]byte
+	rand.Read(salt[:])
+	h := sha256.New()
+	h.Write(salt[:])
+	h.Write([]byte(text))
+	s = sealed{Digest: hex.EncodeToString(h.Sum(nil)), Salt: hex.EncodeToString(salt[:]),
+		HowTo: "digest = SHA-256(salt bytes followed by the UTF-8 text you sent). Keep the salt: only you have it."}
+	return s, "sha256-salted:" + s.Digest
+}

@@ -1,0 +1,161 @@
+// Package pay is what a payment protocol is to the store: how terms are said, how a payment that
+// comes with a request is read, and what is said of it in the answer. It moves no money, keeps no
+// state and knows no network: a payload is parsed by the rail that it names.
+//
+// A protocol is a package of its own below this one and one [Row] in the list of package counter.
+// Whatever a protocol writes or reads lives in its package: header fields, members of a body, names
+// in MCP's _meta, echoes, receipts. The rest of the store sees a [Quote], a [Presented] and an
+// [Outcome].
+//
+//	protocol   terms                        payment                     answer
+//	x402       PAYMENT-REQUIRED, members    PAYMENT-SIGNATURE           PAYMENT-RESPONSE
+//	           of the body                  _meta x402/payment          _meta x402/payment-response
+//	MPP        WWW-Authenticate: Payment    Authorization: Payment      Payment-Receipt
+//	                                        _meta of org.paymentauth    _meta of org.paymentauth
+//
+// One 402 holds the terms of every protocol: each adds fields to the header and members to the
+// body, and leaves those of the others alone. The nonce and the suggested key of an answer are the
+// store's (M1): a protocol puts them where its stock clients send them back, x402 into extensions
+// and MPP into the challenge's opaque.
+package pay
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/rail"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Row is a protocol in the list of those that are spoken: what can be said of it without a store,
+// and how one is made for a store.
+type Row struct {
+	// Name stands in the journal and on certificates.
+	Name string
+	// Presented reports whether a request carries a payment of this protocol, readable or not.
+	Presented func(http.Header) bool
+	// Params are the header fields in which a payment comes.
+	Params []api.Param
+	// Terms and Answers are the header fields of a 402 and of an answer to a payment.
+	Terms, Answers []string
+	// Body describes the members that the terms add to the body of a 402.
+	Body *jsonschema.Schema
+	// New makes the protocol for a store.
+	New func(Store) Protocol
+}
+
+// Protocol speaks for one store. All methods are safe for concurrent use.
+type Protocol interface {
+	// Terms says a quote. The result is kept and filled for many answers; q.Body is not for it.
+	Terms(q *Quote) (Terms, error)
+	// Read takes the payment of a request apart, strictly and without any I/O; nil and no error where
+	// there is none. The error is a *rail.Refusal: a payment that cannot be read is its payer's mistake.
+	Read(f Fields) (*Presented, error)
+	// Match finds which of a quote's terms a payment that was read accepts, and checks what came back
+	// of the challenge. The error is a *rail.Refusal.
+	Match(p *Presented, q *Quote) (rail.Requirement, error)
+	// Answer says in to what became of a payment. p is what came with this request, and may be of
+	// another purchase's payer only where its authorization is.
+	Answer(to Carrier, p *Presented, o Outcome) error
+}
+
+// Store is who asks to be paid.
+type Store struct {
+	Secret []byte // a MAC key for challenges derives from it
+	Realm  string // the host
+	// SignOffer signs the offer that an entry of accepts makes for a resource until a time; the result is
+	// a compact JWS.
+	SignOffer func(a rail.Requirement, resource string, until time.Time) (string, error)
+}
+
+// Quote is what is asked for one offer, in the order in which it is offered.
+type Quote struct {
+	URL         string // base_url + path, without the query
+	Description string
+	MediaType   string // of what is delivered
+	Service     string // the store's name, 1 to 32 printable ASCII characters
+	Method      string // of the request: GET, or POST with the inputs in a JSON body
+	Inputs      []Input
+	Accepts     []rail.Requirement
+	Until       time.Time // until when one may begin to pay
+	Body        []byte    // of the request, for Match; a protocol may bind it
+}
+
+// Input is one input of an offer.
+type Input struct {
+	Name, Type string
+	Max        int // characters, 0 for no limit
+	Required   bool
+}
+
+// Terms are a quote as one protocol says it.
+type Terms interface {
+	// Members are those of the body, in order. Their values may hold NonceHole and KeyHole.
+	Members() []Member
+	// Say puts the terms beside the body. reason is why a payment was not taken, empty where none came.
+	Say(to Carrier, f Fill, reason string) error
+	// Words say in a sentence each how to pay, and name what a buyer sends.
+	Words() Words
+}
+
+// Member is one member of a JSON object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Words are a protocol's part in the plain words of a 402.
+type Words struct {
+	Payment string   // the name of what carries a payment: PAYMENT-SIGNATURE
+	How     string   // what to do, a sentence
+	Steps   []string // further ways, in order
+}
+
+// Fields are what a payment may come in: the fields of a header, which an http.Header is, or the
+// members of MCP's _meta as JSON. A name of the one kind is never one of the other.
+type Fields interface{ Values(name string) []string }
+
+// Meta is MCP's _meta: JSON by name.
+type Meta map[string]json.RawMessage
+
+// Values makes it Fields.
+func (m Meta) Values(name string) []string {
+	if v, ok := m[name]; ok {
+		return []string{string(v)}
+	}
+	return nil
+}
+
+// Carrier takes what stands beside the body of an answer: fields of a header, or members of MCP's
+// _meta. The one that an answer does not go out by is nil.
+type Carrier struct {
+	Header http.Header
+	Meta   Meta
+}
+
+// Presented is a payment that was read. Nothing in it has been compared with anything yet.
+type Presented struct {
+	Accepted rail.Requirement  // the terms that it says it accepts
+	Payload  []byte            // a JSON object for the rail of Accepted.Network
+	Digest   [sha256.Size]byte // of the payment exactly as it came: what a replay must equal
+	Nonce    string            // the nonce that came back, "" for none
+	Key      string            // the idempotency key in it, "" for none
+	BadKey   bool              // it holds a key that breaks the protocol's own rule
+	Data     any               // the protocol's own
+}
+
+// Outcome is what became of a payment.
+type Outcome struct {
+	Success     bool
+	Reason      string // why it did not succeed, or not yet
+	Payer       string
+	Transaction string // "" when nothing was broadcast
+	Network     string
+	Amount      int64     // atomic units
+	At          time.Time // of the block that it is in
+	Receipt     string    // the store's signed receipt, a compact JWS
+}

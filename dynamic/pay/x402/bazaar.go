@@ -1,0 +1,55 @@
+package x402
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"agentstore/dynamic/pay"
+)
+
+// bazaar declares the true input contract of an offer (x402 extension bazaar), as short as it can be
+// said: in the query of a GET, or in the JSON body of a POST.
+func bazaar(inputs []pay.Input, post bool) Extension {
+	type property struct {
+		Type      string `json:"type"`
+		MaxLength int    `json:"maxLength,omitempty"`
+	}
+	props := make(map[string]property)
+	var required []string
+	example := make(map[string]string)
+	for _, in := range inputs {
+		props[in.Name] = property{in.Type, in.Max}
+		if in.Required {
+			required = append(required, in.Name)
+			example[in.Name] = "…"
+		}
+	}
+	contract := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	input := map[string]any{"type": "http", "method": http.MethodGet}
+	described := map[string]any{
+		"type": map[string]string{"const": "http"}, "method": map[string]any{"enum": []string{http.MethodGet}}, "queryParams": contract,
+	}
+	inputRequired := []string{"type", "method"}
+	if len(required) > 0 {
+		contract["required"] = required
+	}
+	switch {
+	case post:
+		input["method"], input["bodyType"], input["body"] = http.MethodPost, "json", example
+		described["method"], described["bodyType"], described["body"] = map[string]any{"enum": []string{http.MethodPost}}, map[string]string{"const": "json"}, contract
+		delete(described, "queryParams")
+		inputRequired = append(inputRequired, "bodyType", "body")
+	case len(required) > 0:
+		input["queryParams"] = example
+		inputRequired = append(inputRequired, "queryParams")
+	}
+	// These marshal: they hold strings, maps and lists only.
+	info, _ := json.Marshal(map[string]any{"input": input})
+	schema, _ := json.Marshal(map[string]any{
+		"type": "object", "required": []string{"input"},
+		"properties": map[string]any{"input": map[string]any{
+			"type": "object", "required": inputRequired, "additionalProperties": false, "properties": described,
+		}},
+	})
+	return Extension{Info: info, Schema: schema}
+}

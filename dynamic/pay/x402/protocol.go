@@ -1,0 +1,343 @@
+package x402
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/rail"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Row is x402 among the protocols.
+var Row = pay.Row{
+	Name:      "x402",
+	Presented: func(h http.Header) bool { return len(h.Values(HeaderSignature)) > 0 },
+	Params:    []api.Param{{Name: HeaderSignature, In: api.Header, Type: "string", MaxLength: MaxHeader, Description: "base64 JSON of an x402 v2 payment"}},
+	Terms:     []string{HeaderRequired},
+	Answers:   []string{HeaderResponse},
+	Body:      api.SchemaFor[members](),
+	New:       func(s pay.Store) pay.Protocol { return protocol{s} },
+}
+
+// members are what x402 adds to the body of a 402: the header's object, and a signed offer for every
+// entry of accepts.
+type members struct {
+	X402Version int                  `json:"x402Version"`
+	Resource    Resource             `json:"resource"`
+	Accepts     []rail.Requirement   `json:"accepts"`
+	Offers      []Offer              `json:"offers"`
+	Extensions  map[string]Extension `json:"extensions"`
+}
+
+type protocol struct{ store pay.Store }
+
+// terms are a quote as x402 says it.
+type terms struct {
+	required Required
+	header   pay.Template
+	members  []pay.Member
+	url      string
+}
+
+// Terms implements pay.Protocol. The header holds the signed offer of accepts[0], the body all.
+func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
+	offers := make([]Offer, len(q.Accepts))
+	for i, a := range q.Accepts {
+		jws, err := p.store.SignOffer(a, q.URL, q.Until.Add(time.Duration(a.MaxTimeoutSeconds)*time.Second))
+		if err != nil {
+			return nil, err
+		}
+		offers[i] = Offer{Format: "jws", AcceptIndex: i, Signature: jws}
+	}
+	t := &terms{url: q.URL, required: Required{
+		X402Version: Version, Error: "Payment required", Accepts: q.Accepts, Extensions: echoed(q, q.Method == http.MethodPost),
+		Resource: Resource{URL: q.URL, Description: q.Description, MimeType: q.MediaType, ServiceName: q.Service},
+	}}
+	var err error
+	if t.required.Extensions[ExtOffers], err = OffersExtension(offers[0]); err != nil {
+		return nil, err
+	}
+	r := t.required
+	for _, m := range []struct {
+		name  string
+		value any
+	}{{"x402Version", r.X402Version}, {"resource", r.Resource}, {"accepts", r.Accepts}, {"offers", offers}, {"extensions", r.Extensions}} {
+		b, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		t.members = append(t.members, pay.Member{Name: m.name, Value: b})
+	}
+	t.header, err = t.template(r)
+	return t, err
+}
+
+func (t *terms) template(r Required) (pay.Template, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return pay.Template{}, err
+	}
+	return pay.NewBase64Template(b)
+}
+
+// Members implements pay.Terms.
+func (t *terms) Members() []pay.Member { return t.members }
+
+var (
+	canonicalRequired  = http.CanonicalHeaderKey(HeaderRequired)
+	canonicalSignature = http.CanonicalHeaderKey(HeaderSignature)
+)
+
+// Say implements pay.Terms. Over MCP the body says it all.
+func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string) error {
+	if to.Header == nil {
+		return nil
+	}
+	header := t.header
+	if reason != "" {
+		r := t.required
+		r.Error, r.Extensions = reason, maps.Clone(r.Extensions)
+		var err error
+		if header, err = t.template(r); err != nil {
+			return err
+		}
+	}
+	to.Header[canonicalRequired] = []string{header.String(f)}
+	return nil
+}
+
+// Words implements pay.Terms.
+func (t *terms) Words() pay.Words {
+	return pay.Words{
+		Payment: HeaderSignature,
+		How:     "Sign one of the offers in accepts and send the same request again with " + HeaderSignature + ".",
+		Steps: []string{
+			"Pay with a stock x402 client: it reads the " + HeaderRequired + " header and pays accepts[0].",
+			"Or run: store buy " + t.url,
+		},
+	}
+}
+
+// echoed are the extensions of a challenge that a buyer has to send back as they were, if at all.
+func echoed(q *pay.Quote, post bool) map[string]Extension {
+	return map[string]Extension{
+		ExtBazaar:    bazaar(q.Inputs, post),
+		ExtPaymentID: PaymentIDExtension(),
+		ExtChallenge: ChallengeExtension(),
+	}
+}
+
+// Read implements pay.Protocol. Two payments are one malformed payment, and one that is there and
+// empty is malformed, not absent.
+func (protocol) Read(f pay.Fields) (*pay.Presented, error) {
+	x, err := read(f)
+	if x == nil || err != nil {
+		return nil, err
+	}
+	p := &pay.Presented{Accepted: x.Accepted, Payload: x.Payload, Digest: x.Digest, Nonce: EchoedNonce(x), Data: x}
+	id, ok := PaymentID(x)
+	p.Key, p.BadKey = id, !ok
+	return p, nil
+}
+
+func read(f pay.Fields) (*Presented, error) {
+	if vs := f.Values(canonicalSignature); len(vs) > 1 {
+		return Decode(strings.Join(vs, ",")) // not base64, so it is refused
+	} else if len(vs) == 1 && vs[0] == "" {
+		return Decode(",")
+	} else if len(vs) == 1 {
+		return Decode(vs[0])
+	}
+	vs := f.Values(MetaPayment)
+	if len(vs) == 0 {
+		return nil, nil
+	}
+	if len(vs) > 1 || len(vs[0]) > MaxHeader {
+		return nil, &rail.Refusal{Reason: "invalid_payload", Message: "the payment in _meta is longer than can be read"}
+	}
+	return parse([]byte(vs[0]), "the payment in _meta")
+}
+
+// Match implements pay.Protocol.
+func (protocol) Match(p *pay.Presented, q *pay.Quote) (rail.Requirement, error) {
+	x, ok := p.Data.(*Presented)
+	if !ok {
+		return rail.Requirement{}, errors.New("x402: this payment is of another protocol")
+	}
+	i := Match(x, q.Accepts)
+	if i < 0 {
+		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
+	}
+	// The order is the same in the query and in a body, so terms that were asked for in one form are
+	// paid in the other.
+	if !EchoHolds(x.Extensions, echoed(q, false)) && !EchoHolds(x.Extensions, echoed(q, true)) {
+		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
+	}
+	if x.Resource != "" && x.Resource != q.URL {
+		return rail.Requirement{}, &rail.Refusal{Reason: "invalid_payload", Message: "the payment was signed for another resource"}
+	}
+	return q.Accepts[i], nil
+}
+
+// Answer implements pay.Protocol: PAYMENT-RESPONSE, with the signed receipt where there is one.
+func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
+	r := SettleResponse{Success: o.Success, ErrorReason: o.Reason, Payer: o.Payer, Transaction: o.Transaction, Network: o.Network}
+	if o.Success {
+		receipt, err := ReceiptExtension(o.Receipt)
+		if err != nil {
+			return err
+		}
+		r.Amount, r.Extensions = strconv.FormatInt(o.Amount, 10), map[string]Extension{ExtOffers: receipt}
+	}
+	if to.Header != nil {
+		v, err := Encode(r)
+		if err != nil {
+			return err
+		}
+		to.Header.Set(HeaderResponse, v)
+	}
+	if to.Meta != nil {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		to.Meta[MetaResponse] = b
+	}
+	return nil
+}
+
+// MaxHeader is the longest PAYMENT-SIGNATURE that is read, in bytes of base64. A stock payment that echoes our
+// largest challenge is under 8 kB.
+const MaxHeader = 24 << 10
+
+// Presented is a PAYMENT-SIGNATURE as a buyer sent it: decoded, well-formed JSON without duplicate names, version 2.
+// Nothing in it has been compared with anything yet.
+type Presented struct {
+	Accepted   rail.Requirement
+	Payload    []byte // the rail's own JSON object
+	Resource   string // resource.url as echoed, "" when left out
+	Extensions map[string]Extension
+	// Digest is the SHA-256 of the payment exactly as it came: what a replay must equal.
+	Digest [sha256.Size]byte
+	// accepted's top-level members that no requirement has.
+	unknown bool
+}
+
+// wirePayload leaves room for members we do not know: buyers may add them.
+type wirePayload struct {
+	X402Version jsontext.Value            `json:"x402Version"`
+	Payload     jsontext.Value            `json:"payload"`
+	Extensions  map[string]jsontext.Value `json:"extensions"`
+	Resource    jsontext.Value            `json:"resource"`
+	Accepted    *wireAccepted             `json:"accepted"`
+}
+
+type wireAccepted struct {
+	Scheme            string                    `json:"scheme"`
+	Network           string                    `json:"network"`
+	Amount            string                    `json:"amount"`
+	Asset             string                    `json:"asset"`
+	PayTo             string                    `json:"payTo"`
+	MaxTimeoutSeconds jsontext.Value            `json:"maxTimeoutSeconds"`
+	Extra             jsontext.Value            `json:"extra"`
+	Unknown           map[string]jsontext.Value `json:",embed"`
+}
+
+// Decode reads a PAYMENT-SIGNATURE header value. Every error is a *rail.Refusal: a malformed payment is the payer's
+// mistake and never ours.
+func Decode(header string) (*Presented, error) {
+	bad := func(format string, args ...any) (*Presented, error) {
+		return nil, &rail.Refusal{Reason: "invalid_payload", Message: fmt.Sprintf(format, args...)}
+	}
+	if header == "" {
+		return bad("the %s header is empty", HeaderSignature)
+	}
+	if len(header) > MaxHeader {
+		return bad("the %s header is longer than %d bytes", HeaderSignature, MaxHeader)
+	}
+	raw, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(header, "="))
+	if err != nil || len(header)-len(strings.TrimRight(header, "=")) > 2 || strings.ContainsAny(header, "\r\n") {
+		return bad("the %s header is not base64 in the standard alphabet", HeaderSignature)
+	}
+	p, err := parse(raw, "the "+HeaderSignature+" header")
+	if err != nil {
+		return nil, err
+	}
+	p.Digest = sha256.Sum256([]byte(header))
+	return p, nil
+}
+
+// parse reads the JSON of a payment; name is what it came in.
+func parse(raw []byte, name string) (*Presented, error) {
+	bad := func(format string, args ...any) (*Presented, error) {
+		return nil, &rail.Refusal{Reason: "invalid_payload", Message: fmt.Sprintf(format, args...)}
+	}
+	var w wirePayload
+	if err := jsonx.Unmarshal(raw, &w); err != nil {
+		return bad("%s is not the JSON of a payment, or names a member twice", name)
+	}
+	if string(bytes.TrimSpace(w.X402Version)) != "2" {
+		return nil, &rail.Refusal{Reason: "invalid_x402_version", Message: "x402Version must be 2"}
+	}
+	if w.Accepted == nil || w.Payload.Kind() != '{' {
+		return bad("accepted and payload must be objects")
+	}
+	p := &Presented{Payload: []byte(w.Payload), Digest: sha256.Sum256(raw), unknown: len(w.Accepted.Unknown) > 0}
+	p.Accepted = rail.Requirement{
+		Scheme: w.Accepted.Scheme, Network: w.Accepted.Network, Amount: w.Accepted.Amount,
+		Asset: w.Accepted.Asset, PayTo: w.Accepted.PayTo,
+	}
+	if err := jsonx.Unmarshal(w.Accepted.MaxTimeoutSeconds, &p.Accepted.MaxTimeoutSeconds); err != nil {
+		return bad("accepted.maxTimeoutSeconds must be a whole number")
+	}
+	switch w.Accepted.Extra.Kind() {
+	case '{':
+		if err := jsonx.Unmarshal(w.Accepted.Extra, &p.Accepted.Extra); err != nil {
+			return bad("accepted.extra must be an object")
+		}
+	case 0, 'n':
+	default:
+		return bad("accepted.extra must be an object")
+	}
+	if k := w.Resource.Kind(); k == '{' {
+		var r struct {
+			URL     string                    `json:"url"`
+			Unknown map[string]jsontext.Value `json:",embed"`
+		}
+		if err := jsonx.Unmarshal(w.Resource, &r); err != nil {
+			return bad("resource.url must be a string")
+		}
+		p.Resource = r.URL
+	} else if k != 0 && k != 'n' {
+		return bad("resource must be an object")
+	}
+	p.Extensions = make(map[string]Extension, len(w.Extensions))
+	for name, v := range w.Extensions {
+		if v.Kind() != '{' {
+			return bad("extensions.%.40s must be an object", name)
+		}
+		var e struct {
+			Info    jsontext.Value            `json:"info"`
+			Schema  jsontext.Value            `json:"schema"`
+			Unknown map[string]jsontext.Value `json:",embed"`
+		}
+		if err := jsonx.Unmarshal(v, &e); err != nil {
+			return bad("extensions.%.40s cannot be read", name)
+		}
+		p.Extensions[name] = Extension{Info: json.RawMessage(e.Info)}
+	}
+	return p, nil
+}

@@ -1,0 +1,64 @@
+package facilitator_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
+)
+
+// A process dies between signing for a number and sending it, and its client never asks again. The next one sends it: all
+// later numbers of the account would wait behind it for ever.
+func TestNumberOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, chaintest.Options{}, 0)
+	body := s.request(t, s.SignTransfer(s.Buyers[0], s.PayTo, 500_000), nil)
+	s.stop()
+	var req struct {
+		Payload struct{ Payload json.RawMessage } `json:"paymentPayload"`
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		t.Fatal(err)
+	}
+	want := s.rail.Requirement(500_000)
+	p, err := s.rail.Parse(req.Payload.Payload, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := s.rail.Verify(t.Context(), p, want, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rails := []rail.Rail{s.rail}
+	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := settle.New(settle.Config{DB: s.db, Rails: rails, Gas: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(p.ClaimKey()))
+	id := "fac_" + hex.EncodeToString(sum[:16])
+	if _, err := d.Begin(t.Context(), settle.Order{ID: id, Members: []settle.Member{{ID: id, Payment: *p, Mark: mark}},
+		Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+
+	s.start(t)
+	var a facilitator.Settled
+	if status := s.post(t, "/settle", s.request(t, s.SignTransfer(s.Buyers[1], s.PayTo, 500_000), nil), &a); status != 200 || !a.Success {
+		t.Errorf("a payment behind it = %d %+v", status, a)
+	}
+	if got := s.Balance(s.PayTo); got != 1_000_000 {
+		t.Errorf("payTo has %d, want both payments", got)
+	}
+}

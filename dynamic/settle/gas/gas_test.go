@@ -1,0 +1,451 @@
+package gas_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle/gas"
+)
+
+// node is a network that says what the test wants.
+type node struct {
+	rail.Rail // what is not asked of it
+	id        string
+
+	mu       sync.Mutex // guards what follows
+	check    error
+	err      error // of everything
+	mute     error // of Standing
+	standing rail.Standing
+	age      time.Duration // of the head
+	asked    int
+}
+
+func (n *node) Info() rail.Info {
+	return rail.Info{Network: n.id, Name: "Name of " + n.id, Accounts: []string{"0xrelayer"}}
+}
+
+func (n *node) Check(context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.err != nil {
+		return n.err
+	}
+	return n.check
+}
+
+func (n *node) Standing(context.Context) (rail.Standing, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked++
+	s := n.standing
+	s.Head = time.Now().Add(-n.age)
+	return s, errors.Join(n.err, n.mute)
+}
+
+func (n *node) set(f func(*node)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(n)
+}
+
+const one, two = "eip155:1", "eip155:2"
+
+// street is a guard over two networks that are well, and its log.
+type street struct {
+	*gas.Guard
+	t    *testing.T
+	db   *ledger.Mem
+	a, b *node
+	log  *strings.Builder
+}
+
+func newStreet(t *testing.T, c gas.Config) *street {
+	well := rail.Standing{Cost: 1000, Priced: true, Balance: big.NewInt(1e9), Need: big.NewInt(1e6)}
+	s := &street{t: t, db: ledger.NewMem(ledger.MemOptions{}), log: new(strings.Builder),
+		a: &node{id: one, standing: well}, b: &node{id: two, standing: well}}
+	c.DB, c.Rails, c.Log = s.db, []rail.Rail{s.a, s.b}, slog.New(slog.NewTextHandler(s.log, nil))
+	g, err := gas.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Guard = g
+	return s
+}
+
+// run keeps reading for the rest of a bubble.
+func (s *street) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			s.t.Error(err)
+		}
+	})
+	synctest.Wait()
+	return func() { cancel(); wg.Wait() }
+}
+
+// offered demands that a network is offered, or left out with a word.
+func (s *street) offered(what, id string, price int64, out string) {
+	s.t.Helper()
+	o := s.Offer(context.Background(), id, price)
+	taken := s.Take(context.Background(), id, price, 0)
+	switch {
+	case out == "" && (o != nil || taken != nil):
+		s.t.Errorf("%s: %s is out: %v, %v", what, id, o, taken)
+	case out != "" && (o == nil || !strings.Contains(o.Reason, out)):
+		s.t.Errorf("%s: %s is offered (%v), want it out for %q", what, id, o, out)
+	}
+}
+
+func (s *street) update(f func(ledger.Tx) error) error {
+	return s.db.Update(context.Background(), f)
+}
+
+// What takes a network out leaves the others, is told to buyers and keeper, and is over when it is over.
+func TestOutagesEndByThemselves(t *testing.T) {
+	for _, c := range []struct {
+		name, out, log string
+		ill            func(*node)
+	}{
+		{"node down", "does not answer", "connection refused", func(n *node) { n.err = errors.New("connection refused") }},
+		{"wrong chain", "not on the chain", "chain 5", func(n *node) { n.err = fmt.Errorf("chain 5 (%w)", rail.ErrWrongChain) }},
+		{"old head", "more than a minute old", "network takes no payments", func(n *node) { n.age = 61 * time.Second }},
+		{"paused", "is paused", "is paused", func(n *node) { n.standing.Out = "its USDC is paused" }},
+		{"no price", "no price of its coin", "no price", func(n *node) { n.standing.Priced = false }},
+		{"no gas", "is empty", "fund=0xrelayer wei_held=5 wei_needed=10000000", func(n *node) {
+			n.standing.Balance, n.standing.Out = big.NewInt(5), "the account is empty"
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStreet(t, gas.Config{})
+				stop := s.run()
+				defer stop()
+				s.offered("before", one, 5000, "")
+				s.a.set(c.ill)
+				time.Sleep(26 * time.Second) // four readings in vain at most
+				s.offered("ill", one, 5000, c.out)
+				s.offered("its neighbour", two, 5000, "")
+				if err := s.Take(t.Context(), one, 5000, 0); err == nil {
+					t.Error("a payment is taken")
+				}
+				if !strings.Contains(s.log.String(), c.log) {
+					t.Errorf("the log does not say %q: %s", c.log, s.log)
+				}
+				if n := strings.Count(s.log.String(), "takes no payments"); n != 1 {
+					t.Errorf("the alarm sounded %d times, want once: %s", n, s.log)
+				}
+				s.a.set(func(n *node) { n.err, n.age, n.standing = nil, 0, s.b.standing })
+				time.Sleep(6 * time.Second)
+				s.offered("well again", one, 5000, "")
+			})
+		})
+	}
+}
+
+// A network that is down at the start is taken in when it answers, on the right chain only, and nothing it says is
+// believed before.
+func TestDownAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		s.a.err = errors.New("connection refused")
+		stop := s.run()
+		defer stop()
+		s.offered("down", one, 5000, "does not answer")
+		s.offered("the other", two, 5000, "")
+		if err := s.Ready(t.Context(), one); !errors.Is(err, gas.ErrUnchecked) {
+			t.Errorf("Ready = %v, want ErrUnchecked", err)
+		}
+		s.a.set(func(n *node) { n.err, n.check = nil, fmt.Errorf("chain 5 (%w)", rail.ErrWrongChain) })
+		time.Sleep(6 * time.Second)
+		s.offered("on a wrong chain", one, 5000, "not on the chain")
+		if err := s.Ready(t.Context(), one); !errors.Is(err, gas.ErrUnchecked) {
+			t.Errorf("Ready = %v, want ErrUnchecked", err)
+		}
+		s.a.set(func(n *node) { n.check = nil })
+		time.Sleep(6 * time.Second)
+		s.offered("up", one, 5000, "")
+	})
+}
+
+// A node that is on the right chain, but does not say what settling costs, is believed about purchases that are under way.
+func TestReadyWithoutACost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		s.a.mute = errors.New("execution reverted")
+		stop := s.run()
+		defer stop()
+		for range 3 {
+			s.offered("without a cost", one, 5000, "does not answer")
+			if err := s.Ready(t.Context(), one); err != nil {
+				t.Errorf("Ready = %v", err)
+			}
+			time.Sleep(25 * time.Second)
+		}
+	})
+}
+
+// One failed reading closes nothing.
+func TestHiccupClosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		stop := s.run()
+		defer stop()
+		for range 5 {
+			s.a.set(func(n *node) { n.err = errors.New("bad gateway") })
+			time.Sleep(10 * time.Second)
+			s.offered("during a hiccup", one, 5000, "")
+			s.a.set(func(n *node) { n.err = nil })
+			time.Sleep(10 * time.Second)
+			s.offered("after it", one, 5000, "")
+		}
+	})
+}
+
+// The relayer has to be able to pay for all that is under way, and one more.
+func TestEnoughForAllUnderWay(t *testing.T) {
+	s := newStreet(t, gas.Config{})
+	for under, taken := range map[int]bool{0: true, 999: true, 1000: false} {
+		if err := s.Take(t.Context(), one, 5000, under); (err == nil) != taken {
+			t.Errorf("with %d under way Take = %v, want taken %v", under, err, taken)
+		}
+	}
+}
+
+// A price below twice the cost is asked on the first network only, and only until the day's subsidy is spent; a draft
+// above the full price is signed only out of it.
+func TestSubsidy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{Subsidy: 2500})
+		stop := s.run()
+		defer stop()
+		const price = 1000 // half of twice the cost
+		s.offered("the first", one, price, "")
+		s.offered("the second", two, price, "more than half the price")
+		sign := func(id string, cost int64) error {
+			return s.update(func(tx ledger.Tx) error {
+				_, err := s.Sign(tx, id, "payer", price, rail.Price{Cost: cost})
+				return err
+			})
+		}
+		if err := sign(two, 1000); err != nil {
+			t.Errorf("a draft at its price: %v", err)
+		}
+		if err := sign(two, 1001); !errors.Is(err, gas.ErrDear) {
+			t.Errorf("a draft above its price: %v, want ErrDear", err)
+		}
+		if err := errors.Join(sign(one, 1000), sign(one, 1001)); err != nil { // 1000 + 1002 of the subsidy
+			t.Errorf("drafts out of the subsidy: %v", err)
+		}
+		time.Sleep(6 * time.Second)
+		s.offered("with the subsidy spent", one, price, "more than half the price")
+		s.offered("at twice the cost", one, 2000, "")
+		if err := sign(one, 1000); err != nil {
+			t.Errorf("what was offered before: %v", err)
+		}
+		if err := sign(one, 1001); !errors.Is(err, gas.ErrDear) {
+			t.Errorf("what was offered before, above its price: %v, want ErrDear", err)
+		}
+		time.Sleep(24 * time.Hour)
+		s.offered("the next day", one, price, "")
+	})
+}
+
+// What reverts was no sale: it takes nothing of the subsidy, so that nobody can use that up for nothing.
+func TestRevertsTakeNoSubsidy(t *testing.T) {
+	s := newStreet(t, gas.Config{Subsidy: 1000})
+	for i := range 5 {
+		err := s.update(func(tx ledger.Tx) error {
+			h, err := s.Sign(tx, one, "payer", 1000, rail.Price{Cost: 1000, Most: 2000})
+			if err != nil || h.Subsidy != 1000 {
+				return fmt.Errorf("settlement %d: Sign = %+v, %w", i, h, err)
+			}
+			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900}, rail.Cause{Payer: true})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A day's reverts lose the store no more than the budget, however many hostile payers come at once; then who settled
+// before is taken, and who reverted since is not.
+func TestRevertsHaveABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{Reverts: 10_000})
+		admit := func(id, payer, code string) error {
+			return s.update(func(tx ledger.Tx) error { return s.Admit(tx, id, payer, code) })
+		}
+		settled := func(payer, code string) {
+			t.Helper()
+			if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, payer, code, nil) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settled("old friend", "")
+		settled("wallet", "good code")
+		signed, held := 0, []gas.Held{}
+		for i := range 50 { // all at once: none has reverted yet
+			payer := fmt.Sprintf("trap-%d", i)
+			if admit(one, payer, "trap") != nil {
+				continue
+			}
+			err := s.update(func(tx ledger.Tx) error {
+				h, err := s.Sign(tx, one, payer, 5000, rail.Price{Cost: 1000, Most: 3000, Code: "trap"})
+				if err == nil {
+					held = append(held[:signed:signed], h)
+				}
+				return err
+			})
+			if err == nil {
+				signed++
+			}
+		}
+		if signed != 4 {
+			t.Errorf("%d settlements that may burn 3000 were signed for out of 10000, want 4", signed)
+		}
+		for i, h := range held {
+			err := s.update(func(tx ledger.Tx) error {
+				return s.Reverted(tx, one, fmt.Sprintf("trap-%d", i), "trap", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 2900}, rail.Cause{Payer: true, Reason: "no"})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.db.View(t.Context(), func(tx ledger.Tx) error {
+			if lost, limit, err := s.Lost(tx, one); lost != 4*2900 || limit != 10_000 || err != nil {
+				t.Errorf("Lost = %d of %d, %v; want %d", lost, limit, err, 4*2900)
+			}
+			return nil
+		})
+		var spent *gas.Spent
+		for _, c := range []struct {
+			payer, code string
+			taken       bool
+		}{
+			{"stranger", "", false}, {"trap-0", "trap", false}, {"stranger", "other code", false},
+			{"old friend", "", true}, {"wallet", "good code", true}, {"another wallet", "good code", true},
+		} {
+			err := admit(one, c.payer, c.code)
+			if (err == nil) != c.taken || err != nil && !errors.As(err, &spent) {
+				t.Errorf("after the day's loss %s with %q: %v, want taken %v", c.payer, c.code, err, c.taken)
+			}
+		}
+		if err := admit(two, "stranger", ""); err != nil {
+			t.Errorf("on the other network: %v", err)
+		}
+		if spent == nil || spent.Retry <= 0 || spent.Retry > 24*time.Hour {
+			t.Errorf("Retry = %+v", spent)
+		}
+		// Who settled and reverts after has to settle again.
+		err := s.update(func(tx ledger.Tx) error {
+			return s.Reverted(tx, one, "wallet", "good code", gas.Held{}, rail.Revert{Tx: "x", Cost: 1}, rail.Cause{Payer: true, Reason: "no"})
+		})
+		if err != nil || admit(one, "wallet", "good code") == nil {
+			t.Errorf("one who reverted is taken on credit (%v)", err)
+		}
+		time.Sleep(24 * time.Hour)
+		if err := admit(one, "stranger", ""); err != nil {
+			t.Errorf("the next day: %v", err)
+		}
+	})
+}
+
+// What is held for payers with code is given back when they settle.
+func TestHeldIsGivenBack(t *testing.T) {
+	s := newStreet(t, gas.Config{Reverts: 10_000})
+	for i := range 20 {
+		err := s.update(func(tx ledger.Tx) error {
+			h, err := s.Sign(tx, one, "wallet", 5000, rail.Price{Cost: 1000, Most: 9000, Code: "c"})
+			if err != nil {
+				return err
+			}
+			return s.Settled(tx, one, "wallet", "c", []gas.Held{h})
+		})
+		if err != nil {
+			t.Fatalf("sale %d: %v", i, err)
+		}
+	}
+	s.db.View(t.Context(), func(tx ledger.Tx) error {
+		if lost, _, err := s.Lost(tx, one); lost != 0 || err != nil {
+			t.Errorf("Lost = %d, %v after sales that settled", lost, err)
+		}
+		return nil
+	})
+}
+
+// Three payers whose settlements revert alike, none of them shown to be the cause, take the network out; it is tried again
+// after a while, at first with one more chance for each pause, and a payment that settles ends it. Payers' own doing, and
+// one payer alone, take nothing out.
+func TestThreeRevertsAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, gas.Config{})
+		stop := s.run()
+		defer stop()
+		revert := func(payer, why string, payers bool) {
+			t.Helper()
+			err := s.update(func(tx ledger.Tx) error {
+				return s.Reverted(tx, one, payer, "", gas.Held{}, rail.Revert{Tx: payer, Cost: 1}, rail.Cause{Payer: payers, Reason: why})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			s.Suspect(t.Context(), one)
+		}
+		for i := range 5 {
+			revert(fmt.Sprint("trap-", i), "odd", true)
+			revert("one", "odd", false)
+			revert(fmt.Sprint("acted-", i), "", false)
+		}
+		revert("two", "odd", false)
+		s.offered("after two", one, 5000, "")
+		revert("three", "another way", false)
+		revert("one", "odd", false)
+		revert("two", "odd", false)
+		s.offered("after two and another", one, 5000, "")
+		revert("three", "odd", false)
+		s.offered("after three", one, 5000, "in the same way")
+		s.offered("the neighbour", two, 5000, "")
+		time.Sleep(5*time.Minute + 6*time.Second)
+		s.offered("after the pause", one, 5000, "")
+		revert("four", "odd", false)
+		s.offered("after one more", one, 5000, "in the same way")
+		time.Sleep(6 * time.Minute)
+		s.offered("in the second pause", one, 5000, "in the same way")
+		time.Sleep(5 * time.Minute)
+		s.offered("after it", one, 5000, "")
+		if err := s.update(func(tx ledger.Tx) error { return s.Settled(tx, one, "five", "", nil) }); err != nil {
+			t.Fatal(err)
+		}
+		revert("six", "odd", false)
+		s.offered("one after a payment that settled", one, 5000, "")
+	})
+}
+
+func TestMayDraft(t *testing.T) {
+	for _, c := range []struct {
+		coded            bool
+		reverts, numbers int
+		want             bool
+	}{
+		{false, 0, 0, true}, {false, 0, 3, true}, {false, 0, 4, false}, {false, 1, 1, true}, {false, 2, 2, false},
+		{true, 0, 0, true}, {true, 0, 1, true}, {true, 0, 2, false}, {true, 1, 1, false},
+	} {
+		if got := gas.MayDraft(c.coded, c.reverts, c.numbers); got != c.want {
+			t.Errorf("MayDraft(%v, %d, %d) = %v, want %v", c.coded, c.reverts, c.numbers, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package till
+
+import (
+	"time"
+
+	"agentstore/content"
+	"agentstore/dynamic/rail"
+)
+
+// Error says why an order was not answered with what was ordered, as codes and data. The words, and
+// what a protocol makes of it, are the counter's.
+type Error struct {
+	Code Code
+	// Payment says what became of the payment that was presented, nil where there is nothing to say.
+	Payment *Outcome
+	// Retry is when the same may be tried again; 0 says nothing of it.
+	Retry time.Duration
+	// Purchase is the one that this is about, for its buyer alone.
+	Purchase *Purchase
+	// Quote is on what terms the order may be paid anew.
+	Quote   *Quote
+	Item    string               // that was asked for, or is held
+	Word    string               // that was asked for
+	Field   string               // that is wrong, with Problem
+	Problem string               // that the kind of the good has with Field
+	Until   time.Time            // of a hold, or when a good is to be had again
+	Count   int                  // of what there is too many of
+	Gone    *content.RetiredGood // what is no longer sold
+	Refusal *rail.Refusal        // why a rail or a protocol did not take a payment
+	Network string               // CAIP-2, or its name where Reason stands beside
+	Reason  string               // why the network takes no payment
+	// Elsewhere says that other networks take payments for the same.
+	Elsewhere bool
+	LeftOut   []LeftOut // every network, where none takes a payment
+	Err       error     // the cause, for the log
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	s := "till: " + string(e.Code)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Outcome says what became of a presented payment.
+type Outcome struct {
+	Delivered bool
+	Billed    string // yes | no | unknown
+	Retry     string // never | now | after | same_payment
+}
+
+// paid says on an error what became of the payment, and returns it.
+func (e *Error) paid(billed, retry string) *Error {
+	e.Payment = &Outcome{Billed: billed, Retry: retry}
+	return e
+}
+
+// Code names what stands in the way of an order.
+type Code string
+
+// The codes. Where the same problem has several causes that a buyer answers differently, each is a code.
+const (
+	CodeLedger Code = "ledger" // the ledger did not answer; what it holds is not known
+	CodeClosed Code = "closed" // the store was restored and is not reopened (M13)
+
+	CodeUnknownItem Code = "unknown_item"
+	CodeGone        Code = "gone"      // Gone
+	CodeInputs      Code = "inputs"    // what Order.Inputs found, in Err
+	CodeBadInput    Code = "bad_input" // Field, Problem: the kind of the good refuses it
+	CodeSoldOut     Code = "sold_out"  // Item
+	CodeReopens     Code = "reopens"   // Item, Until: sold out until then
+	CodeHeld        Code = "held"      // Item, Until: what is left is held by payments that are not settled
+	CodeWordHeld    Code = "word_held" // Word, Until
+	CodeWordTaken   Code = "word_taken"
+
+	CodeKeyMalformed  Code = "key_malformed"     // Order.BadKey
+	CodePaymentKey    Code = "payment_key"       // the key in the payment is malformed
+	CodeKeysDisagree  Code = "keys_disagree"     // the request's key and the payment's
+	CodeKeyConflict   Code = "key_conflict"      // the key is of another order of this wallet
+	CodeKeyInFlight   Code = "key_in_flight"     // Purchase: the first request with the key is under way
+	CodeRefused       Code = "refused"           // Refusal, Quote: the payment was not taken
+	CodeAlreadyUsed   Code = "already_used"      // of the purchase nothing is said
+	CodeFull          Code = "full"              // too many purchases are under way in this process
+	CodeHoldsUnit     Code = "holds_unit"        // Item: this wallet holds one, not settled
+	CodeManyOpen      Code = "many_open"         // Count payments of this wallet are under way
+	CodeManyCoded     Code = "many_coded"        // Count payments of wallets with code are under way
+	CodeFundsMoving   Code = "funds_moving"      // this wallet's other payments keep changing
+	CodeNotSettling   Code = "not_settling"      // Count payments of this wallet did not settle within a day (M5)
+	CodeGasSpent      Code = "gas_spent"         // Network: the day's gas for reverts is used up (M15)
+	CodeRestarting    Code = "restarting"        // no new payments for a moment
+	CodeNowhere       Code = "nowhere"           // LeftOut: no network takes a payment
+	CodeOutage        Code = "outage"            // Network, Reason: takes no payment now; Elsewhere
+	CodeUnreadable    Code = "unreadable"        // the network of the payment cannot be read
+	CodeUnderWay      Code = "under_way"         // Purchase: its outcome is not known yet, or its goods not signed
+	CodeEnded         Code = "ended"             // Purchase: it ended without what was ordered; Quote, Err why not
+	CodeUnauthorized  Code = "unauthorized"      // no such purchase, or not this token's
+	CodeNoChallenge   Code = "no_challenge"      // the nonce is of no open challenge of the wallet
+	CodeNotSigned     Code = "not_signed"        // Refusal: the signature does not prove the wallet
+	CodeProvingBudget Code = "proving_budget"    // too many contracts were asked whether a signature is theirs
+	CodeProvingDown   Code = "proving_down"      // the network of the wallet was asked and did not answer
+	CodeNetworkDown   Code = "network_unchecked" // the network of the wallet cannot be asked
+)
+
+// ledgerDown is the answer when the ledger fails and it is not known what it holds. An answer that was
+// made already passes as it is.
+func ledgerDown(err error) error {
+	if isAnswer(err) {
+		return err
+	}
+	return (&Error{Code: CodeLedger, Retry: 5 * time.Second, Err: err}).paid("unknown", "same_payment")
+}
+
+// closedError is the answer of a store that was restored and not reopened (M13).
+func closedError() error {
+	return (&Error{Code: CodeClosed, Retry: 5 * time.Minute}).paid("no", "same_payment")
+}

@@ -1,0 +1,88 @@
+package till
+
+import (
+	"context"
+
+	"agentstore/content"
+	"agentstore/dynamic/rail"
+)
+
+// Quote is an order as it could be paid for at present. It reserves nothing.
+type Quote struct {
+	Site        *content.Site // that the offer is of
+	Offer       Offer
+	Fingerprint string    // of the order
+	LeftOut     []LeftOut // the networks that take no payment for it now
+}
+
+// LeftOut is a network on which something is not sold at present, and why.
+type LeftOut struct {
+	Network, Name string
+	Closed        bool   // it is being checked after a restore (M13)
+	Reason        string // otherwise
+}
+
+// quote asks which networks take a payment for an order. Where none does it is an error; the quote comes
+// with it, unless the store is closed.
+func (t *Till) quote(a asked) (*Quote, error) {
+	q := &Quote{Site: a.site, Offer: a.offer, Fingerprint: a.print, LeftOut: t.leftOut(a.offer)}
+	switch {
+	case len(q.LeftOut) < len(t.cfg.Rails):
+		return q, nil
+	case t.allShut():
+		return nil, closedError() // nobody should sign for what cannot be delivered
+	}
+	return q, &Error{Code: CodeNowhere, Retry: outRetry, LeftOut: q.LeftOut}
+}
+
+// Accepts are the terms of a quote: the minimum on every network that is not left out, in their order,
+// then the higher amounts on the first of them only.
+func (t *Till) Accepts(q *Quote) []rail.Requirement {
+	out := make(map[string]bool, len(q.LeftOut))
+	for _, o := range q.LeftOut {
+		out[o.Network] = true
+	}
+	var accepts []rail.Requirement
+	var first rail.Rail
+	for _, r := range t.cfg.Rails {
+		if out[r.Info().Network] {
+			continue
+		}
+		if first == nil {
+			first = r
+		}
+		accepts = append(accepts, requirement(r, q.Offer, q.Offer.Price()))
+	}
+	if first != nil {
+		for _, tier := range q.Offer.Tiers[1:] {
+			accepts = append(accepts, requirement(first, q.Offer, tier.Amount))
+		}
+	}
+	return accepts
+}
+
+// terms are all that may be accepted for an offer: what a challenge offered a moment ago is taken though
+// it would not be offered now, if its network can settle it.
+func (t *Till) terms(o Offer) []rail.Requirement {
+	var all []rail.Requirement
+	for _, r := range t.cfg.Rails {
+		for _, tier := range o.Tiers {
+			all = append(all, requirement(r, o, tier.Amount))
+		}
+	}
+	return all
+}
+
+// leftOut names the networks on which an offer is not sold at present, and why.
+func (t *Till) leftOut(offer Offer) []LeftOut {
+	var out []LeftOut
+	for _, r := range t.cfg.Rails {
+		info := r.Info()
+		if t.shutOn(info.Network) {
+			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Closed: true})
+		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, offer.Price()); o != nil {
+			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Reason: o.Reason})
+		}
+	}
+	return out
+}
