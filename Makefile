@@ -42,3 +42,4 @@ soak:
 	@.ci/setup test
 	STORE_SOAK=1 go test -count=1 -timeout=0 -v -run=Soak ./...
 	.ci/fuzz 10m
+	go run ./cmd/devnet/mutate -n 15

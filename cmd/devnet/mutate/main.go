@@ -37,16 +37,19 @@ type subject struct {
 // subjects is the table of what is tried.
 var subjects = []subject{
 	{dir: "dynamic/till"},
+	{dir: "dynamic/counter", tests: []string{"dynamic/counter", "dynamic/till"}},
+	{dir: "dynamic/pay/x402", tests: []string{"dynamic/pay/x402", "dynamic/till"}},
+	{dir: "dynamic/settle", tests: []string{"dynamic/settle", "dynamic/rail/facilitator", "dynamic/till"}},
+	{dir: "dynamic/settle/gas", tests: []string{"dynamic/settle/gas", "dynamic/till"}},
 	{dir: "dynamic/rail/evm"},
 	{dir: "dynamic/rail/facilitator"},
-	{dir: "dynamic/rail/gas"},
 	{dir: "dynamic/goods", tests: []string{"dynamic/goods", "dynamic/till"}},
 	{dir: "dynamic/budget"},
 	{dir: "dynamic/schedule"},
 	{dir: "corpus/attest"},
-	{dir: "corpus/derive"},
+	{dir: "corpus/derive", tests: []string{"corpus/derive", "generator"}},
 	{dir: "corpus/fetch"},
-	{dir: "corpus", files: []string{"seal.go", "row.go", "round.go", "rowfrom.go"}},
+	{dir: "corpus/record", files: []string{"seal.go", "row.go", "round.go", "rowfrom.go", "hosts.go"}, tests: []string{"corpus/record", "corpus/audit"}},
 }
 
 //go:embed explained.txt
