@@ -23,6 +23,7 @@ var arrows = []arrow{
 	{from: "cmd/devnet/clients", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/daemon"},
 	{from: "cmd/devnet/lint", may: []string{"cmd/devnet/npmtest"}, tests: []string{"cmd/shop", "generator"}},
+	{from: "cmd/devnet/mutate"},
 	{from: "cmd/devnet/npmtest"},
 	{from: "cmd/devnet/oracles", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/devnet/specimen", may: []string{"cmd/devnet/street", "corpus/...", "dynamic/ledger", "dynamic/roster"}, tests: []string{"content"}},
