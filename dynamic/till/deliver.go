@@ -102,14 +102,14 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 func (t *Till) retake(tx ledger.Tx, p *Purchase) error {
 	o, k, err := t.order(p)
 	if err != nil { // off the shelf meanwhile
-		p.State, p.Reason, p.Final = RefundOwed, "no_longer_sold", true
+		p.State, p.Reason, p.Tries = RefundOwed, "no_longer_sold", 0
 		return nil
 	}
 	if err := k.Take(t.maker(p), tx, o); err != nil {
 		if !refused(err) {
 			return err
 		}
-		p.State, p.Reason, p.Final = RefundOwed, err.Error(), true
+		p.State, p.Reason, p.Tries = RefundOwed, err.Error(), 0
 		return nil
 	}
 	p.Entry, p.Word, p.Made = o.Entry, o.Word, nil
@@ -347,7 +347,7 @@ func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
 			if err := t.release(tx, p); err != nil {
 				return err
 			}
-			p.State, p.Reason, p.Final = RefundOwed, "goods_not_made", true
+			p.State, p.Reason, p.Tries = RefundOwed, "goods_not_made", 0
 			return nil
 		})
 		return err

@@ -94,7 +94,7 @@ func (t *Till) drive(ctx context.Context, id string) error {
 			err = t.settle(ctx, p)
 		case Settled, SettledLate:
 			err = t.deliver(ctx, p)
-		case Promised, Delivered, Refused, Failed, NotSettled:
+		case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
 			if p.Final || moved {
 				return nil
 			}
@@ -288,6 +288,8 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		more, err = o.t.deliveredHeard(ctx, p, n)
 	case Refused, Failed, NotSettled:
 		err = o.t.givenUpHeard(ctx, p, n)
+	case RefundOwed:
+		err = o.t.owedHeard(ctx, p, n)
 	}
 	if errors.Is(err, errMoved) {
 		return false, nil // another hand moved it

@@ -177,7 +177,7 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 		return now.Add(patience)
 	case Unknown:
 		return now.Add(min(patience, 5*time.Second))
-	case Promised, Delivered, Refused, Failed, NotSettled:
+	case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
 		// Watched to finality: often at first, then less so, never less than every five minutes.
 		return now.Add(min(patience<<min(p.Tries, 8), 5*time.Minute))
 	}

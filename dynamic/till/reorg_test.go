@@ -138,3 +138,33 @@ func TestReorganisedAway(t *testing.T) {
 		t.Errorf("%d numbers given, want 2", n)
 	}
 }
+
+// What is owed back is watched like what was delivered: money that the chain took away again is owed no more, and nobody may
+// pay it out before that is certain (M9).
+func TestWhatIsOwedAndReorganisedAwayIsOwedNoMore(t *testing.T) {
+	t.Parallel()
+	s, refuses := newMoodyShop(t, shopOptions{site: scarce(t, map[string]int{"drawer": 1})})
+	const path = "/api/buy/the_drawer"
+	buyer := s.net.Buyers[0]
+	p := s.sign(s.challenge(path), 0, buyer, nil)
+	r := s.giveUp(path, p, refuses)
+	sold, _ := s.buy(path, s.net.Buyers[1], nil)
+	s.want("the sale of what was given back", sold, 200, "")
+	before := s.net.Head().Number.Uint64()
+	cancelled := s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p)) // has the number of what lands
+	s.land(p)
+	if owed := s.state(r.purchase(), till.RefundOwed); owed.Final {
+		t.Fatal("what is owed is final at once")
+	}
+	if err := s.net.Reorg(before, cancelled); err != nil {
+		t.Fatal(err)
+	}
+	s.finalize()
+	s.state(r.purchase(), till.Reversed)
+	again := s.present(path, p)
+	s.want("the payment that the chain took back", again, 409, "payment_reversed")
+	if again.body["delivered"] != false || again.str("billed") != "no" {
+		t.Errorf("the payment that the chain took back is answered %s", again.raw)
+	}
+	s.audit()
+}

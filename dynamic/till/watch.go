@@ -55,13 +55,26 @@ func (t *Till) deliveredHeard(ctx context.Context, p *Purchase, n settle.News) (
 	return false, t.lookedAt(ctx, p, func(*Purchase) {})
 }
 
+// owedHeard watches money that is owed back until nothing can take it away: what the chain took back is owed no more (M9).
+func (t *Till) owedHeard(ctx context.Context, p *Purchase, n settle.News) error {
+	switch {
+	case n.State == rail.Paid && !samePlace(n.Proof, p.Proof):
+		return t.follow(ctx, p, n.Proof)
+	case n.State == rail.Paid:
+		return t.lookedAt(ctx, p, func(p *Purchase) { p.Final = n.Final && n.Unfilled == nil })
+	case n.State == rail.Dead && n.Final:
+		return t.reverse(ctx, p)
+	}
+	return t.lookedAt(ctx, p, func(*Purchase) {})
+}
+
 func samePlace(a, b *rail.Proof) bool {
 	return a.Tx == b.Tx && a.LogIndex == b.LogIndex && a.BlockHash == b.BlockHash
 }
 
 // follow notes where a reorganisation has put a delivered purchase's payment. The certificate stays as it was signed.
 func (t *Till) follow(ctx context.Context, p *Purchase, proof *rail.Proof) error {
-	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "followed", func(tx ledger.Tx, p *Purchase) error {
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered, RefundOwed}, "followed", func(tx ledger.Tx, p *Purchase) error {
 		old := ledger.CreditKey(p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 		if held, err := ledger.GetJSON[creditOf](tx, old); err == nil && held.Purchase == p.ID {
 			if err := tx.Delete(old); err != nil {
@@ -86,10 +99,10 @@ func (t *Till) lookedAt(ctx context.Context, p *Purchase, f func(*Purchase)) err
 	return err
 }
 
-// reverse: promised or delivered → reversed. The certificate stands and says what happened; its number is never used again.
+// reverse: promised, delivered or refund_owed → reversed. The certificate stands and says what happened; its number is never used again.
 // What was only promised will not be made, and gives back what it held.
 func (t *Till) reverse(ctx context.Context, p *Purchase) error {
-	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered}, "reversed", func(tx ledger.Tx, p *Purchase) error {
+	_, err := t.advance(ctx, p.ID, []State{Promised, Delivered, RefundOwed}, "reversed", func(tx ledger.Tx, p *Purchase) error {
 		if p.State == Promised {
 			if err := t.release(tx, p); err != nil {
 				return err
