@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is what the decisions fix of a good.
+// row is what is fixed of a good.
 type row struct {
 	id, price string
 	deserves  bool   // may be paid what it deserves

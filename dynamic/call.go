@@ -255,7 +255,7 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 }
 
 // withPayment says on an error what became of a payment that came along, where the handler did not: every such error has
-// to (decisions §3). A fault of ours on a route that takes payments may have come after the payment was taken.
+// to. A fault of ours on a route that takes payments may have come after the payment was taken.
 func withPayment(c *call, r *http.Request, e *problem.Error) *problem.Error {
 	if e.Payment != nil || !counter.Paying(r.Header) {
 		return e

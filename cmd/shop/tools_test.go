@@ -20,7 +20,7 @@ var waiting = map[string]string{
 // TestTheTwelveFreeTools lists the names of the specification, holds the table of routes against them, and
 // /openapi-tools.json against the table.
 func TestTheTwelveFreeTools(t *testing.T) {
-	// Interface specification, MCP door; decisions, section 12.
+	// Interface specification, MCP door.
 	twelve := strings.Split("check_a2a_card, check_purchase, read_store_guide, read_binder, look_in_window, preflight_endpoint, look_at_door, check_before_you_pay, "+
 		"check_conformance, verify_artifact, check_order, find_in_catalog", ", ")
 	if !slices.Equal(twelve, api.FreeTools) || len(twelve) != 12 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Serve says where the bytes of a route come from and therefore how a cache may treat it (decisions §8).
+// Serve says where the bytes of a route come from and therefore how a cache may treat it.
 type Serve string
 
 const (

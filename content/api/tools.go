@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FreeTools are the names of the free tools, which are all that a route's Tool may be (decisions §12). They are the same at
+// FreeTools are the names of the free tools, which are all that a route's Tool may be. They are the same at
 // every door for agents.
 var FreeTools = []string{
 	"check_a2a_card", "check_purchase", "read_store_guide", "read_binder", "look_in_window", "preflight_endpoint", "look_at_door", "check_before_you_pay",

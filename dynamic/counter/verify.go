@@ -17,7 +17,7 @@ import (
 	"agentstore/templates/drawing"
 )
 
-// Verification is the answer of GET /api/verify/{id} (decisions §5). It is checked anew at every read, from the exact
+// Verification is the answer of GET /api/verify/{id}. It is checked anew at every read, from the exact
 // bytes that were signed.
 type Verification struct {
 	Valid         bool                `json:"valid"`

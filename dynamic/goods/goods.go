@@ -1,7 +1,7 @@
 // Package goods makes what is sold. A kind of goods is a row of Kinds: what it takes from the pool when an order is
 // claimed, how it is made before the payment is settled, and what changes in the world once it is paid.
 //
-// Before settlement a kind computes, reads and reserves only (decisions §4 M5): Reserve runs inside the ledger
+// Before settlement a kind computes, reads and reserves only (package till, M5): Reserve runs inside the ledger
 // transaction that claims the payment, Make outside of any, and Release undoes Reserve when no money came. Settle and
 // Complete run inside the transactions that record the settlement and the delivery.
 //
@@ -69,7 +69,7 @@ type Kind struct {
 	// Delivers is a zero value of the kind's deliverable, for describing it.
 	Delivers any
 	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is held for a short time
-	// only, and a payer holds one of a good at a time (decisions §4 M16).
+	// only, and a payer holds one of a good at a time (package till, M16).
 	Counted bool
 	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always available.
 	Available func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error

@@ -8,7 +8,7 @@ import (
 )
 
 // A unit that is taken by a payment which is not settled yet is held, and may come back; one that was paid for is gone
-// (decisions §4 M16). What is held is noted beside what is taken, with the time at which the hold ends at the latest:
+// (package till, M16). What is held is noted beside what is taken, with the time at which the hold ends at the latest:
 //
 //	goods/held/<pool>/<digest>    an entry that is given once
 //	goods/held_word/<word>        a word

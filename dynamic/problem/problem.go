@@ -18,7 +18,7 @@ type Error struct {
 	Header  http.Header    // headers of the answer
 	Retry   time.Duration  // Retry-After, rounded up to whole seconds; 0: none
 	Next    string         // next_step, where no payment was presented: what to do now
-	Payment *Payment       // set on every error after a payment was presented (decisions §3)
+	Payment *Payment       // set on every error after a payment was presented
 	Body    []byte         // a ready JSON body to send instead of a rendered one (402 challenges); ContentType goes with it
 	Err     error
 }

@@ -6,7 +6,7 @@
 //
 // Settling is split so that package settle can write before it acts: Draft reads the chain, Sign (inside the ledger
 // transaction that stores its result) fixes the bytes, Send broadcasts them. Sending the same bytes again is
-// harmless. What happened is read from the chain's events by Look and by nothing else (decisions §4 M3).
+// harmless. What happened is read from the chain's events by Look and by nothing else (package till, M3).
 package rail
 
 import (
@@ -34,7 +34,7 @@ type Requirement struct {
 }
 
 const (
-	// Longer is how far past the advertised validity a buyer may reach (decisions §4 M4).
+	// Longer is how far past the advertised validity a buyer may reach (package till, M4).
 	Longer = 300 * time.Second
 	// Skew is how far a buyer's clock may be ahead where the terms are Firm.
 	Skew = 10 * time.Second
@@ -96,7 +96,7 @@ type Payment struct {
 	Wire        []byte   `json:"wire,omitempty"` // the protocol's own payload, where settling needs it (facilitator, solana)
 }
 
-// ClaimKey identifies the authorization for ever: (network, asset, method, payer, nonce), decisions §4 M2.
+// ClaimKey identifies the authorization for ever: (network, asset, method, payer, nonce) (package till, M2).
 func (p *Payment) ClaimKey() string {
 	return strings.Join([]string{p.Network, p.Asset, p.Method, p.Payer, p.Nonce}, "|")
 }
@@ -110,7 +110,7 @@ type Mark struct {
 	// somebody else's elsewhere. Verify sets it, also beside a refusal for want of money.
 	Local bool `json:"local,omitzero"`
 	// Code is the hash of the payer's code, empty for an account without: no simulation of one that has code says what
-	// it will do in a block (decisions §4 M15).
+	// it will do in a block (package till, M15).
 	Code string `json:"code,omitzero"`
 }
 
@@ -335,7 +335,7 @@ type Refusal struct {
 	Message string // further detail, safe to show
 	Err     error  // ErrUsed, where that is the reason
 	// Payer says that this is shown to be the payer's doing (balance, cancel, signature), as against a fault of the
-	// network, the node or the store (decisions §4 M5).
+	// network, the node or the store (package till, M5).
 	Payer bool
 }
 

@@ -23,7 +23,7 @@ type sequencer struct {
 	given func(account string, number uint64)
 }
 
-// MaxUnmined is how many transactions of one account may be in no block (decisions §4 M16). A node
+// MaxUnmined is how many transactions of one account may be in no block (package till, M16). A node
 // keeps 64 of an account that wait for one before them, and drops the rest.
 const MaxUnmined = 48
 

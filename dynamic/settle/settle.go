@@ -12,7 +12,7 @@
 // An account has at most MaxUnmined transactions in no block, over all processes, which the
 // transaction that gives out a number decides; of several accounts the one with most room sends.
 // Who finds no room waits in a line, first come first served, that each block moves. A process
-// broadcasts an account's transactions in the order of their numbers (decisions §4 M16).
+// broadcasts an account's transactions in the order of their numbers (package till, M16).
 //
 // What is durable when:
 //
@@ -22,7 +22,7 @@
 //     steps the same bytes are sent again, and sending twice is harmless.
 //   - A revert is counted once, in one transaction with what its owner does about it.
 //   - What became of a member is not stored here: its owner credits a payment, or gives it up, in a transaction of its own,
-//     by the rail's word alone (decisions §4 M3), and calls Landed in it.
+//     by the rail's word alone (package till, M3), and calls Landed in it.
 //
 // Who retries: a drive ends with its context or with its last member. Then it is up to the owner to
 // drive again, after a crash too, until nothing can change any more (rail.Finding.Final). Any

@@ -7,7 +7,7 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// Counted goods are held for the payments that claimed them, and for as short a time as can be (decisions §4 M16): their
+// Counted goods are held for the payments that claimed them, and for as short a time as can be (M16): their
 // authorizations are valid for two minutes, the first settlement of ours that reverts ends the hold, and what is held is
 // told as held. A payment that lands later is settled_late: delivered if there is one left, else owed.
 

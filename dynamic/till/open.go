@@ -14,7 +14,7 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// Open payments: how much of the store one payer may have under way (decisions §4 M15, M16). They are counted in the
+// Open payments: how much of the store one payer may have under way (M15, M16). They are counted in the
 // transaction that claims, so the bounds hold over any number of replicas.
 //
 //	budget/open_payments/<holder>/<network>/<purchase>   a payment that may still be sent

@@ -10,7 +10,7 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// What a buyer is told while a network, or every network, takes no payment (decisions §3).
+// What a buyer is told while a network, or every network, takes no payment.
 
 // enter counts a payment that was verified, so that nobody fills the count with worthless ones, among those that the
 // relayer of its network has to pay for, unless it cannot pay for one more; left is to be called when nobody here drives its

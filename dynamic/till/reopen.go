@@ -12,7 +12,7 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// A restored ledger is closed, and is opened again network by network (decisions §4 M13):
+// A restored ledger is closed, and is opened again network by network (M13):
 //
 //	meta/closed            when it was restored; there until every configured network is open
 //	meta/open:<network>    a network that was opened meanwhile

@@ -16,7 +16,7 @@ import (
 // A stock client sends no idempotency key, and an application that lost an answer calls again: a new challenge, a new
 // signature, a second charge. So every 402 suggests a key that follows from the order and the minute, in its body and as
 // the id of payment-identifier, which stock clients echo. It is guessable and no secret: it opens a slot only for a payer
-// whose fresh authorization was verified, and it finds nothing but an equal order of theirs (decisions §3).
+// whose fresh authorization was verified, and it finds nothing but an equal order of theirs.
 
 // Fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs, without source, callback
 // address, rail and tier.

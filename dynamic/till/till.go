@@ -40,7 +40,7 @@
 // is held for the two minutes of its authorization, and until the chain is deep enough, or to the first revert. Of a flood
 // only what the wallet's money covers is ever sent: each of the others would burn 70,000 gas.
 //
-// The money rules that this repository keeps and cites by their numbers, also as those of decisions §4:
+// The money rules that this repository keeps and cites by their numbers:
 //
 //	M1   A payment that comes again finds its purchase if it is the same header byte for byte and holds a nonce of ours;
 //	     everything else with a used authorization is told only what its chain shows to everybody.
@@ -109,7 +109,7 @@ type Config struct {
 
 	// SettleWait is how long a buyer's request waits for the chain before it is answered "unknown"; 0 means 45 s.
 	SettleWait time.Duration
-	// RepeatWait is how long a repeat waits for the first; 0 means 20 s (decisions §3).
+	// RepeatWait is how long a repeat waits for the first; 0 means 20 s.
 	RepeatWait time.Duration
 	// Patience is how long a purchase may lie before the worker takes it up; 0 means 20 s.
 	Patience time.Duration

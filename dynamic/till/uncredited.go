@@ -15,7 +15,7 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// Money that no purchase credits (decisions §4 M13). A payment can arrive that the ledger knows nothing of: its claim went
+// Money that no purchase credits (M13). A payment can arrive that the ledger knows nothing of: its claim went
 // with a restore, or its authorization came with a repeat and somebody else submitted it. So the store reads for good what
 // arrives at payTo, in blocks that are final. A transfer by an authorization that no purchase credits is owed to its
 // payer: a purchase in the state uncredited, which the payer finds among the claims and the keeper in a list. What is

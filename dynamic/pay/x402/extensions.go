@@ -13,7 +13,7 @@ const (
 	ExtOffers    = "offer-receipt"
 	ExtPaymentID = "payment-identifier"
 	// ExtChallenge carries the store's own nonce. A settled payment is public calldata; only the buyer who got the
-	// challenge knows the nonce in it, so a replay must bring it (decisions §4 M1).
+	// challenge knows the nonce in it, so a replay must bring it (package till, M1).
 	ExtChallenge = "store-challenge"
 )
 

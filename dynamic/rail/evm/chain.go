@@ -93,7 +93,7 @@ type use struct {
 }
 
 // uses pairs every AuthorizationUsed among the logs with the Transfer at the very next log index of the same
-// transaction (decisions §4 M3), and lists every AuthorizationCanceled. The logs may come in any order.
+// transaction (package till, M3), and lists every AuthorizationCanceled. The logs may come in any order.
 func uses(asset common.Address, logs []entry) map[authorization]use {
 	type place struct {
 		block common.Hash

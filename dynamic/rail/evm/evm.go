@@ -3,7 +3,7 @@
 //
 // A Rail is one network. It implements rail.Rail: it parses and verifies what a buyer signed, settles it by a
 // transaction of its own relayer (or through a remote facilitator), and reads what happened from the token's events.
-// Three rules shape the code (decisions §4 M3):
+// Three rules shape the code (package till, M3):
 //
 //   - authorizationState true is no proof of payment: cancelling sets it too, and so does a use elsewhere;
 //   - a revert of our own transaction is no proof of non-payment: anybody may submit an authorization first;
@@ -102,7 +102,7 @@ type Config struct {
 }
 
 // Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing that it says is
-// believed (decisions §4 M10): an error of any kind leaves the outcome unknown, and success only becomes known by
+// believed (package till, M10): an error of any kind leaves the outcome unknown, and success only becomes known by
 // Look. Settling the same payment again must be harmless.
 type Settler interface {
 	// Host names the third party.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// margin is how long before validBefore a payment counts as expired already (decisions §4 M4).
+	// margin is how long before validBefore a payment counts as expired already (package till, M4).
 	margin = 30 * time.Second
 	// codeBelieved is how long a contract is believed to exist once seen.
 	codeBelieved = 15 * time.Minute

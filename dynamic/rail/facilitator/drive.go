@@ -66,7 +66,7 @@ func settlementID(p *rail.Payment) string {
 }
 
 // drive takes a settlement to its end: paid at the network's depth, or dead with its sequence
-// number spent, or as often reverted as may be (decisions §4 M15). A later run looks again, so that
+// number spent, or as often reverted as may be (package till, M15). A later run looks again, so that
 // a payment which a reorganisation took away is sent again.
 func (h *Handler) drive(j *job, d *driver) error {
 	s, err := h.begin(j)

@@ -2,7 +2,7 @@
 // sides: Client lets a third party settle our payments, Handler settles other people's over our rails.
 //
 // Nothing that a remote facilitator says is proof of payment. A timeout, a status other than 2xx and a malformed answer
-// leave the outcome unknown; so does success, until the chain shows the transfer (decisions §4 M10). Client is the
+// leave the outcome unknown; so does success, until the chain shows the transfer (package till, M10). Client is the
 // settler of an evm.Rail and holds no opinion of its own.
 //
 //	c, err := facilitator.New(facilitator.Config{URL: "https://facilitator.example"})

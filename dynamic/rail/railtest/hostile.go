@@ -10,7 +10,7 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// MostGas is what one settlement may take at most (decisions §4 M15).
+// MostGas is what one settlement may take at most (package till, M15).
 const MostGas = 300_000
 
 // MostLost is what the store loses to reverts on one network a day, atomic units. Of plain payers, whose reverts are

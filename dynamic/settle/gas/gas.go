@@ -1,5 +1,5 @@
 // Package gas says whether a settlement may be paid for: whether a network can settle at all, what settling there costs,
-// and how much gas other people's payments may make the store lose (decisions §4 M15). Whoever drives settlements, the
+// and how much gas other people's payments may make the store lose (package till, M15). Whoever drives settlements, the
 // till or the facilitator, asks it before a payment is taken and before each transaction is signed, and tells it what
 // became of them.
 //
