@@ -3,7 +3,7 @@
 
 PACKAGES ?= ./...
 TESTFLAGS ?=
-FUZZTIME ?= 10s
+FUZZTIME ?= 3s
 STATICCHECK = go tool -modfile=.tools/go.mod staticcheck
 
 .PHONY: run test check build verifier bench soak
@@ -12,10 +12,11 @@ run:
 	@.ci/setup run
 	go run ./cmd/devnet -record $(ARGS)
 
-# A slow machine fails nothing: a package may take an hour, and what no test waits for is measured by make soak.
+# A slow machine fails nothing: a package may take an hour, and what no test waits for is measured by make soak. Much of
+# a test is waiting, for blocks, children and browsers: two packages share a processor.
 test:
 	@.ci/setup test
-	go test -timeout=1h $(TESTFLAGS) $(PACKAGES)
+	go test -timeout=1h -p $$((2 * $$(nproc))) $(TESTFLAGS) $(PACKAGES)
 	.ci/fuzz $(FUZZTIME) $(TESTFLAGS)
 
 # An error may begin with the name of what it speaks of, in its own case: no ST1005.

@@ -1,6 +1,7 @@
-// Package cmd holds the commands, each in a folder of its own, and this test of the layout: which package may import
-// which, which one is a module's only door, and what every package and file owes its reader. The two tables in
-// tables_test.go are the policy; what they do not allow, the test refuses by name.
+// Package cmd holds the commands, each in a folder of its own, and this test of the layout: which
+// package may import which, which one is a module's only door, and what every package and file owes
+// its reader. The two tables in tables_test.go are the policy; what they do not allow, the test
+// refuses by name.
 package cmd
 
 import (
@@ -27,7 +28,8 @@ const module = "agentstore"
 // maxLines is how long a file that is no test may be: a longer one holds two ideas.
 const maxLines = 500
 
-// maxBody is how many lines a function's body may have; one function of a hundred may have more, such as a table of rows.
+// maxBody is how many lines a function's body may have; one function of a hundred may have more,
+// such as a table of rows.
 const maxBody = 60
 
 // A listing is what go list says of one package.
@@ -44,7 +46,9 @@ func (l listing) name() string { return strings.TrimPrefix(l.ImportPath, module+
 // list returns every package of the module in the order of their paths.
 func list(t *testing.T) []listing {
 	t.Helper()
-	c := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,Imports,TestImports,XTestImports,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	c := exec.Command("go", "list",
+		"-json=ImportPath,Dir,Name,Doc,Imports,TestImports,XTestImports,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
+		"./...")
 	c.Dir, c.Stderr = "..", os.Stderr
 	out, err := c.Output()
 	if err != nil {
@@ -62,7 +66,8 @@ func list(t *testing.T) []listing {
 	}
 }
 
-// under reports whether name is one of the patterns: a path, a path and "/..." for it and all below it, or "*".
+// under reports whether name is one of the patterns: a path, a path and "/..." for it and all below
+// it, or "*".
 func under(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		tree, deep := strings.CutSuffix(p, "/...")
@@ -70,7 +75,8 @@ func under(name string, patterns []string) bool {
 	})
 }
 
-// doorOf returns the row that speaks for an imported path: the one with the longest module path, or nil.
+// doorOf returns the row that speaks for an imported path: the one with the longest module path, or
+// nil.
 func doorOf(doors []door, imported string) *door {
 	var best *door
 	for i, d := range doors {
@@ -111,7 +117,8 @@ func judge(arrows []arrow, doors []door, all []listing) []string {
 				d := doorOf(doors, imported)
 				if d == nil {
 					if strings.Contains(strings.Split(imported, "/")[0], ".") {
-						say("%s%s imports %s, which has no row in the table of doors (cmd/tables_test.go)", name, what, imported)
+						say("%s%s imports %s, which has no row in the table of doors (cmd/tables_test.go)", name, what,
+							imported)
 					}
 					continue
 				}
@@ -125,10 +132,14 @@ func judge(arrows []arrow, doors []door, all []listing) []string {
 		}
 		check(l.Imports, "", row.may, func(d door) []string { return d.only })
 		check(append(slices.Clone(l.TestImports), l.XTestImports...), " in its tests",
-			slices.Concat(row.may, row.tests, testKits), func(d door) []string { return slices.Concat(d.only, d.tests) })
+			slices.Concat(row.may, row.tests, testKits),
+			func(d door) []string { return slices.Concat(d.only, d.tests) })
 	}
 	exists := func(pattern string) bool {
-		return slices.ContainsFunc(all, func(l listing) bool { return len(l.GoFiles) > 0 && under(l.name(), []string{pattern}) })
+		return slices.ContainsFunc(all, func(l listing) bool {
+			return len(l.GoFiles) > 0 &&
+				under(l.name(), []string{pattern})
+		})
 	}
 	for _, a := range arrows {
 		if !exists(a.from) {
@@ -212,7 +223,8 @@ func TestPackagesAndFiles(t *testing.T) {
 	}
 }
 
-// functions returns the functions and methods of a file, with the positions of all that is in it. src is as in parser.ParseFile.
+// functions returns the functions and methods of a file, with the positions of all that is in it.
+// src is as in parser.ParseFile.
 func functions(t *testing.T, file string, src any) (*token.FileSet, []*ast.FuncDecl) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -270,7 +282,8 @@ func TestFunctionsAreShort(t *testing.T) {
 }
 
 func TestBodyLines(t *testing.T) {
-	set, fns := functions(t, "x.go", "package x\nfunc a() {}\nfunc b() {\n}\nfunc (T) c() {\n\tx()\n\n\ty()\n}\nfunc d()\n")
+	set, fns := functions(t, "x.go", "package x\nfunc a() {}\nfunc b() {\n}\nfunc (T) c() {\n\tx()\n\n\ty()\n}\nfunc "+
+		"d()\n")
 	for i, want := range []int{0, 0, 3, 0} {
 		if got := bodyLines(set, fns[i]); got != want {
 			t.Errorf("%s has %d lines, want %d", fns[i].Name.Name, got, want)
@@ -285,7 +298,8 @@ func TestTopLevel(t *testing.T) {
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
-	fixed := strings.Fields("content corpus generator dynamic templates public cmd go.mod go.sum Makefile README.md LICENSE")
+	fixed := strings.Fields("content corpus generator dynamic templates public cmd go.mod go.sum Makefile README.md " +
+		"LICENSE")
 	told := map[string]bool{}
 	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		top, _, _ := strings.Cut(file, "/")

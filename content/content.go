@@ -6,13 +6,16 @@
 //
 //	site.toml              the site's facts (Config)
 //	retired.toml           goods that are no longer sold (optional)
+//	porch.toml             the lines that are said on the porch (optional)
+//	directory.toml         reviews of neighbours (optional)
 //	shelf/<id>.md          one good: TOML between +++ lines, then Markdown
 //	pages/<name>.md        one page: the same form; those of the store, and the keeper's own
 //	pages/problems/<code>.md
 //	pools/<name>.toml      the texts a good gives out, as [[entry]] tables
+//	paid/<publication>/<name>.md  one page that is paid for (Publications), or those of a week
 //
-// A keeper's pools are private and may live in a folder of their own
-// (Sources.Stock). Loading is strict: an unknown key, an unknown file, a
+// A keeper's pools and paid pages are private and may live in a folder of their
+// own (Sources.Stock), the vault. Loading is strict: an unknown key, an unknown file, a
 // duplicate or a value over its limit is an error that names file and line.
 // Names that start with a dot are skipped, as version control and editors
 // leave them behind, and so is Go source, since the specimen lives beside it.
@@ -28,22 +31,26 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Specimen is the site every clone starts from: complete, public on purpose,
 // and the default of Load. Its root is the content folder.
 //
-//go:embed site.toml retired.toml shelf pages pools
+//go:embed site.toml retired.toml porch.toml directory.toml shelf pages pools paid
 var Specimen embed.FS
 
 // Sources says where a site is read from.
 type Sources struct {
 	// Content holds site.toml, shelf and pages; nil means Specimen.
 	Content fs.FS
-	// Stock holds the pools, <name>.toml at its root; nil means the folder
-	// pools of Content. When it is set, Content may not hold pools as well.
+	// Stock holds the pools, <name>.toml at its root, and the folder paid; nil
+	// means the folders pools and paid of Content. When it is set, Content may
+	// not hold them as well.
 	Stock fs.FS
 }
 
@@ -60,6 +67,13 @@ type Site struct {
 	Pages []Page
 	// Retired is in the order of retired.toml.
 	Retired []RetiredGood
+	// Issues are the pages that are paid for, in the order of Publications, the newest first in
+	// each.
+	Issues []Issue
+	// Porch is what is said on the porch.
+	Porch Porch
+	// Directory is in the order of directory.toml.
+	Directory []Neighbour
 	// Digest is the SHA-256 in hex over the path and bytes of every source
 	// file, pools included, in path order.
 	Digest string
@@ -67,6 +81,7 @@ type Site struct {
 	goods   map[string]int
 	pages   map[string]int
 	retired map[string]int
+	issues  map[string]int
 }
 
 // Good returns the good with this id, if it is on the shelf.
@@ -85,17 +100,6 @@ func (s *Site) Page(name string) (Page, bool) {
 		return Page{}, false
 	}
 	return s.Pages[i], true
-}
-
-// OwnPages returns the keeper's own pages, by name.
-func (s *Site) OwnPages() []Page {
-	var own []Page
-	for _, p := range s.Pages {
-		if p.Own {
-			own = append(own, p)
-		}
-	}
-	return own
 }
 
 // Problem returns the page of a problem code.
@@ -121,9 +125,9 @@ func (s *Site) RetiredGood(id string) (RetiredGood, bool) {
 	return s.Retired[i], true
 }
 
-// Borrowed returns the names, sorted, of the pools that still hold at least
-// one entry of the specimen. Those texts are public, so a shop that sells for
-// real money must have none.
+// Borrowed returns the names, sorted, of the pools and publications that still
+// hold at least one text of the specimen. Those are public, so a shop that sells
+// for real money must have none.
 func (s *Site) Borrowed() ([]string, error) {
 	specimen, err := Load(Sources{})
 	if err != nil {
@@ -141,6 +145,16 @@ func (s *Site) Borrowed() ([]string, error) {
 			names = append(names, name)
 		}
 	}
+	bodies := make(map[string]bool)
+	for _, i := range specimen.Issues {
+		bodies[i.Body] = true
+	}
+	for _, i := range s.Issues {
+		if name := i.Publication.Name; bodies[i.Body] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	return names, nil
 }
 
@@ -158,10 +172,18 @@ func gather(src Sources) *loader {
 	l := &loader{files: make(map[string][]byte)}
 	l.read(src.Content, "", true)
 	if src.Stock != nil {
-		if l.has("pools/") {
-			l.fail("pools", 0, "the pools are kept in the stock folder, so this folder must not exist")
+		for folder, what := range map[string]string{poolFolder: "the pools", paidFolder: "the paid pages"} {
+			if l.has(folder) {
+				l.fail(strings.TrimSuffix(folder, "/"), 0,
+					"%s are kept in the stock folder, so this folder must not exist", what)
+			}
 		}
-		l.read(src.Stock, "pools/", false)
+		l.read(src.Stock, poolFolder, false)
+		if paid, err := fs.Sub(src.Stock, strings.TrimSuffix(paidFolder, "/")); err == nil {
+			if _, err := fs.Stat(paid, "."); err == nil {
+				l.read(paid, paidFolder, true)
+			}
+		}
 	}
 	return l
 }
@@ -177,6 +199,8 @@ func (l *loader) site() (*Site, error) {
 	s.Pages = l.pages()
 	s.Retired = l.retired(s.Goods)
 	s.Pools = l.pools(s.Goods)
+	s.Issues = l.issues()
+	s.Porch, s.Directory = l.porch(), l.directory()
 	l.refuseUnread()
 	if l.err() != nil {
 		return nil, l.err()
@@ -185,6 +209,7 @@ func (l *loader) site() (*Site, error) {
 	s.goods = index(s.Goods, func(g Good) string { return g.ID })
 	s.pages = index(s.Pages, func(p Page) string { return p.Name })
 	s.retired = index(s.Retired, func(r RetiredGood) string { return r.ID })
+	s.issues = index(s.Issues, func(i Issue) string { return i.ID })
 	return s, nil
 }
 
@@ -211,6 +236,7 @@ type loader struct {
 const maxFile = 1 << 20
 
 func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
+	var names []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -222,6 +248,8 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 				return fs.SkipDir
 			}
 			return nil
+		case prefix == poolFolder && name == strings.TrimSuffix(paidFolder, "/") && d.IsDir():
+			return fs.SkipDir // the paid pages of a stock, read by themselves
 		case prefix == "" && name == "api" && d.IsDir():
 			return fs.SkipDir // the package in the specimen's folder, with its released descriptions
 		case d.IsDir():
@@ -233,20 +261,35 @@ func (l *loader) read(fsys fs.FS, prefix string, deep bool) {
 		case path.Ext(name) == ".go":
 			return nil // the specimen's folder is also this package's
 		}
-		b, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		if len(b) > maxFile {
-			l.fail(prefix+name, 0, "larger than %d bytes", maxFile)
-			return nil
-		}
-		l.files[prefix+name] = b
+		names = append(names, name)
 		return nil
 	})
-	if err != nil {
+	bodies, errs := make([][]byte, len(names)), make([]error, len(names))
+	atOnce(len(names), func(i int) { bodies[i], errs[i] = fs.ReadFile(fsys, names[i]) })
+	for i, name := range names {
+		if len(bodies[i]) > maxFile {
+			l.fail(prefix+name, 0, "larger than %d bytes", maxFile)
+			continue
+		}
+		l.files[prefix+name] = bodies[i]
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
 		l.errs = append(l.errs, fmt.Errorf("reading %ssources: %w", prefix, err))
 	}
+}
+
+// atOnce calls do with 0 to n-1, on all processors.
+func atOnce(n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func (l *loader) has(prefix string) bool {

@@ -128,11 +128,12 @@ func (g Good) TierFor(amount int64) (tier Tier, tip int64, ok bool) {
 	return Tier{}, 0, false
 }
 
-// AllInputs returns the good's own inputs and then the common ones that apply.
+// AllInputs returns the good's own inputs and then the common ones that apply: what is delivered at
+// once needs no callback_url.
 func (g Good) AllInputs() []Input {
 	all := slices.Clone(g.Inputs)
 	for _, in := range commonInputs {
-		if in.Name == "callback_url" && g.Fulfilment != Human {
+		if in.Name == "callback_url" && g.Fulfilment == Instant {
 			continue
 		}
 		all = append(all, in)
@@ -140,11 +141,18 @@ func (g Good) AllInputs() []Input {
 	return all
 }
 
-// commonInputs apply to every good, callback_url to human goods alone.
+// commonInputs apply to every good, callback_url to those that are not delivered at once.
 var commonInputs = []Input{
 	{Name: "agent_name", Max: 80, Type: "string", Help: "The name to put on the certificate and the badge."},
-	{Name: "callback_url", Max: 2048, Type: "string", Format: "uri", Help: "Where to send word when the keeper is done: a public https address."},
-	{Name: "source", Max: 40, Type: "string", Help: "Where you heard of the store; written in the ledger and nowhere else."},
+	{Name: "callback_url", Max: 2048, Type: "string", Format: "uri",
+		Help: "Where word is sent once the order is completed: a public https address."},
+	{Name: "source", Max: 40, Type: "string", Help: "Where you heard of the store; written in the ledger and nowhere " +
+		"else."},
+}
+
+// IsCommon reports whether an input is one of those that every good may take.
+func IsCommon(name string) bool {
+	return slices.ContainsFunc(commonInputs, func(in Input) bool { return in.Name == name })
 }
 
 // ownInputs are the inputs a shelf file may ask for; a file gives required,

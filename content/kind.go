@@ -29,6 +29,22 @@ const (
 	KindSecret     = "secret"     // an entry once for ever, never public
 	KindWord       = "word"       // the input or an entry, once for ever, on the public register
 	KindPatronage  = "patronage"  // thanks, and the nicer badge
+	KindAnchor     = "anchor"     // a text that is signed as it was written, to be read back
+	KindBitcoin    = "bitcoin"    // a digest that is timestamped by Bitcoin
+	KindPass       = "pass"       // thirty days of a pass
+	KindHuman      = "human"      // what the keeper does by hand, within a window
+	KindPhantom    = "phantom"    // a look at an address some hours later
+	KindSpot       = "spot"       // one run of the battery at a door, signed
+	KindAudit      = "audit"      // four readings of a service in one report
+	KindOnpage     = "onpage"     // a page as it is served
+	KindBuyer      = "buyer"      // what a stock client would sign at a door
+	KindCard       = "card"       // a signature directory, or a card of one
+	KindRefresh    = "refresh"    // a spot check that the record is told of
+	KindLaunch     = "launch"     // a purchase at a door, by the store's own wallet
+	KindRepair     = "repair"     // an agent card as it should be
+	KindProvenance = "provenance" // what the record holds about one receiving address
+	KindDays       = "days"       // a reading a day for seven days
+	KindHours      = "hours"      // a reading an hour for seven days
 )
 
 // Field is a field of a pool entry.
@@ -53,6 +69,9 @@ type kindRow struct {
 	fields []Field // beside text, all required
 	unique Field   // the field that may not repeat in the pool, "" for none
 	max    int     // characters in an entry's text; 0: such goods draw from no pool
+	// arrives says how a good comes to its buyer, where the answer to the purchase does not bring
+	// it though nobody makes it by hand; "" for the others.
+	arrives string
 }
 
 const defaultMax = 240
@@ -73,6 +92,24 @@ var kinds = []kindRow{
 	{name: KindSecret, max: 400},
 	{name: KindWord, fields: []Field{FieldWord}, unique: FieldWord, max: defaultMax},
 	{name: KindPatronage, max: defaultMax},
+	{name: KindAnchor},
+	{name: KindBitcoin},
+	{name: KindPass},
+	{name: KindHuman},
+	{name: KindPhantom, arrives: "The promise at once, in the answer to the paid request; what was seen about six " +
+		"hours later. The answer says where to read it."},
+	{name: KindDays},
+	{name: KindHours},
+	{name: KindSpot},
+	{name: KindAudit},
+	{name: KindOnpage},
+	{name: KindBuyer},
+	{name: KindCard},
+	{name: KindRefresh},
+	{name: KindLaunch, arrives: "Within half an hour, when the chain is sure of the purchase at the door. The answer " +
+		"carries an order id to ask after."},
+	{name: KindRepair},
+	{name: KindProvenance},
 }
 
 func kindOf(name string) (kindRow, bool) {
@@ -82,6 +119,13 @@ func kindOf(name string) (kindRow, bool) {
 		}
 	}
 	return kindRow{}, false
+}
+
+// Arrives says how the good comes to its buyer where that is not what its fulfilment says, "" where
+// it is.
+func (g Good) Arrives() string {
+	k, _ := kindOf(g.Kind)
+	return k.arrives
 }
 
 // Kinds returns the names of all kinds, in the order of their table.

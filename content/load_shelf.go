@@ -13,7 +13,8 @@ const (
 )
 
 // artifacts are the classes of what a good signs.
-var artifacts = []string{"certificate", "context_anchor", "bitcoin_anchor", "service_audit", "onpage_audit", "provenance_check"}
+var artifacts = []string{"certificate", "context_anchor", "bitcoin_anchor", "service_audit", "onpage_audit",
+	"provenance_check"}
 
 // rawGood is the front matter of a shelf file.
 type rawGood struct {
@@ -178,7 +179,8 @@ func (f sourceFile) inputs(raw []rawInput) []Input {
 			in.Max = r.Max
 		}
 		if r.Pattern != "" {
-			if _, err := regexp.Compile(r.Pattern); err != nil || r.Pattern[0] != '^' || r.Pattern[len(r.Pattern)-1] != '$' {
+			if _, err := regexp.Compile(r.Pattern); err != nil || r.Pattern[0] != '^' ||
+				r.Pattern[len(r.Pattern)-1] != '$' {
 				f.fail("pattern", "must be an anchored RE2 expression")
 			}
 		}
@@ -232,7 +234,8 @@ func (l *loader) pools(goods []Good) map[string]Pool {
 		if !l.decode(file, text, &raw) {
 			continue
 		}
-		pools[g.Pool] = Pool{Name: g.Pool, Entries: sourceFile{l: l, name: file, text: text}.entries(raw.Entry, kind, texts)}
+		pools[g.Pool] = Pool{Name: g.Pool, Entries: sourceFile{l: l, name: file, text: text}.entries(raw.Entry, kind,
+			texts)}
 	}
 	return pools
 }
@@ -248,7 +251,8 @@ func (f sourceFile) entries(raw []rawEntry, kind kindRow, texts map[string]strin
 		if i < len(lines) {
 			f.line = lines[i]
 		}
-		e := Entry{Text: r.Text, Name: r.Name, Word: r.Word, Animal: r.Animal, Strength: r.Strength, Temperament: r.Temperament}
+		e := Entry{Text: r.Text, Name: r.Name, Word: r.Word, Animal: r.Animal, Strength: r.Strength,
+			Temperament: r.Temperament}
 		if r.Date != "" {
 			e.Date = f.date("date", r.Date)
 		}

@@ -115,14 +115,17 @@ func (l *loader) pages() []Page {
 	for i, p := range pages {
 		file := p.File()
 		switch s, is := status[p.Name]; {
-		case !is && (!ownPage.MatchString(p.Name) || len(p.Name) > maxPageName || strings.HasPrefix(p.Name, problemFolder)):
-			l.fail(file, 0, "no page of a store has this name; a page of your own is pages/<name>.md, or in folders below pages, in lower-case words joined by hyphens")
+		case !is && (!ownPage.MatchString(p.Name) || len(p.Name) > maxPageName ||
+			strings.HasPrefix(p.Name, problemFolder)):
+			l.fail(file, 0, "no page of a store has this name; a page of your own is pages/<name>.md, or in folders "+
+				"below pages, in lower-case words joined by hyphens")
 		case !is:
 			pages[i].Own = true
 		case s != p.Status:
 			l.fail(file, 2, "status: %d, must be %d", p.Status, s)
 		case p.Nav != "":
-			l.fail(file, 0, "nav: this page has its place in the store already; only pages of your own have a row in the header")
+			l.fail(file, 0, "nav: this page has its place in the store already; only pages of your own have a row in "+
+				"the header")
 		}
 	}
 	return pages
@@ -134,40 +137,54 @@ var ownPage = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*/)*[a-z0-9]+(-[a-z0-9]
 const maxPageName = 60
 
 func (l *loader) allPages() []Page {
-	var pages []Page
-	for _, file := range l.under(pageFolder) {
-		name, md := strings.CutSuffix(strings.TrimPrefix(file, pageFolder), ".md")
-		if !md {
-			continue // refused as an unknown file at the end
-		}
-		front, body, line, ok := l.cut(file)
-		if !ok {
-			continue
-		}
-		var raw struct {
-			Status  int    `toml:"status"`
-			Title   string `toml:"title"`
-			Summary string `toml:"summary"`
-			Nav     string `toml:"nav"`
-		}
-		if !l.decode(file, front, &raw) {
-			continue
-		}
-		f := sourceFile{l: l, name: file, text: front}
-		f.prose("title", raw.Title, 80)
-		f.prose("summary", raw.Summary, 240)
-		f.optional("nav", raw.Nav, 20)
-		if problem := strings.HasPrefix(name, problemFolder); problem != (raw.Status >= 400 && raw.Status <= 599) || !problem && raw.Status != 0 {
-			f.fail("status", "problem pages have an HTTP error status, others have none")
-		}
-		if body == "" {
-			l.fail(file, 0, "has no body")
-		}
-		l.checkPlaceholders(file, body)
-		pages = append(pages, Page{Name: name, Title: raw.Title, Summary: raw.Summary, Status: raw.Status, Nav: raw.Nav, Body: body, Line: line})
+	files := slices.DeleteFunc(l.under(pageFolder), func(file string) bool {
+		return !strings.HasSuffix(file, ".md") // refused as an unknown file at the end
+	})
+	read, pages := make([]loader, len(files)), make([]Page, len(files))
+	atOnce(len(files), func(i int) {
+		read[i].files = l.files
+		pages[i] = read[i].page(files[i])
+	})
+	for i, file := range files {
+		l.take(file)
+		l.errs = append(l.errs, read[i].errs...)
 	}
-	slices.SortFunc(pages, func(a, b Page) int { return strings.Compare(a.Name, b.Name) }) // which is not the order of files
+	pages = slices.DeleteFunc(pages, func(p Page) bool { return p.Name == "" })
+	// which is not the order of files
+	slices.SortFunc(pages, func(a, b Page) int { return strings.Compare(a.Name, b.Name) })
 	return pages
+}
+
+// page reads one page, which has no name where that fails.
+func (l *loader) page(file string) Page {
+	front, body, line, ok := l.cut(file)
+	if !ok {
+		return Page{}
+	}
+	var raw struct {
+		Status  int    `toml:"status"`
+		Title   string `toml:"title"`
+		Summary string `toml:"summary"`
+		Nav     string `toml:"nav"`
+	}
+	if !l.decode(file, front, &raw) {
+		return Page{}
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(file, pageFolder), ".md")
+	f := sourceFile{l: l, name: file, text: front}
+	f.prose("title", raw.Title, 80)
+	f.prose("summary", raw.Summary, 240)
+	f.optional("nav", raw.Nav, 20)
+	if problem := strings.HasPrefix(name, problemFolder); problem != (raw.Status >= 400 && raw.Status <= 599) ||
+		!problem && raw.Status != 0 {
+		f.fail("status", "problem pages have an HTTP error status, others have none")
+	}
+	if body == "" {
+		l.fail(file, 0, "has no body")
+	}
+	l.checkPlaceholders(file, body)
+	return Page{Name: name, Title: raw.Title, Summary: raw.Summary, Status: raw.Status, Nav: raw.Nav, Body: body,
+		Line: line}
 }
 
 func (l *loader) retired(goods []Good) []RetiredGood {

@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// Editions is what a store says and sells, which may become another while the store is open. A *Site is one that stays as
-// it is.
+// Editions is what a store says and sells, which may become another while the store is open. A
+// *Site is one that stays as it is.
 type Editions interface {
 	// Now is the site in force. Whoever needs several facts that agree asks once.
 	Now() *Site
-	// Of is the site with a digest, so that what was promised under it is kept; where it is no longer known, the one in
-	// force.
+	// Of is the site with a digest, so that what was promised under it is kept; where it is no
+	// longer known, the one in force.
 	Of(digest string) *Site
 }
 
@@ -25,8 +25,9 @@ func (s *Site) Now() *Site { return s }
 // Of is the site itself.
 func (s *Site) Of(string) *Site { return s }
 
-// Pack writes the files that Load would read, pools included, as one archive, and returns it with the site that they are.
-// Unpack reads it back. The same files give the same bytes. It holds private texts.
+// Pack writes the files that Load would read, pools included, as one archive, and returns it with
+// the site that they are. Unpack reads it back. The same files give the same bytes. It holds
+// private texts.
 func Pack(src Sources) ([]byte, *Site, error) {
 	l := gather(src)
 	if l.err() != nil {

@@ -35,7 +35,8 @@ func TestTiers(t *testing.T) {
 	if diff := cmp.Diff([]Tier{{"minimum", 500_000}}, fixed.Tiers()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Tier{{"minimum", 3 * USDC}, {"generous", 6 * USDC}, {"patron", 15 * USDC}}, free.Tiers()); diff != "" {
+	if diff := cmp.Diff([]Tier{{"minimum", 3 * USDC}, {"generous", 6 * USDC}, {"patron", 15 * USDC}},
+		free.Tiers()); diff != "" {
 		t.Error(diff)
 	}
 	tier, tip, ok := free.TierFor(15 * USDC)
@@ -57,7 +58,8 @@ func TestAllInputs(t *testing.T) {
 		return n
 	}
 	own := []Input{{Name: "detail"}}
-	if diff := cmp.Diff([]string{"detail", "agent_name", "source"}, names(Good{Fulfilment: Instant, Inputs: own})); diff != "" {
+	if diff := cmp.Diff([]string{"detail", "agent_name", "source"},
+		names(Good{Fulfilment: Instant, Inputs: own})); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"agent_name", "callback_url", "source"}, names(Good{Fulfilment: Human})); diff != "" {
@@ -82,13 +84,16 @@ func TestExpand(t *testing.T) {
 
 func TestWithBaseURL(t *testing.T) {
 	s := load(t)
-	for _, good := range []string{"https://shop.example", "https://shop.example:8443", "http://localhost:1", "http://[::1]:80", "http://127.0.0.9"} {
+	for _, good := range []string{"https://shop.example", "https://shop.example:8443", "http://localhost:1",
+		"http://[::1]:80", "http://127.0.0.9"} {
 		c, err := s.WithBaseURL(good)
 		if err != nil || c.Config.BaseURL != good || s.Config.BaseURL == good || c.Digest != s.Digest {
 			t.Errorf("WithBaseURL(%q): %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "shop.example", "https://", "https://shop.example/", "https://a@shop.example", "https://shop.example?x", "http://shop.example", "http://10.0.0.1", "ftp://shop.example", "https://shop.example#x", "HTTPS://shop.example"} {
+	for _, bad := range []string{"", "shop.example", "https://", "https://shop.example/", "https://a@shop.example",
+		"https://shop.example?x", "http://shop.example", "http://10.0.0.1", "ftp://shop.example",
+		"https://shop.example#x", "HTTPS://shop.example"} {
 		if _, err := s.WithBaseURL(bad); err == nil {
 			t.Errorf("WithBaseURL(%q) is accepted", bad)
 		}
@@ -104,7 +109,8 @@ func TestParseUSDC(t *testing.T) {
 			t.Errorf("ParseUSDC(%q) = %d, %v, want %d", in, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", ".", ".5", "5.", "05", "00", "-1", "+1", "1e3", "1,5", "0.0000001", " 1", "1 ", "0x1", "١", "9223372036855", "99999999999999999999", "1.2.3", "NaN"} {
+	for _, bad := range []string{"", ".", ".5", "5.", "05", "00", "-1", "+1", "1e3", "1,5", "0.0000001", " 1", "1 ",
+		"0x1", "١", "9223372036855", "99999999999999999999", "1.2.3", "NaN"} {
 		if got, err := ParseUSDC(bad); err == nil {
 			t.Errorf("ParseUSDC(%q) = %d, want an error", bad, got)
 		}
@@ -144,20 +150,23 @@ func TestIsID(t *testing.T) {
 			t.Errorf("IsID(%q) = false", good)
 		}
 	}
-	for _, bad := range []string{"", "Hello", "_a", "a_", "a__b", "a-b", "a b", "ä", "a/b", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghi"} {
+	for _, bad := range []string{"", "Hello", "_a", "a_", "a__b", "a-b", "a b", "ä", "a/b",
+		"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghi"} {
 		if IsID(bad) {
 			t.Errorf("IsID(%q) = true", bad)
 		}
 	}
 }
 
-// A port is part of the host in a URL and another part of the name in a did:web, so it is escaped there.
+// A port is part of the host in a URL and another part of the name in a did:web, so it is escaped
+// there.
 func TestExpandEscapesThePortOfTheDID(t *testing.T) {
 	site, err := Load(Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for base, want := range map[string]string{"http://127.0.0.1:4020": "did:web:127.0.0.1%3A4020", "https://Store.example": "did:web:store.example"} {
+	for base, want := range map[string]string{"http://127.0.0.1:4020": "did:web:127.0.0.1%3A4020",
+		"https://Store.example": "did:web:store.example"} {
 		mine := *site
 		mine.Config.BaseURL = base
 		if got := mine.Expand("{did}"); got != want {

@@ -1,5 +1,6 @@
-// Package corpus has no code. Its folder holds the signed record of this store, what was observed at each door week after
-// week in a form that a stranger can check alone, and beside it the packages that make, keep and check such a record:
+// Package corpus has no code. Its folder holds the signed record of this store, what was observed
+// at each door week after week in a form that a stranger can check alone, and beside it the
+// packages that make, keep and check such a record:
 //
 //	record    rows, rounds and observations, their folder and their seal
 //	tlog      the transparency log under it: tiles, checkpoints, proofs, witnesses

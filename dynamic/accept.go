@@ -14,8 +14,9 @@ const (
 
 var codingNames = [codings]string{"identity", "br", "gzip"}
 
-// chooseCoding picks among the codings that are there by an Accept-Encoding field: the highest weight, and among
-// equals brotli, then gzip. Without the field, and where nothing fits, it is identity: an answer is better than 406.
+// chooseCoding picks among the codings that are there by an Accept-Encoding field: the highest
+// weight, and among equals brotli, then gzip. Without the field, and where nothing fits, it is
+// identity: an answer is better than 406.
 func chooseCoding(field string, have [codings]bool) coding {
 	if field == "" {
 		return identity

@@ -3,16 +3,20 @@ package dynamic
 import (
 	"time"
 
+	"agentstore/dynamic/bounty"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/desk"
+	"agentstore/dynamic/trade"
 )
 
 // Budgets is the table of budgets that rows may name.
 func Budgets() []budget.Limit {
-	return append([]budget.Limit{
+	return append(append([]budget.Limit{
+		{Name: bounty.BudgetClaims, Window: time.Minute, Client: 10, Process: 120,
+			Doc: "Claims of bounties, right or wrong: each reads a chain."},
 		{Name: "claims", Window: time.Minute, Client: 30,
 			Doc: "Wallet challenges and claims, right or wrong. By client alone, so that nobody crowds out another."},
 		{Name: "purchase_status", Window: time.Minute, Client: 240, Process: 6000,
 			Doc: "Reading what became of a purchase: generous, since a buyer who does not know polls it."},
-	}, desk.Budgets()...)
+	}, trade.Budgets()...), desk.Budgets()...)
 }

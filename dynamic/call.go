@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,8 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// call is one request on its way through a row: what handlers may know of it, and the writer that watches its answer.
+// call is one request on its way through a row: what handlers may know of it, and the writer that
+// watches its answer.
 type call struct {
 	route.Request
 	http.ResponseWriter
@@ -29,6 +31,7 @@ type call struct {
 	bytes  int64
 	name   string // of the row
 	paid   bool   // the row takes payments
+	onAcct bool   // the row takes orders on account
 	m      *measured
 	snap   *snapshot // of the published tree, for the whole request; nil: no document is served
 }
@@ -54,14 +57,14 @@ func (c *call) Write(b []byte) (int, error) {
 // Unwrap gives http.ResponseController the real writer.
 func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// answer finds the row of a request and lets it answer. What it needs of the published tree is taken from snap, and a file
-// that was asked for and cannot be read is an error.
+// answer finds the row of a request and lets it answer. What it needs of the published tree is
+// taken from snap, and a file that was asked for and cannot be read is an error.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, err error) {
 	start := time.Now()
 	s.metrics.inFlight.Inc()
 	c := &call{ResponseWriter: w, m: s.unrouted, name: "unrouted", snap: snap}
 	c.ID = s.idPrefix + strconv.FormatUint(s.idCounter.Add(1), 36)
-	c.Client = s.client(r)
+	c.Client, c.Key = s.client(r), route.Of(r).Key // the key of a call that makes this one in process
 	h := c.Header()
 	allowOrigins(h)
 	for _, f := range securityAt(r.URL.Path) {
@@ -94,7 +97,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, snap *snapshot, 
 	}
 }
 
-// adapt makes the http.Handler of a row: retirement, budget, inputs, time, and the one place where errors are written.
+// adapt makes the http.Handler of a row: retirement, budget, inputs, time, and the one place where
+// errors are written.
 func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 	validator, err := route.NewValidator(&row.Route)
 	if err != nil {
@@ -104,22 +108,27 @@ func (s *Server) adapt(row *route.Row) (http.Handler, error) {
 	if !row.Uncounted {
 		m = s.metrics.measure(row.Name)
 	}
-	timeout := row.Timeout
-	if timeout == 0 {
-		timeout = s.limits.Handle
-	}
+	timeout := cmp.Or(row.Timeout, s.limits.Handle)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
-		c.m, c.name, c.paid, c.Validator = m, row.Name, row.Paid, validator
+		c.m, c.name, c.paid, c.onAcct, c.Validator = m, row.Name, row.Paid, row.OnAccount, validator
 		cacheControl(w.Header(), row.Serve)
 		if err := s.retired(w.Header(), row); err != nil {
 			s.fail(c, r, err)
 			return
 		}
+		if s.callers != nil && r.Header["Signature-Input"] != nil {
+			var err error
+			if c.Key, c.Agent, err = s.callers.Verify(r, route.Address(r)); err != nil {
+				s.fail(c, r, err)
+				return
+			}
+		}
 		ctx, cancel := context.WithTimeoutCause(r.Context(), timeout, errTooSlow)
 		defer cancel()
 		if timeout+writeMargin > s.limits.Write {
-			// The route needs longer than the server's own limit for an answer; without a connection there is none.
+			// The route needs longer than the server's own limit for an answer; without a
+			// connection there is none.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeMargin))
 		}
 		r = r.WithContext(ctx)
@@ -185,7 +194,8 @@ func (s *Server) admitBody(c *call, r *http.Request, row *route.Row) error {
 	return nil
 }
 
-// retired sets the fields of a version that is going, and refuses one that is gone (RFC 9745, RFC 8594).
+// retired sets the fields of a version that is going, and refuses one that is gone (RFC 9745, RFC
+// 8594).
 func (s *Server) retired(h http.Header, row *route.Row) error {
 	if row.Deprecated.IsZero() {
 		return nil
@@ -202,12 +212,14 @@ func (s *Server) retired(h http.Header, row *route.Row) error {
 	}
 	h.Add("Link", link)
 	if !row.Sunset.IsZero() && !now.Before(row.Sunset) {
-		return &problem.Error{Code: "gone", Detail: "This version is no longer served. " + s.baseURL + "/deprecation lists those that are."}
+		return &problem.Error{Code: "gone", Detail: "This version is no longer served. " + s.baseURL +
+			"/deprecation lists those that are."}
 	}
 	return nil
 }
 
-// fail writes the error of a handler. Anything but a *problem.Error is a fault of ours: 500 without detail.
+// fail writes the error of a handler. Anything but a *problem.Error is a fault of ours: 500 without
+// detail.
 func (s *Server) fail(c *call, r *http.Request, err error) {
 	e, ok := errors.AsType[*problem.Error](err)
 	if ok && e == nil {
@@ -216,7 +228,8 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 	if !ok {
 		e = &problem.Error{Code: "internal", Err: err}
 		if errors.Is(context.Cause(r.Context()), errTooSlow) {
-			e = &problem.Error{Code: "request_timeout", Status: http.StatusServiceUnavailable, Err: err, Retry: 10 * time.Second,
+			e = &problem.Error{Code: "request_timeout", Status: http.StatusServiceUnavailable, Err: err,
+				Retry:  10 * time.Second,
 				Detail: "The answer took too long to make. Try again later."}
 		}
 	}
@@ -230,7 +243,8 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 		if row, known := problem.Lookup(e.Code); !known || row.Status >= 500 || e.Status >= 500 {
 			level = slog.LevelError
 		}
-		s.log.LogAttrs(r.Context(), level, "request failed", slog.String("request_id", c.ID), slog.String("route", c.name),
+		s.log.LogAttrs(r.Context(), level, "request failed", slog.String("request_id", c.ID),
+			slog.String("route", c.name),
 			slog.String("code", e.Code), slog.String("err", e.Err.Error()))
 	}
 	if c.status != 0 {
@@ -251,11 +265,32 @@ func (s *Server) refuse(c *call, r *http.Request, e *problem.Error) {
 	if e.Status == http.StatusBadRequest || e.Status == 0 && row.Status == http.StatusBadRequest {
 		budget.Strip(c.Header())
 	}
-	problem.Write(c, r, s.baseURL, withPayment(c, r, e))
+	problem.Write(c, r, s.baseURL, withAccount(c, withPayment(c, r, e)))
 }
 
-// withPayment says on an error what became of a payment that came along, where the handler did not: every such error has
-// to. A fault of ours on a route that takes payments may have come after the payment was taken.
+// withAccount says on the error of a route that takes orders on account what became of the order,
+// where the handler did not. A fault of ours may have come after it was billed.
+func withAccount(c *call, e *problem.Error) *problem.Error {
+	if !c.onAcct || e.Account != nil || e.Payment != nil {
+		return e
+	}
+	told := *e
+	row, _ := problem.Lookup(e.Code)
+	told.Account = &problem.Account{Retry: "now", NextStep: "Nothing was delivered and nothing was billed. Correct " +
+		"the request and send it again."}
+	switch {
+	case cmp.Or(e.Status, row.Status) >= 500:
+		told.Account = &problem.Account{Unknown: true, Retry: "after", NextStep: "Send the same body again under the " +
+			"same order_ref, signed anew: if it was delivered you get that answer, and it is never billed twice."}
+	case e.Retry > 0:
+		told.Account.Retry = "after"
+	}
+	return &told
+}
+
+// withPayment says on an error what became of a payment that came along, where the handler did not:
+// every such error has to. A fault of ours on a route that takes payments may have come after the
+// payment was taken.
 func withPayment(c *call, r *http.Request, e *problem.Error) *problem.Error {
 	if e.Payment != nil || !counter.Paying(r.Header) {
 		return e
@@ -266,11 +301,14 @@ func withPayment(c *call, r *http.Request, e *problem.Error) *problem.Error {
 	case c.paid && cmp.Or(e.Status, row.Status) >= 500:
 		told.Status, told.Retry = http.StatusServiceUnavailable, max(e.Retry, 5*time.Second)
 		told.Payment = &problem.Payment{Billed: "unknown", Retry: "same_payment",
-			NextStep: "Send the identical request with the identical payment again: if it was taken it is recognised, and it is never charged twice."}
+			NextStep: "Send the identical request with the identical payment again: if it was taken it is " +
+				"recognised, and it is never charged twice."}
 	default:
-		// Nobody looked whether it had bought something before, so nobody is invited to sign another one.
+		// Nobody looked whether it had bought something before, so nobody is invited to sign
+		// another one.
 		told.Payment = &problem.Payment{Billed: "no", Retry: "same_payment",
-			NextStep: "This request did not use the payment that came along. Correct it and send the same payment: if it bought something before, it is recognised there."}
+			NextStep: "This request did not use the payment that came along. Correct it and send the same payment: " +
+				"if it bought something before, it is recognised there."}
 		if e.Retry > 0 {
 			told.Payment.Retry = "after"
 		}
@@ -284,32 +322,38 @@ func (s *Server) panicked(c *call, r *http.Request, p any) {
 		panic(p)
 	}
 	s.metrics.panics.Inc()
-	s.log.LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("request_id", c.ID), slog.String("route", c.name),
+	s.log.LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("request_id", c.ID),
+		slog.String("route", c.name),
 		slog.String("err", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 	if c.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	problem.Write(c, r, s.baseURL, withPayment(c, r, &problem.Error{Code: "internal",
-		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same payment again; sign no other."}))
+	problem.Write(c, r, s.baseURL, withAccount(c, withPayment(c, r, &problem.Error{Code: "internal",
+		Detail: "Something went wrong here. If a payment was presented, read its purchase-status or present the same " +
+			"payment again; sign no other."})))
 }
 
-// logCall writes the access log: names and numbers, never a query or a header value. What cost nothing and changed
-// nothing (a document, a 402) is at debug level.
+// logCall writes the access log: names and numbers, never a query or a header value. What cost
+// nothing and changed nothing (a document, a 402) is at debug level.
 func (s *Server) logCall(r *http.Request, c *call, took time.Duration) {
 	level := slog.LevelInfo
-	if c.status == http.StatusPaymentRequired || c.status < 400 && (r.Method == http.MethodGet || r.Method == http.MethodHead) && c.m.document {
+	if c.status == http.StatusPaymentRequired || c.status < 400 &&
+		(r.Method == http.MethodGet || r.Method == http.MethodHead) && c.m.document {
 		level = slog.LevelDebug
 	}
 	if !s.log.Enabled(r.Context(), level) {
 		return
 	}
-	s.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", c.ID), slog.String("method", methodLabel(r.Method)),
-		slog.String("route", c.name), slog.Int("status", c.status), slog.Int64("bytes", c.bytes), slog.Duration("took", took))
+	s.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", c.ID),
+		slog.String("method", methodLabel(r.Method)),
+		slog.String("route", c.name), slog.Int("status", c.status), slog.Int64("bytes", c.bytes),
+		slog.Duration("took", took))
 }
 
 func methodLabel(m string) string {
 	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 		return m
 	}
 	return "other"
@@ -330,7 +374,8 @@ var (
 	noStore        = []string{"no-store"}
 )
 
-// headerSize counts the bytes of the request line and header fields as they stood on the wire, about.
+// headerSize counts the bytes of the request line and header fields as they stood on the wire,
+// about.
 func headerSize(r *http.Request) int {
 	n := len(r.Method) + len(r.RequestURI) + len("  HTTP/1.1\r\n")
 	for name, values := range r.Header {
@@ -341,8 +386,8 @@ func headerSize(r *http.Request) int {
 	return n + len(r.Host) + len("Host: \r\n")
 }
 
-// client is the address a request came from: that of the connection, or, while that is a trusted proxy's, the one
-// before it in X-Forwarded-For.
+// client is the address a request came from: that of the connection, or, while that is a trusted
+// proxy's, the one before it in X-Forwarded-For.
 func (s *Server) client(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -352,9 +397,8 @@ func (s *Server) client(r *http.Request) netip.Addr {
 	if len(s.proxies) == 0 || !s.trusted(a) {
 		return a
 	}
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0; i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+	for _, hop := range slices.Backward(strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")) {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hop))
 		if err != nil {
 			break
 		}
@@ -366,10 +410,5 @@ func (s *Server) client(r *http.Request) netip.Addr {
 }
 
 func (s *Server) trusted(a netip.Addr) bool {
-	for _, p := range s.proxies {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }

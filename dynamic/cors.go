@@ -10,15 +10,20 @@ import (
 	"agentstore/templates"
 )
 
-// A buyer in a browser needs these on the challenge, on the goods and on every refusal. Credentials are never involved.
-// The stock client sends Access-Control-Expose-Headers as a request field, so that has to be allowed too.
+// A buyer in a browser needs these on the challenge, on the goods and on every refusal. Credentials
+// are never involved. The stock client sends Access-Control-Expose-Headers as a request field, so
+// that has to be allowed too.
 var (
-	anyOrigin     = []string{"*"}
-	allowMethods  = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
-	maxAge        = []string{"86400"}
-	allowHeaders  = []string{fields("Content-Type", payments) + ", X-PAYMENT, SIGN-IN-WITH-X, Access-Control-Expose-Headers, Idempotency-Key, Authorization, Accept"}
-	exposeHeaders = []string{strings.TrimPrefix(fields("", termsAndAnswers), ", ") + ", X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
-		"RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Deprecation, Sunset, ETag, Link, X-Request-Id"}
+	anyOrigin    = []string{"*"}
+	allowMethods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
+	maxAge       = []string{"86400"}
+	allowHeaders = []string{fields("Content-Type", payments) +
+		", X-PAYMENT, SIGN-IN-WITH-X, Access-Control-Expose-Headers, Idempotency-Key, Accept, MCP-Protocol-Version, " +
+		"A2A-Version"}
+	exposeHeaders = []string{strings.TrimPrefix(fields("", termsAndAnswers), ", ") +
+		", X-PAYMENT-RESPONSE, Idempotent-Replayed, Retry-After, " +
+		"RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Deprecation, Sunset, " +
+		"ETag, Link, X-Request-Id, X-Purchase-Id, X-Status-Url"}
 )
 
 // fields appends to a list of header fields those of every protocol.
@@ -46,7 +51,8 @@ func allowOrigins(h http.Header) {
 	h["Access-Control-Expose-Headers"] = exposeHeaders
 }
 
-// security are the fields that every answer carries, but for those at a path with a policy of its own.
+// security are the fields that every answer carries, but for those at a path with a policy of its
+// own.
 var (
 	security       = securityFields("/")
 	securityWorker = securityFields(templates.WorkerPath)

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,11 +15,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Debug answers what only the machine's own people may see: /metrics, /debug/pprof/ and /debug/log-level (GET reads
-// it, PUT with a body such as "debug" changes it).
+// serveReady answers 200 while buyers can be served, else 503 with the reasons.
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	defer cancel()
+	err := errors.New("the server is stopping")
+	if !s.stopping.Load() {
+		err = nil
+		for _, ready := range s.ready {
+			err = errors.Join(err, ready(ctx))
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// Debug answers what only the machine's own people may see: /metrics, /healthz (the process
+// answers), /readyz (buyers can be served), /debug/pprof/ and /debug/log-level (GET reads it, PUT
+// with a body such as "debug" changes it).
 func (s *Server) Debug() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.serveReady)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -48,7 +70,8 @@ func (s *Server) Debug() http.Handler {
 		s.level.Set(l)
 		fmt.Fprintln(w, l)
 	})
-	// A page in a browser can name 127.0.0.1 under a host name of its own; only an address or localhost is answered.
+	// A page in a browser can name 127.0.0.1 under a host name of its own; only an address or
+	// localhost is answered.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
@@ -62,7 +85,8 @@ func (s *Server) Debug() http.Handler {
 	})
 }
 
-// ServeDebug serves Debug on ln until ctx ends. It refuses a listener that is not on a loopback address.
+// ServeDebug serves Debug on ln until ctx ends. It refuses a listener that is not on a loopback
+// address.
 func (s *Server) ServeDebug(ctx context.Context, ln net.Listener) error {
 	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return fmt.Errorf("debug listener %s: not a loopback address", ln.Addr())

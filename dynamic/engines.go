@@ -23,9 +23,10 @@ var engines = []engine{
 	{[]string{"bolt"}, "bolt:var/ledger.bolt", func(ctx context.Context, address string) (ledger.DB, error) {
 		return bolt.Open(ctx, strings.TrimPrefix(address, "bolt:"))
 	}},
-	{[]string{"postgres", "postgresql"}, "postgres://user@host/store", func(ctx context.Context, address string) (ledger.DB, error) {
-		return postgres.Open(ctx, address, postgres.Options{})
-	}},
+	{[]string{"postgres", "postgresql"}, "postgres://user@host/store",
+		func(ctx context.Context, address string) (ledger.DB, error) {
+			return postgres.Open(ctx, address, postgres.Options{})
+		}},
 	{[]string{"mem"}, "", func(_ context.Context, address string) (ledger.DB, error) {
 		if address != "mem:" {
 			return nil, fmt.Errorf("the address of a ledger in memory is mem: alone")
@@ -34,8 +35,8 @@ var engines = []engine{
 	}},
 }
 
-// Open opens the ledger at an address such as bolt:var/ledger.bolt, postgres://user@host/store, or mem: (for tests: it
-// forgets everything). The error never holds a password.
+// Open opens the ledger at an address such as bolt:var/ledger.bolt, postgres://user@host/store, or
+// mem: (for tests: it forgets everything). The error never holds a password.
 func Open(ctx context.Context, address string) (ledger.DB, error) {
 	scheme, rest, ok := strings.Cut(address, ":")
 	for _, e := range engines {
@@ -43,7 +44,8 @@ func Open(ctx context.Context, address string) (ledger.DB, error) {
 			continue
 		}
 		if rest == "" && scheme != "mem" {
-			return nil, fmt.Errorf("opening ledger: the address says only %s:, want something like %s", scheme, e.example)
+			return nil, fmt.Errorf("opening ledger: the address says only %s:, want something like %s", scheme,
+				e.example)
 		}
 		db, err := e.open(ctx, address)
 		if err != nil {

@@ -13,13 +13,14 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// The express lane answers plain requests for small published files before net/http sees the connection. It is a
-// phase at the beginning of a connection: as long as whole, simple GET requests for paths of the tree arrive, they
-// are answered here; the first bytes that are anything else, and all that follow, are net/http's, for good. So the
-// two never share the reading of a request, and what is not understood here is never judged here.
+// The express lane answers plain requests for small published files before net/http sees the
+// connection. It is a phase at the beginning of a connection: as long as whole, simple GET requests
+// for paths of the tree arrive, they are answered here; the first bytes that are anything else, and
+// all that follow, are net/http's, for good. So the two never share the reading of a request, and
+// what is not understood here is never judged here.
 //
-// It is worth its lines because a served page costs net/http a goroutine, four timers, three maps and a sort of the
-// header fields, which together are more than the work itself.
+// It is worth its lines because a served page costs net/http a goroutine, four timers, three maps
+// and a sort of the header fields, which together are more than the work itself.
 
 // expressBuffer bounds a request that is answered in the express lane.
 const expressBuffer = 8 << 10
@@ -42,8 +43,8 @@ func (l expressListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// expressConn is a connection that begins in the express lane. Its Read belongs to the one goroutine of net/http that
-// serves the connection; Close may come from others.
+// expressConn is a connection that begins in the express lane. Its Read belongs to the one
+// goroutine of net/http that serves the connection; Close may come from others.
 type expressConn struct {
 	*net.TCPConn
 	s       *Server
@@ -104,7 +105,8 @@ func (c *expressConn) express() error {
 	}
 }
 
-// leave gives the request that net/http is going to read the time it would have had on a new connection.
+// leave gives the request that net/http is going to read the time it would have had on a new
+// connection.
 func (c *expressConn) leave() error {
 	if c.served == 0 {
 		return nil
@@ -113,8 +115,8 @@ func (c *expressConn) leave() error {
 	return c.TCPConn.SetReadDeadline(time.Now().Add(c.s.limits.ReadHeader))
 }
 
-// SetReadDeadline is called by net/http. Its deadline for the whole first request counts from the beginning of the
-// connection, which may be long ago; then it counts from now.
+// SetReadDeadline is called by net/http. Its deadline for the whole first request counts from the
+// beginning of the connection, which may be long ago; then it counts from now.
 func (c *expressConn) SetReadDeadline(t time.Time) error {
 	if c.adjust.Swap(false) && t.After(c.started) {
 		t = time.Now().Add(c.s.limits.Read)
@@ -180,8 +182,8 @@ func (s *Server) date(now time.Time) []byte {
 	return d.line
 }
 
-// express finds the answer to the request at the beginning of b and its size, or nil if it is not for the express
-// lane: not whole, not simple, or not for a small file that is in memory.
+// express finds the answer to the request at the beginning of b and its size, or nil if it is not
+// for the express lane: not whole, not simple, or not for a small file that is in memory.
 func (s *Server) express(b []byte) (*answer, int) {
 	q, size := parseSimple(b)
 	if size == 0 {
@@ -227,8 +229,9 @@ type simple struct {
 //
 //	GET /path HTTP/1.1
 //
-// with one Host and no field but those that change nothing about a static answer. It returns a size of 0 for all
-// else. Strict on purpose: what it takes, net/http takes too and understands in the same way.
+// with one Host and no field but those that change nothing about a static answer. It returns a size
+// of 0 for all else. Strict on purpose: what it takes, net/http takes too and understands in the
+// same way.
 func parseSimple(b []byte) (q simple, size int) {
 	line, rest, ok := bytes.Cut(b, crlf)
 	if !ok {
@@ -269,15 +272,19 @@ func parseSimple(b []byte) (q simple, size int) {
 			if q.accept != nil {
 				return q, 0
 			}
+			if bytes.Contains(value, eventStream) {
+				return q, 0 // which no file is: see streams
+			}
 			q.accept = value
 		case "accept-encoding":
 			if q.encoding != nil {
 				return q, 0
 			}
 			q.encoding = value
-		case "user-agent", "accept-language", "cache-control", "pragma", "dnt", "origin", "referer", "cookie", "priority",
-			"sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "sec-ch-ua", "sec-ch-ua-mobile",
-			"sec-ch-ua-platform", "sec-gpc", "upgrade-insecure-requests", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via":
+		case "user-agent", "accept-language", "cache-control", "pragma", "dnt", "origin", "referer", "cookie",
+			"priority", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "sec-ch-ua",
+			"sec-ch-ua-mobile", "sec-ch-ua-platform", "sec-gpc", "upgrade-insecure-requests", "x-forwarded-for",
+			"x-forwarded-proto", "x-real-ip", "via":
 		default:
 			return q, 0
 		}
@@ -288,7 +295,10 @@ func parseSimple(b []byte) (q simple, size int) {
 	return q, len(b) - len(rest)
 }
 
-var crlf = []byte("\r\n")
+var (
+	crlf        = []byte("\r\n")
+	eventStream = []byte("event-stream")
+)
 
 // plainTarget is the path of a request line that asks for nothing but a path, nil of any other.
 func plainTarget(line []byte) []byte {
@@ -309,7 +319,8 @@ func plainTarget(line []byte) []byte {
 	return target
 }
 
-// lowered is a field name in lower case; one that is longer than any of ours comes out as none of them.
+// lowered is a field name in lower case; one that is longer than any of ours comes out as none of
+// them.
 func lowered(name []byte) (out [32]byte) {
 	if len(name) > len(out) {
 		return out
@@ -323,11 +334,13 @@ func lowered(name []byte) (out [32]byte) {
 	return out
 }
 
-// plainHost reports whether a Host is a name or address with an optional port, without anything unusual.
+// plainHost reports whether a Host is a name or address with an optional port, without anything
+// unusual.
 func plainHost(value []byte) bool {
 	for _, c := range value {
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == ':', c == '[', c == ']':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == ':', c == '[',
+			c == ']':
 		default:
 			return false
 		}

@@ -30,8 +30,9 @@ func warm(t testing.TB, s *Server) {
 
 const get = "GET /what.md HTTP/1.1\r\nHost: store.example\r\n\r\n"
 
-// same demands that the express lane's answer to the request at the beginning of b, if it has one, is the one that
-// net/http gives, and that both end the request at the same byte. It reports whether there was an answer.
+// same demands that the express lane's answer to the request at the beginning of b, if it has one,
+// is the one that net/http gives, and that both end the request at the same byte. It reports
+// whether there was an answer.
 func same(t *testing.T, s *Server, b []byte) bool {
 	t.Helper()
 	a, size := s.express(b)
@@ -62,7 +63,8 @@ func same(t *testing.T, s *Server, b []byte) bool {
 		t.Errorf("%q: no Date", b)
 	}
 	got.Header.Del("Date")
-	if d := cmp.Diff(got.Header, want.Header); d != "" || got.StatusCode != want.StatusCode || body(t, got) != body(t, want) {
+	if d := cmp.Diff(got.Header, want.Header); d != "" || got.StatusCode != want.StatusCode ||
+		body(t, got) != body(t, want) {
 		t.Fatalf("%q: status %d, net/http says %d; fields got - want +\n%s", b, got.StatusCode, want.StatusCode, d)
 	}
 	return true
@@ -76,10 +78,11 @@ func TestExpressAnswersAsNetHTTPDoes(t *testing.T) {
 		get:                     true,
 		get + get:               true,
 		"GET /" + host + "\r\n": true,
-		"GET /" + host + "Accept: text/markdown, text/html, */*\r\nAccept-Encoding: gzip, br\r\nUser-Agent: x\r\n\r\n": true,
-		"GET /" + host + "ACCEPT-ENCODING:gzip\r\nConnection: Keep-Alive\r\nCookie: a=b\r\n\r\n":                       true,
-		"GET /menu/hello" + host + "Accept: text/html\r\n\r\n":                                                         true,
-		"GET /style.css HTTP/1.1\r\nhost: [::1]:4020\r\n\r\n":                                                          true,
+		"GET /" + host + "Accept: text/markdown, text/html, */*\r\nAccept-Encoding: gzip, br\r\n" +
+			"User-Agent: x\r\n\r\n": true,
+		"GET /" + host + "ACCEPT-ENCODING:gzip\r\nConnection: Keep-Alive\r\nCookie: a=b\r\n\r\n": true,
+		"GET /menu/hello" + host +
+			"Accept: text/html\r\n\r\n": true, "GET /style.css HTTP/1.1\r\nhost: [::1]:4020\r\n\r\n": true,
 		// Not for the express lane.
 		"GET /bulk/rows.jsonl" + host + "\r\n":                                                        false,
 		"GET /no/such" + host + "\r\n":                                                                false,
@@ -125,7 +128,8 @@ func TestExpressAnswersAsNetHTTPDoes(t *testing.T) {
 func FuzzExpress(f *testing.F) {
 	s := testServer(f)
 	warm(f, s)
-	for _, seed := range []string{get, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/markdown\r\nAccept-Encoding: br;q=0.5, gzip\r\n\r\nrest",
+	for _, seed := range []string{get, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/markdown\r\nAccept-Encoding: " +
+		"br;q=0.5, gzip\r\n\r\nrest",
 		"GET /menu/hello HTTP/1.1\r\nHost: a\r\nCookie: \t x \r\nConnection: keep-alive\r\n\r\n"} {
 		f.Add([]byte(seed))
 	}
@@ -146,21 +150,24 @@ func serve(t *testing.T, s *Server) (address string, stop func() error) {
 	return ln.Addr().String(), stop
 }
 
-// TestOneConnection: requests for both lanes, whole, in pieces and several at once, are answered in their order.
+// TestOneConnection: requests for both lanes, whole, in pieces and several at once, are answered in
+// their order.
 func TestOneConnection(t *testing.T) {
 	s := fullServer(t, Config{})
 	warm(t, s)
 	address, stop := serve(t, s)
 	echo := "GET /test/echo/abc?n=3 HTTP/1.1\r\nHost: store.example\r\n\r\n"
-	post := "POST /test/post HTTP/1.1\r\nHost: store.example\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"say\":\"hi\"}"
+	post := "POST /test/post HTTP/1.1\r\nHost: store.example\r\nContent-Type: application/json\r\nContent-Length: " +
+		"12\r\n\r\n{\"say\":\"hi\"}"
 	for name, writes := range map[string][]string{
-		"one by one":          {get, echo, get, post, get},
-		"all at once":         {get + get + echo + get + post + get},
-		"the other lane":      {echo + get + get},
-		"in pieces":           {get[:10], get[10:], get},
-		"cut in the second":   {get + get[:30], get[30:] + echo},
-		"cut in the body":     {get + post[:len(post)-5], post[len(post)-5:] + get},
-		"a request as a body": {"POST /test/post HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n" + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(get)) + get, get},
+		"one by one":        {get, echo, get, post, get},
+		"all at once":       {get + get + echo + get + post + get},
+		"the other lane":    {echo + get + get},
+		"in pieces":         {get[:10], get[10:], get},
+		"cut in the second": {get + get[:30], get[30:] + echo},
+		"cut in the body":   {get + post[:len(post)-5], post[len(post)-5:] + get},
+		"a request as a body": {"POST /test/post HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n" +
+			fmt.Sprintf("Content-Length: %d\r\n\r\n", len(get)) + get, get},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", address)
@@ -221,8 +228,8 @@ func pair(t *testing.T, s *Server) (*expressConn, net.Conn) {
 	return conn.(*expressConn), client
 }
 
-// TestDeadlinesAfterTheExpressLane: net/http counts its time for the first request from the start of the connection,
-// which must not end a request that begins much later.
+// TestDeadlinesAfterTheExpressLane: net/http counts its time for the first request from the start
+// of the connection, which must not end a request that begins much later.
 func TestDeadlinesAfterTheExpressLane(t *testing.T) {
 	s := testServer(t)
 	warm(t, s)

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// hold marks an open folder as in use, until it is closed: a build removes no tree that somebody holds.
+// hold marks an open folder as in use, until it is closed: a build removes no tree that somebody
+// holds.
 func hold(dir *os.File) error { return syscall.Flock(int(dir.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) }

@@ -15,12 +15,14 @@ import (
 	"agentstore/templates"
 )
 
-// HostPages renders the pages of hosts from the signed record, with the bytes that a build would write.
+// HostPages renders the pages of hosts from the signed record, with the bytes that a build would
+// write.
 type HostPages struct {
 	Archive *archive.Archive         // nil: there is no record
 	Chrome  func() *templates.Chrome // of the tree in force
 	BaseURL string
-	// Spell returns a host in the record's spelling, as far as it is one: lower case, ASCII form, no dot at its end.
+	// Spell returns a host in the record's spelling, as far as it is one: lower case, ASCII form,
+	// no dot at its end.
 	Spell func(host string) string
 }
 
@@ -38,8 +40,8 @@ func isHashed(name string) bool {
 	return ok && len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
 }
 
-// Render makes one representation of a host's page. A host that no round named has none, and the answer says where to ask
-// and what to do.
+// Render makes one representation of a host's page. A host that no round named has none, and the
+// answer says where to ask and what to do.
 func (p HostPages) Render(_ context.Context, name, mediaType string) ([]byte, error) {
 	var s *archive.State
 	if p.Archive != nil {
@@ -107,23 +109,18 @@ func (p HostPages) describe(s *archive.State, h derive.History) (derive.Host, er
 }
 
 func (p HostPages) notMet(host string) error {
-	if isHashed(host) {
-		return p.digestNotMet(host)
-	}
 	why, declare := p.BaseURL+"/api/why/"+url.PathEscape(host), p.BaseURL+"/api/declare-door"
-	return &problem.Error{Code: "not_found",
-		Detail: "No round of the record has named this host. That is a fact about the store, not about the host.",
-		Next: "GET " + why + " says whether the host is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
-			" has the host's own list of doors read now.",
-		Extra: map[string]any{"host": host, "never_met": true, "why_url": why, "declare_url": declare}}
-}
-
-// digestNotMet answers at the address of a name that is too long or too odd to stand in one, whose digest does not tell it.
-func (p HostPages) digestNotMet(name string) error {
-	why, declare := p.BaseURL+"/api/why/{host}", p.BaseURL+"/api/declare-door"
-	return &problem.Error{Code: "not_found",
-		Detail: "No round of the record has named a host whose name has this SHA-256. Only names that are too long or too odd for an address stand at their digest. That is a fact about the store, not about a host.",
-		Next: "GET " + why + ", with the bare name of the host itself, says whether it is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
-			" has the host's own list of doors read now.",
-		Extra: map[string]any{"host_sha256": name[len("h-"):], "never_met": true, "why_url": why, "declare_url": declare}}
+	said := "No round of the record has named this host. That is a fact about the store, not about the host."
+	next, extra := "GET "+why+" says whether the host", map[string]any{"host": host}
+	if isHashed(host) { // of a name that is too long or too odd to stand in an address, which its digest does not tell
+		why = p.BaseURL + "/api/why/{host}"
+		said = "No round of the record has named a host whose name has this SHA-256. Only names that are too long or " +
+			"too odd for an address stand at their digest. That is a fact about the store, not about a host."
+		next, extra = "GET "+why+", with the bare name of the host itself, says whether it",
+			map[string]any{"host_sha256": host[len("h-"):]}
+	}
+	extra["never_met"], extra["why_url"], extra["declare_url"] = true, why, declare
+	return &problem.Error{Code: "not_found", Detail: said, Extra: extra,
+		Next: next + " is on the roster and what stopped a walk. POST {\"host\": …} to " + declare +
+			" has the host's own list of doors read now."}
 }

@@ -24,22 +24,27 @@ import (
 // hostPages renders from a record of twelve rounds and a few hosts of odd names.
 func hostPages(t *testing.T) (HostPages, *record.Record) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
-		Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring:   attest.SpecimenRing()}
 	corpustest.Append(t, w, 4, corpustest.Weeks)
-	odd := record.Row{URL: "https://x/", Source: record.SourceDiscovery, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: record.FaultNone,
+	odd := record.Row{URL: "https://x/", Source: record.SourceDiscovery, Verdict: record.VerdictNotProbed,
+		Reason: "interrupted", Battery: "v2", Fault: record.FaultNone,
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 	at := corpustest.Monday.AddDate(0, 0, 7*corpustest.Weeks+6)
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: corpustest.Weeks + 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: func(yield func(record.Row, error) bool) {
-		for _, host := range []string{strings.Repeat("a.", 110) + "example", "h-" + strings.Repeat("0", 64), "odd(name.example"} {
-			if odd.Host = host; !yield(odd, nil) {
-				return
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: corpustest.Weeks + 1, Week: record.ISOWeek(at), TakenAt: at,
+		Battery: "v2", Rows: func(yield func(record.Row, error) bool) {
+			for _, host := range []string{strings.Repeat("a.", 110) + "example", "h-" + strings.Repeat("0", 64),
+				"odd(name.example"} {
+				if odd.Host = host; !yield(odd, nil) {
+					return
+				}
 			}
-		}
-	}}); err != nil {
+		}}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring})
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,20 +56,26 @@ func hostPages(t *testing.T) (HostPages, *record.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base, Spell: strings.ToLower}, r
+	return HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base,
+		Spell: strings.ToLower}, r
 }
 
-// TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files do.
+// TestPrivateHostsAreLicensedToNobody: what is rendered of a private record says so, as its files
+// do.
 func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
-		Ring: attest.SpecimenRing()}
-	row := record.Row{Host: "door.example", URL: "https://door.example/", Source: record.SourceDiscovery, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring:   attest.SpecimenRing()}
+	row := record.Row{Host: "door.example", URL: "https://door.example/", Source: record.SourceDiscovery,
+		Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
 		Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday), TakenAt: corpustest.Monday, Battery: "v2", Private: true,
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(corpustest.Monday),
+		TakenAt: corpustest.Monday, Battery: "v2", Private: true,
 		Rows: func(yield func(record.Row, error) bool) { yield(row, nil) }}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring, Private: true})
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+		Ring: w.Ring, Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,20 +83,24 @@ func TestPrivateHostsAreLicensedToNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base, Spell: strings.ToLower}
+	p := HostPages{Archive: a, Chrome: func() *templates.Chrome { return chrome }, BaseURL: base,
+		Spell: strings.ToLower}
 	for _, mediaType := range []string{api.HTML, api.Markdown, api.JSON} {
 		page, err := p.Render(t.Context(), row.Host, mediaType)
-		if err != nil || !strings.Contains(string(page), derive.PrivateLicense) || strings.Contains(string(page), derive.License) {
+		if err != nil || !strings.Contains(string(page), derive.PrivateLicense) ||
+			strings.Contains(string(page), derive.License) {
 			t.Errorf("%s: %v: %s", mediaType, err, page)
 		}
 	}
-	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host, record.ISOWeek(corpustest.Monday))
+	cited, _, err := desk.Rounds{Archive: a, BaseURL: base}.Row(t.Context(), row.Host,
+		record.ISOWeek(corpustest.Monday))
 	if err != nil || cited == nil || cited.License != derive.PrivateLicense {
 		t.Errorf("its row is cited as %+v, %v", cited, err)
 	}
 }
 
-// TestHostPagesAreThoseOfTheRecord makes every page of every host straight from the record, slowly, and compares.
+// TestHostPagesAreThoseOfTheRecord makes every page of every host straight from the record, slowly,
+// and compares.
 func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 	p, r := hostPages(t)
 	feed, err := r.Observations()
@@ -110,8 +125,9 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 		}
 		hosts++
 		h := derive.HostHistory(r.Rounds(), rows, feed)
-		described, err := derive.DescribeHost(r.Rounds(), h, derive.Tier(h), derive.HostParts{BaseURL: base, Feed: feed, Others: others,
-			Prove: func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
+		described, err := derive.DescribeHost(r.Rounds(), h, derive.Tier(h), derive.HostParts{BaseURL: base, Feed: feed,
+			Others: others,
+			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +147,8 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 		if to := p.Canonical(name); to != name {
 			t.Errorf("%s is sent to %s", name, to)
 		}
-		for mediaType, want := range map[string][]byte{api.HTML: page, api.Markdown: twin, api.JSON: templates.HostJSON(view)} {
+		for mediaType, want := range map[string][]byte{api.HTML: page, api.Markdown: twin,
+			api.JSON: templates.HostJSON(view)} {
 			got, err := p.Render(t.Context(), name, mediaType)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
 				t.Errorf("%s as %s: %v (-want +got):\n%s", rows.Host, mediaType, err, diff)
@@ -145,19 +162,23 @@ func TestHostPagesAreThoseOfTheRecord(t *testing.T) {
 
 func TestHostThatWasNeverMet(t *testing.T) {
 	p, _ := hostPages(t)
-	for _, name := range []string{"nobody.example", "standing.exampl", "h-" + strings.Repeat("1", 64), strings.Repeat("b.", 110) + "example"} {
+	for _, name := range []string{"nobody.example", "standing.exampl", "h-" + strings.Repeat("1", 64),
+		strings.Repeat("b.", 110) + "example"} {
 		b, err := p.Render(t.Context(), p.Canonical(name), api.HTML)
 		e, ok := errors.AsType[*problem.Error](err)
-		if !ok || e.Code != "not_found" || len(b) > 0 || !strings.Contains(e.Next, base+"/api/why/") || !strings.Contains(e.Next, base+"/api/declare-door") {
+		if !ok || e.Code != "not_found" || len(b) > 0 || !strings.Contains(e.Next, base+"/api/why/") ||
+			!strings.Contains(e.Next, base+"/api/declare-door") {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		// A digest is no host, and nobody can be sent on to ask about one.
-		if hashed := isHashed(p.Canonical(name)); hashed == strings.Contains(e.Next, "/api/why/"+p.Canonical(name)) || hashed == (e.Extra["host"] != nil) {
+		if hashed := isHashed(p.Canonical(name)); hashed == strings.Contains(e.Next, "/api/why/"+p.Canonical(name)) ||
+			hashed == (e.Extra["host"] != nil) {
 			t.Errorf("%s: %s %v", name, e.Next, e.Extra)
 		}
 	}
-	for name, want := range map[string]string{"Standing.EXAMPLE": "standing.example", "h-" + strings.Repeat("1", 64): "h-" + strings.Repeat("1", 64)} {
+	for name, want := range map[string]string{"Standing.EXAMPLE": "standing.example",
+		"h-" + strings.Repeat("1", 64): "h-" + strings.Repeat("1", 64)} {
 		if got := p.Canonical(name); got != want {
 			t.Errorf("%s is spelled %s, want %s", name, got, want)
 		}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve answers requests on ln until ctx ends. Then it takes no new connection, lets the requests and drains under way
-// finish for at most Limits.Stop, and returns: nil after an orderly stop.
+// Serve answers requests on ln until ctx ends. Then it takes no new connection, lets the requests
+// and drains under way finish for at most Limits.Stop, and returns: nil after an orderly stop.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
@@ -21,8 +21,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       s.limits.Read,
 		WriteTimeout:      s.limits.Write,
 		IdleTimeout:       s.limits.Idle,
-		// Twice our own limit, so that a header somewhat too large is answered with a problem document; beyond this
-		// net/http answers 431 in its own words.
+		// Twice our own limit, so that a header somewhat too large is answered with a problem
+		// document; beyond this net/http answers 431 in its own words.
 		MaxHeaderBytes: 2 * s.limits.Header,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -58,10 +58,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return g.Wait()
 }
 
-// stop finishes what is under way. The requests come first: they may begin work that the drains then wait for.
+// stop finishes what is under way. The requests come first: they may begin work that the drains
+// then wait for.
 func (s *Server) stop(ctx context.Context, hs *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.Stop)
 	defer cancel()
+	s.stopping.Store(true)
 	s.log.Info("stopping: finishing what is under way")
 	var errs []error
 	if err := hs.Shutdown(ctx); err != nil {

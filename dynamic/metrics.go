@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics is what the process counts. Labels are bounded: names of rows, status codes, networks and outcomes that the
-// configuration and the code name, never anything a client sends.
+// Metrics is what the process counts. Labels are bounded: names of rows, status codes, networks and
+// outcomes that the configuration and the code name, never anything a client sends.
 type Metrics struct {
 	Registry *prometheus.Registry
 
@@ -20,10 +20,14 @@ type Metrics struct {
 	inFlight  prometheus.Gauge
 	panics    prometheus.Counter
 	purchases *prometheus.CounterVec
+	settled   *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
 	late      *prometheus.HistogramVec
 	gas       *prometheus.GaugeVec
 	gasLow    *prometheus.GaugeVec
+	launches  *prometheus.CounterVec
+	purse     *prometheus.GaugeVec
+	gauges    gauges
 }
 
 // NewMetrics makes a registry of its own, so that nothing else can write into it.
@@ -31,16 +35,23 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		Registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "store_requests_total", Help: "Requests answered, by route and status. Code 402 counts the challenges.",
+			Name: "store_requests_total", Help: "Requests answered, by route and status. Code 402 counts the " +
+				"challenges.",
 		}, []string{"route", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "store_request_seconds", Help: "Time from the end of the header to the end of the answer.",
 			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 20, 60},
 		}, []string{"route"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "store_requests_in_flight", Help: "Requests being answered by a row."}),
-		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "store_panics_total", Help: "Handlers that panicked."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "store_requests_in_flight",
+			Help: "Requests being answered by a row."}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "store_panics_total",
+			Help: "Handlers that panicked."}),
 		purchases: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "store_purchases_total", Help: "Purchases that reached an outcome, by network.",
+		}, []string{"network", "outcome"}),
+		settled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "store_facilitator_settlements_total",
+			Help: "Settlements for other sellers that came to an end, by network.",
 		}, []string{"network", "outcome"}),
 		snapshots: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "store_site_snapshots_total", Help: "Published trees opened, and refused.",
@@ -50,16 +61,40 @@ func NewMetrics() *Metrics {
 		Name: "store_task_late_seconds", Help: "How long after its time due work was begun, by job.",
 		Buckets: []float64{1, 2, 5, 10, 30, 60, 300, 1800, 7200},
 	}, []string{"job"})
-	m.gas = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas", Help: "What the relayer has for gas, in the network's whole coins."}, []string{"network"})
-	m.gasLow = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas_low", Help: "1 while the relayer is below its alarm."}, []string{"network"})
-	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.purchases, m.snapshots, m.late,
+	m.gas = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas",
+		Help: "What the relayer has for gas, in the network's whole coins."}, []string{"network"})
+	m.gasLow = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_relayer_gas_low",
+		Help: "1 while the relayer is below its alarm."}, []string{"network"})
+	m.launches = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "store_launch_checks_total",
+		Help: "Purchases at strangers' doors that came to an end, by verdict, or not_walked."}, []string{"outcome"})
+	m.purse = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "store_launch_wallet_usdc",
+		Help: "What the account has that buys for launch checks."}, []string{"network"})
+	m.gauges = newGauges(m.Registry)
+	m.Registry.MustRegister(m.gas, m.gasLow, m.requests, m.latency, m.inFlight, m.panics, m.purchases, m.settled,
+		m.snapshots, m.late, m.launches, m.purse,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Purchase counts a purchase that reached an outcome (delivered, failed, not_settled, …) on a network.
+// Purchase counts a purchase that reached an outcome (delivered, failed, not_settled, …) on a
+// network.
 func (m *Metrics) Purchase(network, outcome string) {
 	m.purchases.WithLabelValues(network, outcome).Inc()
+}
+
+// Settlement counts a settlement for another seller that came to an end: settled, or the reason why
+// not.
+func (m *Metrics) Settlement(network, outcome string) {
+	m.settled.WithLabelValues(network, outcome).Inc()
+}
+
+// Launch counts a purchase at a stranger's door that came to an end.
+func (m *Metrics) Launch(outcome string) { m.launches.WithLabelValues(outcome).Inc() }
+
+// LaunchWallet notes what the account has that buys at strangers' doors, in atomic USDC.
+func (m *Metrics) LaunchWallet(network string, atomic *big.Int) {
+	v, _ := new(big.Rat).SetFrac(atomic, big.NewInt(1_000_000)).Float64()
+	m.purse.WithLabelValues(network).Set(v)
 }
 
 // Late notes how long after its time a piece of due work was begun.
@@ -67,8 +102,8 @@ func (m *Metrics) Late(job string, late time.Duration) {
 	m.late.WithLabelValues(job).Observe(late.Seconds())
 }
 
-// Gas notes what a network's relayer has, in wei, and whether that is below its alarm. A nil amount is a network whose
-// gas somebody else pays.
+// Gas notes what a network's relayer has, in wei, and whether that is below its alarm. A nil amount
+// is a network whose gas somebody else pays.
 func (m *Metrics) Gas(network string, wei *big.Int, low bool) {
 	if wei == nil {
 		return

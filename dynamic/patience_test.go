@@ -24,8 +24,10 @@ import (
 type slowRail struct{ closedRail }
 
 func (slowRail) Parse(_ []byte, want rail.Requirement) (*rail.Payment, error) {
-	return &rail.Payment{Network: want.Network, Asset: want.Asset, Method: "eip3009", Payer: "0x00000000000000000000000000000000000000aa",
-		Nonce: "0x01", PayTo: want.PayTo, Amount: big.NewInt(500000), ValidBefore: time.Now().Add(5 * time.Minute).Unix()}, nil
+	return &rail.Payment{Network: want.Network, Asset: want.Asset, Method: "eip3009",
+		Payer: "0x00000000000000000000000000000000000000aa",
+		Nonce: "0x01", PayTo: want.PayTo, Amount: big.NewInt(500000),
+		ValidBefore: time.Now().Add(5 * time.Minute).Unix()}, nil
 }
 
 func (slowRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
@@ -37,7 +39,8 @@ func (slowRail) Draft(ctx context.Context, _ []*rail.Payment) (rail.Draft, error
 	return nil, ctx.Err()
 }
 
-// A purchase waits for the chain as long as the store says, also where that is more than other answers may take.
+// A purchase waits for the chain as long as the store says, also where that is more than other
+// answers may take.
 func TestPurchasesWaitAsLongAsTheStoreSays(t *testing.T) {
 	site, err := content.Load(content.Sources{})
 	if err != nil {
@@ -47,8 +50,8 @@ func TestPurchasesWaitAsLongAsTheStoreSays(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			shop, err := till.New(till.Config{
 				BaseURL: base, Site: site, DB: ledger.NewMem(ledger.MemOptions{}), Rails: []rail.Rail{slowRail{}},
-				Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: make([]byte, 32), Log: slog.New(slog.DiscardHandler),
-				SettleWait: wait,
+				Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: make([]byte, 32),
+				Log: slog.New(slog.DiscardHandler), SettleWait: wait,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +73,8 @@ func TestPurchasesWaitAsLongAsTheStoreSays(t *testing.T) {
 			if err := json.Unmarshal(raw, &terms); err != nil {
 				t.Fatal(err)
 			}
-			payment, err := x402.Encode(map[string]any{"x402Version": 2, "resource": terms.Resource, "accepted": terms.Accepts[0], "payload": map[string]any{}, "extensions": terms.Extensions})
+			payment, err := x402.Encode(map[string]any{"x402Version": 2, "resource": terms.Resource,
+				"accepted": terms.Accepts[0], "payload": map[string]any{}, "extensions": terms.Extensions})
 			if err != nil {
 				t.Fatal(err)
 			}

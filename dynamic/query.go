@@ -10,8 +10,8 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// query answers an address whose query names a file of a family, with the bytes and the entity tag of that file, or of the
-// document that stands for all of them.
+// query answers an address whose query names a file of a family, with the bytes and the entity tag
+// of that file, or of the document that stands for all of them.
 func (s *Server) query(d *document) route.Handler {
 	q := d.Query
 	form := regexp.MustCompile(d.Params[0].Pattern)
@@ -21,7 +21,8 @@ func (s *Server) query(d *document) route.Handler {
 		value := route.Inputs(r).String(q.Param.Name)
 		snap := w.(*call).snap
 		refusal := func(code, detail string) error {
-			return &problem.Error{Code: code, Detail: detail + " See " + q.Known + ".", Extra: map[string]any{q.Known: snap.values(head, tail)}}
+			return &problem.Error{Code: code, Detail: detail + " See " + q.Known + ".",
+				Extra: map[string]any{q.Known: snap.values(head, tail)}}
 		}
 		at := head + value + tail
 		if value == "" && q.Without != "" {

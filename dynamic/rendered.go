@@ -14,14 +14,16 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// Renderer makes the files of a document that the published tree does not hold: pages of hosts beyond the number that a
-// build writes. What it makes is what the build would have written, so that an address answers the same bytes whichever
-// of the two made them.
+// Renderer makes the files of a document that the published tree does not hold: pages of hosts
+// beyond the number that a build writes. What it makes is what the build would have written, so
+// that an address answers the same bytes whichever of the two made them.
 type Renderer interface {
-	// Canonical is the one spelling of a value of the document's parameter. A request for another one is sent there: with
-	// one address for each page, a cache holds one copy of it, and readers who compare digests compare the same thing.
+	// Canonical is the one spelling of a value of the document's parameter. A request for another
+	// one is sent there: with one address for each page, a cache holds one copy of it, and readers
+	// who compare digests compare the same thing.
 	Canonical(value string) string
-	// Render returns one representation for a value in its canonical spelling. A *problem.Error says why there is none.
+	// Render returns one representation for a value in its canonical spelling. A *problem.Error
+	// says why there is none.
 	Render(ctx context.Context, value, mediaType string) ([]byte, error)
 }
 
@@ -32,8 +34,8 @@ type wanted struct {
 	own               bool // the address is a file's own
 }
 
-// wants finds the rendered document that a path is of. The own addresses of files are tried first: a value may end as
-// they do.
+// wants finds the rendered document that a path is of. The own addresses of files are tried first:
+// a value may end as they do.
 func (s *Site) wants(path string, renderers map[string]Renderer) (wanted, bool) {
 	for _, own := range []bool{true, false} {
 		for _, p := range s.patterns {
@@ -56,7 +58,8 @@ func (s *Site) wants(path string, renderers map[string]Renderer) (wanted, bool) 
 	return wanted{}, false
 }
 
-// page is the page that a tree would have at the wanted path if it held the document's files for the value.
+// page is the page that a tree would have at the wanted path if it held the document's files for
+// the value.
 func (s *Site) page(want wanted) *page {
 	snap := &snapshot{site: s, pages: make(map[string]*page)}
 	for _, p := range s.patterns {
@@ -72,7 +75,8 @@ func (s *Site) page(want wanted) *page {
 	return p
 }
 
-// rendered answers for a document whose file is not in the tree, and reports whether there is a renderer for it.
+// rendered answers for a document whose file is not in the tree, and reports whether there is a
+// renderer for it.
 func (s *Server) rendered(w http.ResponseWriter, r *http.Request) (bool, error) {
 	want, ok := s.site.wants(r.URL.Path, s.renderers)
 	if !ok {
@@ -105,7 +109,8 @@ func (s *Server) rendered(w http.ResponseWriter, r *http.Request) (bool, error) 
 	}
 	sum := sha256.Sum256(body)
 	a := &answer{body: body, size: int64(len(body)), etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
-	a.fields = append(p.reps[i].fields, field{"Etag", []string{a.etag}}, field{"Content-Length", []string{strconv.Itoa(len(body))}})
+	a.fields = append(p.reps[i].fields, field{"Etag", []string{a.etag}},
+		field{"Content-Length", []string{strconv.Itoa(len(body))}})
 	s.serveContent(w, r, a) // a body in memory can always be opened
 	return true, nil
 }

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestStockGitClonesFromTheServer serves the specimen's repository as one file among others, to a git that asks with a
-// query, tries objects that are not there, and would believe a server that calls itself smart.
+// TestStockGitClonesFromTheServer serves the specimen's repository as one file among others, to a
+// git that asks with a query, tries objects that are not there, and would believe a server that
+// calls itself smart.
 func TestStockGitClonesFromTheServer(t *testing.T) {
 	files := make(map[string]string)
 	published := os.DirFS(filepath.Join("..", "public"))

@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,10 +58,29 @@ func (s *Server) routes() error {
 	return nil
 }
 
+// Again answers a request that the handler of another one makes in process, with every gate but the
+// listener's.
+func (s *Server) Again(w http.ResponseWriter, r *http.Request) {
+	// The mux takes what it left in a context for the way so far.
+	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil)))
+}
+
+// streams reports whether a request asks for a stream of events and nothing else, at an address
+// that takes calls: a client of MCP that looks whether the server would push (Streamable HTTP,
+// Listening for Messages). A document is no stream, and 405 says so.
+func (s *Server) streams(r *http.Request) bool {
+	accept := r.Header["Accept"]
+	return len(accept) > 0 && strings.Contains(accept[0], "text/event-stream") &&
+		!slices.ContainsFunc([]string{"text/html", "text/markdown", "*/*"}, func(other string) bool {
+			return strings.Contains(accept[0], other)
+		}) && s.mux.Match(chi.NewRouteContext(), http.MethodPost, r.URL.Path)
+}
+
 // allowed lists the methods of a path, for the Allow field. It is empty for a path without rows.
 func (s *Server) allowed(path string) []string {
 	var methods []string
-	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
+	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost,
+		http.MethodPut} {
 		if s.mux.Match(chi.NewRouteContext(), m, path) {
 			methods = append(methods, m)
 		}
@@ -72,8 +92,8 @@ func (s *Server) allowed(path string) []string {
 	return methods
 }
 
-// described says what a path does by the methods that it takes, for who came with another one. It is empty for a path
-// without rows that are published.
+// described says what a path does by the methods that it takes, for who came with another one. It
+// is empty for a path without rows that are published.
 func (s *Server) described(path string) string {
 	var says []string
 	for _, m := range s.allowed(path) {
@@ -81,7 +101,10 @@ func (s *Server) described(path string) string {
 		if m == http.MethodHead || !s.mux.Match(found, m, path) {
 			continue
 		}
-		i := slices.IndexFunc(s.table, func(r route.Row) bool { return r.Method == m && r.Pattern == found.RoutePattern() && !r.Internal })
+		i := slices.IndexFunc(s.table, func(r route.Row) bool {
+			return r.Method == m &&
+				r.Pattern == found.RoutePattern() && !r.Internal
+		})
 		if i < 0 {
 			continue
 		}
@@ -101,8 +124,9 @@ func (s *Server) described(path string) string {
 	return strings.Join(says, ". ") + ". All of it stands in " + s.baseURL + "/openapi.json."
 }
 
-// crooked reports whether a request's path is written in a way that different programs read differently: repeated or
-// escaped slashes, dot segments, backslashes, control characters. Such a path is never matched against the table.
+// crooked reports whether a request's path is written in a way that different programs read
+// differently: repeated or escaped slashes, dot segments, backslashes, control characters. Such a
+// path is never matched against the table.
 func crooked(r *http.Request) bool {
 	p := r.URL.Path
 	if p == "" || p[0] != '/' {
@@ -112,14 +136,7 @@ func crooked(r *http.Request) bool {
 		strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..") {
 		return true
 	}
-	for i := range len(p) {
-		if c := p[i]; c == '\\' || c < 0x20 || c == 0x7f {
-			return true
-		}
-	}
-	if raw := r.URL.RawPath; raw != "" {
-		// Only set where the path was escaped in an unusual way. No address of ours needs that.
-		return true
-	}
-	return false
+	odd := strings.ContainsFunc(p, func(c rune) bool { return c == '\\' || c < 0x20 || c == 0x7f })
+	// RawPath is set where the path was escaped in an unusual way. No address of ours needs that.
+	return odd || r.URL.RawPath != ""
 }

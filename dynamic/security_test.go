@@ -16,7 +16,8 @@ import (
 	"agentstore/templates"
 )
 
-// Whatever is asked of whichever route, in whichever form, carries the fields that a content network is told to send.
+// Whatever is asked of whichever route, in whichever form, carries the fields that a content
+// network is told to send.
 func TestEveryAnswerCarriesTheSecurityFields(t *testing.T) {
 	budgets, err := budget.New(ledger.NewMem(ledger.MemOptions{}), Budgets())
 	if err != nil {
@@ -41,11 +42,13 @@ func TestEveryAnswerCarriesTheSecurityFields(t *testing.T) {
 		kinds[http.StatusText(rec.Code)+" "+kind]++
 		for _, f := range templates.SecurityFields(path) {
 			got := rec.Header()[f.Name]
-			if f.Name == "Content-Security-Policy" && kind == api.SVG && slices.Equal(got, []string{"default-src 'none'; style-src 'unsafe-inline'"}) {
+			if f.Name == "Content-Security-Policy" && kind == api.SVG &&
+				slices.Equal(got, []string{"default-src 'none'; style-src 'unsafe-inline'"}) {
 				continue // a badge is shown on pages of others, and is stricter
 			}
 			if !slices.Equal(got, []string{f.Value}) {
-				t.Errorf("%s %s %v: %d %s with %s %q, want %q", method, path, fields, rec.Code, kind, f.Name, got, f.Value)
+				t.Errorf("%s %s %v: %d %s with %s %q, want %q", method, path, fields, rec.Code, kind, f.Name, got,
+					f.Value)
 			}
 		}
 	}
@@ -80,9 +83,12 @@ func TestEveryAnswerCarriesTheSecurityFields(t *testing.T) {
 	check("GET", "/bulk/rows.jsonl", "Range", "bytes=900000000-")
 	check("GET", "/api/buy/hello", "X-Long", strings.Repeat("x", 1<<20))
 	check("GET", "/api/buy/hello", x402.HeaderSignature, "nonsense")
-	for _, want := range []string{"OK text/html", "OK application/json", "OK text/markdown", "Not Found text/html", "Not Found application/problem+json",
-		"Payment Required application/problem+json", "Not Modified ", "Partial Content application/jsonl", "Permanent Redirect ", "No Content ",
-		"Method Not Allowed application/problem+json", "Not Acceptable application/problem+json", "Precondition Failed application/problem+json",
+	for _, want := range []string{"OK text/html", "OK application/json", "OK text/markdown", "Not Found text/html",
+		"Not Found application/problem+json",
+		"Payment Required application/problem+json", "Payment Required text/html",
+		"Not Modified ", "Partial Content application/jsonl",
+		"Permanent Redirect ", "No Content ", "Method Not Allowed application/problem+json",
+		"Not Acceptable application/problem+json", "Precondition Failed application/problem+json",
 		"Request Header Fields Too Large application/problem+json", "OK image/svg+xml"} {
 		if kinds[want] == 0 {
 			t.Errorf("nothing was answered with %q, but %v", want, slices.Sorted(maps.Keys(kinds)))

@@ -1,7 +1,7 @@
-// Package dynamic is the service's small core: it joins the rows of the instruments into one table, derives the mux
-// from it, and serves the published tree where no content network does. Every answer that is an error is a problem
-// document, every answer carries the CORS fields that a buyer in a browser needs, and what it measures is labelled by
-// the names of the rows.
+// Package dynamic is the service's small core: it joins the rows of the instruments into one table,
+// derives the mux from it, and serves the published tree where no content network does. Every
+// answer that is an error is a problem document, every answer carries the CORS fields that a buyer
+// in a browser needs, and what it measures is labelled by the names of the rows.
 //
 //	srv, err := dynamic.New(dynamic.Config{Rows: rows, Site: site, BaseURL: "https://store.example", Log: log})
 //	…
@@ -38,17 +38,25 @@ type Config struct {
 	Metrics *Metrics       // nil: its own
 	Budgets *budget.Set    // nil: no row may name one
 	Limits  Limits
+	// Callers tells callers apart by the keys that sign their requests; nil: by their addresses
+	// alone. It is package callers.
+	Callers interface {
+		Verify(r *http.Request, address string) (key string, agent *route.Agent, err error)
+	}
 	// TrustedProxies are the addresses from which an X-Forwarded-For field is believed.
 	TrustedProxies []netip.Prefix
 	// Renderers make what the tree does not hold, by the names of documents.
 	Renderers map[string]Renderer
 	// Drains are told of the stop once no new request is taken, and waited for.
 	Drains []Drain
+	// Ready says whether buyers can be served, for /readyz: each that fails says why not.
+	Ready []func(context.Context) error
 }
 
 // Limits bound what one request may take. A zero field means its default.
 type Limits struct {
-	Header     int           // bytes of the request line and header fields; 96 KiB: 4000 escaped characters and a payment
+	// bytes of the request line and header fields; 96 KiB: 4000 escaped characters and a payment
+	Header     int
 	Body       int64         // bytes of a body whose row names no limit; 4 KiB
 	ReadHeader time.Duration // to the end of the header; 10 s
 	Read       time.Duration // to the end of the body; 30 s
@@ -70,13 +78,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Drain is work that a stop must not cut off, such as purchases under way. Drain returns when it is finished, or with
-// the cause of ctx when time is up; no new work is begun once it was called.
+// Drain is work that a stop must not cut off, such as purchases under way. Drain returns when it is
+// finished, or with the cause of ctx when time is up; no new work is begun once it was called.
 type Drain interface {
 	Drain(ctx context.Context) error
 }
 
-// Server answers requests. It is an http.Handler; Serve adds the listener with its timeouts and the orderly stop.
+// Server answers requests. It is an http.Handler; Serve adds the listener with its timeouts and the
+// orderly stop.
 type Server struct {
 	baseURL   string
 	log       *slog.Logger
@@ -86,8 +95,13 @@ type Server struct {
 	limits    Limits
 	proxies   []netip.Prefix
 	drains    []Drain
+	ready     []func(context.Context) error
+	stopping  atomic.Bool
 	site      *Site
 	renderers map[string]Renderer
+	callers   interface {
+		Verify(*http.Request, string) (string, *route.Agent, error)
+	}
 	table     []route.Row // all rows, documents included, in the order of the description
 	mux       mux
 	unrouted  *measured // requests that no row answers
@@ -96,23 +110,22 @@ type Server struct {
 	dateLine  atomic.Pointer[dated]
 }
 
-// New checks the table and makes a server of it. It fails for rows that do not describe themselves well, for names or
-// addresses that are used twice, and for a budget that is not there.
+// New checks the table and makes a server of it. It fails for rows that do not describe themselves
+// well, for names or addresses that are used twice, and for a budget that is not there.
 func New(cfg Config) (*Server, error) {
 	base, err := url.Parse(cfg.BaseURL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || strings.HasSuffix(cfg.BaseURL, "/") {
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" ||
+		strings.HasSuffix(cfg.BaseURL, "/") {
 		return nil, fmt.Errorf("base URL %q: want http(s)://host without a slash at its end", cfg.BaseURL)
 	}
 	var id [6]byte
 	rand.Read(id[:]) // never fails
 	s := &Server{
 		baseURL: cfg.BaseURL, log: cfg.Log, level: cfg.Level, metrics: cfg.Metrics, budgets: cfg.Budgets,
-		limits: cfg.Limits.withDefaults(), proxies: cfg.TrustedProxies, drains: cfg.Drains, site: cfg.Site, renderers: cfg.Renderers,
-		idPrefix: hex.EncodeToString(id[:]),
+		limits: cfg.Limits.withDefaults(), proxies: cfg.TrustedProxies, drains: cfg.Drains, ready: cfg.Ready,
+		site: cfg.Site, renderers: cfg.Renderers, callers: cfg.Callers, idPrefix: hex.EncodeToString(id[:]),
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.metrics == nil {
 		s.metrics = NewMetrics()
 	}
@@ -125,7 +138,8 @@ func New(cfg Config) (*Server, error) {
 				if r.Serve == api.Query {
 					row.Handle = s.query(d)
 				} else {
-					// The mux takes name.example.json for a page's name, as the first dot ends what it takes for the name of a twin.
+					// The mux takes name.example.json for a page's name, as the first dot ends what
+					// it takes for the name of a twin.
 					row.ValidateLate = s.renderers[d.Name] != nil
 				}
 				s.table = append(s.table, row)
@@ -134,7 +148,10 @@ func New(cfg Config) (*Server, error) {
 		s.site.attach(s.metrics, s.log)
 	}
 	for name := range s.renderers {
-		if s.site != nil && !slices.ContainsFunc(s.site.documents, func(d *document) bool { return d.Name == name && len(d.Params) == 1 }) {
+		if s.site != nil && !slices.ContainsFunc(s.site.documents, func(d *document) bool {
+			return d.Name == name &&
+				len(d.Params) == 1
+		}) {
 			return nil, fmt.Errorf("renderer %s: there is no document of this name with a parameter", name)
 		}
 	}
@@ -150,7 +167,8 @@ func (s *Server) Table() []route.Row { return s.table }
 // Describe returns the descriptions of rows, as the generator takes them.
 func Describe(rows []route.Row) []api.Route { return route.Describe(rows) }
 
-// ServeHTTP answers one request: a document from memory if its address is one, else whatever row the mux finds.
+// ServeHTTP answers one request: a document from memory if its address is one, else whatever row
+// the mux finds.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.site == nil {
 		s.answer(w, r, nil, nil)

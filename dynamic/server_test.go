@@ -26,6 +26,8 @@ import (
 	"agentstore/content/api"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/ledger/ledgertest"
+	"agentstore/dynamic/ledger/postgres"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
 )
@@ -43,7 +45,8 @@ func testRows() []route.Row {
 	}
 	ok := []api.Response{{Status: 200, ContentType: api.JSON, Description: "Done."}}
 	row := func(name, method, pattern string, serve api.Serve, h route.Handler) route.Row {
-		return route.Row{Handle: h, Route: api.Route{Name: name, Method: method, Pattern: pattern, Summary: "Test.", Tags: []string{"verify"},
+		return route.Row{Handle: h, Route: api.Route{Name: name, Method: method, Pattern: pattern, Summary: "Test.",
+			Tags:  []string{"verify"},
 			Serve: serve, Paid: serve == api.Paid, Responses: ok}}
 	}
 	echo := row("test_echo", "GET", "/test/echo/{id}", api.Ledger, func(w http.ResponseWriter, r *http.Request) error {
@@ -51,16 +54,20 @@ func testRows() []route.Row {
 		return reply(w, map[string]any{"id": r.PathValue("id"), "word": in.String("word"), "n": in.Int("n")})
 	})
 	echo.Params = []api.Param{
-		{Name: "id", In: api.Path, Type: "string", Required: true, MaxLength: 10, Pattern: "^[a-z]+$", Description: "An id."},
+		{Name: "id", In: api.Path, Type: "string", Required: true, MaxLength: 10, Pattern: "^[a-z]+$",
+			Description: "An id."},
 		{Name: "word", In: api.QueryP, Type: "string", MaxLength: 10, Description: "A word."},
 		{Name: "long", In: api.QueryP, Type: "string", MaxLength: 10, Multiline: true, Description: "A text."},
-		{Name: "n", In: api.QueryP, Type: "integer", Required: true, Minimum: &one, Maximum: &ten, Description: "A number."},
+		{Name: "n", In: api.QueryP, Type: "integer", Required: true, Minimum: &one, Maximum: &ten,
+			Description: "A number."},
 		{Name: "X-Mode", In: api.Header, Type: "string", Enum: []string{"fast", "exact"}, Description: "A mode."},
 	}
-	anything := row("test_any", "GET", "/test/any/{id}", api.Ledger, func(w http.ResponseWriter, r *http.Request) error {
-		return reply(w, map[string]any{"id": r.PathValue("id")})
-	})
-	anything.Params = []api.Param{{Name: "id", In: api.Path, Type: "string", Required: true, MaxLength: 40, Description: "Anything."}}
+	anything := row("test_any", "GET", "/test/any/{id}", api.Ledger,
+		func(w http.ResponseWriter, r *http.Request) error {
+			return reply(w, map[string]any{"id": r.PathValue("id")})
+		})
+	anything.Params = []api.Param{{Name: "id", In: api.Path, Type: "string", Required: true, MaxLength: 40,
+		Description: "Anything."}}
 	post := row("test_post", "POST", "/test/post", api.Metered, func(w http.ResponseWriter, r *http.Request) error {
 		in, err := route.ReadJSON[say](r, false)
 		if err != nil {
@@ -68,15 +75,18 @@ func testRows() []route.Row {
 		}
 		return reply(w, map[string]any{"got": in.Say})
 	})
-	post.Body = &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[say](), Limit: 64, Description: "Something."}
+	post.Body = &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[say](), Limit: 64,
+		Description: "Something."}
 	post.Budget = "test"
 	return []route.Row{
 		echo, post,
 		row("test_paid", "GET", "/test/paid", api.Paid, func(w http.ResponseWriter, r *http.Request) error {
 			return &problem.Error{Code: "payment_required", Header: http.Header{"Payment-Required": {"e30="}}}
 		}),
-		row("test_panic", "GET", "/test/panic", api.Private, func(http.ResponseWriter, *http.Request) error { panic("secret") }),
-		row("test_fault", "GET", "/test/fault", api.Private, func(http.ResponseWriter, *http.Request) error { return errors.New("secret") }),
+		row("test_panic", "GET", "/test/panic", api.Private,
+			func(http.ResponseWriter, *http.Request) error { panic("secret") }),
+		row("test_fault", "GET", "/test/fault", api.Private,
+			func(http.ResponseWriter, *http.Request) error { return errors.New("secret") }),
 		anything,
 	}
 }
@@ -111,7 +121,40 @@ func fullServer(t testing.TB, cfg Config) *Server {
 }
 
 func TestConversations(t *testing.T) {
-	converse(t, fullServer(t, Config{Log: slog.New(slog.DiscardHandler), Rows: slices.Concat(testRows(), shopRows(t))}), "testdata/scripts")
+	var s *Server
+	s = fullServer(t, Config{Log: slog.New(slog.DiscardHandler),
+		Rows: slices.Concat(testRows(), shopRowsOf(t, &s, ledger.NewMem(ledger.MemOptions{})))})
+	converse(t, "testdata/scripts", nil, s)
+	for _, row := range route.Describe(s.Table()) {
+		if got := answered(t, s.metrics, row.Name); got == row.Uncounted {
+			t.Errorf("route %s: answered by a script and counted is %v", row.Name, got)
+		}
+	}
+}
+
+// TestDesksConverseOnTwoReplicas has the scripts of the shelves and desks answered by two servers
+// in turn, which share nothing but a PostgreSQL ledger.
+func TestDesksConverseOnTwoReplicas(t *testing.T) {
+	address := ledgertest.Postgres(t)
+	var servers [2]*Server
+	for i := range servers {
+		db, err := postgres.Open(t.Context(), address, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		servers[i] = fullServer(t, Config{Log: slog.New(slog.DiscardHandler),
+			Rows: slices.Concat(testRows(), shopRowsOf(t, &servers[i], db))})
+	}
+	var files []string
+	for _, name := range []string{"bounties", "desk", "storefront", "trade", "visitors"} {
+		files = append(files, "testdata/scripts/"+name+".txt")
+	}
+	converse(t, "", files, servers[:]...)
 }
 
 // walk lists what the mux really holds, as "METHOD pattern".
@@ -227,13 +270,15 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// Four thousand characters of a long script, escaped in the query beside a payment, are no header too large.
+// Four thousand characters of a long script, escaped in the query beside a payment, are no header
+// too large.
 func TestLongInputsFitTheHead(t *testing.T) {
 	s := fullServer(t, Config{Rows: shopRows(t)})
 	summary := url.QueryEscape(strings.Repeat("\u6f22", 4000))
 	res := ask(t, s, "GET", "/api/buy/hello?summary="+summary, "PAYMENT-SIGNATURE", strings.Repeat("A", 12<<10))
 	// hello takes no summary, which is all that is wrong.
-	if text := body(t, res); res.StatusCode != 400 || !strings.Contains(text, `"summary","problem":"is not an input of hello"`) {
+	if text := body(t, res); res.StatusCode != 400 ||
+		!strings.Contains(text, `"summary","problem":"is not an input of hello"`) {
 		t.Errorf("4000 characters of summary: %d %.300s", res.StatusCode, text)
 	}
 }
@@ -241,7 +286,8 @@ func TestLongInputsFitTheHead(t *testing.T) {
 func TestLogsHoldNoQueryAndNoHeader(t *testing.T) {
 	var b bytes.Buffer
 	s := fullServer(t, Config{Log: slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	for _, target := range []string{"/test/echo/abc?n=3&word=topsecret", "/what?word=topsecret", "/no/such?word=topsecret", "/test/fault"} {
+	for _, target := range []string{"/test/echo/abc?n=3&word=topsecret", "/what?word=topsecret",
+		"/no/such?word=topsecret", "/test/fault"} {
 		ask(t, s, "GET", target, "Authorization", "Bearer topsecret", "User-Agent", "topsecret")
 	}
 	if strings.Contains(b.String(), "topsecret") {
@@ -255,7 +301,8 @@ func TestLogsHoldNoQueryAndNoHeader(t *testing.T) {
 }
 
 func TestClientAddress(t *testing.T) {
-	s := newServer(t, Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}})
+	s := newServer(t, Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("fd00::/8")}})
 	for _, c := range []struct{ remote, forwarded, want string }{
 		{"192.0.2.1:5", "", "192.0.2.1"},
 		{"192.0.2.1:5", "198.51.100.7", "192.0.2.1"}, // a stranger may say anything
@@ -294,10 +341,12 @@ func TestRetirement(t *testing.T) {
 		if got, want := res.Header.Get("Deprecation"), fmt.Sprintf("@%d", row.Deprecated.Unix()); got != want {
 			t.Errorf("Deprecation %q, want %q", got, want)
 		}
-		if got, want := res.Header.Get("Sunset"), row.Sunset.UTC().Format(http.TimeFormat); got != want || res.StatusCode != 204 {
+		if got, want := res.Header.Get("Sunset"), row.Sunset.UTC().Format(http.TimeFormat); got != want ||
+			res.StatusCode != 204 {
 			t.Errorf("Sunset %q, want %q; status %d", got, want, res.StatusCode)
 		}
-		if !strings.Contains(res.Header.Get("Link"), `</deprecation>; rel="deprecation"`) && !strings.Contains(res.Header.Get("Link"), base+`/deprecation>; rel="deprecation"`) {
+		if !strings.Contains(res.Header.Get("Link"), `</deprecation>; rel="deprecation"`) &&
+			!strings.Contains(res.Header.Get("Link"), base+`/deprecation>; rel="deprecation"`) {
 			t.Errorf("Link %q", res.Header.Get("Link"))
 		}
 		time.Sleep(100 * 24 * time.Hour)
@@ -318,7 +367,8 @@ func TestSlowHandlersAreAnsweredFor(t *testing.T) {
 		s := newServer(t, Config{Rows: []route.Row{row}})
 		start := time.Now()
 		res := ask(t, s, "GET", "/test/fault")
-		if took := time.Since(start); res.StatusCode != 503 || took != row.Timeout || res.Header.Get("Retry-After") == "" {
+		if took := time.Since(start); res.StatusCode != 503 || took != row.Timeout ||
+			res.Header.Get("Retry-After") == "" {
 			t.Errorf("status %d after %v", res.StatusCode, took)
 		}
 	})
@@ -339,8 +389,9 @@ func TestPanicAfterTheAnswerBeganCutsItOff(t *testing.T) {
 	ask(t, s, "GET", "/test/fault")
 }
 
-// Every error after a payment was presented says what became of the payment, also where no handler was reached or the
-// handler broke off; what may have been taken is 503, so that no stock client signs again.
+// Every error after a payment was presented says what became of the payment, also where no handler
+// was reached or the handler broke off; what may have been taken is 503, so that no stock client
+// signs again.
 func TestErrorsSpeakOfThePayment(t *testing.T) {
 	rows := testRows()
 	for i := range rows {
@@ -372,9 +423,11 @@ func TestErrorsSpeakOfThePayment(t *testing.T) {
 		if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != c.status || got.Delivered == nil || *got.Delivered || got.Billed != c.billed || got.Retry != c.retry || got.Next == "" ||
+		if res.StatusCode != c.status || got.Delivered == nil || *got.Delivered || got.Billed != c.billed ||
+			got.Retry != c.retry || got.Next == "" ||
 			(c.status == 503) != (res.Header.Get("Retry-After") != "") {
-			t.Errorf("%s %s: status %d, %+v, want %d, billed %s, retry %s", c.method, c.path, res.StatusCode, got, c.status, c.billed, c.retry)
+			t.Errorf("%s %s: status %d, %+v, want %d, billed %s, retry %s", c.method, c.path, res.StatusCode, got,
+				c.status, c.billed, c.retry)
 		}
 	}
 	if res := ask(t, s, "GET", "/test/fault"); res.StatusCode != 500 {
@@ -386,11 +439,13 @@ func TestErrorsSpeakOfThePayment(t *testing.T) {
 func TestTooLargeOfNoLength(t *testing.T) {
 	s := newServer(t, Config{Rows: shopRows(t), Budgets: testBudgets(t)})
 	for _, path := range []string{"/api/claims", "/api/claims/challenge"} {
-		r := httptest.NewRequest("POST", path, io.MultiReader(strings.NewReader(`{"address":"`), strings.NewReader(strings.Repeat("0", 17<<10))))
+		r := httptest.NewRequest("POST", path, io.MultiReader(strings.NewReader(`{"address":"`),
+			strings.NewReader(strings.Repeat("0", 17<<10))))
 		r.Header.Set("Content-Type", "application/json")
 		rec := httptest.NewRecorder()
 		s.ServeHTTP(rec, r)
-		if r.ContentLength != -1 || rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(), "/problems/body_too_large") {
+		if r.ContentLength != -1 || rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(),
+			"/problems/body_too_large") {
 			t.Errorf("POST %s: status %d %s", path, rec.Code, rec.Body)
 		}
 	}
@@ -411,7 +466,8 @@ func (d *drain) Drain(ctx context.Context) error {
 	}
 }
 
-// TestOrderlyStop: a request and a drain under way at the stop are finished, new connections are not taken.
+// TestOrderlyStop: a request and a drain under way at the stop are finished, new connections are
+// not taken.
 func TestOrderlyStop(t *testing.T) {
 	entered, leave, drained := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	row := testRows()[4]
@@ -493,9 +549,11 @@ func TestDebug(t *testing.T) {
 	debug := s.Debug()
 	text := body(t, ask(t, debug, "GET", "http://localhost/metrics"))
 	for _, want := range []string{
-		`store_requests_total{code="402",route="test_paid"} 1`, `store_requests_total{code="200",route="what"} 1`, "store_panics_total 1",
-		`store_purchases_total{network="eip155:8453",outcome="delivered"} 1`, "store_requests_in_flight 0", `store_request_seconds_count{route="test_paid"} 1`,
-		`store_task_late_seconds_bucket{job="purchase",le="2"} 0`, `store_task_late_seconds_bucket{job="purchase",le="5"} 1`,
+		`store_requests_total{code="402",route="test_paid"} 1`, `store_requests_total{code="200",route="what"} 1`,
+		"store_panics_total 1", `store_purchases_total{network="eip155:8453",outcome="delivered"} 1`,
+		"store_requests_in_flight 0", `store_request_seconds_count{route="test_paid"} 1`,
+		`store_task_late_seconds_bucket{job="purchase",le="2"} 0`,
+		`store_task_late_seconds_bucket{job="purchase",le="5"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics do not hold %s", want)

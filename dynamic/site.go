@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,18 +23,20 @@ import (
 
 // SiteConfig says where the published tree is and what it must be.
 type SiteConfig struct {
-	// Pointer is the tree itself, or a symbolic link to it, or a file whose one line is its path (relative to the
-	// file), or a folder that holds such a link or file by the name of current. When a link or file is changed, or the
-	// manifest of a tree is replaced, the new tree is opened.
+	// Pointer is the tree itself, or a symbolic link to it, or a file whose one line is its path
+	// (relative to the file), or a folder that holds such a link or file by the name of current.
+	// When a link or file is changed, or the manifest of a tree is replaced, the new tree is
+	// opened.
 	Pointer string
-	// Twins holds the precompressed forms of files as <sha256>.br and <sha256>.gz; empty: there are none.
+	// Twins holds the precompressed forms of files as <sha256>.br and <sha256>.gz; empty: there are
+	// none.
 	Twins string
 	// Ring holds the keys whose signature a manifest must have.
 	Ring attest.Ring
 	// BaseURL is what the manifest must name.
 	BaseURL string
-	// Edition finds what a tree was built from, by the content digest in its manifest; its error refuses the tree. nil: a
-	// tree stands for itself, and Now and Chrome are nil.
+	// Edition finds what a tree was built from, by the content digest in its manifest; its error
+	// refuses the tree. nil: a tree stands for itself, and Now and Chrome are nil.
 	Edition func(contentDigest string) (*Edition, error)
 	// Documents are the files that are routes; nil: api.Documents.
 	Documents []api.Document
@@ -41,15 +44,16 @@ type SiteConfig struct {
 	Memory int64
 }
 
-// Edition is what the store says and sells while a tree is served: what the tree was built from. The two are taken up
-// together, so that no page says another price than the till asks.
+// Edition is what the store says and sells while a tree is served: what the tree was built from.
+// The two are taken up together, so that no page says another price than the till asks.
 type Edition struct {
 	Site   *content.Site
 	Chrome *templates.Chrome // of pages that are rendered on request
 }
 
-// Site is the published tree: a snapshot that is replaced as a whole when another tree takes its place. A request is
-// answered from one snapshot. Its methods may be called by many goroutines at once.
+// Site is the published tree: a snapshot that is replaced as a whole when another tree takes its
+// place. A request is answered from one snapshot. Its methods may be called by many goroutines at
+// once.
 type Site struct {
 	cfg       SiteConfig
 	documents []*document
@@ -128,15 +132,13 @@ func (a identityOf) same(b identityOf) bool {
 		a.head.ModTime().Equal(b.head.ModTime()) && a.head.Size() == b.head.Size()
 }
 
-// OpenSite opens the tree that the pointer names. It fails if there is none, or if it is not the one that the
-// configuration expects.
+// OpenSite opens the tree that the pointer names. It fails if there is none, or if it is not the
+// one that the configuration expects.
 func OpenSite(cfg SiteConfig) (*Site, error) {
 	if cfg.Documents == nil {
 		cfg.Documents = api.Documents
 	}
-	if cfg.Memory == 0 {
-		cfg.Memory = 256 << 20
-	}
+	cfg.Memory = cmp.Or(cfg.Memory, 256<<20)
 	s := &Site{cfg: cfg, exact: make(map[string]binding), log: slog.New(slog.DiscardHandler)}
 	s.plain = s.label("file")
 	for _, d := range cfg.Documents {
@@ -191,7 +193,8 @@ func (s *Site) bind(d api.Document) error {
 		var param string
 		p.urlHead, rest, _ = strings.Cut(d.Path, "{")
 		param, p.urlTail, _ = strings.Cut(rest, "}")
-		if strings.Contains(suffix, "{") || strings.Contains(p.urlTail, "{") || !strings.Contains(f.Path, "{"+param+"}") {
+		if strings.Contains(suffix, "{") || strings.Contains(p.urlTail, "{") ||
+			!strings.Contains(f.Path, "{"+param+"}") {
 			return fmt.Errorf("document %s: %s must hold the one parameter of %s", d.Name, f.Path, d.Path)
 		}
 		s.patterns = append(s.patterns, p)
@@ -238,8 +241,8 @@ func (s *Site) attach(m *Metrics, log *slog.Logger) {
 	}
 }
 
-// Refresh opens the tree that the pointer names now, if it is another one than before. When that one is refused, the
-// old one goes on being served.
+// Refresh opens the tree that the pointer names now, if it is another one than before. When that
+// one is refused, the old one goes on being served.
 func (s *Site) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +290,8 @@ func (s *Site) Chrome() *templates.Chrome {
 	return nil
 }
 
-// Of is what the store said and sold under a digest; what it does now where that is no longer to be had.
+// Of is what the store said and sold under a digest; what it does now where that is no longer to be
+// had.
 func (s *Site) Of(digest string) *content.Site {
 	now := s.Now()
 	if digest == "" || s.cfg.Edition == nil || now.Digest == digest {
@@ -301,7 +305,8 @@ func (s *Site) Of(digest string) *content.Site {
 		if err == nil {
 			site = e.Site
 		} else {
-			s.log.Error("the content that something was sold under is gone, today's stands in", "content_digest", digest, "err", err)
+			s.log.Error("the content that something was sold under is gone, today's stands in", "content_digest",
+				digest, "err", err)
 		}
 		if s.past.sites == nil || len(s.past.sites) >= pastSites {
 			s.past.sites = make(map[string]*content.Site)

@@ -88,20 +88,26 @@ func testFiles() map[string]string {
 	return map[string]string{
 		"index.html": homePage, "index.md": "# store\n",
 		"what/index.html": "<p>what</p>", "what.md": "what\n", "what.json": `{"what":1}`,
-		"corpus/log/checkpoints/15": "store.example/corpus\n15\n", "corpus/log/cosignatures/15": "— witness\n", "corpus/log/tile/entries/000": bigFile,
-		"corpus/evidence/000000001/000001.jsonl.gz": "\x1f\x8bfirst member\x1f\x8bsecond member", "corpus/evidence/000000001/000001.index.json": `{"entries":[]}`,
-		"menu.json": `{"goods":[]}`, "menu.md": "| good |\n",
-		"menu/hello.json": `{"id":"hello"}`, "menu/hello.md": "hello\n", "menu/hello/index.html": "<p>hello</p>",
-		"problems/sold_out/index.html": "<p>sold out</p>", "problems/sold_out.md": "sold out\n",
-		"defects/no-402/index.html": "<p>no 402</p>", "defects/no-402.md": "no 402\n",
-		"404.html": "<p>nothing here</p>", "_headers": "/*\n", "style.css": "p{}",
+		"corpus/log/checkpoints/15": "store.example/corpus\n15\n", "corpus/log/cosignatures/15": "— witness\n",
+		"corpus/log/tile/entries/000":                 bigFile,
+		"corpus/evidence/000000001/000001.jsonl.gz":   "\x1f\x8bfirst member\x1f\x8bsecond member",
+		"corpus/evidence/000000001/000001.index.json": `{"entries":[]}`, "menu.json": `{"goods":[]}`,
+		"menu.md": "| good |\n", "menu/hello.json": `{"id":"hello"}`, "menu/hello.md": "hello\n",
+		"menu/hello/index.html": "<p>hello</p>", "docs/buying/index.html": "<p>buying</p>",
+		"docs/buying.md": "buying\n", "problems/sold_out/index.html": "<p>sold out</p>",
+		"problems/sold_out.md": "sold out\n", "defects/no-402/index.html": "<p>no 402</p>",
+		"defects/no-402.md": "no 402\n", "404.html": "<p>nothing here</p>", "_headers": "/*\n", "style.css": "p{}",
 		".well-known/store-signing-key": "00ff\n", ".well-known/did.json": `{"id":"did:web:store.example"}`,
-		".well-known/anchor-log.json": `{"format":"store-anchor-log/v1"}`,
-		"corpus/1.json":               `{"round":{}}`, "corpus/log/checkpoint": "store.example/corpus\n", "corpus/log/tile/0/000.p/7": "tile", "corpus/parts/1/000001.jsonl": "{}\n",
-		"corpus/1.ots": "proof", "corpus/index/1.json": `{"page":1}`, "corpus/feed/1.json": `{"page":1}`, "corpus/changes/2026-W41.json": `{"changes":1}`,
-		"guide/free.md": "## Free\n", "corpus/diff/2026-W40.json": `{"diff":40}`, "corpus/diff/2026-W41.json": `{"diff":41}`, "corpus/search/we.json": `{"shard":"we"}`,
-		"corpus/tiers/1.json": `{"page":1}`, "corpus/tiers/1.md": "hosts\n", "corpus/tiers/1/index.html": "<p>hosts</p>", "okf/index.md": "bundle\n", "okf/rounds/index.md": "rounds\n", "okf/rounds/1.md": "round\n",
-		"corpus/host/shop.md.json": `{"host":"shop.md"}`, "corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
+		".well-known/anchor-log.json": `{"format":"store-anchor-log/v1"}`, "corpus/1.json": `{"round":{}}`,
+		"corpus/log/checkpoint": "store.example/corpus\n", "corpus/log/tile/0/000.p/7": "tile",
+		"corpus/parts/1/000001.jsonl": "{}\n", "corpus/1.ots": "proof", "corpus/index/1.json": `{"page":1}`,
+		"corpus/feed/1.json": `{"page":1}`, "corpus/changes/2026-W41.json": `{"changes":1}`,
+		"guide/free.md": "## Free\n", "corpus/diff/2026-W40.json": `{"diff":40}`,
+		"corpus/diff/2026-W41.json": `{"diff":41}`, "corpus/search/we.json": `{"shard":"we"}`,
+		"corpus/tiers/1.json": `{"page":1}`, "corpus/tiers/1.md": "hosts\n",
+		"corpus/tiers/1/index.html": "<p>hosts</p>", "okf/index.md": "bundle\n", "okf/rounds/index.md": "rounds\n",
+		"okf/rounds/1.md": "round\n", "corpus/host/shop.md.json": `{"host":"shop.md"}`,
+		"corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
 		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
 	}
 }
@@ -118,7 +124,8 @@ func only(digest string) func(string) (*Edition, error) {
 
 func openTestSite(t testing.TB, pointer, twins string) *Site {
 	t.Helper()
-	site, err := OpenSite(SiteConfig{Pointer: pointer, Twins: twins, Ring: attest.SpecimenRing(), BaseURL: base, Edition: only("d1")})
+	site, err := OpenSite(SiteConfig{Pointer: pointer, Twins: twins, Ring: attest.SpecimenRing(), BaseURL: base,
+		Edition: only("d1")})
 	if err != nil {
 		t.Fatal(err)
 	}

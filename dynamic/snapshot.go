@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,7 +20,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// smallFile is the size up to which a file is kept in memory with its header fields, once it was asked for.
+// smallFile is the size up to which a file is kept in memory with its header fields, once it was
+// asked for.
 const smallFile = 64 << 10
 
 // snapshot is one tree, exactly the files that its manifest covers and the manifest itself.
@@ -75,8 +77,8 @@ type answer struct {
 	plain  *answer // of a compressed form: the form that the tree itself holds
 }
 
-// buildAgain says what to do about a tree that goes with other settings or keys, or is not there. A server keeps those it
-// began with.
+// buildAgain says what to do about a tree that goes with other settings or keys, or is not there. A
+// server keeps those it began with.
 const buildAgain = "hint: run store build, or, if that was done while the store ran, start the store again"
 
 var errChanged = errors.New("the file is not the one in the manifest")
@@ -147,7 +149,8 @@ func (s *Site) read(root *os.Root) (*snapshot, error) {
 	return snap, nil
 }
 
-// servable says no to files that are not for readers: hidden ones outside .well-known, and _headers.
+// servable says no to files that are not for readers: hidden ones outside .well-known, and
+// _headers.
 func servable(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part[0] == '_' || part[0] == '.' && part != ".well-known" {
@@ -168,7 +171,8 @@ func (snap *snapshot) add(f *file) {
 	if urlPath != "" {
 		p := snap.pages[urlPath]
 		if p == nil || p.direct {
-			p = &page{doc: d, label: d.own, reps: make([]*representation, len(d.Files)), taken: make([]bool, len(d.Files))}
+			p = &page{doc: d, label: d.own, reps: make([]*representation, len(d.Files)),
+				taken: make([]bool, len(d.Files))}
 			snap.pages[urlPath] = p
 		}
 		p.reps[b.rep], p.taken[b.rep] = &representation{file: f}, true
@@ -186,14 +190,16 @@ func (snap *snapshot) addDirect(f *file, d *document, mediaType string, cache ap
 	if p := snap.pages["/"+f.path]; p != nil && !p.direct {
 		return // a document's own path, such as /menu.json, comes first
 	}
-	fields := append(commonFields("/"+f.path), field{"Content-Type", []string{mediaType}}, field{"Cache-Control", []string{cache.Control()}})
+	fields := append(commonFields("/"+f.path), field{"Content-Type", []string{mediaType}},
+		field{"Cache-Control", []string{cache.Control()}})
 	if d != nil && d.Path != "" {
 		// The parameter's value is what the file's path has in its place.
 		if _, urlPath, ok := snap.site.find(f.path); ok {
 			fields = append(fields, field{"Link", []string{"<" + urlPath + `>; rel="canonical"`}})
 		}
 	}
-	snap.pages["/"+f.path] = &page{doc: d, label: snap.site.plain, direct: true, types: []string{mediaType}, reps: []*representation{{file: f, fields: fields}}}
+	snap.pages["/"+f.path] = &page{doc: d, label: snap.site.plain, direct: true, types: []string{mediaType},
+		reps: []*representation{{file: f, fields: fields}}}
 }
 
 // addUncovered adds a file that the manifest leaves out of itself, if it is there.
@@ -209,7 +215,8 @@ func (snap *snapshot) addUncovered(tree fs.FS, name string) error {
 	return nil
 }
 
-// compact drops the representations that the tree does not have and writes the fields of the others.
+// compact drops the representations that the tree does not have and writes the fields of the
+// others.
 func (p *page) compact(urlPath string) {
 	if p.direct {
 		return
@@ -225,7 +232,8 @@ func (p *page) compact(urlPath string) {
 	}
 	p.reps, p.taken = reps, nil
 	for i, rep := range reps {
-		rep.fields = append(commonFields(urlPath), field{"Content-Type", []string{files[i].MediaType}}, field{"Cache-Control", p.doc.cache})
+		rep.fields = append(commonFields(urlPath), field{"Content-Type", []string{files[i].MediaType}},
+			field{"Cache-Control", p.doc.cache})
 		if len(reps) == 1 {
 			continue
 		}
@@ -247,20 +255,22 @@ func (p *page) compact(urlPath string) {
 	}
 }
 
-var (
-	varyAll = []string{"Accept, Accept-Encoding, User-Agent"}
-)
+var varyAll = []string{"Accept, Accept-Encoding, User-Agent"}
 
 // commonFields are on every answer from the tree at a path.
 func commonFields(urlPath string) []field {
-	return append([]field{
+	fields := append([]field{
 		{"Access-Control-Allow-Origin", anyOrigin}, {"Access-Control-Expose-Headers", exposeHeaders},
 		{"Vary", varyAll},
 	}, securityAt(urlPath)...)
+	if urlPath == api.APICatalogPath { // RFC 9727, section 3
+		fields = append(fields, field{"Link", []string{"<" + urlPath + `>; rel="api-catalog"`}})
+	}
+	return fields
 }
 
-// answer prepares a representation in the coding the client prefers. Small files are read and compared with the
-// manifest the first time, and then answered from memory.
+// answer prepares a representation in the coding the client prefers. Small files are read and
+// compared with the manifest the first time, and then answered from memory.
 func (snap *snapshot) answer(rep *representation, acceptEncoding string) (*answer, error) {
 	all := rep.prepared.Load()
 	if all == nil {
@@ -299,7 +309,7 @@ func (snap *snapshot) prepare(rep *representation) (*[codings]*answer, error) {
 	f := rep.file
 	plain := &answer{root: snap.root, source: f.path, size: f.size}
 	if f.size <= smallFile {
-		b, err := readFile(snap.root, f.path)
+		b, err := snap.root.ReadFile(f.path)
 		if err != nil {
 			return nil, err
 		}
@@ -321,7 +331,8 @@ func (snap *snapshot) prepare(rep *representation) (*[codings]*answer, error) {
 			all[c] = a
 		}
 	}
-	// 128 of the digest's 256 bits name the bytes well enough; each coding is other bytes and has another tag.
+	// 128 of the digest's 256 bits name the bytes well enough; each coding is other bytes and has
+	// another tag.
 	tag := hex.EncodeToString(f.sum[:16])
 	for c, a := range all {
 		if a == nil {
@@ -333,7 +344,8 @@ func (snap *snapshot) prepare(rep *representation) (*[codings]*answer, error) {
 			a.etag = `"` + tag + "-" + codingNames[c] + `"`
 			a.fields = append(a.fields, field{"Content-Encoding", []string{codingNames[c]}})
 		}
-		a.fields = append(a.fields, field{"Etag", []string{a.etag}}, field{"Content-Length", []string{strconv.FormatInt(a.size, 10)}})
+		a.fields = append(a.fields, field{"Etag", []string{a.etag}},
+			field{"Content-Length", []string{strconv.FormatInt(a.size, 10)}})
 		a.head = []byte("HTTP/1.1 200 OK\r\n")
 		for _, f := range a.fields {
 			a.head = append(a.head, f.name+": "+f.value[0]+"\r\n"...)
@@ -353,7 +365,7 @@ func twin(root *os.Root, name string) (*answer, error) {
 	}
 	a := &answer{root: root, source: name, size: info.Size()}
 	if a.size <= smallFile {
-		a.body, err = readFile(root, name)
+		a.body, err = root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -363,19 +375,6 @@ func twin(root *os.Root, name string) (*answer, error) {
 		a.size = int64(len(a.body))
 	}
 	return a, nil
-}
-
-func readFile(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return b, nil
 }
 
 // reader opens the body of an answer. The size is compared, because Content-Length was promised.
@@ -397,35 +396,23 @@ func (a *answer) reader() (io.ReadSeeker, func() error, error) {
 	return f, f.Close, nil
 }
 
-// typeOf is the media type of a file that is no document.
-func typeOf(name string) string {
-	switch path.Ext(name) {
-	case ".html":
-		return api.HTML
-	case ".md":
-		return api.Markdown
-	case ".json":
-		return api.JSON
-	case ".jsonl":
-		return "application/jsonl"
-	case ".css":
-		return api.CSS
-	case ".svg":
-		return api.SVG
-	case ".xml":
-		return api.XML
-	case ".txt":
-		return api.PlainText
-	case ".csv":
-		return "text/csv; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".wasm":
-		return "application/wasm"
-	default:
-		return "application/octet-stream"
-	}
+// types are the media types of files by their endings.
+var types = map[string]string{
+	".html":  api.HTML,
+	".md":    api.Markdown,
+	".json":  api.JSON,
+	".jsonl": "application/jsonl",
+	".css":   api.CSS,
+	".svg":   api.SVG,
+	".xml":   api.XML,
+	".txt":   api.PlainText,
+	".csv":   "text/csv; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".wasm":  "application/wasm",
 }
+
+// typeOf is the media type of a file that is no document.
+func typeOf(name string) string { return cmp.Or(types[path.Ext(name)], "application/octet-stream") }
 
 func bareType(mediaType string) string {
 	t, _, _ := strings.Cut(mediaType, ";")

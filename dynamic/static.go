@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,15 +16,16 @@ import (
 	"agentstore/dynamic/route"
 )
 
-// serveExact answers a request whose path is exactly one of the published tree's, and reports whether it did. This is
-// the hot path: a look-up, a negotiation where there is a choice, and header fields that stand ready. With an error nothing
-// was written: the file cannot be read as the snapshot has it.
+// serveExact answers a request whose path is exactly one of the published tree's, and reports
+// whether it did. This is the hot path: a look-up, a negotiation where there is a choice, and
+// header fields that stand ready. With an error nothing was written: the file cannot be read as the
+// snapshot has it.
 func (s *Server) serveExact(w http.ResponseWriter, r *http.Request, snap *snapshot) (bool, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.RawPath != "" {
 		return false, nil
 	}
 	p := snap.pages[r.URL.Path]
-	if p == nil {
+	if p == nil || s.streams(r) {
 		return false, nil
 	}
 	start := time.Now()
@@ -58,8 +60,9 @@ func (s *Server) serveExact(w http.ResponseWriter, r *http.Request, snap *snapsh
 	return true, nil
 }
 
-// servePublished answers from a snapshot, or, where its files are not there any more or changed, from the tree that has
-// taken its place meanwhile. What it returns is the snapshot that the rest of the request is answered from.
+// servePublished answers from a snapshot, or, where its files are not there any more or changed,
+// from the tree that has taken its place meanwhile. What it returns is the snapshot that the rest
+// of the request is answered from.
 func (s *Server) servePublished(w http.ResponseWriter, r *http.Request) (done bool, snap *snapshot, err error) {
 	snap = s.site.current.Load()
 	if done, err = s.serveExact(w, r, snap); err == nil {
@@ -81,7 +84,8 @@ func (s *Server) servePublished(w http.ResponseWriter, r *http.Request) (done bo
 // unreadable is the answer where a file of the published tree is not what its manifest says.
 func unreadable(err error) *problem.Error {
 	return &problem.Error{Code: "page_unreadable", Err: err, Retry: 2 * time.Second,
-		Detail: "The published file at this address is being replaced or was damaged, so it is not given out. Nothing is wrong with the request: send it again in a few seconds."}
+		Detail: "The published file at this address is being replaced or was damaged, so it is not given out. " +
+			"Nothing is wrong with the request: send it again in a few seconds."}
 }
 
 func (s *Server) observeDocument(r *http.Request, m *measured, status int, start time.Time) {
@@ -99,8 +103,8 @@ func conditional(h http.Header) bool {
 		h["If-Modified-Since"] != nil || h["If-Unmodified-Since"] != nil
 }
 
-// serveContent answers conditional and range requests and large files. With an error nothing was written: the body cannot
-// be opened.
+// serveContent answers conditional and range requests and large files. With an error nothing was
+// written: the body cannot be opened.
 func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer) (int, error) {
 	body, done, err := a.reader()
 	if errors.Is(err, fs.ErrNotExist) && a.plain != nil {
@@ -125,20 +129,23 @@ func (s *Server) serveContent(w http.ResponseWriter, r *http.Request, a *answer)
 	c := &contentWriter{ResponseWriter: w}
 	if h["Content-Encoding"] != nil && r.Header["Range"] == nil {
 		// http.ServeContent leaves the length of encoded content open; ours is known.
-		h.Set("Content-Length", length(a))
+		h.Set("Content-Length", strconv.FormatInt(a.size, 10))
 	}
 	http.ServeContent(c, r, "", time.Time{}, body)
 	if c.refused {
-		e := &problem.Error{Code: "precondition_failed", Detail: "The version that was asked for is not the current one. Fetch it without the condition."}
+		e := &problem.Error{Code: "precondition_failed",
+			Detail: "The version that was asked for is not the current one. Fetch it without the condition."}
 		if c.status == http.StatusRequestedRangeNotSatisfiable {
-			e = &problem.Error{Code: "range_not_satisfiable", Detail: "The range is beyond the end of the file or malformed; Content-Range has its length."}
+			e = &problem.Error{Code: "range_not_satisfiable",
+				Detail: "The range is beyond the end of the file or malformed; Content-Range has its length."}
 		}
 		problem.Write(w, r, s.baseURL, e)
 	}
 	return c.status, nil
 }
 
-// contentWriter withholds the refusals of http.ServeContent, which speaks plain text, so that ours can be written.
+// contentWriter withholds the refusals of http.ServeContent, which speaks plain text, so that ours
+// can be written.
 type contentWriter struct {
 	http.ResponseWriter
 	status  int
@@ -162,27 +169,11 @@ func (c *contentWriter) Write(b []byte) (int, error) {
 	return c.ResponseWriter.Write(b)
 }
 
-func length(a *answer) string {
-	for _, f := range a.fields {
-		if f.name == "Content-Length" {
-			return f.value[0]
-		}
-	}
-	return ""
-}
-
 // joined is a field that may be repeated, as one list.
-func joined(values []string) string {
-	switch len(values) {
-	case 0:
-		return ""
-	case 1:
-		return values[0]
-	}
-	return strings.Join(values, ",")
-}
+func joined(values []string) string { return strings.Join(values, ",") }
 
-// document answers for the rows of documents where the exact path is not in the tree, or could not be answered.
+// document answers for the rows of documents where the exact path is not in the tree, or could not
+// be answered.
 func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Vary"] = varyAll
 	p := w.(*call).snap.pages[r.URL.Path]
@@ -194,6 +185,9 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) error {
 			return gone
 		}
 		return notThere()
+	}
+	if s.streams(r) {
+		return s.notAllowed(r)
 	}
 	if len(p.reps) > 1 && route.Negotiate(joined(r.Header["Accept"]), p.types) < 0 {
 		return notAcceptable(p.types)
@@ -210,7 +204,8 @@ func (s *Server) retiredGood(snap *snapshot, id string) error {
 	if !ok {
 		return nil
 	}
-	e := &problem.Error{Code: "gone", Detail: id + " is no longer sold. " + old.Reason, Next: "GET " + s.baseURL + "/menu.json lists what is sold."}
+	e := &problem.Error{Code: "gone", Detail: id + " is no longer sold. " + old.Reason, Next: "GET " + s.baseURL +
+		"/menu.json lists what is sold."}
 	if old.FoldedInto != "" {
 		e.Extra = map[string]any{"folded_into": old.FoldedInto}
 		e.Next = "GET " + s.baseURL + "/menu/" + old.FoldedInto + " is what does its work now."
@@ -219,7 +214,8 @@ func (s *Server) retiredGood(snap *snapshot, id string) error {
 }
 
 func notThere() *problem.Error {
-	return &problem.Error{Code: "not_found", Detail: "There is nothing at this address. /menu.json lists what is sold, /openapi.json every address."}
+	return &problem.Error{Code: "not_found", Detail: "There is nothing at this address. /menu.json lists what is " +
+		"sold, /openapi.json every address."}
 }
 
 // notFound answers for paths that no row has: a redirect for a page's other spellings, else 404.
@@ -241,14 +237,15 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.refuse(c, r, notThere())
 }
 
-// canonical is the path of the page that a path with a slash or index.html at its end means, and of the index of a folder
-// of Markdown.
+// canonical is the path of the page that a path with a slash or index.html at its end means, and of
+// the index of a folder of Markdown.
 func (s *Server) canonical(snap *snapshot, r *http.Request) string {
 	if crooked(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return ""
 	}
 	pages := snap.pages
-	if folder := strings.TrimSuffix(r.URL.Path, "/"); folder != "" && pages[folder] == nil && pages[folder+"/index.md"] != nil {
+	if folder := strings.TrimSuffix(r.URL.Path, "/"); folder != "" && pages[folder] == nil &&
+		pages[folder+"/index.md"] != nil {
 		return folder + "/index.md"
 	}
 	to, ok := strings.CutSuffix(r.URL.Path, "/index.html")
@@ -273,14 +270,17 @@ func (s *Server) canonical(snap *snapshot, r *http.Request) string {
 	return to
 }
 
-// mayShowPage reports whether what is not there may be answered with a page, by what the client accepts.
+// mayShowPage reports whether what is not there may be answered with a page, by what the client
+// accepts.
 func (s *Server) mayShowPage(r *http.Request) bool {
-	return s.site != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/api/")
+	return s.site != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		!strings.HasPrefix(r.URL.Path, "/api/")
 }
 
 // pageNotFound shows a person in a browser the site's 404 page instead of a problem document.
 func (s *Server) pageNotFound(c *call, r *http.Request) bool {
-	if !s.mayShowPage(r) || route.Negotiate(joined(r.Header["Accept"]), []string{problem.ContentType, "text/html"}) != 1 {
+	if !s.mayShowPage(r) || route.Negotiate(joined(r.Header["Accept"]),
+		[]string{problem.ContentType, "text/html"}) != 1 {
 		return false
 	}
 	p := c.snap.pages["/404.html"]
@@ -296,7 +296,7 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h["Cache-Control"] = noStore
 	h["Vary"] = varyAll
-	h.Set("Content-Length", length(a))
+	h.Set("Content-Length", strconv.FormatInt(a.size, 10))
 	c.WriteHeader(http.StatusNotFound)
 	if r.Method == http.MethodGet {
 		_, _ = c.Write(a.body)
@@ -306,7 +306,11 @@ func (s *Server) pageNotFound(c *call, r *http.Request) bool {
 
 // methodNotAllowed answers for a path that has rows, but none for the method.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	s.refuse(w.(*call), r, s.notAllowed(r))
+}
+
+func (s *Server) notAllowed(r *http.Request) *problem.Error {
 	methods := strings.Join(s.allowed(r.URL.Path), ", ")
-	s.refuse(w.(*call), r, &problem.Error{Code: "method_not_allowed", Header: http.Header{"Allow": {methods}},
-		Detail: "Nothing was done: this address takes " + methods + ".", Next: s.described(r.URL.Path)})
+	return &problem.Error{Code: "method_not_allowed", Header: http.Header{"Allow": {methods}},
+		Detail: "Nothing was done: this address takes " + methods + ".", Next: s.described(r.URL.Path)}
 }

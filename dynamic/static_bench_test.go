@@ -9,7 +9,8 @@ import (
 	"agentstore/dynamic/budget"
 )
 
-// BenchmarkStaticPage is the hot path without the connection: how much of a small page's cost is ours.
+// BenchmarkStaticPage is the hot path without the connection: how much of a small page's cost is
+// ours.
 func BenchmarkStaticPage(b *testing.B) {
 	s := testServer(b)
 	r := httptest.NewRequest("GET", "/style.css", nil)
@@ -39,11 +40,13 @@ func (d *discard) Header() http.Header         { return d.h }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// BenchmarkRow is what the table costs a request: the gate in front of a handler that answers at once.
+// BenchmarkRow is what the table costs a request: the gate in front of a handler that answers at
+// once.
 func BenchmarkRow(b *testing.B) {
 	rows := testRows()
 	rows[2].Handle = func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(402); return nil }
-	s := newServer(b, Config{Rows: rows, Budgets: testBudgets(b, budget.Limit{Name: "test", Window: time.Minute, Process: 5})})
+	s := newServer(b, Config{Rows: rows,
+		Budgets: testBudgets(b, budget.Limit{Name: "test", Window: time.Minute, Process: 5})})
 	r := httptest.NewRequest("GET", "/test/paid", nil)
 	w := &discard{h: make(http.Header)}
 	b.ReportAllocs()

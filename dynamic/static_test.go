@@ -81,11 +81,13 @@ func TestConditionalRequests(t *testing.T) {
 		if res := ask(t, s, "GET", target, "If-None-Match", `"other"`); res.StatusCode != 200 {
 			t.Errorf("%s with another ETag: %d", target, res.StatusCode)
 		}
-		if res := ask(t, s, "GET", target, "If-Match", `"other"`); res.StatusCode != http.StatusPreconditionFailed || !strings.Contains(body(t, res), "/problems/precondition_failed") {
+		if res := ask(t, s, "GET", target, "If-Match", `"other"`); res.StatusCode != http.StatusPreconditionFailed ||
+			!strings.Contains(body(t, res), "/problems/precondition_failed") {
 			t.Errorf("%s If-Match another ETag: %d", target, res.StatusCode)
 		}
 		// An ETag of one representation says nothing about another.
-		if res := ask(t, s, "GET", "/", "If-None-Match", ask(t, s, "GET", "/index.md").Header.Get("ETag")); res.StatusCode != 200 {
+		if res := ask(t, s, "GET", "/", "If-None-Match",
+			ask(t, s, "GET", "/index.md").Header.Get("ETag")); res.StatusCode != 200 {
 			t.Errorf("the page was not sent for the twin's ETag: %d", res.StatusCode)
 		}
 	}
@@ -99,15 +101,18 @@ func TestRanges(t *testing.T) {
 		if got := body(t, res); res.StatusCode != http.StatusPartialContent || got != whole[5:10] {
 			t.Errorf("%s: %d %q", target, res.StatusCode, got)
 		}
-		if got := body(t, ask(t, s, "GET", target, "Range", "bytes=-3", "If-Range", etag)); got != whole[len(whole)-3:] {
+		if got := body(t, ask(t, s, "GET", target, "Range", "bytes=-3", "If-Range",
+			etag)); got != whole[len(whole)-3:] {
 			t.Errorf("%s: a range of the same version is %q", target, got)
 		}
-		if res := ask(t, s, "GET", target, "Range", "bytes=-3", "If-Range", `"other"`); res.StatusCode != 200 || body(t, res) != whole {
+		if res := ask(t, s, "GET", target, "Range", "bytes=-3", "If-Range", `"other"`); res.StatusCode != 200 ||
+			body(t, res) != whole {
 			t.Errorf("%s: a range of another version: %d", target, res.StatusCode)
 		}
 		res = ask(t, s, "GET", target, "Range", "bytes=999999999-")
 		if text := body(t, res); res.StatusCode != 416 || !strings.Contains(text, "/problems/range_not_satisfiable") ||
-			res.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", len(whole)) || res.Header.Get("Cache-Control") != "no-store" {
+			res.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", len(whole)) ||
+			res.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: a range behind the end: %d %v %s", target, res.StatusCode, res.Header, text)
 		}
 		res = ask(t, s, "GET", target, "Range", "bytes=0-3", "Accept-Encoding", "gzip")
@@ -138,7 +143,8 @@ func TestChangedFilesAreNotServed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(tree, "what.md"), []byte("What\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if res := ask(t, s, "GET", "/what.md"); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body(t, res), "/problems/page_unreadable") {
+	if res := ask(t, s, "GET", "/what.md"); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" ||
+		!strings.Contains(body(t, res), "/problems/page_unreadable") {
 		t.Errorf("a changed small file: %d", res.StatusCode)
 	}
 	if err := os.WriteFile(filepath.Join(tree, "bulk/rows.jsonl"), []byte(bigFile+"more"), 0o644); err != nil {
@@ -163,7 +169,8 @@ func TestOnlyTheExpectedSiteIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := attest.NewRing("2026-11-20", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: stranger.Public()})
+	ring, err := attest.NewRing("2026-11-20",
+		map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: stranger.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +188,8 @@ func TestOnlyTheExpectedSiteIsOpened(t *testing.T) {
 	}
 }
 
-// TestThePointerMoves: a new tree is served whole, a wrong one never, and a request that has begun stays with its own.
+// TestThePointerMoves: a new tree is served whole, a wrong one never, and a request that has begun
+// stays with its own.
 func TestThePointerMoves(t *testing.T) {
 	for name, point := range map[string]func(t *testing.T, pointer, tree string){
 		"symbolic link": func(t *testing.T, pointer, tree string) {
@@ -201,8 +209,10 @@ func TestThePointerMoves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			pointer := filepath.Join(dir, "current")
-			one := publish(t, dir, "one", base, "d1", map[string]string{"index.html": "one", "index.md": "one md", "404.html": "-", "what.md": "gone in two"})
-			two := publish(t, dir, "two", base, "d1", map[string]string{"index.html": "two", "index.md": "two md", "404.html": "-"})
+			one := publish(t, dir, "one", base, "d1", map[string]string{"index.html": "one", "index.md": "one md",
+				"404.html": "-", "what.md": "gone in two"})
+			two := publish(t, dir, "two", base, "d1", map[string]string{"index.html": "two", "index.md": "two md",
+				"404.html": "-"})
 			other := publish(t, dir, "other", "https://other.example", "d1", map[string]string{"index.html": "other"})
 			point(t, pointer, one)
 			site := openTestSite(t, pointer, "")
@@ -269,7 +279,8 @@ func TestReplacedManifestIsNoticed(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	site, err := OpenSite(SiteConfig{Pointer: publish(t, t.TempDir(), "tree", base, "d1", testFiles()), Ring: attest.SpecimenRing(), BaseURL: base, Memory: 600})
+	site, err := OpenSite(SiteConfig{Pointer: publish(t, t.TempDir(), "tree", base, "d1", testFiles()),
+		Ring: attest.SpecimenRing(), BaseURL: base, Memory: 600})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +298,8 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	for _, address := range []string{"", "mem", "redis:x", "mem:x", "bolt:", "bolt:" + filepath.Join(t.TempDir(), "none", "ledger.bolt"), "postgres://u:secret@%zz/"} {
+	for _, address := range []string{"", "mem", "redis:x", "mem:x", "bolt:",
+		"bolt:" + filepath.Join(t.TempDir(), "none", "ledger.bolt"), "postgres://u:secret@%zz/"} {
 		if db, err := Open(t.Context(), address); err == nil || db != nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Open(%q) = %v, %v", address, db, err)
 		}
@@ -304,8 +316,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A build sweeps the compressed forms of what it replaces, and replaces files where a tree stands by itself, before a
-// server has looked: nobody is told that the store has a fault.
+// A build sweeps the compressed forms of what it replaces, and replaces files where a tree stands
+// by itself, before a server has looked: nobody is told that the store has a fault.
 func TestSweptFilesAreNoFault(t *testing.T) {
 	dir := t.TempDir()
 	twins := filepath.Join(dir, "twins")
@@ -320,7 +332,8 @@ func TestSweptFilesAreNoFault(t *testing.T) {
 	site := openTestSite(t, publish(t, dir, "tree", base, "d1", files), twins)
 	s := newServer(t, Config{Site: site})
 	// It is known that there is a compressed form, when it goes.
-	if res := ask(t, s, "HEAD", "/bulk/rows.jsonl", "Accept-Encoding", "gzip"); res.Header.Get("Content-Encoding") != "gzip" {
+	if res := ask(t, s, "HEAD", "/bulk/rows.jsonl", "Accept-Encoding",
+		"gzip"); res.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatalf("no compressed form: %v", res.Header)
 	}
 	swept, err := filepath.Glob(filepath.Join(twins, "*"))
@@ -333,8 +346,10 @@ func TestSweptFilesAreNoFault(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]string{"/bulk/rows.jsonl": noise.String(), "/": homePage} {
-		if res := ask(t, s, "GET", target, "Accept-Encoding", "gzip"); res.StatusCode != 200 || res.Header.Get("Content-Encoding") != "" || body(t, res) != want {
-			t.Errorf("%s without its compressed form: %d in %q", target, res.StatusCode, res.Header.Get("Content-Encoding"))
+		if res := ask(t, s, "GET", target, "Accept-Encoding", "gzip"); res.StatusCode != 200 ||
+			res.Header.Get("Content-Encoding") != "" || body(t, res) != want {
+			t.Errorf("%s without its compressed form: %d in %q", target, res.StatusCode,
+				res.Header.Get("Content-Encoding"))
 		}
 	}
 	// The tree is replaced in place, and nobody has looked at its manifest since.
@@ -345,7 +360,8 @@ func TestSweptFilesAreNoFault(t *testing.T) {
 	}
 }
 
-// What a tree was built from comes and goes with it, and a tree whose content is not to be had is not taken up.
+// What a tree was built from comes and goes with it, and a tree whose content is not to be had is
+// not taken up.
 func TestContentFollowsTheTree(t *testing.T) {
 	dir := t.TempDir()
 	pointer := filepath.Join(dir, "current")
@@ -357,18 +373,20 @@ func TestContentFollowsTheTree(t *testing.T) {
 		}
 	}
 	point("one", "d1")
-	site, err := OpenSite(SiteConfig{Pointer: pointer, Ring: attest.SpecimenRing(), BaseURL: base, Edition: func(digest string) (*Edition, error) {
-		if digest == "lost" {
-			return nil, errChanged
-		}
-		return &Edition{Site: &content.Site{Digest: digest}}, nil
-	}})
+	site, err := OpenSite(SiteConfig{Pointer: pointer, Ring: attest.SpecimenRing(), BaseURL: base,
+		Edition: func(digest string) (*Edition, error) {
+			if digest == "lost" {
+				return nil, errChanged
+			}
+			return &Edition{Site: &content.Site{Digest: digest}}, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	agree := func(page, digest string) {
 		t.Helper()
-		if got := body(t, ask(t, newServer(t, Config{Site: site}), "GET", "/")); got != page || site.Now().Digest != digest {
+		if got := body(t, ask(t, newServer(t, Config{Site: site}), "GET", "/")); got != page ||
+			site.Now().Digest != digest {
 			t.Errorf("the page is %s, the content %s, want %s, %s", got, site.Now().Digest, page, digest)
 		}
 	}

@@ -45,7 +45,8 @@ func host(n int, changed func(i int) int) output {
 	return output{
 		name: "host",
 		files: []api.Representation{
-			{MediaType: api.HTML, Path: "host/{host}/index.html"}, {MediaType: api.Markdown, Path: "host/{host}/index.md"}, {MediaType: api.JSON, Path: "host/{host}.json"},
+			{MediaType: api.HTML, Path: "host/{host}/index.html"},
+			{MediaType: api.Markdown, Path: "host/{host}/index.md"}, {MediaType: api.JSON, Path: "host/{host}.json"},
 		},
 		keys: func(*source) []string { return keys },
 		deps: func(_ *source, i int, d *digester) { d.text(keys[i]); d.number(int64(changed(i))) },

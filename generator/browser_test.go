@@ -17,13 +17,14 @@ import (
 	"agentstore/corpus/corpustest"
 	"agentstore/corpus/derive"
 	"agentstore/templates"
+	"agentstore/templates/drawing"
 )
 
 // longHost is as long as a name may be (RFC 1035, section 2.3.4), in labels that no browser breaks.
 var longHost = strings.Repeat(strings.Repeat("a", 61)+".", 4) + "exam1"
 
-// onePageOfEach returns the address of a page of every document that has one, by the document's name, and where it matters
-// the one that holds the longest names.
+// onePageOfEach returns the address of a page of every document that has one, by the document's
+// name, and where it matters the one that holds the longest names.
 func onePageOfEach(t *testing.T, tree fs.FS) map[string]string {
 	t.Helper()
 	pages := map[string]string{"host_long": derive.HostPath(longHost)}
@@ -39,7 +40,8 @@ func onePageOfEach(t *testing.T, tree fs.FS) map[string]string {
 				before, after, family = f.Path[:i], f.Path[j+1:], true
 			}
 			i := slices.IndexFunc(files, func(name string) bool {
-				return name == f.Path || family && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) && path.Clean(name) != before+strings.TrimPrefix(after, "/")
+				return name == f.Path || family && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) &&
+					path.Clean(name) != before+strings.TrimPrefix(after, "/")
 			})
 			if i < 0 {
 				t.Errorf("%s has no page", d.Name)
@@ -51,20 +53,28 @@ func onePageOfEach(t *testing.T, tree fs.FS) map[string]string {
 	return pages
 }
 
-// pagesOnRequest are pages that no file holds, each with texts of a stranger that are as long as they come.
+// pagesOnRequest are pages that no file holds, each with texts of a stranger that are as long as
+// they come.
 func pagesOnRequest(t *testing.T) map[string][]byte {
 	t.Helper()
-	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: "https://store.example", Keeper: "Ada", PublicKey: strings.Repeat("ab", 32)})
+	chrome, err := templates.NewChrome(templates.ChromeView{Title: "Store", BaseURL: "https://store.example",
+		Keeper: "Ada", PublicKey: strings.Repeat("ab", 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 2000)
-	reading := &templates.Reading{URL: "https://" + longHost + "/" + long, Host: longHost, Verdict: "not ready", Mark: "bad", Battery: "v2", Passed: 1, Asked: 2, Level: "L1", LevelMeaning: "answers",
-		Fault: "door", ObservedAt: "2026-11-20T12:00:00Z", AlsoUnder: "not ready under battery v1", Method: "GET", Digest: strings.Repeat("ab", 32), Note: "One look.", Cannot: []string{"delivery"}, Next: []string{"Look again."},
-		Checks:     []templates.CheckLine{{Name: "status-402", State: "passed", Mark: "good", Detail: "402"}, {Name: "accepts", State: "failed", Mark: "bad", Detail: "network " + long}},
-		Advisories: []templates.Fact{{Name: "payto-is-a-name", Value: long}}, Remedies: []templates.Fact{{Name: "accepts", Value: "Say a network."}},
-		Evidence: templates.EvidenceView{Status: "HTTP 402", SHA256: strings.Repeat("cd", 32), Bytes: 2, Headers: []templates.Fact{{Name: long, Value: long}}, Raw: long, RawIs: "The terms"}}
-	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello", PatronNumber: 7, Date: "2026-11-20", Name: long, Note: long, Saw: longHost, PaidUSDC: "0.5"}.Sign(attest.SpecimenKey())
+	reading := &templates.Reading{URL: "https://" + longHost + "/" + long, Host: longHost, Verdict: "not ready",
+		Mark: "bad", Battery: "v2", Passed: 1, Asked: 2, Level: "L1", LevelMeaning: "answers",
+		Fault: "door", ObservedAt: "2026-11-20T12:00:00Z", AlsoUnder: "not ready under battery v1", Method: "GET",
+		Digest: strings.Repeat("ab", 32), Note: "One look.", Cannot: []string{"delivery"},
+		Next: []string{"Look again."}, Checks: []templates.CheckLine{{Name: "status-402", State: "passed", Mark: "good",
+			Detail: "402"}, {Name: "accepts", State: "failed", Mark: "bad", Detail: "network " + long}},
+		Advisories: []templates.Fact{{Name: "payto-is-a-name", Value: long}},
+		Remedies:   []templates.Fact{{Name: "accepts", Value: "Say a network."}},
+		Evidence: templates.EvidenceView{Status: "HTTP 402", SHA256: strings.Repeat("cd", 32), Bytes: 2,
+			Headers: []templates.Fact{{Name: long, Value: long}}, Raw: long, RawIs: "The terms"}}
+	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello", PatronNumber: 7,
+		Date: "2026-11-20", Name: long, Note: long, Saw: longHost, PaidUSDC: "0.5"}.Sign(attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,21 +82,38 @@ func pagesOnRequest(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for at, made := range map[string]func() ([]byte, error){
 		"/a/reading": func() ([]byte, error) {
-			return templates.RenderTry(templates.TryView{Chrome: chrome, Page: templates.Page{Title: "A reading of " + longHost, Path: "/try"}, Asked: reading.URL, Battery: "v2", Reading: reading})
+			return templates.HTML(&templates.TryView{Chrome: chrome,
+				Page: templates.Page{Title: "A reading of " + longHost, Path: "/try"}, Asked: reading.URL,
+				Battery: "v2", Reading: reading})
 		},
 		"/a/refusal": func() ([]byte, error) {
-			return templates.RenderTry(templates.TryView{Chrome: chrome, Page: templates.Page{Title: "No reading", Path: "/try"}, Asked: long, Battery: "v2",
+			return templates.HTML(&templates.TryView{Chrome: chrome, Page: templates.Page{Title: "No reading",
+				Path: "/try"}, Asked: long, Battery: "v2",
 				Refusal: &templates.Refusal{Code: "target_refused", Title: "Not read", Says: long, Status: 400}})
 		},
 		"/a/certificate": func() ([]byte, error) {
-			return templates.RenderCertificate(templates.CertificateView{Chrome: chrome, State: templates.StateValid, ID: "cert_aaaaaaaaaaaaaaaaaaaa", Paper: &paper,
+			return templates.RenderCertificate(templates.CertificateView{Chrome: chrome, State: templates.StateValid,
+				ID: "cert_aaaaaaaaaaaaaaaaaaaa", Paper: &paper,
 				SignatureJCS: strings.Repeat("ab", 64), ArtifactHash: strings.Repeat("ab", 32)})
 		},
 		"/a/verification": func() ([]byte, error) {
-			return templates.RenderCertificate(templates.CertificateView{Chrome: chrome, State: templates.StateUnknownID, ID: long})
+			return templates.RenderCertificate(templates.CertificateView{Chrome: chrome,
+				State: templates.StateUnknownID, ID: long})
+		},
+		"/a/porch": func() ([]byte, error) {
+			return templates.HTML(&templates.PorchView{Chrome: chrome, Page: templates.Page{Title: "The porch",
+				Path: "/porch"}, Line: strings.Repeat("quiet ", 26), Hour: "2026-11-20T20:00:00Z",
+				Until: "2026-11-20T21:00:00Z", Weather: "fog", Seats: 8,
+				Drawing: templates.Markup(drawing.Porch(20, "autumn", "showers", 8))})
+		},
+		"/a/sign": func() ([]byte, error) {
+			return templates.HTML(&templates.SignView{Chrome: chrome, Page: templates.Page{Title: "The Key"},
+				Address: "0x" + strings.Repeat("m", 42), Week: "2026-W53", Heading: "A week", Text: "One.\n\n" + long,
+				Drawing: templates.Markup(drawing.Sign("key", "The Key"))})
 		},
 		"/a/words": func() ([]byte, error) {
-			return templates.RenderWords(templates.WordsView{Chrome: chrome, Page: templates.Page{Title: "Words"}, Words: []templates.RetiredWord{{Word: long, Epitaph: long, Date: "2026-11-20"}}})
+			return templates.HTML(&templates.WordsView{Chrome: chrome, Page: templates.Page{Title: "Words"},
+				Words: []templates.RetiredWord{{Word: long, Epitaph: long, Date: "2026-11-20"}}})
 		},
 	} {
 		page, err := made()
@@ -98,7 +125,8 @@ func pagesOnRequest(t *testing.T) map[string][]byte {
 	return out
 }
 
-// TestPagesInABrowser holds the pages against those rules of axe-core that the screen decides about.
+// TestPagesInABrowser holds the pages against those rules of axe-core that the screen decides
+// about.
 func TestPagesInABrowser(t *testing.T) {
 	showPages(t, "scrollable-region-focusable", "target-size")
 }
@@ -111,9 +139,9 @@ func TestSoakPagesInABrowser(t *testing.T) {
 	showPages(t)
 }
 
-// showPages shows a page of each class, light and dark, at the widths of a desk and of a small telephone. The record holds a
-// host whose name is as long as a name can be: no page is wider than its screen, no list wider than its page, and axe-core
-// finds nothing by the rules.
+// showPages shows a page of each class, light and dark, at the widths of a desk and of a small
+// telephone. The record holds a host whose name is as long as a name can be: no page is wider than
+// its screen, no list wider than its page, and axe-core finds nothing by the rules.
 func showPages(t *testing.T, rules ...string) {
 	t.Helper()
 	b := browser.Start(t)
@@ -141,7 +169,8 @@ func showPages(t *testing.T, rules ...string) {
 	for name, at := range pages {
 		p.Show(browser.Screen{Width: 1440})
 		p.Go(server.URL + at)
-		for _, s := range []browser.Screen{{Width: 1440}, {Width: 1440, Dark: true}, {Width: 320, Dark: true}, {Width: 320}} {
+		for _, s := range []browser.Screen{{Width: 1440}, {Width: 1440, Dark: true}, {Width: 320, Dark: true},
+			{Width: 320}} {
 			p.Show(s)
 			var size struct{ Page, Screen, Table, Box int }
 			p.Eval(`(() => { const d = document.documentElement, wide = [...document.querySelectorAll(".wide")];

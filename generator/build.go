@@ -54,7 +54,8 @@ func newBuild(in *Input) (*build, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory), published: extsort.New(spoolMemory)}
+	b := &build{in: in, s: s, rows: rows, gone: extsort.New(spoolMemory), stale: extsort.New(spoolMemory),
+		published: extsort.New(spoolMemory)}
 	if !in.PublicPools {
 		b.private = newPrivate(in.Site, s.words)
 	}
@@ -180,13 +181,14 @@ func (b *build) removeGone() error {
 // seal signs the manifest, writes what differs of it and, in a full build,
 // removes what the tree should not hold.
 func (b *build) seal() error {
-	m, gone, err := b.manifest.SealTo(b.in.Key, attest.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest}, func(f attest.File) error {
-		changed, err := b.tree.place(f.Path, f.Body)
-		if changed {
-			b.report.Written++
-		}
-		return err
-	})
+	m, gone, err := b.manifest.SealTo(b.in.Key, attest.Meta{BaseURL: b.s.base, ContentDigest: b.in.Site.Digest},
+		func(f attest.File) error {
+			changed, err := b.tree.place(f.Path, f.Body)
+			if changed {
+				b.report.Written++
+			}
+			return err
+		})
 	if err != nil {
 		return err
 	}

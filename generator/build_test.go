@@ -97,7 +97,10 @@ func TestBuildIsReproducible(t *testing.T) {
 	meddle("what.md", os.Remove)
 	meddle("menu/hello", os.RemoveAll)
 	meddle("problems", func(f string) error { return errors.Join(os.RemoveAll(f), os.WriteFile(f, nil, 0o644)) })
-	meddle("llms.txt", func(f string) error { return errors.Join(os.Remove(f), os.MkdirAll(filepath.Join(f, "deep"), 0o755)) })
+	meddle("llms.txt", func(f string) error {
+		return errors.Join(os.Remove(f),
+			os.MkdirAll(filepath.Join(f, "deep"), 0o755))
+	})
 	meddle("robots.txt", func(f string) error { return errors.Join(os.Remove(f), os.Symlink("index.html", f)) })
 	meddle("extra/deep/file.html", func(f string) error {
 		return errors.Join(os.MkdirAll(filepath.Dir(f), 0o755), os.WriteFile(f, []byte("x"), 0o644))
@@ -112,7 +115,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(in.OutDir, "extra")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder stays: %v", err)
 	}
-	if r.Deleted == 0 || r.Written == 0 || r.Written > 120 {
+	if r.Deleted == 0 || r.Written == 0 || r.Written > 180 {
 		t.Errorf("report %+v", r)
 	}
 	if again := mustBuild(t, in); again.Written != 0 || again.Deleted != 0 {
@@ -149,12 +152,14 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 	switch rng.IntN(11) {
 	case 10:
 		name := pick(shelf)
-		set(name, regexp.MustCompile(`(?m)^price = .*`).ReplaceAllString(get(name), fmt.Sprintf(`price = "%d"`, 100+step)))
+		set(name, regexp.MustCompile(`(?m)^price = .*`).ReplaceAllString(get(name),
+			fmt.Sprintf(`price = "%d"`, 100+step)))
 		return "price of " + name
 	case 9:
 		*routes = append(slices.Clone(*routes), api.Route{
-			Name: fmt.Sprintf("route_%d", step), Method: "GET", Pattern: fmt.Sprintf("/api/step/%d/v1", step), Version: "v1",
-			Summary: "A route of the test.", Tags: []string{"agents"}, Serve: api.Metered, Responses: []api.Response{{Status: 200, Description: "Yes."}},
+			Name: fmt.Sprintf("route_%d", step), Method: "GET", Pattern: fmt.Sprintf("/api/step/%d/v1", step),
+			Version: "v1", Summary: "A route of the test.", Tags: []string{"agents"}, Serve: api.Metered,
+			Responses: []api.Response{{Status: 200, Description: "Yes."}},
 		})
 		return "a route"
 	case 0:
@@ -184,8 +189,12 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 		if name == "shelf/hello.md" {
 			return "nothing"
 		}
-		pool := regexp.MustCompile(`pool = "(.*)"`).FindStringSubmatch(get(name))[1]
+		draws := regexp.MustCompile(`pool = "(.*)"`).FindStringSubmatch(get(name))
 		delete(src, name)
+		if draws == nil {
+			return "removal of " + name
+		}
+		pool := draws[1]
 		for _, other := range sortedKeys(src) {
 			if strings.Contains(get(other), "pool = \""+pool+"\"") {
 				return "removal of " + name
@@ -213,7 +222,8 @@ func edit(t *testing.T, rng *rand.Rand, src, observations fstest.MapFS, routes *
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := record.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: record.ObservationRetiredWord, Word: &word, Epitaph: "It rests."}
+		o := record.Observation{Number: n, At: "2026-11-20T09:00:00Z", Kind: record.ObservationRetiredWord, Word: &word,
+			Epitaph: "It rests."}
 		raw, err := record.SignObservation(o, attest.SpecimenKey())
 		if err != nil {
 			t.Fatal(err)
@@ -251,8 +261,9 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			continue
 		}
 		in := Input{
-			Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), Corpus: observations, PublicPools: true, API: routes,
-			OutDir: filepath.Join(dir, "public"), TwinsDir: filepath.Join(dir, "twins"), Record: filepath.Join(dir, "record"),
+			Site: site, Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), Corpus: observations, PublicPools: true,
+			API: routes, OutDir: filepath.Join(dir, "public"), TwinsDir: filepath.Join(dir, "twins"),
+			Record: filepath.Join(dir, "record"),
 		}
 		report := mustBuild(t, in)
 		full := in
@@ -357,7 +368,8 @@ func TestPrivateTextFailsTheBuild(t *testing.T) {
 		"in a code": "`" + secret + "`",
 	} {
 		src := sourceTree(t)
-		src["pages/what.md"] = &fstest.MapFile{Data: append(bytes.Clone(src["pages/what.md"].Data), "\n\n"+body+"\n"...)}
+		src["pages/what.md"] = &fstest.MapFile{Data: append(bytes.Clone(src["pages/what.md"].Data), "\n\n"+body+
+			"\n"...)}
 		site, err := content.Load(content.Sources{Content: src})
 		if err != nil {
 			t.Fatal(err)
@@ -411,7 +423,8 @@ func TestPrivateRunsAreFoundWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// TestFailedBuildLeavesTheRecordUnfit fails a build of other content in the middle, and builds what was there before.
+// TestFailedBuildLeavesTheRecordUnfit fails a build of other content in the middle, and builds what
+// was there before.
 func TestFailedBuildLeavesTheRecordUnfit(t *testing.T) {
 	dir := t.TempDir()
 	in := specimenInput(t, dir)
@@ -471,7 +484,8 @@ func TestTwinsUncompressToTheirFiles(t *testing.T) {
 func TestTwinsAfterAKilledBuild(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.TwinsDir = t.TempDir()
-	in.outputs = slices.DeleteFunc(table(), func(o output) bool { return !slices.Contains([]string{"home", "menu", "style"}, o.name) })
+	in.outputs = slices.DeleteFunc(table(),
+		func(o output) bool { return !slices.Contains([]string{"home", "menu", "style"}, o.name) })
 	mustBuild(t, in)
 	want := readTree(t, in.TwinsDir)
 	if len(want) < 6 {
@@ -487,8 +501,8 @@ func TestTwinsAfterAKilledBuild(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsWhatIsUsedAgain writes over what a worker renders into as soon as its bytes were taken: whatever else
-// held a part of that would show it in a page that is made later.
+// TestNothingHoldsWhatIsUsedAgain writes over what a worker renders into as soon as its bytes were
+// taken: whatever else held a part of that would show it in a page that is made later.
 func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 	in, _ := recordInput(t, 40, 6)
 	in.Workers = 4
@@ -511,7 +525,8 @@ func TestNothingHoldsWhatIsUsedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			history := memory.host.History(s.rounds, rows, nil)
-			host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history), derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }})
+			host, err := derive.DescribeHost(s.rounds, history, derive.Tier(history),
+				derive.HostParts{Room: &memory.host, Others: func(int64, record.PayTo) int64 { return 0 }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -305,7 +305,8 @@ func removeFlat(siteDir string) error {
 	}
 	m, err := attest.ParseManifest(head, layout)
 	if err != nil {
-		return fmt.Errorf("reading the tree in the site's folder: %w; hint: remove by hand what stands beside %s and %s", err, treesFolder, pointerName)
+		return fmt.Errorf("reading the tree in the site's folder: %w; hint: remove by hand what stands beside %s and "+
+			"%s", err, treesFolder, pointerName)
 	}
 	names := []string{layout.Cosignatures()}
 	for e, err := range m.Entries(root.FS(), layout) {

@@ -132,8 +132,8 @@ func TestCurrentRefusesAPointerOutOfTheSite(t *testing.T) {
 	}
 }
 
-// A server that has not followed the pointer keeps its tree for as long as it has it open, and two builds of one site do
-// not meet.
+// A server that has not followed the pointer keeps its tree for as long as it has it open, and two
+// builds of one site do not meet.
 func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 	dir := t.TempDir()
 	in := specimenInput(t, t.TempDir())
@@ -179,8 +179,8 @@ func TestBuildTreeLeavesAHeldTreeAlone(t *testing.T) {
 	}
 }
 
-// A folder that holds one tree by itself becomes one of trees. What a server has open of it stays until the next build, and
-// what a build did not make stays for ever.
+// A folder that holds one tree by itself becomes one of trees. What a server has open of it stays
+// until the next build, and what a build did not make stays for ever.
 func TestBuildTreeTakesAFlatTreeOver(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	dir := in.OutDir

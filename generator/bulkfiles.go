@@ -28,9 +28,10 @@ const (
 
 // Bulk asks for the bulk files of the record and for its git repository.
 //
-// They depend on the versions of libraries, and git's history on what was committed before. So they are made in the tree
-// and kept there for as long as the record is what it was: a build takes them as they stand, and a clone of the tree has
-// them. They are in the manifest; that they would come out the same elsewhere is not promised.
+// They depend on the versions of libraries, and git's history on what was committed before. So they
+// are made in the tree and kept there for as long as the record is what it was: a build takes them
+// as they stand, and a clone of the tree has them. They are in the manifest; that they would come
+// out the same elsewhere is not promised.
 type Bulk struct {
 	// Signer signs the commits of Name and Email, nil for no repository.
 	Signer      Signer
@@ -57,8 +58,8 @@ func renderSigners(s *source, _ unit, mediaType string, _ attest.Digest) ([]byte
 	return []byte(text), err
 }
 
-// apart brings the files of package bulk to the state of the record, tells the manifest of them and remembers them for
-// the next build. Those of an earlier build that are there no more are gone.
+// apart brings the files of package bulk to the state of the record, tells the manifest of them and
+// remembers them for the next build. Those of an earlier build that are there no more are gone.
 func (b *build) apart(ctx context.Context) error {
 	before := make(map[string]recordUnit)
 	if b.old != nil {
@@ -124,8 +125,8 @@ func (b *build) bulk(ctx context.Context, before map[string]recordUnit) ([]recor
 	return units, nil
 }
 
-// vouch removes a file that is not what the tree's signed manifest says. By digests.json package bulk knows what it may
-// keep, so that what somebody else put there is made again and not signed.
+// vouch removes a file that is not what the tree's signed manifest says. By digests.json package
+// bulk knows what it may keep, so that what somebody else put there is made again and not signed.
 func (b *build) vouch(name string) error {
 	fsys := b.tree.fsys()
 	body, err := fs.ReadFile(fsys, name)
@@ -157,8 +158,9 @@ func (b *build) vouch(name string) error {
 
 // git makes the repository and lists its files.
 func (b *build) git(ctx context.Context, before map[string]recordUnit) (units []recordUnit, err error) {
-	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder), bulk.RepositoryOptions{
-		Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer, Workers: b.in.workers()})
+	report, err := bulk.Repository(ctx, b.in.Corpus, b.s.record, filepath.Join(b.in.OutDir, gitFolder),
+		bulk.RepositoryOptions{
+			Name: b.in.Bulk.Name, Email: b.in.Bulk.Email, Signer: b.in.Bulk.Signer, Workers: b.in.workers()})
 	if err != nil {
 		return nil, err
 	}

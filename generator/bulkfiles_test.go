@@ -25,7 +25,8 @@ func bulkInput(t *testing.T) (Input, *record.Writer) {
 	corpustest.Append(t, w, 3, 3)
 	in := specimenInput(t, t.TempDir())
 	in.Corpus, in.Record = os.DirFS(w.Dir), filepath.Join(t.TempDir(), "record")
-	in.Bulk = &Bulk{Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store", Email: "keeper@store.example"}
+	in.Bulk = &Bulk{Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Name: "The General Store",
+		Email: "keeper@store.example"}
 	return in, w
 }
 
@@ -49,17 +50,19 @@ func inBulk(tree map[string]string) map[string]string {
 	return out
 }
 
-// TestBulkFilesAreKeptAndCovered builds a site with bulk files, again without a change, without the build record, a week
-// later, and without bulk.
+// TestBulkFilesAreKeptAndCovered builds a site with bulk files, again without a change, without the
+// build record, a week later, and without bulk.
 func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 	in, w := bulkInput(t)
 	first := mustBuild(t, in)
 	verified(t, in)
 	before := inBulk(readTree(t, in.OutDir))
-	if signers := readTree(t, in.OutDir)["corpus/allowed-signers"]; !strings.Contains(signers, "keeper@store.example namespaces=\"git\"") {
+	if signers := readTree(t, in.OutDir)["corpus/allowed-signers"]; !strings.Contains(signers,
+		"keeper@store.example namespaces=\"git\"") {
 		t.Errorf("allowed signers: %s", signers)
 	}
-	for _, name := range []string{bulkFolder + "/rows.sqlite", bulkFolder + "/digests.json", gitFolder + "/info/refs", gitFolder + "/HEAD"} {
+	for _, name := range []string{bulkFolder + "/rows.sqlite", bulkFolder + "/digests.json", gitFolder + "/info/refs",
+		gitFolder + "/HEAD"} {
 		if before[name] == "" {
 			t.Errorf("there is no %s", name)
 		}
@@ -102,11 +105,13 @@ func TestBulkFilesAreKeptAndCovered(t *testing.T) {
 		t.Errorf("a week later there are %d files, and were %d", len(after), len(before))
 	}
 
-	// Whoever builds the same record at one go has the same rows and the same commits, as packs go by rounds.
+	// Whoever builds the same record at one go has the same rows and the same commits, as packs go
+	// by rounds.
 	whole := in
 	whole.OutDir, whole.Record = filepath.Join(t.TempDir(), "public"), ""
 	mustBuild(t, whole)
-	if got := inBulk(readTree(t, whole.OutDir)); got[bulkFolder+"/digests.json"] != after[bulkFolder+"/digests.json"] || got[gitFolder+"/info/refs"] != after[gitFolder+"/info/refs"] {
+	if got := inBulk(readTree(t, whole.OutDir)); got[bulkFolder+"/digests.json"] != after[bulkFolder+"/digests.json"] ||
+		got[gitFolder+"/info/refs"] != after[gitFolder+"/info/refs"] {
 		t.Error("built at one go, rows or commits differ")
 	}
 

@@ -12,12 +12,14 @@ import (
 	"time"
 )
 
-// The log and the evidence of the record are published as they stand: tiles, bundles, checkpoints, cosignatures, packs.
+// The log and the evidence of the record are published as they stand: tiles, bundles, checkpoints,
+// cosignatures, packs.
 
-// recordFiles streams the files below a folder of the record's whose name, from there, cut takes; the key of each is
-// what cut leaves of it. Files that are written once are known by their size and time; once says so of a folder. Others
-// are known by what they hold.
-func recordFiles(folder string, once bool, cut func(name string) (key string, ok bool)) func(*source) iter.Seq2[unit, error] {
+// recordFiles streams the files below a folder of the record's whose name, from there, cut takes;
+// the key of each is what cut leaves of it. Files that are written once are known by their size and
+// time; once says so of a folder. Others are known by what they hold.
+func recordFiles(folder string, once bool, cut func(name string) (key string, ok bool)) func(*source) iter.Seq2[unit,
+	error] {
 	return func(s *source) iter.Seq2[unit, error] {
 		return func(yield func(unit, error) bool) {
 			if s.record == nil {
@@ -71,7 +73,8 @@ func suffixed(end string) func(string) (string, bool) {
 	return func(name string) (string, bool) { return strings.CutSuffix(name, end) }
 }
 
-// recordCheckpoint streams the log's checkpoint with the cosignatures that there are, if there is a log.
+// recordCheckpoint streams the log's checkpoint with the cosignatures that there are, if there is a
+// log.
 func recordCheckpoint(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		if s.record == nil {
@@ -84,9 +87,9 @@ func recordCheckpoint(s *source) iter.Seq2[unit, error] {
 	}
 }
 
-// filesBelow yields the files below a folder, which need not exist, in the byte order of their paths. What is hidden was
-// left by a writer that was cut off and is no part of the record. One folder's list is in memory at a time, and the
-// lists of those above it.
+// filesBelow yields the files below a folder, which need not exist, in the byte order of their
+// paths. What is hidden was left by a writer that was cut off and is no part of the record. One
+// folder's list is in memory at a time, and the lists of those above it.
 func filesBelow(fsys fs.FS, folder string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { walkBelow(fsys, folder, yield) }
 }

@@ -11,15 +11,16 @@ import (
 	"agentstore/corpus/record"
 )
 
-// book is what the views of the record are made from besides single hosts. It is worked out once a build, in one pass
-// over the histories of the hosts.
+// book is what the views of the record are made from besides single hosts. It is worked out once a
+// build, in one pass over the histories of the hosts.
 func (s *source) readBook() (*derive.Book, error) {
 	b := &derive.Book{BaseURL: s.base, Rounds: s.rounds, Feed: s.feed, Proofs: s.proofs}
 	if s.record == nil {
 		return b, nil
 	}
 	var err error
-	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds, func(host string) []record.Observation { return s.about[host] }, s.record.Histories())
+	b.Roll, b.Figures, err = derive.CallRoll(s.base, s.rounds,
+		func(host string) []record.Observation { return s.about[host] }, s.record.Histories())
 	if err != nil {
 		return nil, fmt.Errorf("deriving the views of the record: %w", err)
 	}
@@ -64,8 +65,10 @@ func depsRecord(page string) func(*source, int, *digester) {
 
 func depsViews(s *source, _ int, d *digester) { s.ofRecord(d) }
 
-// numbered streams the pages of a list, from 1, by the bytes of their numbers. made adds what page n depends on.
-func numbered(count func(*derive.Book) int, made func(s *source, n int, d *digester)) func(*source) iter.Seq2[unit, error] {
+// numbered streams the pages of a list, from 1, by the bytes of their numbers. made adds what page
+// n depends on.
+func numbered(count func(*derive.Book) int, made func(s *source, n int, d *digester)) func(*source) iter.Seq2[unit,
+	error] {
 	return func(s *source) iter.Seq2[unit, error] {
 		return func(yield func(unit, error) bool) {
 			b, err := s.book()
@@ -102,8 +105,8 @@ func numberedList(count func(*derive.Book) int) func(*source) iter.Seq2[string, 
 	}
 }
 
-// weekly streams the rounds from one on, by their weeks, with the round's place as the value. until says on how many
-// rounds one depends.
+// weekly streams the rounds from one on, by their weeks, with the round's place as the value. until
+// says on how many rounds one depends.
 func weekly(from int, until func(i, n int) int) func(*source) iter.Seq2[unit, error] {
 	return func(s *source) iter.Seq2[unit, error] {
 		return func(yield func(unit, error) bool) {

@@ -10,8 +10,8 @@ import (
 	"agentstore/templates"
 )
 
-// hostPages streams the hosts as long as they have files: above a configured number, the server renders their pages on
-// request.
+// hostPages streams the hosts as long as they have files: above a configured number, the server
+// renders their pages on request.
 func hostPages(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		if ok, err := s.hostFiles(); !ok || err != nil {
@@ -46,7 +46,8 @@ func (s *source) hostFiles() (bool, error) {
 	return n <= s.MaxHostFiles, err
 }
 
-// renderHost makes one form of a host's page. One worker makes all of them, one after the other, from one view.
+// renderHost makes one form of a host's page. One worker makes all of them, one after the other,
+// from one view.
 func renderHost(s *source, u unit, mediaType string, _ attest.Digest) ([]byte, error) {
 	h := u.value.(*hostRows)
 	if h.view == nil {
@@ -79,8 +80,8 @@ func hostSum(u unit, mediaType string) (attest.Digest, bool) {
 	return h.view.JSONSum(), true
 }
 
-// viewHost puts together what the forms of a host's page share, in memory that the host before it used. It parses the
-// rows, since most hosts of most builds are not rendered.
+// viewHost puts together what the forms of a host's page share, in memory that the host before it
+// used. It parses the rows, since most hosts of most builds are not rendered.
 func (s *source) viewHost(h *hostRows, memory *scratch) (templates.HostView, error) {
 	b, err := s.book()
 	if err != nil {

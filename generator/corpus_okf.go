@@ -14,9 +14,10 @@ import (
 	"agentstore/corpus/record"
 )
 
-// The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has front matter with a
-// type, and only the index at the root says which version it is. Links are relative to the file that has them, so that they
-// lead on both in a bundle that was copied and on the site, where its root is /okf.
+// The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has
+// front matter with a type, and only the index at the root says which version it is. Links are
+// relative to the file that has them, so that they lead on both in a bundle that was copied and on
+// the site, where its root is /okf.
 
 // concept is one file of the bundle.
 type concept struct {
@@ -94,16 +95,22 @@ func concepts(b *derive.Book, folder string) iter.Seq[concept] {
 			}
 		case "tiers":
 			for _, t := range derive.Tiers() {
-				c := concept{key: "tiers/" + t, kind: "Tier", title: t, says: derive.TierRule(t), resource: base + "/corpus/tiers.json", at: newest, sources: []string{base + "/corpus.json"}}
-				c.body = fmt.Sprintf("%s\n\n%d of %d hosts have it as of the newest round. A tier says what the rounds saw of a door and nothing about whoever keeps it.\n", c.says, b.Tiers(0).ByTier[t], b.Tiers(0).TotalHosts)
+				c := concept{key: "tiers/" + t, kind: "Tier", title: t, says: derive.TierRule(t), resource: base +
+					"/corpus/tiers.json", at: newest, sources: []string{base + "/corpus.json"}}
+				c.body = fmt.Sprintf("%s\n\n%d of %d hosts have it as of the newest round. A tier says what the "+
+					"rounds saw of a door and nothing about whoever keeps it.\n", c.says, b.Tiers(0).ByTier[t],
+					b.Tiers(0).TotalHosts)
 				if !yield(c) {
 					return
 				}
 			}
 		case "defects":
 			for _, d := range probe.Defects() {
-				c := concept{key: "defects/" + d.ID, kind: "Defect", title: d.Title, says: d.Asserts, resource: base + "/defects/" + d.ID, at: newest, sources: []string{base + "/defects.json"},
-					body: fmt.Sprintf("%s\n\n- Costs: %s\n- Seen by: %s\n- Refuted by: %s\n- For the seller: %s\n- For the buyer: %s\n", d.Asserts, d.Costs, d.OurSignal, d.FalsifiedBy, d.RepairHint, d.BuyerHint)}
+				c := concept{key: "defects/" + d.ID, kind: "Defect", title: d.Title, says: d.Asserts, resource: base +
+					"/defects/" + d.ID, at: newest, sources: []string{base + "/defects.json"},
+					body: fmt.Sprintf("%s\n\n- Costs: %s\n- Seen by: %s\n- Refuted by: %s\n- For the seller: %s\n- "+
+						"For the buyer: %s\n", d.Asserts, d.Costs, d.OurSignal, d.FalsifiedBy, d.RepairHint,
+						d.BuyerHint)}
 				if !yield(c) {
 					return
 				}
@@ -127,10 +134,14 @@ func newestRound(b *derive.Book) string {
 }
 
 func okfRound(base string, r record.Round, w derive.Week) concept {
-	c := concept{key: fmt.Sprintf("rounds/%d", r.Sequence), kind: "Census Round", title: "Round " + fmt.Sprint(r.Sequence) + ", " + r.Week, resource: base + derive.RoundPath(r.Sequence), at: r.TakenAt, sources: []string{base + derive.RoundPath(r.Sequence)},
-		says: fmt.Sprintf("%d of %d hosts due were probed; %d were ready.", w.HostsProbed, w.HostsDue, w.Ready)}
-	c.body = fmt.Sprintf("%s\n\n- Digest: `%s`\n- Ready: %d of %d probed\n- Not ready: %d of %d probed\n- Unreachable: %d of %d probed\n- Missed by the store: %d of %d due\n- Coverage suspect: %v\n",
-		c.says, r.Digest, w.Ready, w.HostsProbed, w.NotReady, w.HostsProbed, w.Unreachable, w.HostsProbed, w.NotProbed, w.HostsDue, w.CoverageSuspect)
+	c := concept{key: fmt.Sprintf("rounds/%d", r.Sequence), kind: "Census Round", title: "Round " +
+		fmt.Sprint(r.Sequence) + ", " + r.Week, resource: base + derive.RoundPath(r.Sequence), at: r.TakenAt,
+		sources: []string{base + derive.RoundPath(r.Sequence)},
+		says:    fmt.Sprintf("%d of %d hosts due were probed; %d were ready.", w.HostsProbed, w.HostsDue, w.Ready)}
+	c.body = fmt.Sprintf("%s\n\n- Digest: `%s`\n- Ready: %d of %d probed\n- Not ready: %d of %d probed\n- "+
+		"Unreachable: %d of %d probed\n- Missed by the store: %d of %d due\n- Coverage suspect: %v\n",
+		c.says, r.Digest, w.Ready, w.HostsProbed, w.NotReady, w.HostsProbed, w.Unreachable, w.HostsProbed, w.NotProbed,
+		w.HostsDue, w.CoverageSuspect)
 	if len(w.FailureClasses) > 0 {
 		c.body += "\nFailed checks:\n\n"
 		for _, f := range w.FailureClasses {
@@ -143,8 +154,10 @@ func okfRound(base string, r record.Round, w derive.Week) concept {
 func okfHosts(b *derive.Book, page int, at string) concept {
 	t := b.Tiers(page)
 	first, last := t.Hosts[0].Host, t.Hosts[len(t.Hosts)-1].Host
-	c := concept{key: fmt.Sprintf("hosts/%d", page), kind: "Host List", title: "Hosts from " + first + " to " + last, resource: fmt.Sprintf("%s/corpus/tiers/%d.json", b.BaseURL, page), at: at,
-		sources: []string{fmt.Sprintf("%s/corpus/tiers/%d.json", b.BaseURL, page)}, says: fmt.Sprintf("%d hosts by name with their tiers, page %d of %d.", len(t.Hosts), page, t.Pages)}
+	c := concept{key: fmt.Sprintf("hosts/%d", page), kind: "Host List", title: "Hosts from " + first + " to " + last,
+		resource: fmt.Sprintf("%s/corpus/tiers/%d.json", b.BaseURL, page), at: at,
+		sources: []string{fmt.Sprintf("%s/corpus/tiers/%d.json", b.BaseURL, page)},
+		says:    fmt.Sprintf("%d hosts by name with their tiers, page %d of %d.", len(t.Hosts), page, t.Pages)}
 	var body strings.Builder
 	for _, h := range t.Hosts {
 		fmt.Fprintf(&body, "- [%s](%s/index.md): %s\n", h.Host, h.PageURL, h.Label)
@@ -157,7 +170,8 @@ func okfHosts(b *derive.Book, page int, at string) concept {
 func (c concept) render() []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
-	fmt.Fprintf(&b, "type: %s\ntitle: %s\ndescription: %s\nresource: %s\n", quote(c.kind), quote(c.title), quote(c.says), quote(c.resource))
+	fmt.Fprintf(&b, "type: %s\ntitle: %s\ndescription: %s\nresource: %s\n", quote(c.kind), quote(c.title),
+		quote(c.says), quote(c.resource))
 	b.WriteString("sources:\n")
 	for _, r := range c.sources {
 		fmt.Fprintf(&b, "  - resource: %s\n", quote(r))
@@ -200,7 +214,8 @@ func okfFolder(b *derive.Book, folder string) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n", okfFolders[i].title)
 	for c := range concepts(b, folder) {
-		fmt.Fprintf(&out, "* [%s](%s.md) - %s\n", c.title, strings.TrimPrefix(c.key, folder+"/"), strings.TrimSuffix(c.says, "."))
+		fmt.Fprintf(&out, "* [%s](%s.md) - %s\n", c.title, strings.TrimPrefix(c.key, folder+"/"),
+			strings.TrimSuffix(c.says, "."))
 	}
 	return []byte(out.String())
 }
@@ -209,14 +224,16 @@ func okfFolder(b *derive.Book, folder string) []byte {
 func okfLog(rounds []record.Round) []byte {
 	var b strings.Builder
 	b.WriteString("# Log\n")
-	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b record.Round) int { return cmp.Compare(b.TakenAt, a.TakenAt) })
+	sorted := slices.SortedFunc(slices.Values(rounds),
+		func(a, b record.Round) int { return cmp.Compare(b.TakenAt, a.TakenAt) })
 	day := ""
 	for _, r := range sorted {
 		if d := r.TakenAt[:len("2026-01-02")]; d != day {
 			day = d
 			fmt.Fprintf(&b, "\n## %s\n\n", day)
 		}
-		fmt.Fprintf(&b, "* [Round %d](rounds/%[1]d.md) was sealed: %[2]d of %[3]d hosts probed\n", r.Sequence, r.Coverage.Probed, r.Coverage.Due)
+		fmt.Fprintf(&b, "* [Round %d](rounds/%[1]d.md) was sealed: %[2]d of %[3]d hosts probed\n", r.Sequence,
+			r.Coverage.Probed, r.Coverage.Due)
 	}
 	return []byte(b.String())
 }

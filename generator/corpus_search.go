@@ -7,10 +7,10 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
-	"agentstore/templates"
 )
 
-// shardUnits streams the shards of the search index. A shard depends on what it holds and on nothing else.
+// shardUnits streams the shards of the search index. A shard depends on what it holds and on
+// nothing else.
 func shardUnits(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		x, err := s.search()
@@ -63,12 +63,10 @@ func renderSearch(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) 
 	return indented(b.SearchHead(x))
 }
 
-func renderSearchScript(*source, unit, string, attest.Digest) ([]byte, error) {
-	return templates.SearchScript(), nil
-}
-
-// asScript makes a script of a file of the index, which puts what it holds where the search looks for it.
-func asScript(render func(*source, unit, string, attest.Digest) ([]byte, error)) func(*source, unit, string, attest.Digest) ([]byte, error) {
+// asScript makes a script of a file of the index, which puts what it holds where the search looks
+// for it.
+func asScript(render func(*source, unit, string, attest.Digest) ([]byte, error)) func(*source, unit, string,
+	attest.Digest) ([]byte, error) {
 	return func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 		doc, err := render(s, u, mediaType, made)
 		if err != nil {
@@ -78,6 +76,7 @@ func asScript(render func(*source, unit, string, attest.Digest) ([]byte, error))
 		if u.key != "" {
 			name = "corpus/search/" + u.key + ".json"
 		}
-		return fmt.Appendf(nil, "(window.storeSearch = window.storeSearch || {})[%q] = %s;\n", name, bytes.TrimSpace(doc)), nil
+		return fmt.Appendf(nil, "(window.storeSearch = window.storeSearch || {})[%q] = %s;\n", name,
+			bytes.TrimSpace(doc)), nil
 	}
 }

@@ -14,63 +14,59 @@ import (
 func recordRows() []output {
 	return []output{
 		{name: "corpus", deps: depsCorpus, render: renderCorpus},
-		{name: "corpus_index", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Index(0) })},
+		{name: "corpus_index", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Index(0) })},
 		{name: "corpus_index_page", stream: numbered((*derive.Book).IndexPages, func(s *source, n int, d *digester) {
 			d.text(s.base)
 			for _, r := range s.rounds[(n-1)*derive.IndexPageLimit : n*derive.IndexPageLimit] {
 				d.round(r)
 			}
-		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Index(u.value.(int)) })},
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
+			u unit) any {
+			return b.Index(u.value.(int))
+		})},
 		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
-		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost, sum: hostSum},
-		{name: "trajectory", deps: depsRecord("record/trajectory"), render: sheet("trajectory", "record/trajectory",
-			func(b *derive.Book) any { return b.Trajectory() },
-			func(v templates.SheetView, b *derive.Book) templates.SheetView {
-				return templates.TrajectorySheet(v, b.Trajectory())
-			})},
+		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
+			sum: hostSum},
+		{name: "trajectory", deps: depsRecord("record/trajectory"),
+			render: sheet("record/trajectory", (*derive.Book).Trajectory, templates.TrajectorySheet)},
 		{name: "corpus_diff_file", stream: weekly(0, func(_, n int) int { return n }), bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Since(u.value.(int)) })},
 		{name: "corpus_changes", stream: weekly(1, func(i, _ int) int { return i + 1 }), bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.Weekly(u.value.(int)) })},
-		{name: "wallet_facts", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
-		{name: "tiers", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Tiers(0) })},
+		{name: "wallet_facts", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.WalletsNow() })},
+		{name: "tiers", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.Tiers(0) })},
 		{name: "tiers_page", stream: numbered((*derive.Book).TiersPages, func(s *source, _ int, d *digester) {
 			s.page(d, "record/hosts")
 			s.ofRecord(d)
 		}), list: numberedList((*derive.Book).TiersPages), render: renderTiers},
-		{name: "corpus_brief", deps: depsRecord("record/brief"), render: sheet("corpus_brief", "record/brief",
-			func(b *derive.Book) any { return b.Brief() },
-			func(v templates.SheetView, b *derive.Book) templates.SheetView {
-				return templates.BriefSheet(v, b.Brief())
-			})},
-		{name: "fresh_set", deps: depsRecord("record/fresh-set"), render: sheet("fresh_set", "record/fresh-set",
-			func(b *derive.Book) any { return b.Fresh() },
-			func(v templates.SheetView, b *derive.Book) templates.SheetView {
-				return templates.FreshSheet(v, b.Fresh())
-			})},
-		{name: "registry", deps: depsRecord("record/registry"), render: sheet("registry", "record/registry",
-			func(b *derive.Book) any { return b.Registry() },
-			func(v templates.SheetView, b *derive.Book) templates.SheetView {
-				return templates.RegistrySheet(v, b.Registry())
-			})},
-		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("inflows", "record/inflows",
-			func(b *derive.Book) any { return b.Inflows() },
-			func(v templates.SheetView, b *derive.Book) templates.SheetView {
-				return templates.InflowsSheet(v, b.Inflows())
-			})},
+		{name: "corpus_brief", deps: depsRecord("record/brief"), render: sheet("record/brief", (*derive.Book).Brief,
+			templates.BriefSheet)},
+		{name: "fresh_set", deps: depsRecord("record/fresh-set"),
+			render: sheet("record/fresh-set", (*derive.Book).Fresh, templates.FreshSheet)},
+		{name: "registry", deps: depsRecord("record/registry"),
+			render: sheet("record/registry", (*derive.Book).Registry, templates.RegistrySheet)},
+		{name: "inflows", deps: depsRecord("record/inflows"), render: sheet("record/inflows", (*derive.Book).Inflows,
+			templates.InflowsSheet)},
 		{name: "scorers", deps: depsScorers, render: renderScorers},
 		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
-		{name: "feed", deps: depsViews, bare: true, render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
+		{name: "feed", deps: depsViews, bare: true,
+			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
 		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
 			for _, o := range s.feed[(n-1)*derive.FeedPageLimit : n*derive.FeedPageLimit] {
 				d.text(o.Signature.String())
 			}
-		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book, u unit) any { return b.FeedPage(u.value.(int)) })},
+		}), bare: true, render: viewJSON(func(_ *source, b *derive.Book,
+			u unit) any {
+			return b.FeedPage(u.value.(int))
+		})},
 		{name: "search", deps: depsViews, bare: true, render: renderSearch},
 		{name: "search_shard", stream: shardUnits, bare: true, render: renderShard},
 		{name: "search_script_head", deps: depsViews, bare: true, render: asScript(renderSearch)},
 		{name: "search_script_shards", stream: shardUnits, bare: true, render: asScript(renderShard)},
-		{name: "search_script", render: renderSearchScript},
+		{name: "search_script", render: ready(templates.SearchScript)},
 		{name: "okf", deps: depsViews, bare: true, render: renderOKFIndex},
 		{name: "okf_concepts", stream: okfUnits, bare: true, render: renderOKF},
 	}
@@ -88,8 +84,9 @@ func viewJSON(view func(*source, *derive.Book, unit) any) func(*source, unit, st
 }
 
 // sheet renders a view that has a page of figures.
-func sheet(document, name string, data func(*derive.Book) any, fill func(templates.SheetView, *derive.Book) templates.SheetView) func(*source, unit, string, attest.Digest) ([]byte, error) {
-	return func(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.SheetView, D) templates.SheetView) func(
+	*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 		b, err := s.book()
 		if err != nil {
 			return nil, err
@@ -97,26 +94,17 @@ func sheet(document, name string, data func(*derive.Book) any, fill func(templat
 		if mediaType == api.JSON {
 			return indented(data(b))
 		}
-		page, body, err := s.prosePage(document, name, made)
+		page, body, err := s.prosePage(u, name, made)
 		if err != nil {
 			return nil, err
 		}
-		return renderSheet(fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, b), mediaType)
+		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
+		return twin(&v, mediaType)
 	}
 }
 
-func renderSheet(v templates.SheetView, mediaType string) ([]byte, error) {
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderSheet(v)
-	case api.Markdown:
-		return templates.RenderSheetMarkdown(v)
-	}
-	return unknown(mediaType)
-}
-
-func renderScorers(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage("scorers", "record/scorers", made)
+func renderScorers(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "record/scorers", made)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +119,12 @@ func renderScorers(s *source, _ unit, mediaType string, made attest.Digest) ([]b
 	if s.privateRecord() {
 		v.Sections = []templates.Section{{ID: "private", Title: "Private", Says: []string{privateWords}}}
 	}
-	return renderSheet(v, mediaType)
+	return twin(&v, mediaType)
 }
 
 // privateWords stand on pages for others where the record is a company's own.
-const privateWords = "The rounds of this record were made inside a company's own networks. They are not for publication, and what is said here of use by others does not hold for them."
+const privateWords = "The rounds of this record were made inside a company's own networks. They are not for " +
+	"publication, and what is said here of use by others does not hold for them."
 
 // scorersDocument is /scorers.json: the page's prose and where the data is.
 type scorersDocument struct {
@@ -175,15 +164,13 @@ func renderTiers(s *source, u unit, mediaType string, made attest.Digest) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.viewOf("tiers_page", u.key, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
-	if err != nil {
-		return nil, err
-	}
+	page := s.viewOf(u, fmt.Sprintf("%s, page %d", prose.Title, tiers.Page), prose.Summary, made)
 	body, err := s.prose(prose.Body)
 	if err != nil {
 		return nil, err
 	}
-	return renderSheet(templates.TiersSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, tiers), mediaType)
+	v := templates.TiersSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, tiers)
+	return twin(&v, mediaType)
 }
 
 // views are what is derived, as the page of the record lists it.
@@ -202,7 +189,7 @@ var views = []templates.Pointer{
 	{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door"},
 }
 
-func renderCorpus(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	b, err := s.book()
 	if err != nil {
 		return nil, err
@@ -211,7 +198,7 @@ func renderCorpus(s *source, _ unit, mediaType string, made attest.Digest) ([]by
 	if mediaType == api.JSON {
 		return indented(data)
 	}
-	page, body, err := s.prosePage("corpus", "record/corpus", made)
+	page, body, err := s.prosePage(u, "record/corpus", made)
 	if err != nil {
 		return nil, err
 	}
@@ -224,9 +211,11 @@ func renderCorpus(s *source, _ unit, mediaType string, made attest.Digest) ([]by
 		parts.Clone = s.base + "/corpus.git"
 	}
 	if s.inBulk() {
-		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json", Note: "as JSON lines, CSV and a SQLite file"})
+		parts.Views = append(slices.Clone(views), templates.Pointer{Text: "All rows", Href: "/corpus/bulk/digests.json",
+			Note: "as JSON lines, CSV and a SQLite file"})
 	}
-	return renderSheet(templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts), mediaType)
+	v := templates.CorpusSheet(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data, parts)
+	return twin(&v, mediaType)
 }
 
 // dataFiles are the ways to have the record as data.
@@ -274,7 +263,8 @@ func letters(b *derive.Book) []templates.Pointer {
 	for i := range b.Roll.Len() {
 		first := b.Roll.Host(i)[:1]
 		if n := len(out); n == 0 || out[n-1].Text != first {
-			out = append(out, templates.Pointer{Text: first, Href: fmt.Sprintf("/corpus/tiers/%d", i/derive.TiersPageLimit+1)})
+			out = append(out, templates.Pointer{Text: first,
+				Href: fmt.Sprintf("/corpus/tiers/%d", i/derive.TiersPageLimit+1)})
 		}
 	}
 	return out

@@ -15,7 +15,8 @@ import (
 // unlinked are pages of the sitemap to which no page leads, each with the reason. There is none.
 var unlinked = map[string]string{}
 
-// crawled follows the links of the pages from the first one on, as a reader does, and returns the addresses that it came to.
+// crawled follows the links of the pages from the first one on, as a reader does, and returns the
+// addresses that it came to.
 func crawled(t *testing.T, tree fs.FS, base string) map[string]bool {
 	t.Helper()
 	reached := map[string]bool{"/": true}
@@ -51,7 +52,8 @@ func crawled(t *testing.T, tree fs.FS, base string) map[string]bool {
 	return reached
 }
 
-// TestEveryPageIsLinked crawls the site from its first page and compares what it came to with the sitemap.
+// TestEveryPageIsLinked crawls the site from its first page and compares what it came to with the
+// sitemap.
 func TestEveryPageIsLinked(t *testing.T) {
 	in, tree := specimenTree(t)
 	base := in.Site.Config.BaseURL

@@ -7,17 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createBeneath makes a new file below a folder with what it holds: three system calls, where os.Root walks the path and
-// asks of each file whether it can be polled. The kernel itself refuses to leave the folder or to follow a link. It is
-// errors.ErrUnsupported where the kernel is too old or a sandbox refuses the call.
-func createBeneath(dir *os.File, name string, body []byte) error {
+// createBeneath makes a new file below a folder with what it holds: three system calls, where
+// os.Root walks the path and asks of each file whether it can be polled. The kernel itself refuses
+// to leave the folder or to follow a link. It is errors.ErrUnsupported where the kernel is too old
+// or a sandbox refuses the call.
+func createBeneath(dir int, name string, body []byte) error {
 	how := unix.OpenHow{
 		Flags: unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC, Mode: 0o644,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	}
 	var fd int
 	err := retried(func() (err error) {
-		fd, err = unix.Openat2(int(dir.Fd()), name, &how)
+		fd, err = unix.Openat2(dir, name, &how)
 		return err
 	})
 	switch {
@@ -38,7 +39,7 @@ func createBeneath(dir *os.File, name string, body []byte) error {
 	}
 	if err != nil {
 		// A short file must not pass for the whole one.
-		return errors.Join(&os.PathError{Op: "write", Path: name, Err: err}, unix.Unlinkat(int(dir.Fd()), name, 0))
+		return errors.Join(&os.PathError{Op: "write", Path: name, Err: err}, unix.Unlinkat(dir, name, 0))
 	}
 	return nil
 }

@@ -2,10 +2,7 @@
 
 package generator
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // createBeneath is not there.
-func createBeneath(*os.File, string, []byte) error { return errors.ErrUnsupported }
+func createBeneath(int, string, []byte) error { return errors.ErrUnsupported }

@@ -10,7 +10,8 @@ import (
 	"agentstore/corpus/derive"
 )
 
-// TestCriteriaHoldTheRulesOfTiers looks where every host page and the specification send their readers for the rules.
+// TestCriteriaHoldTheRulesOfTiers looks where every host page and the specification send their
+// readers for the rules.
 func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 	_, tree := specimenTree(t)
 	read := func(name string) []byte {
@@ -64,7 +65,8 @@ func TestCriteriaHoldTheRulesOfTiers(t *testing.T) {
 	}
 }
 
-// TestRecordSaysHowToAskAboutAHost looks for the two questions that an owner has whose host is not listed.
+// TestRecordSaysHowToAskAboutAHost looks for the two questions that an owner has whose host is not
+// listed.
 func TestRecordSaysHowToAskAboutAHost(t *testing.T) {
 	_, tree := specimenTree(t)
 	for _, name := range []string{"corpus/index.html", "corpus.md"} {

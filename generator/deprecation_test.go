@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestServedVersionsHaveEveryColumn: status, start, deprecation and sunset stand in every row of every form, also where there
-// is none.
+// TestServedVersionsHaveEveryColumn: status, start, deprecation and sunset stand in every row of
+// every form, also where there is none.
 func TestServedVersionsHaveEveryColumn(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	mustBuild(t, in)

@@ -75,7 +75,7 @@ func (d *digester) terms(g *content.Good) {
 	}
 }
 
-func (d *digester) page(p content.Page) {
+func (d *digester) page(p *content.Page) {
 	d.text(p.Name, p.Title, p.Summary, p.Body)
 	d.number(int64(p.Status))
 }

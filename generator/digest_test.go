@@ -11,8 +11,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// TestEveryFieldOfAGoodIsInItsDigest changes each value that a good holds, one at a time, and looks whether its page would
-// be made anew. A field that is added to a good is tested from then on.
+// TestEveryFieldOfAGoodIsInItsDigest changes each value that a good holds, one at a time, and looks
+// whether its page would be made anew. A field that is added to a good is tested from then on.
 func TestEveryFieldOfAGoodIsInItsDigest(t *testing.T) {
 	rows, err := prepare(table())
 	if err != nil {

@@ -42,8 +42,8 @@ type Input struct {
 	// Corpus is the folder of the signed record (rounds, observations, proofs,
 	// log, evidence, keys), nil for none.
 	Corpus fs.FS
-	// PrivateSite says that the site is for a company alone, which may read a private record. Every other build of one is
-	// ErrPrivateRecord.
+	// PrivateSite says that the site is for a company alone, which may read a private record. Every
+	// other build of one is ErrPrivateRecord.
 	PrivateSite bool
 	// Bulk asks for the bulk files of the record and for its repository, nil
 	// for neither. They are exempt from what is said above of equal bytes.
@@ -113,7 +113,8 @@ func (in *Input) check() error {
 		return err
 	}
 	if in.Ring.Identity().KID != in.Key.KID() {
-		return fmt.Errorf("%w: the key %s is not the identity in force, %s", ErrInput, in.Key.KID(), in.Ring.Identity().KID)
+		return fmt.Errorf("%w: the key %s is not the identity in force, %s", ErrInput, in.Key.KID(),
+			in.Ring.Identity().KID)
 	}
 	return nil
 }

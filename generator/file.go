@@ -68,7 +68,8 @@ func (b *build) file(row *output, u unit, made attest.Digest, o *outfile) error 
 		return fmt.Errorf("reading the record: %w", err)
 	}
 	if n, err := f.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the record: %w", errors.Join(err, &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}))
+		return fmt.Errorf("reading the record: %w",
+			errors.Join(err, &fs.PathError{Op: "read", Path: from, Err: errors.New("it grows while it is read")}))
 	}
 	return b.whole(o, body)
 }

@@ -35,10 +35,12 @@ func (b *build) ours() error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("listing the published tree: %w", err)
-		case d.IsDir(), strings.HasPrefix(name, layout.Place), strings.HasPrefix(name, bulkFolder+"/"), named.MatchString(finished(name)):
+		case d.IsDir(), strings.HasPrefix(name, layout.Place), strings.HasPrefix(name, bulkFolder+"/"),
+			named.MatchString(finished(name)):
 			return nil
 		}
-		return fmt.Errorf("%w: %s holds %s, which no build made, and a build removes what is not the site's; hint: name an empty folder, or one that was built before",
+		return fmt.Errorf("%w: %s holds %s, which no build made, and a build removes what is not the site's; hint: "+
+			"name an empty folder, or one that was built before",
 			ErrForeign, b.in.OutDir, name)
 	})
 }

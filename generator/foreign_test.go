@@ -11,10 +11,11 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// A build removes from its folder what is not the site's, so it must not begin in one that is somebody's: a slip in its
-// name would cost sources and keys.
+// A build removes from its folder what is not the site's, so it must not begin in one that is
+// somebody's: a slip in its name would cost sources and keys.
 func TestBuildLeavesAFolderInUseAlone(t *testing.T) {
-	for _, name := range []string{"store.toml", "var/keys/identity.pem", "content/site.toml", "corpus/rounds/1/round.json",
+	for _, name := range []string{"store.toml", "var/keys/identity.pem", "content/site.toml",
+		"corpus/rounds/1/round.json",
 		".git/config", "corpus/observations/000000001.json", ".index.html", "index.html/notes"} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), "mine")
@@ -41,7 +42,8 @@ func TestBuildGoesOnAfterOneThatWasCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, left := range []string{".menu.json.new", "menu/.hello.md.new", "corpus/bulk/.making-1/rows.sqlite", "corpus.git/objects/pack/tmp_1"} {
+	for _, left := range []string{".menu.json.new", "menu/.hello.md.new", "corpus/bulk/.making-1/rows.sqlite",
+		"corpus.git/objects/pack/tmp_1"} {
 		writeFile(t, filepath.Join(dir, filepath.FromSlash(left)), "half")
 	}
 	mustBuild(t, in)
@@ -61,7 +63,8 @@ func TestTwinsLeaveOtherFilesAlone(t *testing.T) {
 	mustBuild(t, in)
 	left := readTree(t, in.TwinsDir)
 	maps.DeleteFunc(left, func(_, body string) bool { return body != "mine" })
-	if d := diffTrees(map[string]string{"keys/identity.pem": "mine", "ledger.bolt": "mine", "archive.gz": "mine"}, left); d != "" {
+	if d := diffTrees(map[string]string{"keys/identity.pem": "mine", "ledger.bolt": "mine", "archive.gz": "mine"},
+		left); d != "" {
 		t.Error(d)
 	}
 }

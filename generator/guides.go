@@ -3,7 +3,6 @@ package generator
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"agentstore/content"
@@ -31,7 +30,7 @@ func (s *source) figures() ([]templates.Fact, error) {
 		{Name: "Goods on the shelf", Value: fmt.Sprint(len(s.Site.Goods))},
 		{Name: "Least that buys something", Value: least.PriceUSDC() + " USDC (" + least.ID + ")"},
 		{Name: "Most that any good asks", Value: content.FormatUSDC(top(most)) + " USDC (" + most.ID + ")"},
-		{Name: "Paid in", Value: "USDC, one signed payment a purchase, x402 version 2"},
+		{Name: "Paid in", Value: "USDC, one signed payment a purchase, by x402 version 2 or MPP"},
 		{Name: "Repeats itself", Value: "never: no account, no subscription, no stored permission"},
 		{Name: "If making the goods fails", Value: "nothing is taken"},
 		{Name: "Kept by", Value: s.Site.Config.Keeper},
@@ -53,12 +52,8 @@ type jsonFact struct {
 	Value string `json:"value"`
 }
 
-func renderWhat(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p, err := s.need("what")
-	if err != nil {
-		return nil, err
-	}
-	page, err := s.viewOf("what", "", p.Title, p.Summary, made)
+func renderWhat(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "what", made)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +63,7 @@ func renderWhat(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 	}
 	links := s.free()
 	if mediaType == api.JSON {
-		doc := whatDocument{Title: p.Title, Summary: p.Summary, Body: s.Site.Expand(p.Body), AsOf: s.chrome.Day()}
+		doc := whatDocument{Title: page.Title, Summary: page.Summary, Body: body.Markdown, AsOf: s.chrome.Day()}
 		for _, f := range facts {
 			doc.Figures = append(doc.Figures, jsonFact{f.Name, f.Value})
 		}
@@ -77,21 +72,11 @@ func renderWhat(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 		}
 		return indented(doc)
 	}
-	body, err := s.prose(p.Body)
-	if err != nil {
-		return nil, err
-	}
 	v := templates.WhatView{Chrome: s.chrome, Page: page, Body: body, Facts: facts, Links: links}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderWhat(v)
-	case api.Markdown:
-		return templates.RenderWhatMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
-func renderVerify(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	facts := []templates.Fact{
 		{Name: "ed25519 public key", Value: s.chrome.PublicKey, Mono: true},
 		{Name: "Key id (RFC 7638)", Value: s.chrome.KID, Mono: true},
@@ -102,16 +87,25 @@ func renderVerify(s *source, _ unit, mediaType string, made attest.Digest) ([]by
 	}
 	for _, k := range s.Ring.Retired {
 		if k.Purpose == attest.PurposeIdentity {
-			facts = append(facts, templates.Fact{Name: "Retired on " + k.RetiredOn, Value: k.Public.String(), Mono: true})
+			facts = append(facts, templates.Fact{Name: "Retired on " + k.RetiredOn, Value: k.Public.String(),
+				Mono: true})
 		}
 	}
 	if s.chrome.Specimen {
-		facts = append(facts, templates.Fact{Name: "Careful", Value: "this is the specimen key: its private half is public by design, so a signature by it proves nothing"})
+		facts = append(facts, templates.Fact{Name: "Careful",
+			Value: "this is the specimen key: its private half is public by design, so a signature by it proves " +
+				"nothing"})
 	}
-	return s.plain("verify_guide", "verify", s.verifying("record/clone"), "This store's key", facts, mediaType, made)
+	page, body, err := s.prosePage(u, "verify", made, s.verifying("record/clone")...)
+	if err != nil {
+		return nil, err
+	}
+	return twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body, FactsTitle: "This store's key",
+		Facts: facts}, mediaType)
 }
 
-// verifying are the pages that name commands, where these work here: page where there is a repository to clone.
+// verifying are the pages that name commands, where these work here: page where there is a
+// repository to clone.
 func (s *source) verifying(page string) []string {
 	var out []string
 	switch {
@@ -136,45 +130,6 @@ func (s *source) depsVerifying(d *digester, page string) {
 	d.text(s.firstHost)
 }
 
-// joined is the prose of a page and of those that go with it.
-func (s *source) joined(p content.Page, more []string) (templates.Prose, error) {
-	var body strings.Builder
-	body.WriteString(p.Body)
-	for _, name := range more {
-		q, err := s.need(name)
-		if err != nil {
-			return templates.Prose{}, err
-		}
-		// A host that the record has, so that the commands are not for show.
-		body.WriteString("\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost))
-	}
-	return s.prose(body.String())
-}
-
-// plain renders a page of prose with facts below it. more are pages whose prose goes with it.
-func (s *source) plain(name, pageName string, more []string, factsTitle string, facts []templates.Fact, mediaType string, made attest.Digest) ([]byte, error) {
-	p, err := s.need(pageName)
-	if err != nil {
-		return nil, err
-	}
-	page, err := s.viewOf(name, "", p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.joined(p, more)
-	if err != nil {
-		return nil, err
-	}
-	v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body, FactsTitle: factsTitle, Facts: facts}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderPlain(v)
-	case api.Markdown:
-		return templates.RenderPlainMarkdown(v)
-	}
-	return unknown(mediaType)
-}
-
 func renderNotFound(s *source, _ unit, _ string, made attest.Digest) ([]byte, error) {
 	p, err := s.need("404")
 	if err != nil {
@@ -190,50 +145,29 @@ func renderNotFound(s *source, _ unit, _ string, made attest.Digest) ([]byte, er
 
 func renderProblem(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	code := s.codes[u.at]
-	p, err := s.need("problems/" + code)
+	page, body, err := s.prosePage(u, "problems/"+code, made)
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.viewOf("problem", code, p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.prose(p.Body)
-	if err != nil {
-		return nil, err
-	}
+	p, _ := s.Site.Problem(code)
 	v := templates.ProblemView{
 		Chrome: s.chrome, Page: page, Code: code, Status: p.Status, StatusText: http.StatusText(p.Status), Body: body,
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderProblem(v)
-	case api.Markdown:
-		return templates.RenderProblemMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
-func renderProblems(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, err := s.viewOf("problems", "", "When the shop says no", "Every problem code, what it means and whether money moved.", made)
-	if err != nil {
-		return nil, err
-	}
+func renderProblems(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page := s.viewOf(u, "When the shop says no", "Every problem code, what it means and whether money moved.", made)
 	v := templates.ProblemsView{Chrome: s.chrome, Page: page}
 	for _, code := range s.codes {
 		p, err := s.need("problems/" + code)
 		if err != nil {
 			return nil, err
 		}
-		v.Problems = append(v.Problems, templates.ProblemLine{Code: code, Status: p.Status, Title: p.Title, Summary: p.Summary})
+		v.Problems = append(v.Problems, templates.ProblemLine{Code: code, Status: p.Status, Title: p.Title,
+			Summary: p.Summary})
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderProblems(v)
-	case api.Markdown:
-		return templates.RenderProblemsMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 // wordGood is the good that retires words, if it is on the shelf.
@@ -254,22 +188,14 @@ type wordsDocument struct {
 	HowTo    string                  `json:"how_to_retire_one,omitzero"`
 }
 
-func renderWords(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, err := s.viewOf("retired_words", "", "The register of retired words",
+func renderWords(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page := s.viewOf(u, "The register of retired words",
 		"Words that a patron has retired. The store no longer uses them; others may, but they have been told.", made)
-	if err != nil {
-		return nil, err
-	}
 	v := templates.WordsView{Chrome: s.chrome, Page: page, Words: s.words}
 	if g, ok := s.wordGood(); ok {
 		v.HowTo = "/menu/" + g.ID
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderWords(v)
-	case api.Markdown:
-		return templates.RenderWordsMarkdown(v)
-	case api.JSON:
+	if mediaType == api.JSON {
 		doc := wordsDocument{Register: page.Summary, Count: len(s.words), Words: s.words}
 		if len(s.words) == 0 {
 			doc.Words = []templates.RetiredWord{}
@@ -280,7 +206,7 @@ func renderWords(s *source, _ unit, mediaType string, made attest.Digest) ([]byt
 		}
 		return indented(doc)
 	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 type deprecationDocument struct {
@@ -288,7 +214,8 @@ type deprecationDocument struct {
 	Versions []servedVersion `json:"versions"`
 }
 
-// servedVersion is a row of the table as JSON: every row has every column, null for a date that is not set.
+// servedVersion is a row of the table as JSON: every row has every column, null for a date that is
+// not set.
 type servedVersion struct {
 	Name       string  `json:"name"`
 	Path       string  `json:"path"`
@@ -306,20 +233,26 @@ func served(v templates.Version) servedVersion {
 		}
 		return &s
 	}
-	return servedVersion{Name: v.Name, Path: v.Path, Version: v.Version, Status: v.Status, Since: date(v.Since), Deprecated: date(v.Deprecated), Sunset: date(v.Sunset)}
+	return servedVersion{Name: v.Name, Path: v.Path, Version: v.Version, Status: v.Status, Since: date(v.Since),
+		Deprecated: date(v.Deprecated), Sunset: date(v.Sunset)}
 }
 
 func (s *source) versions() []templates.Version {
 	list := []templates.Version{
-		{Name: "openapi", Path: "/openapi.json", Version: api.ContractVersion, Status: "served", Since: api.ContractSince},
-		{Name: "store-attestation", Path: "/spec/store-attestation/v1", Version: "v1", Status: "served", Since: s.firstSigned()},
+		{Name: "openapi", Path: "/openapi.json", Version: api.ContractVersion, Status: "served",
+			Since: api.ContractSince},
+		{Name: "store-attestation", Path: "/spec/store-attestation/v1", Version: "v1", Status: "served",
+			Since: s.firstSigned()},
 		{Name: "x402", Path: "/api/buy/{item_id}", Version: "2", Status: "served", Since: api.ContractSince},
+		{Name: "MPP evm/charge", Path: "/api/buy/{item_id}", Version: "draft-evm-charge-00", Status: "served",
+			Since: "2026-11-22"},
 	}
 	for _, r := range s.API {
 		if r.Internal || r.Version == "" && r.Deprecated.IsZero() {
 			continue
 		}
-		v := templates.Version{Name: r.Name, Path: r.Method + " " + r.Pattern, Version: r.Version, Status: "served", Since: r.Since}
+		v := templates.Version{Name: r.Name, Path: r.Method + " " + r.Pattern, Version: r.Version, Status: "served",
+			Since: r.Since}
 		if !r.Deprecated.IsZero() {
 			v.Status, v.Deprecated = "deprecated", r.Deprecated.UTC().Format(time.DateOnly)
 		}
@@ -342,18 +275,10 @@ func (s *source) firstSigned() string {
 	return first
 }
 
-func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, err := s.viewOf("deprecation", "", "Served versions", "Which versions are served, and until when.", made)
-	if err != nil {
-		return nil, err
-	}
+func renderDeprecation(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page := s.viewOf(u, "Served versions", "Which versions are served, and until when.", made)
 	v := templates.DeprecationView{Chrome: s.chrome, Page: page, Versions: s.versions()}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderDeprecation(v)
-	case api.Markdown:
-		return templates.RenderDeprecationMarkdown(v)
-	case api.JSON:
+	if mediaType == api.JSON {
 		note := "Nothing is deprecated at present."
 		if n := v.Leaving(); n > 0 {
 			note = fmt.Sprintf("%d of %d versions are being retired.", n, len(v.Versions))
@@ -364,5 +289,5 @@ func renderDeprecation(s *source, _ unit, mediaType string, made attest.Digest) 
 		}
 		return indented(doc)
 	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }

@@ -9,8 +9,9 @@ import (
 	"agentstore/templates"
 )
 
-// hostUnits streams a unit for each host of the record. It depends on all rounds, since a round without the host is part
-// of its history too, and on the observations of the host. The rounds commit to its rows. Its value is a *hostRows.
+// hostUnits streams a unit for each host of the record. It depends on all rounds, since a round
+// without the host is part of its history too, and on the observations of the host. The rounds
+// commit to its rows. Its value is a *hostRows.
 func hostUnits(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		if s.record == nil {

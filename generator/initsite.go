@@ -22,7 +22,7 @@ nobody else may read. What is published is built from it and lives in a reposito
 of its own.
 
     content/     site.toml, the shelf, the pages: yours to rewrite
-    var/stock/   the pools your goods draw from: private, never committed
+    var/stock/   the pools your goods draw from and the pages you sell: private, never committed
     var/         everything else that is private or can be made again
 
 It starts as a copy of the specimen. Before it sells for real money:
@@ -42,8 +42,8 @@ const siteIgnore = `# Private or made again by a build: never committed.
 `
 
 // Init makes a keeper's site in dir, which must be empty or missing: the
-// specimen's content to start from, its pools in the private stock folder
-// var/stock, a .gitignore that keeps var out of history, and a README. Keys are
+// specimen's content to start from, its pools and paid pages in the private stock
+// folder var/stock, a .gitignore that keeps var out of history, and a README. Keys are
 // not made here. A folder that holds anything is left as it is (ErrNotEmpty).
 func Init(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -84,6 +84,9 @@ func Init(dir string) error {
 		}
 		if pool, ok := strings.CutPrefix(name, "pools/"); ok {
 			return write(path.Join("var/stock", pool), body, 0o600)
+		}
+		if strings.HasPrefix(name, "paid/") {
+			return write(path.Join("var/stock", name), body, 0o600)
 		}
 		return write(path.Join("content", name), body, 0o644)
 	})

@@ -15,19 +15,17 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The pages of the free instruments. What they say of checks, defects and practice doors is derived from the rows that
-// the instruments run on; the program's digest is part of every build record, so new rows make new pages.
+// The pages of the free instruments. What they say of checks, defects and practice doors is derived
+// from the rows that the instruments run on; the program's digest is part of every build record, so
+// new rows make new pages.
 
 // depsPage is of a page that is prose and rows of the program.
 func depsPage(name string) func(*source, int, *digester) {
 	return func(s *source, _ int, d *digester) { s.page(d, name) }
 }
 
-func renderScript(*source, unit, string, attest.Digest) ([]byte, error) {
-	return templates.Script(), nil
-}
-
-// proseDocument is a page of prose in JSON: what stands before its first heading, and then part by part.
+// proseDocument is a page of prose in JSON: what stands before its first heading, and then part by
+// part.
 type proseDocument struct {
 	Title   string      `json:"title"`
 	Summary string      `json:"summary"`
@@ -42,7 +40,8 @@ type prosePart struct {
 
 func proseJSON(page templates.Page, body templates.Prose) proseDocument {
 	before, after := splitAtHeading(body.Markdown)
-	doc := proseDocument{Title: page.Title, Summary: page.Summary, Intro: strings.TrimSpace(before), Parts: []prosePart{}}
+	doc := proseDocument{Title: page.Title, Summary: page.Summary, Intro: strings.TrimSpace(before),
+		Parts: []prosePart{}}
 	for part := range strings.SplitSeq("\n"+after, "\n## ") {
 		if title, text, _ := strings.Cut(part, "\n"); strings.TrimSpace(part) != "" {
 			doc.Parts = append(doc.Parts, prosePart{strings.TrimSpace(title), strings.TrimSpace(text)})
@@ -51,47 +50,49 @@ func proseJSON(page templates.Page, body templates.Prose) proseDocument {
 	return doc
 }
 
-// prosePage is the head and the prose of an instrument's page.
-func (s *source) prosePage(document, name string, made attest.Digest) (templates.Page, templates.Prose, error) {
+// prosePage is the head and the prose of the page of a unit. more are pages whose prose goes with
+// it.
+func (s *source) prosePage(u unit, name string, made attest.Digest, more ...string) (templates.Page, templates.Prose,
+	error) {
 	p, err := s.need(name)
 	if err != nil {
 		return templates.Page{}, templates.Prose{}, err
 	}
-	page, err := s.viewOf(document, "", p.Title, p.Summary, made)
-	if err != nil {
-		return page, templates.Prose{}, err
+	page := s.viewOf(u, p.Title, p.Summary, made)
+	for _, name := range more {
+		q, err := s.need(name)
+		if err != nil {
+			return page, templates.Prose{}, err
+		}
+		// A host that the record has, so that the commands are not for show.
+		p.Body += "\n\n" + strings.ReplaceAll(q.Body, "HOST", s.firstHost)
 	}
 	body, err := s.prose(p.Body)
 	return page, body, err
 }
 
-func renderTry(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage("try", "try", made)
+func renderTry(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "try", made)
 	if err != nil {
 		return nil, err
 	}
 	v := templates.TryView{Chrome: s.chrome, Page: page, Body: body, Battery: probe.Current()}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderTry(v)
-	case api.Markdown:
-		return templates.RenderTryMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
-// criteriaDocument is /criteria in JSON: what is asked of a door, and how what was seen of a host is counted.
+// criteriaDocument is /criteria in JSON: what is asked of a door, and how what was seen of a host
+// is counted.
 type criteriaDocument struct {
 	probe.Criteria
 	Tiers derive.Rules `json:"tiers"`
 }
 
-func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func renderCriteria(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	c, rules := probe.CurrentCriteria(), derive.CurrentRules()
 	if mediaType == api.JSON {
 		return indented(criteriaDocument{c, rules})
 	}
-	page, body, err := s.prosePage("criteria", "criteria", made)
+	page, body, err := s.prosePage(u, "criteria", made)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,8 @@ func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]
 	for _, t := range rules.Tiers {
 		v.Tiers = append(v.Tiers, templates.Fact{Name: t.Tier, Value: t.Rule})
 	}
-	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect", Value: rules.Suspect}, {Name: "Coverage", Value: rules.Coverage}}
+	v.Counting = []templates.Fact{{Name: "Label", Value: rules.Label}, {Name: "Suspect", Value: rules.Suspect},
+		{Name: "Coverage", Value: rules.Coverage}}
 	for _, g := range rules.Gaps {
 		v.Gaps = append(v.Gaps, templates.Fact{Name: g.Reason, Value: g.Meaning})
 	}
@@ -117,21 +119,18 @@ func renderCriteria(s *source, _ unit, mediaType string, made attest.Digest) ([]
 		v.Ladder = append(v.Ladder, templates.Fact{Name: l.Name, Value: l.Meaning})
 	}
 	for _, k := range c.CriteriaBattery {
-		v.Checks = append(v.Checks, templates.CriterionLine{Name: k.Name, Battery: k.Battery, Title: k.Title, Reason: k.Reason, Citation: k.Citation, Fix: k.Fix, Since: k.Since})
+		v.Checks = append(v.Checks, templates.CriterionLine{Name: k.Name, Battery: k.Battery, Title: k.Title,
+			Reason: k.Reason, Citation: k.Citation, Fix: k.Fix, Since: k.Since})
 	}
 	for _, a := range probe.Advisories() {
-		v.Advisories = append(v.Advisories, templates.CriterionLine{Name: a.Name, Title: a.Doc.Title, Reason: a.Doc.Reason, Citation: a.Doc.Citation, Fix: a.Fix, Since: a.Since})
+		v.Advisories = append(v.Advisories, templates.CriterionLine{Name: a.Name, Title: a.Doc.Title,
+			Reason: a.Doc.Reason, Citation: a.Doc.Citation, Fix: a.Fix, Since: a.Since})
 	}
 	for _, a := range c.ArtifactClasses {
-		v.Artifacts = append(v.Artifacts, templates.ArtifactLine{Name: a.Name, TrustModel: a.TrustModel, Signs: a.Signs, DoesNotProve: a.DoesNotProve, VerifyURL: a.VerifyURL})
+		v.Artifacts = append(v.Artifacts, templates.ArtifactLine{Name: a.Name, TrustModel: a.TrustModel, Signs: a.Signs,
+			DoesNotProve: a.DoesNotProve, VerifyURL: a.VerifyURL})
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderCriteria(v)
-	case api.Markdown:
-		return templates.RenderCriteriaMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 func words(list []probe.Word) []templates.Fact {
@@ -167,8 +166,8 @@ func defectKeys(*source) []string {
 	return ids
 }
 
-func renderDefects(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage("defects", "defects", made)
+func renderDefects(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "defects", made)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +176,8 @@ func renderDefects(s *source, _ unit, mediaType string, made attest.Digest) ([]b
 			Stability: "Ids are permanent; entries are added and never removed.",
 			NotExamined: []probe.Word{
 				{Word: "listed_not_walked", Meaning: "the host was named and not examined: nothing is said"},
-				{Word: "cleared_not_examined", Meaning: "the signal was looked for and not seen once: the defect itself was not ruled out"},
+				{Word: "cleared_not_examined",
+					Meaning: "the signal was looked for and not seen once: the defect itself was not ruled out"},
 			}}
 		for _, d := range probe.Defects() {
 			doc.Defects = append(doc.Defects, defectRecord{d, s.base + "/defects/" + d.ID})
@@ -187,15 +187,10 @@ func renderDefects(s *source, _ unit, mediaType string, made attest.Digest) ([]b
 	}
 	v := templates.DefectsView{Chrome: s.chrome, Page: page, Body: body, Version: probe.DefectVersion}
 	for _, d := range probe.Defects() {
-		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d), Signal: d.OurSignal})
+		v.Defects = append(v.Defects, templates.DefectLine{ID: d.ID, Title: d.Title, Detectable: seenBy(d),
+			Signal: d.OurSignal})
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderDefects(v)
-	case api.Markdown:
-		return templates.RenderDefectsMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 // seenBy says in words who can see a defect.
@@ -213,24 +208,16 @@ func renderDefect(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	id := defectKeys(s)[u.at]
 	all := probe.Defects()
 	d := all[slices.IndexFunc(all, func(d probe.Defect) bool { return d.ID == id })]
-	page, err := s.viewOf("defect", id, d.Title, "", made)
-	if err != nil {
-		return nil, err
-	}
-	v := templates.DefectView{Chrome: s.chrome, Page: page, ID: d.ID, Seen: "seen by " + seenBy(d), Asserts: d.Asserts, Facts: []templates.Fact{
-		{Name: "What it costs", Value: d.Costs},
-		{Name: "What shows it", Value: d.OurSignal},
-		{Name: "What would refute it", Value: d.FalsifiedBy},
-		{Name: "For the seller", Value: d.RepairHint},
-		{Name: "For the buyer", Value: d.BuyerHint},
-	}}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderDefect(v)
-	case api.Markdown:
-		return templates.RenderDefectMarkdown(v)
-	}
-	return unknown(mediaType)
+	page := s.viewOf(u, d.Title, "", made)
+	v := templates.DefectView{Chrome: s.chrome, Page: page, ID: d.ID, Seen: "seen by " + seenBy(d), Asserts: d.Asserts,
+		Facts: []templates.Fact{
+			{Name: "What it costs", Value: d.Costs},
+			{Name: "What shows it", Value: d.OurSignal},
+			{Name: "What would refute it", Value: d.FalsifiedBy},
+			{Name: "For the seller", Value: d.RepairHint},
+			{Name: "For the buyer", Value: d.BuyerHint},
+		}}
+	return twin(&v, mediaType)
 }
 
 func depsConformance(s *source, _ int, d *digester) {
@@ -265,8 +252,8 @@ type conformanceDoor struct {
 	RightBuyer string `json:"right_buyer"`
 }
 
-func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, body, err := s.prosePage("conformance_guide", "conformance", made)
+func renderConformance(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "conformance", made)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +272,8 @@ func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) 
 			doc.Fixtures = append(doc.Fixtures, conformanceFixture{f.ID, f.Expect.Verdict, f.Expect.Live, f.Note})
 		}
 		for _, p := range probe.Practices() {
-			doc.Practice = append(doc.Practice, conformanceDoor{p.ID, s.base + "/api/practice/" + p.ID, p.Teaches, p.RightBuyer})
+			doc.Practice = append(doc.Practice, conformanceDoor{p.ID, s.base + "/api/practice/" + p.ID, p.Teaches,
+				p.RightBuyer})
 		}
 		return indented(doc)
 	}
@@ -295,16 +283,11 @@ func renderConformance(s *source, _ unit, mediaType string, made attest.Digest) 
 		if f.Expect.Live != nil {
 			live = fmt.Sprint(*f.Expect.Live)
 		}
-		v.Fixtures = append(v.Fixtures, templates.FixtureLine{ID: f.ID, Verdict: f.Expect.Verdict, Live: live, Note: f.Note})
+		v.Fixtures = append(v.Fixtures, templates.FixtureLine{ID: f.ID, Verdict: f.Expect.Verdict, Live: live,
+			Note: f.Note})
 	}
 	for _, p := range probe.Practices() {
 		v.Practice = append(v.Practice, templates.PracticeLine{ID: p.ID, Teaches: p.Teaches, RightBuyer: p.RightBuyer})
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderConformance(v)
-	case api.Markdown:
-		return templates.RenderConformanceMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }

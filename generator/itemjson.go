@@ -87,9 +87,9 @@ func (s *source) item(g *content.Good) menuItem {
 	it := menuItem{
 		ID: g.ID, Name: g.Name, Subtitle: g.Subtitle, Description: g.Description,
 		PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price, PayWhatItDeserves: g.PayWhatItDeserves,
-		Fulfilment: string(g.Fulfilment), WindowHours: g.WindowHours, WeeklyInventory: g.WeeklyInventory, Stock: g.Stock,
-		Cadence: g.Cadence, ArtifactClass: g.Artifact, Constraints: g.Constraints, Inputs: []menuInput{},
-		WhatItReads: g.WhatItReads, Signs: g.Signs, DoesNotProve: g.DoesNotProve,
+		Fulfilment: string(g.Fulfilment), WindowHours: g.WindowHours, WeeklyInventory: g.WeeklyInventory,
+		Stock: g.Stock, Cadence: g.Cadence, ArtifactClass: g.Artifact, Constraints: g.Constraints,
+		Inputs: []menuInput{}, WhatItReads: g.WhatItReads, Signs: g.Signs, DoesNotProve: g.DoesNotProve,
 		BuyURL: templates.BuyURL(s.base, g.ID), ItemPage: s.base + "/menu/" + g.ID,
 	}
 	for _, t := range g.Tiers() {
@@ -97,7 +97,8 @@ func (s *source) item(g *content.Good) menuItem {
 	}
 	for _, in := range g.AllInputs() {
 		it.Inputs = append(it.Inputs, menuInput{
-			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max, Pattern: in.Pattern, Help: in.Help,
+			Name: in.Name, Type: in.Type, Format: in.Format, Required: in.Required, MaxLength: in.Max,
+			Pattern: in.Pattern, Help: in.Help,
 		})
 	}
 	return it

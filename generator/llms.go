@@ -12,8 +12,9 @@ import (
 // guideTopics are the parts of the guide for language models, by name.
 func guideTopics(*source) []string { return []string{"about", "free", "goods", "optional"} }
 
-// guide is the guide for language models by topic. It follows the grammar of llmstxt.org: one title, a quoted summary, text
-// without headings, which is the topic about, then sections that hold nothing but links, each a topic by its heading.
+// guide is the guide for language models by topic. It follows the grammar of llmstxt.org: one
+// title, a quoted summary, text without headings, which is the topic about, then sections that hold
+// nothing but links, each a topic by its heading.
 func (s *source) guide() (map[string]string, error) {
 	p, err := s.need("llms")
 	if err != nil {
@@ -21,10 +22,12 @@ func (s *source) guide() (map[string]string, error) {
 	}
 	for line := range strings.Lines(p.Body) {
 		if strings.HasPrefix(line, "#") {
-			return nil, fmt.Errorf("pages/llms.md: a heading (%q) would end the summary of llms.txt", strings.TrimSpace(line))
+			return nil, fmt.Errorf("pages/llms.md: a heading (%q) would end the summary of llms.txt",
+				strings.TrimSpace(line))
 		}
 	}
-	parts := map[string]string{"about": fmt.Sprintf("# %s\n\n> %s\n\n%s\n", s.Site.Config.Title, p.Summary, s.Site.Expand(p.Body))}
+	parts := map[string]string{"about": fmt.Sprintf("# %s\n\n> %s\n\n%s\n", s.Site.Config.Title, p.Summary,
+		s.Site.Expand(p.Body))}
 	section := func(name string, links []templates.Pointer) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "## %s\n\n", name)
@@ -34,8 +37,10 @@ func (s *source) guide() (map[string]string, error) {
 		parts[strings.ToLower(name)] = b.String()
 	}
 	section("Free", append(s.free(),
-		templates.Pointer{Text: "The API in Markdown", Href: "/api.md", Note: "every route with its parameters and limits"},
-		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md", Note: "store-attestation/v1 with test vectors"},
+		templates.Pointer{Text: "The API in Markdown", Href: "/api.md",
+			Note: "every route with its parameters and limits"},
+		templates.Pointer{Text: "The artifact format", Href: "/spec/store-attestation/v1.md",
+			Note: "store-attestation/v1 with test vectors"},
 	))
 	var goods []templates.Pointer
 	for _, g := range s.Site.Goods {
@@ -51,6 +56,8 @@ func (s *source) guide() (map[string]string, error) {
 	section("Goods", goods)
 	section("Optional", []templates.Pointer{
 		{Text: "The storefront", Href: "/index.md", Note: "the same shop for readers"},
+		{Text: "The documentation", Href: "/docs.md", Note: "programs that buy, recover and verify, in four languages"},
+		{Text: "The skill", Href: "/skill.md", Note: "the store as a SKILL.md"},
 	})
 	return parts, nil
 }

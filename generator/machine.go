@@ -36,9 +36,11 @@ func (s *source) info() (api.Info, error) {
 	cfg := s.Site.Config
 	info := api.Info{
 		BaseURL: s.base, Title: cfg.Title, Summary: cfg.Tagline,
-		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send the same request again. " +
-			"Prices are in USDC, paid on " + strings.Join(s.networks(), ", ") + "; the terms of the 402 are the ones that count. The catalogue is at /menu.json, and what was signed verifies free at /api/verify/{id}.",
-		Networks: s.networks(),
+		Description: "Free routes need nothing. A paid route answers 402 with its terms; sign one of them and send " +
+			"the same request again. " +
+			"Prices are in USDC, paid on " + strings.Join(s.networks(), ", ") +
+			"; the terms of the 402 are the ones that count. The catalogue is at /menu.json, and what was signed " +
+			"verifies free at /api/verify/{id}.", Networks: s.networks(),
 		Guidance: s.Site.Expand(guide.Body), Contact: cfg.Contact, License: "Apache-2.0",
 	}
 	for _, g := range s.Site.Goods {
@@ -91,12 +93,14 @@ func renderSigningKey(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 }
 
 func renderDID(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	return attest.DIDDocument(s.host, s.Ring)
+	return attest.DIDDocument(s.host, s.Ring,
+		attest.Service{ID: "agent-card", Type: "A2AAgentCard", Endpoint: s.base + "/.well-known/agent-card.json"},
+		attest.Service{ID: "trust", Type: "StoreTrust", Endpoint: s.base + "/.well-known/trust.json"})
 }
 
-func renderStyle(*source, unit, string, attest.Digest) ([]byte, error) { return templates.Style(), nil }
-func renderFavicon(*source, unit, string, attest.Digest) ([]byte, error) {
-	return templates.Favicon(), nil
+// ready renders what stands ready in the program.
+func ready(file func() []byte) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(*source, unit, string, attest.Digest) ([]byte, error) { return file(), nil }
 }
 
 // renderRobots says the same in both vocabularies for uses by models:
@@ -117,7 +121,8 @@ Sitemap: %s/sitemap.xml
 // renderSecurityText follows RFC 9116.
 func renderSecurityText(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	cfg := s.Site.Config
-	return fmt.Appendf(nil, "Contact: %s\nExpires: %s\nPreferred-Languages: en\nCanonical: %s/.well-known/security.txt\n",
+	return fmt.Appendf(nil, "Contact: %s\nExpires: %s\nPreferred-Languages: en\nCanonical: "+
+		"%s/.well-known/security.txt\n",
 		cfg.Contact, cfg.SecurityExpires.UTC().Format(time.RFC3339), s.base), nil
 }
 
@@ -159,9 +164,9 @@ func narrower(a, b headerRule) int {
 	return cmp.Or(cmp.Compare(a.head, b.head), cmp.Compare(a.length, b.length))
 }
 
-// renderHeaders writes the rules by which a content network serves the tree: every page of the table, by the class of its
-// document. A network applies all rules that fit an address, in order, and joins what they say, so a rule first takes away
-// what broader ones said.
+// renderHeaders writes the rules by which a content network serves the tree: every page of the
+// table, by the class of its document. A network applies all rules that fit an address, in order,
+// and joins what they say, so a rule first takes away what broader ones said.
 func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
 	var rules []headerRule
 	rule := func(urlPath, mediaType string, cache api.Cache, negotiated bool) {
@@ -172,8 +177,10 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 		} else {
 			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Type", Value: mediaType})
 		}
-		if urlPath == templates.WorkerPath { // a worker has a policy of its own; this one alone may compile the verifier
-			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Security-Policy", Value: templates.VerifierPolicy()})
+		// a worker has a policy of its own; this one alone may compile the verifier
+		if urlPath == templates.WorkerPath {
+			r.fields = append(r.fields, templates.HeaderField{Name: "Content-Security-Policy",
+				Value: templates.VerifierPolicy()})
 		}
 		rules = append(rules, r)
 	}
@@ -198,20 +205,25 @@ func renderHeaders(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error)
 	rule("/"+layout.Head(), api.JSON, api.Checked, false)
 	rule("/"+layout.Place+"/{part...}", api.JSON, api.Checked, false)
 	slices.SortStableFunc(rules, narrower)
-	everywhere := newHeaderRule("/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}}, templates.SecurityFields("/")...)...)
+	everywhere := newHeaderRule("/*", append([]templates.HeaderField{{Name: "Access-Control-Allow-Origin", Value: "*"}},
+		templates.SecurityFields("/")...)...)
 	rules = slices.Insert(rules, 0, everywhere)
 	var b strings.Builder
 	var before []headerRule // that fit more than one file
 	for _, r := range rules {
 		fmt.Fprintln(&b, r.pattern)
 		var said []string
-		one := wildcards.ReplaceAllString(r.pattern, "x")
+		one := r.pattern
+		if r.fits != nil {
+			one = wildcards.ReplaceAllString(one, "x")
+		}
 		for i, other := range before {
-			if !other.fits.MatchString(one) {
+			if !strings.HasPrefix(one, other.pattern[:other.head]) || !other.fits.MatchString(one) {
 				continue
 			}
 			for _, f := range other.fields {
-				if i > 0 || slices.ContainsFunc(r.fields, func(own templates.HeaderField) bool { return own.Name == f.Name }) {
+				if i > 0 || slices.ContainsFunc(r.fields,
+					func(own templates.HeaderField) bool { return own.Name == f.Name }) {
 					said = append(said, f.Name)
 				}
 			}

@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	goldtext "github.com/yuin/goldmark/text"
 
 	"agentstore/content/api"
 	"agentstore/templates"
@@ -21,11 +23,9 @@ var markdown = goldmark.New(
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 )
 
-// markupBuffer is the memory of a conversion. Without Buffered and Flush, goldmark would put a buffer of its own in front.
-type markupBuffer struct {
-	bytes.Buffer
-	source []byte
-}
+// markupBuffer is the memory of a conversion. Without Buffered and Flush, goldmark would put a
+// buffer of its own in front.
+type markupBuffer struct{ bytes.Buffer }
 
 func (*markupBuffer) Buffered() int { return 0 }
 func (*markupBuffer) Flush() error  { return nil }
@@ -34,6 +34,9 @@ var markupBuffers = sync.Pool{New: func() any { return new(markupBuffer) }}
 
 func (s *source) prose(text string) (templates.Prose, error) {
 	text = s.Site.Expand(text)
+	if html, ok := s.checked.LoadAndDelete(text); ok {
+		return templates.Prose{Markdown: text, HTML: html.(templates.Markup)}, nil
+	}
 	html, err := markup(text)
 	return templates.Prose{Markdown: text, HTML: html}, err
 }
@@ -46,17 +49,23 @@ func (s *source) proseIn(mediaType, text string) (templates.Prose, error) {
 	return templates.Prose{Markdown: s.Site.Expand(text)}, nil
 }
 
-// scrolling lets what may be wider than the page scroll in a box of its own, which a keyboard reaches. Text holds no < of
-// its own.
-var scrolling = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", strings.Replace(templates.Wide, `"wide"`, `"wide prose"`, 1)+"<table>", "</table>", "</table></div>")
+// scrolling lets what may be wider than the page scroll in a box of its own, which a keyboard
+// reaches. Text holds no < of its own.
+var scrolling = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", strings.Replace(templates.Wide, `"wide"`,
+	`"wide prose"`, 1)+"<table>", "</table>", "</table></div>")
 
 // markup is the HTML of Markdown.
 func markup(text string) (templates.Markup, error) {
+	src := []byte(text)
+	return written(src, markdown.Parser().Parse(goldtext.NewReader(src)))
+}
+
+// written is the HTML of Markdown that has been parsed.
+func written(src []byte, doc ast.Node) (templates.Markup, error) {
 	b := markupBuffers.Get().(*markupBuffer)
 	defer markupBuffers.Put(b)
 	b.Reset()
-	b.source = append(b.source[:0], text...)
-	if err := markdown.Convert(b.source, b); err != nil {
+	if err := markdown.Renderer().Render(b, src, doc); err != nil {
 		return "", fmt.Errorf("rendering markdown: %w", err)
 	}
 	return templates.Markup(scrolling.Replace(b.String())), nil

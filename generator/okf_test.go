@@ -16,7 +16,8 @@ import (
 
 // roundOf is a round that has only its place.
 func roundOf(n int) record.Round {
-	return record.Round{Sequence: int64(n), Week: fmt.Sprintf("%04d-W%02d", 2026+n/53, n%53+1), Digest: sha256.Sum256([]byte{byte(n)})}
+	return record.Round{Sequence: int64(n), Week: fmt.Sprintf("%04d-W%02d", 2026+n/53, n%53+1),
+		Digest: sha256.Sum256([]byte{byte(n)})}
 }
 
 // frontMatter is what stands between the first two lines of three hyphens.
@@ -39,7 +40,8 @@ func frontMatter(body []byte) (fields map[string]string, rest []byte, ok bool) {
 	return fields, rest, true
 }
 
-// TestBundleConforms checks the three rules of OKF 0.2 and that every link of an index leads to a concept.
+// TestBundleConforms checks the three rules of OKF 0.2 and that every link of an index leads to a
+// concept.
 func TestBundleConforms(t *testing.T) {
 	_, tree := specimenTree(t)
 	var problems []string
@@ -104,7 +106,8 @@ func okfProblems(name string, body []byte) (problems []string) {
 		}
 		for l := range strings.Lines(string(rest)) {
 			l = strings.TrimSpace(l)
-			if l != "" && !strings.HasPrefix(l, "#") && !regexp.MustCompile(`^\* \[[^\]]+\]\([^)\s]+\) - \S`).MatchString(l) {
+			if l != "" && !strings.HasPrefix(l, "#") &&
+				!regexp.MustCompile(`^\* \[[^\]]+\]\([^)\s]+\) - \S`).MatchString(l) {
 				fail("a line of an index that is no item: " + l)
 			}
 		}
@@ -135,8 +138,8 @@ func okfProblems(name string, body []byte) (problems []string) {
 func TestBundleRulesCanFail(t *testing.T) {
 	for name, body := range map[string]string{
 		"okf/a.md": "# A\n", "okf/b.md": "---\ntitle: \"B\"\n---\n\n# B\n", "okf/c.md": "---\ntype: \"\"\n---\n",
-		"okf/index.md": "# Bundle\n", "okf/x/index.md": "---\nokf_version: \"0.2\"\n---\n", "okf/y/index.md": "# Y\n\nprose\n",
-		"okf/log.md": "# Log\n\n## 2026-01-01\n\n## 2026-02-01\n",
+		"okf/index.md": "# Bundle\n", "okf/x/index.md": "---\nokf_version: \"0.2\"\n---\n",
+		"okf/y/index.md": "# Y\n\nprose\n", "okf/log.md": "# Log\n\n## 2026-01-01\n\n## 2026-02-01\n",
 	} {
 		if len(okfProblems(name, []byte(body))) == 0 {
 			t.Errorf("%s passes:\n%s", name, body)

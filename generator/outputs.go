@@ -77,14 +77,16 @@ type unit struct {
 	made func(d *digester)
 	// value is what the stream hands to the renderer.
 	value any
-	// scratch is memory of the worker.
+	// row is the unit's, and scratch memory of the worker.
+	row     *output
 	scratch *scratch
 }
 
 // scratch is memory that a worker uses again for each unit.
 type scratch struct {
-	file []byte             // a renderer may make a file in it, which is done with when the next one is made
-	view templates.HostRoom // what the forms of a unit share may stand in it, which is done with when the next unit is made
+	file []byte // a renderer may make a file in it, which is done with when the next one is made
+	// what the forms of a unit share may stand in it, which is done with when the next unit is made
+	view templates.HostRoom
 	rows record.HistoryRoom // the same for rows
 	host derive.HostRoom    // and for what is derived from them
 	page *derive.TiersView  // the page of the list of hosts that was made last
@@ -111,26 +113,61 @@ func shopRows() []output {
 		{name: "llms", deps: depsLLMs, render: renderLLMs},
 		{name: "llms_full", deps: depsLLMs, render: renderLLMs},
 		{name: "guide_section", keys: guideTopics, deps: depsLLMs, render: renderGuideSection},
+		{name: "almanac", deps: depsPublication("almanac"), render: renderPublication("almanac")},
+		{name: "gazette", deps: depsPublication("gazette"), render: renderPublication("gazette")},
+		{name: "zodiac", deps: depsZodiac, render: renderZodiac},
+		{name: "zodiac_archive", deps: depsPublication("zodiac"), render: renderArchive},
+		{name: "tips", deps: depsPublication("tips"), render: renderPublication("tips")},
+		{name: "directory", deps: depsDirectory, render: renderDirectory},
 		{name: "retired_words", deps: depsWords, render: renderWords},
 		{name: "problems", deps: depsProblems, render: renderProblems},
 		{name: "problem", keys: problemKeys, deps: depsProblem, render: renderProblem},
-		{name: "store_attestation_v1", deps: depsSpec, render: renderSpec},
-		{name: "running", deps: depsPage("running"), render: renderProse("running", "running")},
-		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("store_bundle_v1", "spec/store-bundle-v1")},
-		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("store_corpus_v1", "spec/store-corpus-v1")},
-		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("store_report_v1", "spec/store-report-v1")},
+		{name: "store_attestation_v1", deps: depsPage("spec/store-attestation-v1"), render: renderSpec},
+		{name: "running", deps: depsPage("running"), render: renderProse("running")},
+		{name: "store_bundle_v1", deps: depsPage("spec/store-bundle-v1"), render: renderProse("spec/store-bundle-v1")},
+		{name: "store_corpus_v1", deps: depsPage("spec/store-corpus-v1"), render: renderProse("spec/store-corpus-v1")},
+		{name: "store_corpus_vectors_index", stream: vectorIndex, render: renderHeld, bare: true},
+		{name: "store_corpus_vectors", stream: vectorUnits, render: renderHeld, bare: true},
+		{name: "store_callback_v1", deps: depsPage("spec/store-callback-v1"),
+			render: renderProse("spec/store-callback-v1")},
+		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("spec/store-report-v1")},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
-		{name: "verify_script", render: renderVerifierScript},
-		{name: "verify_worker", render: renderVerifierWorker},
+		{name: "verify_script", render: ready(templates.VerifierScript)},
+		{name: "verify_worker", render: ready(templates.VerifierWorker)},
 		{name: "verify_program", stream: verifierFiles, render: renderVerifierFile, bare: true,
 			files: []api.Representation{{MediaType: "application/octet-stream", Path: "verify/{file}"}}},
 		{name: "try", deps: depsPage("try"), render: renderTry},
-		{name: "try_script", render: renderScript},
+		{name: "try_script", render: ready(templates.Script)},
+		{name: "door_style", render: ready(templates.DoorStyle)},
+		{name: "door_script", render: ready(templates.DoorScript)},
+		{name: "wallet_script", render: ready(templates.WalletScript)},
 		{name: "criteria", deps: depsPage("criteria"), render: renderCriteria},
 		{name: "defects", deps: depsPage("defects"), render: renderDefects},
 		{name: "defect", keys: defectKeys, render: renderDefect},
 		{name: "conformance_guide", deps: depsConformance, render: renderConformance},
 		{name: "conformance_vectors", deps: depsRing, render: renderVectors},
+		{name: "agents", deps: depsPage("agents"), render: renderProse("agents")},
+		{name: "auth", deps: depsPage("auth"), render: renderProse("auth")},
+		{name: "protected_resource", deps: depsConfig, render: renderProtectedResource},
+		{name: "api_catalog", render: renderAPICatalog},
+		{name: "mcp", deps: depsPage("mcp"), render: renderMCPGuide},
+		{name: "webmcp", render: ready(templates.WebMCP)},
+		{name: "webmcp_demo", render: ready(templates.WebMCPDemo)},
+		{name: "mcp_locator", render: renderMCPLocator},
+		{name: "mcp_card", render: renderMCPCard(0)},
+		{name: "mcp_verifier_card", render: renderMCPCard(1)},
+		{name: "mcp_docs_card", render: renderMCPCard(2)},
+		{name: "ai_catalog", render: renderAICatalog},
+		{name: "agent_card", deps: depsAgentCard, render: renderAgentCard},
+		{name: "skill", deps: depsPage("skill"), render: renderSkill},
+		{name: "skill_file", deps: depsPage("skill"), render: renderSkill},
+		{name: "skills_index", deps: depsPage("skill"), render: renderSkillsIndex},
+		{name: "ucp", deps: depsRing, render: renderUCP},
+		{name: "trust", deps: depsTrust, render: renderTrust},
+		{name: "trust_schema", render: renderTrustSchema},
+		{name: "x402", deps: depsPaid, render: renderX402},
+		{name: "docs", deps: depsPage("docs"), render: renderProse("docs")},
+		{name: "docs_page", keys: docsTopics, deps: depsDocs, render: renderDocs},
 		{name: "openapi", deps: depsAPI, render: renderOpenAPI},
 		{name: "openapi_tools", deps: depsAPI, render: renderTools},
 		{name: "api_guide", deps: depsAPI, render: renderAPIGuide},
@@ -143,9 +180,9 @@ func shopRows() []output {
 		{name: "did", deps: depsRing, render: renderDID},
 		{name: "anchor_log", stream: anchorLogUnit, render: renderHeld, bare: true},
 		{name: "security_txt", deps: depsConfig, render: renderSecurityText},
-		{name: "style", render: renderStyle},
-		{name: "favicon", render: renderFavicon},
-		{name: "not_found", deps: depsNotFound, render: renderNotFound},
+		{name: "style", render: ready(templates.Style)},
+		{name: "favicon", render: ready(templates.Favicon)},
+		{name: "not_found", deps: depsPage("404"), render: renderNotFound},
 		{name: "cdn_headers", deps: depsHeaders, render: renderHeaders},
 		{name: "round", stream: roundUnits, write: writeRound, large: true, bare: true},
 		{name: "round_parts", stream: partUnits, write: writePart, large: true, bare: true},
@@ -161,9 +198,11 @@ func shopRows() []output {
 		{name: "bulk_deltas", stream: madeApart},
 		{name: "git_packs", stream: madeApart},
 		{name: "git_heads", stream: madeApart},
-		{name: "evidence_packs", stream: recordFiles("evidence", true, suffixed(".jsonl.gz")), copy: copied, bare: true},
+		{name: "evidence_packs", stream: recordFiles("evidence", true, suffixed(".jsonl.gz")), copy: copied,
+			bare: true},
 		{name: "words", stream: recordFiles("words", true, suffixed(".json")), copy: copied, bare: true},
-		{name: "evidence_indexes", stream: recordFiles("evidence", true, suffixed(".index.json")), copy: copied, bare: true},
+		{name: "evidence_indexes", stream: recordFiles("evidence", true, suffixed(".index.json")), copy: copied,
+			bare: true},
 	}
 }
 
@@ -177,7 +216,7 @@ func prepare(rows []output) ([]output, error) {
 		}
 		seen[row.name] = true
 		if row.files == nil {
-			doc, ok := document(row.name)
+			doc, ok := documents[row.name]
 			if !ok {
 				return nil, fmt.Errorf("output %s is no document of the API", row.name)
 			}
@@ -258,6 +297,17 @@ func (o *output) digest(s *source, u unit, d *digester) attest.Digest {
 	return d.sum()
 }
 
+// twin is a page in one of its two forms.
+func twin(v templates.View, mediaType string) ([]byte, error) {
+	switch mediaType {
+	case api.HTML:
+		return templates.HTML(v)
+	case api.Markdown:
+		return templates.Markdown(v)
+	}
+	return unknown(mediaType)
+}
+
 // unknown is the error of a renderer that is asked for a media type it does
 // not make.
 func unknown(mediaType string) ([]byte, error) {
@@ -299,17 +349,13 @@ func depsLLMs(s *source, _ int, d *digester) {
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
 }
-func depsSpec(s *source, _ int, d *digester) { s.page(d, "spec/store-attestation-v1") }
 func depsAPI(s *source, _ int, d *digester) {
 	s.page(d, "llms")
 	depsCatalogue(s, 0, d)
 	d.digest(s.api)
 	d.text(s.networks()...)
 }
-func depsNotFound(s *source, _ int, d *digester) { s.page(d, "404") }
-func depsDeprecation(s *source, _ int, d *digester) {
-	d.digest(s.api)
-}
+func depsDeprecation(s *source, _ int, d *digester) { d.digest(s.api) }
 
 func depsWords(s *source, _ int, d *digester) {
 	for _, w := range s.words {
@@ -342,7 +388,7 @@ func depsRing(s *source, _ int, d *digester) {
 
 func (s *source) page(d *digester, name string) {
 	if p, ok := s.Site.Page(name); ok {
-		d.page(p)
+		d.page(&p)
 	}
 }
 
@@ -352,35 +398,17 @@ func (s *source) retired(d *digester) {
 	}
 }
 
-// view is the head of every page.
-func (s *source) view(title, summary, urlPath string, files []api.Representation, made attest.Digest) templates.Page {
-	p := templates.Page{Title: title, Summary: summary, Path: urlPath, Made: made.String(), Reload: s.reload}
-	for _, f := range files {
+// viewOf is the head of the page of a unit.
+func (s *source) viewOf(u unit, title, summary string, made attest.Digest) templates.Page {
+	p := templates.Page{Title: title, Summary: summary, Made: made.String(), Reload: s.reload}
+	p.Path = strings.Replace(documents[u.row.name].Path, u.row.parameter, u.key, 1)
+	for _, f := range u.row.files {
 		switch f.MediaType {
 		case api.Markdown:
-			p.Twin = "/" + f.Path
+			p.Twin = "/" + u.row.path(f, u.key)
 		case api.JSON:
-			p.Data = "/" + f.Path
+			p.Data = "/" + u.row.path(f, u.key)
 		}
 	}
 	return p
-}
-
-// viewOf is the head of the page of a document with the given key.
-func (s *source) viewOf(name, key, title, summary string, made attest.Digest) (templates.Page, error) {
-	doc, ok := document(name)
-	if !ok {
-		return templates.Page{}, fmt.Errorf("no document %s", name)
-	}
-	fill := func(p string) string {
-		if i, j := strings.IndexByte(p, '{'), strings.IndexByte(p, '}'); i >= 0 && j > i {
-			return p[:i] + key + p[j+1:]
-		}
-		return p
-	}
-	files := make([]api.Representation, len(doc.Files))
-	for i, f := range doc.Files {
-		files[i] = api.Representation{MediaType: f.MediaType, Path: fill(f.Path)}
-	}
-	return s.view(title, summary, fill(doc.Path), files, made), nil
 }

@@ -11,33 +11,26 @@ import (
 	"agentstore/templates"
 )
 
-// Pages of the keeper's own: prose at an address of its own, with a word in the header of every page where it has one.
+// Pages of the keeper's own: prose at an address of its own, with a word in the header of every
+// page where it has one.
 
 func ownKeys(s *source) []string { return s.names }
 
-func depsOwn(s *source, i int, d *digester) { d.page(s.own[i]) }
+func depsOwn(s *source, i int, d *digester) { d.digest(s.sums[s.own[i]]) }
 
 func renderOwn(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p := s.own[u.at]
-	page, err := s.viewOf("own_page", p.Name, p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
+	p := &s.Site.Pages[s.own[u.at]]
+	page := s.viewOf(u, p.Title, p.Summary, made)
 	body, err := s.proseIn(mediaType, p.Body)
 	if err != nil {
 		return nil, err
 	}
 	v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderPlain(v)
-	case api.Markdown:
-		return templates.RenderPlainMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
-// checkOwn refuses a page of the keeper's own at an address that the store uses, or below which it does.
+// checkOwn refuses a page of the keeper's own at an address that the store uses, or below which it
+// does.
 func (s *source) checkOwn() error {
 	taken := make(map[string]bool)
 	take := func(p string) {
@@ -57,9 +50,11 @@ func (s *source) checkOwn() error {
 		take(r.Pattern)
 	}
 	var errs []error
-	for _, p := range s.own {
+	for _, i := range s.own {
+		p := &s.Site.Pages[i]
 		if first, _, _ := strings.Cut(p.Name, "/"); taken[first] {
-			errs = append(errs, fmt.Errorf("%s: the store itself uses the address /%s; hint: give your page another name", p.File(), p.Name))
+			errs = append(errs, fmt.Errorf("%s: the store itself uses the address /%s; hint: give your page another "+
+				"name", p.File(), p.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -35,8 +35,8 @@ type item struct {
 	now  *recordUnit // made anew; nil: as it was
 }
 
-// batchUnits is how many units of a stream a worker takes at once, batchKeys how many of a family that lists its keys:
-// those bring nothing along that would fill the memory.
+// batchUnits is how many units of a stream a worker takes at once, batchKeys how many of a family
+// that lists its keys: those bring nothing along that would fill the memory.
 const batchUnits, batchKeys = 16, 64
 
 // batch is how many units of the row a worker takes at once.
@@ -169,7 +169,7 @@ func (b *build) plan(ctx context.Context, rows []output, send func(*batch) error
 func (b *build) process(ctx context.Context, next *batch, d *digester, memory *scratch) error {
 	for i := range next.items {
 		it := &next.items[i]
-		it.scratch = memory
+		it.row, it.scratch = next.row, memory
 		if it.gone {
 			continue
 		}

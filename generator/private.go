@@ -45,7 +45,7 @@ type place struct{ text, offset int }
 
 const filterBits = 1 << 20
 
-// newPrivate collects the pools' texts, also as they would look in HTML and
+// newPrivate collects the texts of pools and paid pages, also as they would look in HTML and
 // JSON. What has been put on the public register is private no more.
 func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
 	public := make(map[string]bool)
@@ -59,6 +59,12 @@ func newPrivate(site *content.Site, register []templates.RetiredWord) *private {
 				continue
 			}
 			p.add("pools/"+name+" "+e.Digest[:12], e.Text)
+		}
+	}
+	for _, i := range site.Issues {
+		p.add("paid/"+i.ID, i.Body)
+		if told := site.Expand(i.Body); told != i.Body {
+			p.add("paid/"+i.ID, told)
 		}
 	}
 	return p
@@ -101,7 +107,8 @@ func (p *private) check(name string, body []byte) error {
 		}
 		for _, pl := range p.blocks[h] {
 			if p.texts[pl.text].overlap(pl.offset, body, at) >= leakLength {
-				return fmt.Errorf("%w: %s holds %d bytes or more of %s", ErrPrivate, name, leakLength, p.texts[pl.text].source)
+				return fmt.Errorf("%w: %s holds %d bytes or more of %s", ErrPrivate, name, leakLength,
+					p.texts[pl.text].source)
 			}
 		}
 	}

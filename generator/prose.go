@@ -16,35 +16,42 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// What the keeper writes is read before it is published: a link within the site leads somewhere, a picture is there, and
-// there is no HTML in it, since that would be left out in silence.
+// What the keeper writes is read before it is published: a link within the site leads somewhere, a
+// picture is there, and there is no HTML in it, since that would be left out in silence.
 
 // ErrProse is wrapped by what is wrong with the keeper's prose.
 var ErrProse = errors.New("the site's prose has faults")
 
-// checkProse reads the prose of all pages and goods that the record of the last build does not know, or knows beside
-// other addresses. The error has a line for each fault, as "file:line: what".
+// checkProse reads the prose of all pages and goods that the record of the last build does not
+// know, or knows beside other addresses. The error has a line for each fault, as "file:line: what".
 func (b *build) checkProse(ctx context.Context) error {
 	s := b.s
-	var keys []string // in order
-	var bodies []body
-	for i := range s.Site.Pages {
-		p := &s.Site.Pages[i]
-		keys, bodies = append(keys, "pages/"+p.Name), append(bodies, body{p.File(), p.Line, p.Body})
+	known, addresses, made := s.linkable(), s.digestAddresses(), b.old == nil
+	names := make([]string, len(s.Site.Pages))
+	for i := range names {
+		names[i] = s.Site.Pages[i].Name
 	}
-	for _, g := range s.goods {
-		keys, bodies = append(keys, "shelf/"+g.ID), append(bodies, body{g.File(), g.Line, g.Body})
+	pages := output{name: "page_prose", keys: func(*source) []string { return names }}
+	pages.deps = func(_ *source, i int, d *digester) {
+		d.digest(addresses, s.sums[i])
+		d.number(int64(s.Site.Pages[i].Line))
 	}
-	known := s.linkable()
-	addresses := s.digestAddresses()
-	row := output{name: "prose", bare: true, files: []api.Representation{}, keys: func(*source) []string { return keys }}
-	row.deps = func(_ *source, i int, d *digester) {
+	pages.check = func(u unit) []error {
+		p := &s.Site.Pages[u.at]
+		return s.faults(p.File(), p.Line, p.Body, known, made)
+	}
+	goods := output{name: "good_prose", keys: goodKeys}
+	goods.deps = func(_ *source, i int, d *digester) {
 		d.digest(addresses)
-		d.number(int64(bodies[i].line))
-		d.text(bodies[i].text)
+		d.text(s.goods[i].Body)
+		d.number(int64(s.goods[i].Line))
 	}
-	row.check = func(u unit) []error { return s.faults(&bodies[u.at], known) }
-	if err := b.render(ctx, []output{row}); err != nil {
+	goods.check = func(u unit) []error {
+		g := s.goods[u.at]
+		return s.faults(g.File(), g.Line, g.Body, known, made)
+	}
+	pages.bare, goods.bare = true, true
+	if err := b.render(ctx, []output{pages, goods}); err != nil {
 		return err
 	}
 	if len(b.faults) > 0 {
@@ -53,14 +60,8 @@ func (b *build) checkProse(ctx context.Context) error {
 	return nil
 }
 
-// body is the prose of a page or a good, which begins on a line of its file.
-type body struct {
-	file string
-	line int
-	text string
-}
-
-// digestAddresses is over all that a link may lead to: what linkable reads, but for what is of the program.
+// digestAddresses is over all that a link may lead to: what linkable reads, but for what is of the
+// program.
 func (s *source) digestAddresses() attest.Digest {
 	d := newDigester()
 	d.digest(s.api)
@@ -74,19 +75,21 @@ func (s *source) digestAddresses() attest.Digest {
 	return d.sum()
 }
 
-// faults are those of one body.
-func (s *source) faults(in *body, known addresses) (faults []error) {
-	if !strings.ContainsAny(in.text, "<[") {
+// faults are those of a text that begins on a line of its file. Where its page will be made, its
+// HTML is made here as well, from the same reading.
+func (s *source) faults(file string, begins int, text string, known addresses, made bool) (faults []error) {
+	if !strings.ContainsAny(text, "<[") {
 		return nil // neither a link nor a picture nor HTML begins otherwise
 	}
-	src := []byte(in.text)
+	src := []byte(text)
 	doc := markdown.Parser().Parse(goldtext.NewReader(src))
 	at := 0 // in src, of the block that is being read
 	fault := func(offset int, format string, args ...any) {
-		line := in.line + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
-		faults = append(faults, fmt.Errorf("%s:%d: %s", in.file, line, fmt.Sprintf(format, args...)))
+		line := begins + bytes.Count(src[:min(offset, len(src))], []byte("\n"))
+		faults = append(faults, fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
 	}
-	// from is where a text stands behind the beginning of its block, whose beginning it is otherwise.
+	// from is where a text stands behind the beginning of its block, whose beginning it is
+	// otherwise.
 	from := func(needle string) int {
 		if i := bytes.Index(src[at:], []byte(needle)); i >= 0 {
 			return at + i
@@ -104,7 +107,8 @@ func (s *source) faults(in *body, known addresses) (faults []error) {
 		case *ast.HTMLBlock:
 			fault(at, "raw HTML is not published: write Markdown, or put it between backquotes to show it")
 		case *ast.RawHTML:
-			fault(n.Segments.At(0).Start, "raw HTML is not published: write Markdown, or put it between backquotes to show it")
+			fault(n.Segments.At(0).Start, "raw HTML is not published: write Markdown, or put it between backquotes "+
+				"to show it")
 		case *ast.Link:
 			if why := s.deadLink(string(n.Destination), known); why != "" {
 				fault(from("("+string(n.Destination)), "link to %s: %s", n.Destination, why)
@@ -120,6 +124,13 @@ func (s *source) faults(in *body, known addresses) (faults []error) {
 		}
 		return ast.WalkContinue, nil
 	})
+	if made && s.Site.Expand(text) == text {
+		html, err := written(src, doc)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", file, err))
+		}
+		s.checked.Store(text, html)
+	}
 	return faults
 }
 
@@ -152,8 +163,8 @@ func (s *source) deadLink(to string, known addresses) string {
 	return ""
 }
 
-// addresses are those that a link may lead to: exact ones, families of which any member may be there, and families of
-// which the members are known.
+// addresses are those that a link may lead to: exact ones, families of which any member may be
+// there, and families of which the members are known.
 type addresses struct {
 	exact    map[string]bool
 	families []string // such as /corpus/host/{host}
@@ -193,7 +204,8 @@ func fits(family, path string) bool {
 	return ok && value != "" && (strings.HasSuffix(parameter, "...") || !strings.Contains(value, "/"))
 }
 
-// linkable lists what the site answers. The members of families that the record grows are not counted one by one.
+// linkable lists what the site answers. The members of families that the record grows are not
+// counted one by one.
 func (s *source) linkable() addresses {
 	known := addresses{exact: make(map[string]bool)}
 	add := func(pattern string) {

@@ -13,27 +13,44 @@ import (
 	"agentstore/content"
 )
 
-// What is wrong with the keeper's prose fails the build, with the file and the line, and leaves the tree as it was.
+// What is wrong with the keeper's prose fails the build, with the file and the line, and leaves the
+// tree as it was.
 func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 	about := "+++\ntitle = \"About\"\nsummary = \"Who keeps this.\"\nnav = \"about\"\n+++\n\n"
 	for _, c := range []struct{ name, file, body, want string }{
-		{"dead link", "pages/about.md", about + "First.\n\nA [good](/menu/hello), a [page](/abuot) and\na [door](/menu/never_sold).\n", "pages/about.md:9: link to /abuot: there is nothing at this address of the site"},
-		{"dead link further on", "pages/about.md", about + "First.\n\nA [good](/menu/hello), a [page](/criteria) and\na [door](/menu/never_sold).\n", "pages/about.md:10: link to /menu/never_sold: "},
-		{"dead link by the whole address", "pages/about.md", about + "See [us]({base_url}/nowhere).\n", "pages/about.md:7: link to "},
+		{"dead link", "pages/about.md",
+			about + "First.\n\nA [good](/menu/hello), a [page](/abuot) and\na [door](/menu/never_sold).\n",
+			"pages/about.md:9: link to /abuot: there is nothing at this address of the site"},
+		{"dead link further on", "pages/about.md",
+			about + "First.\n\nA [good](/menu/hello), a [page](/criteria) and\na [door](/menu/never_sold).\n",
+			"pages/about.md:10: link to /menu/never_sold: "},
+		{"dead link by the whole address", "pages/about.md", about + "See [us]({base_url}/nowhere).\n",
+			"pages/about.md:7: link to "},
 		{"dead link of a good", "shelf/hello.md", "", "shelf/hello.md:"},
-		{"relative link", "pages/about.md", about + "See [us](criteria).\n", "pages/about.md:7: link to criteria: an address of this site begins with /"},
-		{"script for a link", "pages/about.md", about + "See [us](javascript:alert(1)).\n", "pages/about.md:7: link to javascript:alert(1): want https:"},
-		{"dead link by reference", "pages/about.md", about + "See [us][1].\n\n[1]: /nowhere\n", "pages/about.md:7: link to /nowhere"},
-		{"dead link in a list", "pages/about.md", about + "- one\n- two [three](/nowhere)\n", "pages/about.md:8: link to /nowhere"},
-		{"raw HTML", "pages/about.md", about + "First.\n\n<div>x</div>\n", "pages/about.md:9: raw HTML is not published"},
-		{"raw HTML in a line", "pages/about.md", about + "First\nand <b>bold</b>.\n", "pages/about.md:8: raw HTML is not published"},
+		{"relative link", "pages/about.md", about + "See [us](criteria).\n",
+			"pages/about.md:7: link to criteria: an address of this site begins with /"},
+		{"script for a link", "pages/about.md", about + "See [us](javascript:alert(1)).\n",
+			"pages/about.md:7: link to javascript:alert(1): want https:"},
+		{"dead link by reference", "pages/about.md", about + "See [us][1].\n\n[1]: /nowhere\n",
+			"pages/about.md:7: link to /nowhere"},
+		{"dead link in a list", "pages/about.md", about + "- one\n- two [three](/nowhere)\n",
+			"pages/about.md:8: link to /nowhere"},
+		{"raw HTML", "pages/about.md", about + "First.\n\n<div>x</div>\n",
+			"pages/about.md:9: raw HTML is not published"},
+		{"raw HTML in a line", "pages/about.md", about + "First\nand <b>bold</b>.\n",
+			"pages/about.md:8: raw HTML is not published"},
 		{"comment", "pages/about.md", about + "<!-- later -->\n", "pages/about.md:7: raw HTML is not published"},
-		{"address in use above", "pages/menu/mine.md", about + "x\n", "pages/menu/mine.md: the store itself uses the address /menu"},
-		{"unknown picture", "pages/about.md", about + "![me](/me.png)\n", "pages/about.md:7: picture /me.png: there is none on this site"},
-		{"picture of others", "pages/about.md", about + "![me](https://elsewhere.example/me.png)\n", "pages/about.md:7: picture https://elsewhere.example/me.png: "},
+		{"address in use above", "pages/menu/mine.md", about + "x\n",
+			"pages/menu/mine.md: the store itself uses the address /menu"},
+		{"unknown picture", "pages/about.md", about + "![me](/me.png)\n",
+			"pages/about.md:7: picture /me.png: there is none on this site"},
+		{"picture of others", "pages/about.md", about + "![me](https://elsewhere.example/me.png)\n",
+			"pages/about.md:7: picture https://elsewhere.example/me.png: "},
 		{"address in use", "pages/menu.md", about + "x\n", "pages/menu.md: the store itself uses the address /menu"},
-		{"address of files in use", "pages/corpus.md", about + "x\n", "pages/corpus.md: the store itself uses the address /corpus"},
-		{"address of routes in use", "pages/api.md", about + "x\n", "pages/api.md: the store itself uses the address /api"},
+		{"address of files in use", "pages/corpus.md", about + "x\n",
+			"pages/corpus.md: the store itself uses the address /corpus"},
+		{"address of routes in use", "pages/api.md", about + "x\n",
+			"pages/api.md: the store itself uses the address /api"},
 	} {
 		src := sourceTree(t)
 		if c.body == "" {
@@ -48,7 +65,8 @@ func TestProseWithFaultsIsNotBuilt(t *testing.T) {
 		in := specimenInput(t, t.TempDir())
 		in.Site, in.Corpus, in.Bulk = site, nil, nil
 		_, err = Build(t.Context(), in)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(c.want, ":9") && !errors.Is(err, ErrProse) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(c.want, ":9") &&
+			!errors.Is(err, ErrProse) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		if _, err := os.Stat(filepath.Join(in.OutDir, "index.html")); !errors.Is(err, fs.ErrNotExist) {
@@ -62,14 +80,21 @@ func lineAfter(text, needle string) string {
 	return fmt.Sprintf("%d: link to /nowhere", 1+strings.Count(before, "\n"))
 }
 
-// A page of the keeper's own stands at its address in its forms, in the header of every page and in the sitemap.
+// A page of the keeper's own stands at its address in its forms, in the header of every page and in
+// the sitemap.
 func TestOwnPages(t *testing.T) {
 	src := sourceTree(t)
-	src["pages/about-us.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"About us\"\nsummary = \"Who keeps this.\"\nnav = \"about\"\n+++\nI am {keeper}. See [hello](/menu/hello), [the rest](/imprint), [verdicts](/criteria#verdicts), [a host](/corpus/host/shop.example) and [others](https://elsewhere.example/).\n\n`<b>` is how HTML looks.\n")}
-	src["pages/imprint.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Imprint\"\nsummary = \"Where we are.\"\n+++\nHere.\n")}
-	// The order of names is not that of files: a name may begin another one, and stand in a folder of that name.
+	src["pages/about-us.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"About us\"\nsummary = \"Who keeps " +
+		"this.\"\nnav = \"about\"\n+++\nI am {keeper}. See [hello](/menu/hello), [the rest](/imprint), " +
+		"[verdicts](/criteria#verdicts), [a host](/corpus/host/shop.example) and " +
+		"[others](https://elsewhere.example/).\n\n`<b>` is how HTML looks.\n")}
+	src["pages/imprint.md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Imprint\"\nsummary = \"Where we " +
+		"are.\"\n+++\nHere.\n")}
+	// The order of names is not that of files: a name may begin another one, and stand in a folder
+	// of that name.
 	for _, name := range []string{"about", "notes", "notes-of-others", "notes/first", "notes/2026/last"} {
-		src["pages/"+name+".md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Further\"\nsummary = \"More.\"\n+++\nSee [this](/" + name + ") and [that](/notes/first).\n")}
+		src["pages/"+name+".md"] = &fstest.MapFile{Data: []byte("+++\ntitle = \"Further\"\nsummary = " +
+			"\"More.\"\n+++\nSee [this](/" + name + ") and [that](/notes/first).\n")}
 	}
 	site, err := content.Load(content.Sources{Content: src})
 	if err != nil {
@@ -95,7 +120,8 @@ func TestOwnPages(t *testing.T) {
 			}
 		}
 	}
-	if b, err := os.ReadFile(filepath.Join(in.OutDir, "index.html")); err != nil || strings.Contains(string(b), `"/imprint"`) {
+	if b, err := os.ReadFile(filepath.Join(in.OutDir, "index.html")); err != nil ||
+		strings.Contains(string(b), `"/imprint"`) {
 		t.Errorf("a page without a row has one: %v", err)
 	}
 }

@@ -78,9 +78,11 @@ var (
 	ErrBranch = errors.New("the publication repository is on another branch")
 )
 
-// refusePrivate returns ErrPrivateRecord for a private record, and for a tree that was built from one.
+// refusePrivate returns ErrPrivateRecord for a private record, and for a tree that was built from
+// one.
 func (in *PublishInput) refusePrivate() error {
-	refused := fmt.Errorf("%w, and nothing made of them is published; hint: copy the folders to where only the company reads them, and publish from a record folder of public rounds alone", ErrPrivateRecord)
+	refused := fmt.Errorf("%w, and nothing made of them is published; hint: copy the folders to where only the "+
+		"company reads them, and publish from a record folder of public rounds alone", ErrPrivateRecord)
 	if in.Corpus != nil {
 		record, err := record.Open(in.Corpus, in.Ring)
 		if err != nil {
@@ -149,7 +151,8 @@ func Publish(ctx context.Context, in PublishInput) (PublishReport, error) {
 	}
 	if p.work != nil {
 		if err := p.work.update(p); err != nil {
-			return PublishReport{}, fmt.Errorf("commit %s is made, but %w; hint: git -C %s reset --hard", commit, err, in.Repo)
+			return PublishReport{}, fmt.Errorf("commit %s is made, but %w; hint: git -C %s reset --hard", commit, err,
+				in.Repo)
 		}
 	}
 	p.report.Commit = commit.String()
@@ -237,7 +240,8 @@ func (p *publication) check() error {
 		if at == "" {
 			at = "a detached commit"
 		}
-		return fmt.Errorf("%w: %s, not %s; hint: git -C %s switch %s", ErrBranch, at, p.in.Branch, p.in.Repo, p.in.Branch)
+		return fmt.Errorf("%w: %s, not %s; hint: git -C %s switch %s", ErrBranch, at, p.in.Branch, p.in.Repo,
+			p.in.Branch)
 	}
 	p.ref, err = p.repo.Reference(p.branch, false)
 	switch {

@@ -28,7 +28,8 @@ func gitTry(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+t.TempDir(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@store.example",
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+t.TempDir(), "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@store.example",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@store.example")
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
@@ -61,7 +62,8 @@ func verifyCommit(t *testing.T, repo string) {
 	}
 	file := filepath.Join(t.TempDir(), "allowed_signers")
 	writeFile(t, file, signers)
-	out := gitRun(t, repo, "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "-v", "HEAD")
+	out := gitRun(t, repo, "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "-v",
+		"HEAD")
 	if !strings.Contains(out, "Good \"git\" signature for keeper@store.example") {
 		t.Fatalf("verify-commit says %s", out)
 	}
@@ -178,7 +180,8 @@ func diffTrees(want, got map[string]string) string {
 func TestPublishManyObjects(t *testing.T) {
 	public, repo := t.TempDir(), t.TempDir()
 	for i := range 700 {
-		writeFile(t, filepath.Join(public, fmt.Sprintf("p%03d", i%50), fmt.Sprintf("%d.html", i)), strings.Repeat(fmt.Sprintf("page %d ", i), i))
+		writeFile(t, filepath.Join(public, fmt.Sprintf("p%03d", i%50), fmt.Sprintf("%d.html", i)),
+			strings.Repeat(fmt.Sprintf("page %d ", i), i))
 	}
 	writeFile(t, filepath.Join(public, "empty"), "")
 	gitRun(t, repo, "init", "-q", "--bare", "-b", "main")
@@ -208,17 +211,31 @@ func TestPublishLosesNothing(t *testing.T) {
 		want error
 		hint string
 	}{
-		{"changed file", func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, "public", "a.html"), "mine\n") }, ErrDirty, "status"},
-		{"changed file elsewhere", func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, "README.md"), "mine\n") }, ErrDirty, "status"},
-		{"removed file", func(t *testing.T, repo string) { os.Remove(filepath.Join(repo, "public", "a.html")) }, ErrDirty, "status"},
+		{"changed file", func(t *testing.T, repo string) {
+			writeFile(t, filepath.Join(repo, "public", "a.html"),
+				"mine\n")
+		}, ErrDirty, "status"},
+		{"changed file elsewhere", func(t *testing.T, repo string) {
+			writeFile(t, filepath.Join(repo, "README.md"),
+				"mine\n")
+		}, ErrDirty, "status"},
+		{"removed file", func(t *testing.T, repo string) { os.Remove(filepath.Join(repo, "public", "a.html")) },
+			ErrDirty, "status"},
 		{"staged file", func(t *testing.T, repo string) {
 			writeFile(t, filepath.Join(repo, "staged.txt"), "mine\n")
 			gitRun(t, repo, "add", "staged.txt")
 		}, ErrDirty, "status"},
-		{"unknown file in the way", func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, "public", "b.html"), "mine\n") }, ErrDirty, "status"},
-		{"a merge under way", func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, ".git", "MERGE_HEAD"), "x\n") }, ErrDirty, "status"},
-		{"another branch", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "-c", "draft") }, ErrBranch, "switch main"},
-		{"a detached head", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "--detach", "HEAD") }, ErrBranch, "switch main"},
+		{"unknown file in the way",
+			func(t *testing.T, repo string) { writeFile(t, filepath.Join(repo, "public", "b.html"), "mine\n") },
+			ErrDirty, "status"},
+		{"a merge under way", func(t *testing.T, repo string) {
+			writeFile(t, filepath.Join(repo, ".git", "MERGE_HEAD"),
+				"x\n")
+		}, ErrDirty, "status"},
+		{"another branch", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "-c", "draft") },
+			ErrBranch, "switch main"},
+		{"a detached head", func(t *testing.T, repo string) { gitRun(t, repo, "switch", "-q", "--detach", "HEAD") },
+			ErrBranch, "switch main"},
 		{"commits upstream", func(t *testing.T, repo string) {
 			other := filepath.Join(t.TempDir(), "other")
 			gitRun(t, repo, "clone", "-q", gitRun(t, repo, "remote", "get-url", "origin"), other)
@@ -308,7 +325,8 @@ func TestPublishOneFile(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "rounds", "1"), "one\n")
 	writeFile(t, filepath.Join(dir, "manifest.json"), "{}\n")
 	in := publishInput(repo, filepath.Join(dir, "rounds"))
-	in.Folders = map[string]string{"corpus/rounds": filepath.Join(dir, "rounds"), "corpus/manifest.json": filepath.Join(dir, "manifest.json")}
+	in.Folders = map[string]string{"corpus/rounds": filepath.Join(dir, "rounds"),
+		"corpus/manifest.json": filepath.Join(dir, "manifest.json")}
 	if r, err := Publish(t.Context(), in); err != nil || r.Files != 2 || r.Changed != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}

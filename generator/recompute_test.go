@@ -15,8 +15,9 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// What follows recomputes the published figures of the specimen from its published rounds and feed alone. It is slow on
-// purpose, and it shares no code with what made them: it reads the files as a stranger would.
+// What follows recomputes the published figures of the specimen from its published rounds and feed
+// alone. It is slow on purpose, and it shares no code with what made them: it reads the files as a
+// stranger would.
 
 type strangerRow struct {
 	Host, Source, Catalog, Verdict, Reason, Battery, Fault string
@@ -188,7 +189,8 @@ func (s *stranger) tier(host string) string {
 		began = s.rounds[oldest-1].Round.TakenAt
 	}
 	for _, o := range s.feed {
-		if o.Kind == "paid_refresh" && o.Refresh.Host == host && o.At >= began && o.At >= at && !(o.Refresh.Verdict == "unreachable" && o.Refresh.Fault == "instrument") {
+		if o.Kind == "paid_refresh" && o.Refresh.Host == host && o.At >= began && o.At >= at &&
+			!(o.Refresh.Verdict == "unreachable" && o.Refresh.Fault == "instrument") {
 			at, newest = o.At, o.Refresh.Verdict
 		}
 	}
@@ -217,7 +219,8 @@ func (s *stranger) tier(host string) string {
 		name = "established"
 	}
 	n = min(n, len(window))
-	return fmt.Sprintf("%s — %d of %d, %s–%s", name, ready(n), n, s.rounds[window[n-1]].Round.Week[5:], s.rounds[last].Round.Week[5:])
+	return fmt.Sprintf("%s — %d of %d, %s–%s", name, ready(n), n, s.rounds[window[n-1]].Round.Week[5:],
+		s.rounds[last].Round.Week[5:])
 }
 
 // TestSpecimenRecomputed compares what is published of the specimen with what its rows come to.
@@ -298,8 +301,10 @@ func (s *stranger) checkHosts() {
 				s.t.Errorf("%s: timeline of %s is %+v, recomputed %q, %q", host, r.Round.Week, line, v, s.gap(i, host))
 			}
 		}
-		if got.Probed != probed || got.Rounds != rounds || got.Gapped != rounds-probed || got.Coverage != 100*probed/rounds {
-			s.t.Errorf("%s: %d of %d, %d %%; recomputed %d of %d", host, got.Probed, got.Rounds, got.Coverage, probed, rounds)
+		if got.Probed != probed || got.Rounds != rounds || got.Gapped != rounds-probed ||
+			got.Coverage != 100*probed/rounds {
+			s.t.Errorf("%s: %d of %d, %d %%; recomputed %d of %d", host, got.Probed, got.Rounds, got.Coverage, probed,
+				rounds)
 		}
 		if diff := cmp.Diff(gaps, got.Gaps); diff != "" {
 			s.t.Errorf("%s: gaps (-recomputed +published):\n%s", host, diff)

@@ -36,7 +36,8 @@ func (s *stranger) checkTrajectory() {
 	var doc struct{ Weeks []week }
 	s.read("corpus/trajectory.json", &doc)
 	for i, r := range s.rounds {
-		w := week{Week: r.Round.Week, Sequence: r.Round.Sequence, Digest: r.Round.Digest, Known: r.Round.Roster.Listed, Due: len(r.Rows), Suspect: r.Round.Coverage.Suspect,
+		w := week{Week: r.Round.Week, Sequence: r.Round.Sequence, Digest: r.Round.Digest, Known: r.Round.Roster.Listed,
+			Due: len(r.Rows), Suspect: r.Round.Coverage.Suspect,
 			Networks: map[string]int{}, Failed: map[string]int{}, Gaps: map[string]int{}, Catalogs: map[string]int{}}
 		for _, row := range r.Rows {
 			if row.Listed {
@@ -147,8 +148,10 @@ func (s *stranger) diff(i, j int) (d strangerDiff) {
 			}
 			return list(all)
 		}
-		for _, f := range [][3]string{{"min_usdc", x.Offer.MinUSDC, y.Offer.MinUSDC}, {"max_usdc", x.Offer.MaxUSDC, y.Offer.MaxUSDC},
-			{"networks", list(x.Offer.Networks), list(y.Offer.Networks)}, {"schemes", list(x.Offer.Schemes), list(y.Offer.Schemes)}, {"pay_to", pay(x), pay(y)}} {
+		for _, f := range [][3]string{{"min_usdc", x.Offer.MinUSDC, y.Offer.MinUSDC},
+			{"max_usdc", x.Offer.MaxUSDC, y.Offer.MaxUSDC},
+			{"networks", list(x.Offer.Networks), list(y.Offer.Networks)},
+			{"schemes", list(x.Offer.Schemes), list(y.Offer.Schemes)}, {"pay_to", pay(x), pay(y)}} {
 			if f[1] != f[2] && f[1] != "" && f[2] != "" {
 				d.Drift = append(d.Drift, struct{ Host, Field, From, To string }{host, f[0], f[1], f[2]})
 			}
@@ -189,7 +192,8 @@ func (s *stranger) checkDiffs() {
 		s.t.Errorf("%d differences for %d known weeks: %v", len(entries), len(s.rounds), err)
 	}
 	for _, e := range entries {
-		if week := strings.TrimSuffix(e.Name(), path.Ext(e.Name())); !slices.ContainsFunc(s.rounds, func(r strangerRound) bool { return r.Round.Week == week }) {
+		if week := strings.TrimSuffix(e.Name(), path.Ext(e.Name())); !slices.ContainsFunc(s.rounds,
+			func(r strangerRound) bool { return r.Round.Week == week }) {
 			s.t.Errorf("a difference from %s, for which there is no round", week)
 		}
 	}

@@ -27,8 +27,8 @@ const recordMagic = "store-build-record/2\n"
 
 const recordTail = 8 + 4
 
-// recordUnit is what is remembered of a unit. Most units of most builds are as they were, so that a unit is kept as it
-// stands in the record and its files are read by whoever asks for them.
+// recordUnit is what is remembered of a unit. Most units of most builds are as they were, so that a
+// unit is kept as it stands in the record and its files are read by whoever asks for them.
 type recordUnit struct {
 	Key   string
 	Made  attest.Digest
@@ -125,7 +125,8 @@ func (r *buildRecord) read() error {
 		return err
 	}
 	r.end = int64(binary.BigEndian.Uint64(tail))
-	if binary.BigEndian.Uint32(tail[8:]) != h.Sum32() || string(magic) != recordMagic || r.end < 0 || r.end > size-recordTail {
+	if binary.BigEndian.Uint32(tail[8:]) != h.Sum32() || string(magic) != recordMagic || r.end < 0 ||
+		r.end > size-recordTail {
 		return errBroken
 	}
 	p := newRecordParser(r.file, span{r.end, size - recordTail})
@@ -185,8 +186,8 @@ func (r *buildRecord) sums(yield func(attest.Digest) bool) error {
 
 var errBroken = errors.New("the build record is broken")
 
-// recordParser reads what a recordWriter wrote. Its first error stays. What it gives out are parts of the pieces that it
-// reads, so that it allocates once a piece and not for each unit.
+// recordParser reads what a recordWriter wrote. Its first error stays. What it gives out are parts
+// of the pieces that it reads, so that it allocates once a piece and not for each unit.
 type recordParser struct {
 	r     io.Reader
 	buf   []byte

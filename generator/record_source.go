@@ -23,7 +23,8 @@ func (s *source) open() error {
 		return err
 	}
 	if s.record.Private() && !s.PrivateSite {
-		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, or configure another record folder", ErrPrivateRecord)
+		return fmt.Errorf("%w, and this site is a public one; hint: build it with the configuration that made them, "+
+			"or configure another record folder", ErrPrivateRecord)
 	}
 	if s.feed, err = s.record.Observations(); err != nil {
 		return err
@@ -36,7 +37,8 @@ func (s *source) open() error {
 	return s.openViews()
 }
 
-// firstHost is the host of the first row of a record, "" for none. It stays the same however the record grows.
+// firstHost is the host of the first row of a record, "" for none. It stays the same however the
+// record grows.
 func firstHost(r *record.Record) (string, error) {
 	for _, round := range r.Rounds() {
 		for row, err := range r.Rows(round.Sequence) {
@@ -61,7 +63,8 @@ func retiredWords(feed []record.Observation) []templates.RetiredWord {
 	for _, o := range feed {
 		if o.Kind == record.ObservationRetiredWord {
 			words = append(words, templates.RetiredWord{
-				Number: o.Number, Word: cmp.Or(o.Word.Text, "[withdrawn]"), Epitaph: o.Epitaph, Date: o.At[:len(time.DateOnly)],
+				Number: o.Number, Word: cmp.Or(o.Word.Text, "[withdrawn]"), Epitaph: o.Epitaph,
+				Date: o.At[:len(time.DateOnly)],
 			})
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// TestRecordIsReadBack writes units of all sizes, so that some stand across the pieces in which a record is read, and
-// reads the rows out of order. A row that is cut off is an error wherever that is.
+// TestRecordIsReadBack writes units of all sizes, so that some stand across the pieces in which a
+// record is read, and reads the rows out of order. A row that is cut off is an error wherever that
+// is.
 func TestRecordIsReadBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	want := map[string][]recordUnit{"none": nil, "small": nil, "large": nil}
@@ -29,7 +30,8 @@ func TestRecordIsReadBack(t *testing.T) {
 			for n := range files {
 				files[n] = recordFile{sha(fmt.Append(nil, row, i, n)), rng.Int64N(1 << rng.IntN(50))}
 			}
-			u := newRecordUnit(fmt.Sprintf("%04d%s", i, strings.Repeat("k", rng.IntN(3000))), sha([]byte{byte(i)}), files)
+			u := newRecordUnit(fmt.Sprintf("%04d%s", i, strings.Repeat("k", rng.IntN(3000))), sha([]byte{byte(i)}),
+				files)
 			if !slices.Equal(u.Files(), files) {
 				t.Fatalf("Files() = %v, want %v", u.Files(), files)
 			}
@@ -66,7 +68,8 @@ func TestRecordIsReadBack(t *testing.T) {
 	}
 	at := r.rows["small"]
 	for to := at.from; to < at.to; to++ {
-		if got, err := read(newRecordParser(r.file, span{at.from, to})); !errors.Is(err, errBroken) || len(got) > len(want["small"]) {
+		if got, err := read(newRecordParser(r.file, span{at.from, to})); !errors.Is(err, errBroken) ||
+			len(got) > len(want["small"]) {
 			t.Fatalf("cut off after %d bytes: %d units, %v", to-at.from, len(got), err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// inlineRows is how many rows a round may have to be published in one file with its header. A larger one names its
-// parts, which are files of their own.
+// inlineRows is how many rows a round may have to be published in one file with its header. A
+// larger one names its parts, which are files of their own.
 const inlineRows = 20_000
 
 // partAddress is one part of a large round.
@@ -46,8 +46,8 @@ func (d *digester) round(r record.Round) {
 	d.text(r.Signature.String())
 }
 
-// writeRound writes a round's header and its rows, or where these are, as they were signed: the header follows
-// "round": and each row has a line.
+// writeRound writes a round's header and its rows, or where these are, as they were signed: the
+// header follows "round": and each row has a line.
 func writeRound(s *source, u unit, _ string, w io.Writer) error {
 	r := u.value.(record.Round)
 	header, err := s.record.Header(r.Sequence)
@@ -94,7 +94,8 @@ func partUnits(s *source) iter.Seq2[unit, error] {
 				continue
 			}
 			for i, p := range r.Parts {
-				part := unit{key: partKey(r.Sequence, i), value: roundPart{r.Sequence, i}, made: func(d *digester) { d.digest(p.SHA256) }}
+				part := unit{key: partKey(r.Sequence, i), value: roundPart{r.Sequence, i},
+					made: func(d *digester) { d.digest(p.SHA256) }}
 				if !yield(part, nil) {
 					return
 				}
@@ -108,7 +109,8 @@ type roundPart struct {
 	at       int
 }
 
-// writePart writes the rows of a part, each with its newline: the bytes whose digest is in the header.
+// writePart writes the rows of a part, each with its newline: the bytes whose digest is in the
+// header.
 func writePart(s *source, u unit, _ string, w io.Writer) error {
 	p := u.value.(roundPart)
 	rows, err := s.record.Part(p.sequence, p.at)

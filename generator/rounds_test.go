@@ -41,7 +41,8 @@ func readSnapshot(t *testing.T, in Input, name string) (snapshot, record.Round) 
 	return s, round
 }
 
-// TestARoundIsPublishedAsItWasSigned reads a small round's rows out of one file, and a large one's out of its parts.
+// TestARoundIsPublishedAsItWasSigned reads a small round's rows out of one file, and a large one's
+// out of its parts.
 func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 	public := ed25519.PublicKey(attest.SpecimenKey().Public())
 	in, _ := recordInput(t, 5, 1)
@@ -76,7 +77,8 @@ func TestARoundIsPublishedAsItWasSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sha256.Sum256(body) != round.Parts[i].SHA256 || p.SHA256 != round.Parts[i].SHA256 || p.Rows != round.Parts[i].Rows {
+		if sha256.Sum256(body) != round.Parts[i].SHA256 || p.SHA256 != round.Parts[i].SHA256 ||
+			p.Rows != round.Parts[i].Rows {
 			t.Errorf("%s is not part %d of the header", p.URL, i+1)
 		}
 		first, _, _ := bytes.Cut(body, []byte{'\n'})

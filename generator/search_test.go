@@ -78,7 +78,8 @@ func lookUp(t *testing.T, tree fs.FS, text string) []string {
 	return all
 }
 
-// TestSearchIndexFindsEveryPart looks every host up by the start of each of its parts, in an index that is divided.
+// TestSearchIndexFindsEveryPart looks every host up by the start of each of its parts, in an index
+// that is divided.
 func TestSearchIndexFindsEveryPart(t *testing.T) {
 	in := specimenInput(t, t.TempDir())
 	in.Corpus = corpustest.Write(t, 700)
@@ -88,9 +89,11 @@ func TestSearchIndexFindsEveryPart(t *testing.T) {
 	if err != nil || len(shards) < 3 {
 		t.Errorf("the 700 doors stand in %d shards: %v", len(shards), err)
 	}
-	for _, host := range []string{"api.weather.example", "door-00042.plain.example", "xn--bcher-kva.example", "never-seen.example"} {
+	for _, host := range []string{"api.weather.example", "door-00042.plain.example", "xn--bcher-kva.example",
+		"never-seen.example"} {
 		for at := range len(host) {
-			if at > 0 && host[at-1] != '.' && host[at-1] != '-' || at > strings.LastIndexByte(host, '.') || host[at:] == "plain.example" {
+			if at > 0 && host[at-1] != '.' && host[at-1] != '-' || at > strings.LastIndexByte(host, '.') ||
+				host[at:] == "plain.example" {
 				continue // inside a part; the last part; or common to more hosts than a shard names
 			}
 			if got := lookUp(t, tree, host[at:]); !slices.Contains(got, host) {
@@ -106,8 +109,8 @@ func TestSearchIndexFindsEveryPart(t *testing.T) {
 	}
 }
 
-// TestSearchInABrowser types a name into the page, on a plain file server under the site's policy, and in the folder
-// itself without any server.
+// TestSearchInABrowser types a name into the page, on a plain file server under the site's policy,
+// and in the folder itself without any server.
 func TestSearchInABrowser(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -127,8 +130,10 @@ func TestSearchInABrowser(t *testing.T) {
 	defer server.Close()
 	show := func(address string) string {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=5000", "--dump-dom", address).Output()
+		out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu",
+			"--disable-quic", "--no-first-run", "--disable-background-networking",
+			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
+			"--virtual-time-budget=5000", "--dump-dom", address).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", address, err)
 		}
@@ -136,13 +141,16 @@ func TestSearchInABrowser(t *testing.T) {
 	}
 	folder := "file://" + filepath.ToSlash(in.OutDir)
 	for _, c := range []struct{ address, want string }{
-		{server.URL + "/corpus/#q=weather", `<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
+		{server.URL + "/corpus/#q=weather",
+			`<a href="/corpus/host/api.weather.example">api.weather.example</a>: standing`},
 		{server.URL + "/corpus/#q=https://API.weather.example/paid", `<a href="/corpus/host/api.weather.example">`},
 		{server.URL + "/corpus/#q=B%C3%9CCHER.example.", `<a href="/corpus/host/xn--bcher-kva.example">`},
-		{server.URL + "/corpus/#q=b%C3%BCch", "A name in another script is found once each of its parts is typed whole."},
+		{server.URL + "/corpus/#q=b%C3%BCch", "A name in another script is found once each of its parts is typed " +
+			"whole."},
 		{server.URL + "/corpus/#q=50%", "No host of 33 begins like that"},
 		{server.URL + "/corpus/#q=nobody-here", "No host of 33 begins like that"},
-		{folder + "/corpus/index.html#q=weather", `/corpus/host/api.weather.example/index.html">api.weather.example</a>: standing`},
+		{folder + "/corpus/index.html#q=weather",
+			`/corpus/host/api.weather.example/index.html">api.weather.example</a>: standing`},
 	} {
 		if got := show(c.address); !strings.Contains(got, c.want) {
 			said := regexp.MustCompile(`(?s)id="found".*?</ul>`).FindString(got)
@@ -158,7 +166,8 @@ func TestEmptyRecordIsHonest(t *testing.T) {
 		in.Corpus = record
 		mustBuild(t, in)
 		tree := os.DirFS(in.OutDir)
-		for _, page := range []string{"corpus", "corpus/trajectory", "corpus/brief", "fresh-set", "registry", "inflows"} {
+		for _, page := range []string{"corpus", "corpus/trajectory", "corpus/brief", "fresh-set", "registry",
+			"inflows"} {
 			body, err := fs.ReadFile(tree, page+"/index.html")
 			if err != nil || !strings.Contains(string(body), derive.NoRounds) {
 				t.Errorf("%s: %s does not say why it is empty: %v", name, page, err)
@@ -169,13 +178,15 @@ func TestEmptyRecordIsHonest(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(body, &facts)
 		}
-		if week, there := facts["week"]; err != nil || !there || week != nil || facts["explanation"] != derive.NoRounds {
+		if week, there := facts["week"]; err != nil || !there || week != nil ||
+			facts["explanation"] != derive.NoRounds {
 			t.Errorf("%s: facts about addresses %v, %v", name, facts, err)
 		}
 	}
 }
 
-// TestPagesOfListsNeverChange compares the index and the feed of a record with those of its beginning.
+// TestPagesOfListsNeverChange compares the index and the feed of a record with those of its
+// beginning.
 func TestPagesOfListsNeverChange(t *testing.T) {
 	b := &derive.Book{BaseURL: "https://store.example", Roll: nil}
 	var weeks []string

@@ -19,15 +19,25 @@ func (s *source) free() []templates.Pointer {
 		{Text: "Prices", Href: "/pricing.md", Note: "all of them in one table"},
 		{Text: "Before you approve a spending", Href: "/what", Note: "what a payment here can and cannot do"},
 		{Text: "How to verify", Href: "/verify", Note: "what we signed, without us"},
+		{Text: "The almanac", Href: "/almanac", Note: "pages from the shop, an index to read and a cent a page"},
+		{Text: "The gazette", Href: "/gazette", Note: "what happened among doors that ask to be paid, by the issue"},
+		{Text: "The porch", Href: "/porch", Note: "a line an hour, and somewhere to sit"},
+		{Text: "The zodiac", Href: "/zodiac", Note: "a wallet's sign, and this week's page for it"},
+		{Text: "Tips", Href: "/tips", Note: "small things learned at the counter, a cent each"},
+		{Text: "The directory", Href: "/directory", Note: "reviews of neighbours, a line each"},
 		{Text: "The register of retired words", Href: "/retired-words", Note: "words that are at rest"},
 		{Text: "Read a door", Href: "/try", Note: "what a stranger's probe sees at a URL that asks to be paid"},
 		{Text: "Criteria", Href: "/criteria", Note: "what is asked of a door and what none of it proves"},
 		{Text: "Defects", Href: "/defects", Note: "a stable name for each way in which a door is broken"},
-		{Text: "Offers and receipts", Href: "/conformance", Note: "checked whoever signed them, with fixtures for a verifier and doors to practise on"},
+		{Text: "Offers and receipts", Href: "/conformance",
+			Note: "checked whoever signed them, with fixtures for a verifier and doors to practise on"},
 		{Text: "The record", Href: "/corpus", Note: "what a signed weekly census saw of doors that ask to be paid"},
 		{Text: "The atlas", Href: "/atlas.json", Note: "everything here, by what one wants to do"},
 		{Text: "The API", Href: "/openapi.json", Note: "OpenAPI 3.1, every route"},
-		{Text: "The free tools", Href: "/openapi-tools.json", Note: "the instruments as definitions for function calling"},
+		{Text: "The free tools", Href: "/openapi-tools.json",
+			Note: "the instruments as definitions for function calling"},
+		{Text: "For agents", Href: "/agents.md", Note: "how to begin, and what never to do"},
+		{Text: "Tools over MCP", Href: "/mcp", Note: "the free instruments, and every good as a tool"},
 		{Text: "Served versions", Href: "/deprecation", Note: "which are served, and until when"},
 		{Text: "Problem codes", Href: "/problems", Note: "what each means and whether money moved"},
 	}
@@ -37,8 +47,10 @@ func (s *source) free() []templates.Pointer {
 func (s *source) shelves() []templates.Shelf {
 	shelves := []templates.Shelf{
 		{ID: "counter", Name: "On the counter", Note: "Small things at a fixed price, handed over in the answer."},
-		{ID: "deserves", Name: "Pay what it deserves", Note: "Each names three amounts: the least, twice it and five times it. What is above the least is a tip."},
-		{ID: "keeper", Name: "From the keeper", Note: "A person does these, so there are few of them and they take days."},
+		{ID: "deserves", Name: "Pay what it deserves",
+			Note: "Each names three amounts: the least, twice it and five times it. What is above the least is a tip."},
+		{ID: "keeper", Name: "From the keeper", Note: "A person does these, so there are few of them and they take " +
+			"days."},
 		{ID: "standing", Name: "By the term", Note: "One payment for a fixed time. Nothing renews itself."},
 	}
 	for n := range s.Site.Goods {
@@ -67,7 +79,7 @@ func (s *source) first() (content.Good, error) {
 	return s.Site.Goods[0], nil
 }
 
-func renderHome(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func renderHome(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	p, err := s.need("index")
 	if err != nil {
 		return nil, err
@@ -81,24 +93,16 @@ func renderHome(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.viewOf("home", "", p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
+	page := s.viewOf(u, p.Title, p.Summary, made)
 	first, err := s.first()
 	if err != nil {
 		return nil, err
 	}
 	v := templates.StorefrontView{
-		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(), First: first, Free: s.free(),
+		Chrome: s.chrome, Page: page, Intro: intro, Body: body, Window: s.window(), Shelves: s.shelves(), First: first,
+		Free: s.free(),
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderStorefront(v)
-	case api.Markdown:
-		return templates.RenderStorefrontMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 // splitAtHeading cuts Markdown before its first heading, so that the shelves
@@ -119,16 +123,16 @@ type freeShelf struct {
 	Note string `json:"note"`
 }
 
-const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the same request with PAYMENT-SIGNATURE."
+const howToBuy = "GET buy_url, read the 402, sign one of the payments it offers (x402 version 2, USDC), and send the " +
+	"same request with PAYMENT-SIGNATURE; or answer the challenge in WWW-Authenticate with Authorization: Payment " +
+	"(MPP, USDC on Base)."
 
-func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	page, err := s.viewOf("menu", "", "The catalogue", "Every good on the shelf with its price, its inputs and its door.", made)
-	if err != nil {
-		return nil, err
-	}
+func renderMenu(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page := s.viewOf(u, "The catalogue", "Every good on the shelf with its price, its inputs and its door.", made)
 	switch mediaType {
 	case api.Markdown:
-		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods, Free: s.free()})
+		return templates.RenderMenuMarkdown(templates.PricesView{Chrome: s.chrome, Page: page, Goods: s.Site.Goods,
+			Free: s.free()})
 	case api.JSON:
 		return indented(s.menuDocument())
 	}
@@ -137,35 +141,24 @@ func renderMenu(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 
 func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	g := s.goods[u.at]
-	page, err := s.viewOf("menu_item", g.ID, g.Name, g.Description, made)
-	if err != nil {
-		return nil, err
-	}
+	page := s.viewOf(u, g.Name, g.Description, made)
 	body, err := s.proseIn(mediaType, g.Body)
 	if err != nil {
 		return nil, err
 	}
 	v := templates.ItemView{Chrome: s.chrome, Page: page, Good: *g, Body: body, Drawing: drawingFor(g.Kind)}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderItem(v)
-	case api.Markdown:
-		return templates.RenderItemMarkdown(v)
-	case api.JSON:
+	if mediaType == api.JSON {
 		return indented(s.itemDocument(v))
 	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
-func renderPricing(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
+func renderPricing(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	p, err := s.need("pricing")
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.viewOf("pricing", "", p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
+	page := s.viewOf(u, p.Title, p.Summary, made)
 	return templates.RenderPrices(templates.PricesView{
 		Chrome: s.chrome, Page: page, Body: templates.Prose{Markdown: s.Site.Expand(p.Body)}, Goods: s.Site.Goods,
 	})

@@ -16,7 +16,8 @@ import (
 	"agentstore/content/api"
 )
 
-// TestSieveFindsRunsAcrossPieces writes a private run over every border there may be, in writes of random sizes.
+// TestSieveFindsRunsAcrossPieces writes a private run over every border there may be, in writes of
+// random sizes.
 func TestSieveFindsRunsAcrossPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	secret := make([]byte, 200)
@@ -48,8 +49,8 @@ func TestSieveFindsRunsAcrossPieces(t *testing.T) {
 	}
 }
 
-// TestPrivateTextInPiecesFailsTheBuild lets a row that writes piece by piece repeat a private text, and demands that
-// nothing of the file stays.
+// TestPrivateTextInPiecesFailsTheBuild lets a row that writes piece by piece repeat a private text,
+// and demands that nothing of the file stays.
 func TestPrivateTextInPiecesFailsTheBuild(t *testing.T) {
 	const secret = "What the lighthouse keeper wrote on the last page, before the lamp was made electric."
 	in := specimenInput(t, t.TempDir())

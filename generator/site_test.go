@@ -33,16 +33,18 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(site.Goods) != len(specimen.Goods) || len(site.Pools) != len(specimen.Pools) {
-		t.Errorf("%d goods and %d pools, want %d and %d", len(site.Goods), len(site.Pools), len(specimen.Goods), len(specimen.Pools))
+		t.Errorf("%d goods and %d pools, want %d and %d", len(site.Goods), len(site.Pools), len(specimen.Goods),
+			len(specimen.Pools))
 	}
-	if borrowed, err := site.Borrowed(); err != nil || len(borrowed) != len(site.Pools) {
+	if borrowed, err := site.Borrowed(); err != nil || len(borrowed) != len(site.Pools)+len(content.Publications) {
 		t.Errorf("borrowed pools: %v, %v", borrowed, err)
 	}
 	in := specimenInput(t, t.TempDir())
 	in.Site, in.PublicPools = site, false
 	mustBuild(t, in)
 
-	for name, mode := range map[string]os.FileMode{"var/stock": 0o700, "README.md": 0o644, ".gitignore": 0o644, "content/site.toml": 0o644} {
+	for name, mode := range map[string]os.FileMode{"var/stock": 0o700, "README.md": 0o644, ".gitignore": 0o644,
+		"content/site.toml": 0o644} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, mode %v, want %v", name, err, info.Mode().Perm(), mode)
@@ -55,7 +57,8 @@ func TestInitMakesASiteThatBuilds(t *testing.T) {
 	}
 	// What git would commit holds no pool.
 	gitRun(t, dir, "init", "-q")
-	if out := gitRun(t, dir, "status", "--porcelain", "-uall"); strings.Contains(out, "var/") || !strings.Contains(out, "content/site.toml") {
+	if out := gitRun(t, dir, "status", "--porcelain", "-uall"); strings.Contains(out, "var/") ||
+		!strings.Contains(out, "content/site.toml") {
 		t.Errorf("git would commit:\n%s", out)
 	}
 }
@@ -140,7 +143,8 @@ func TestWatchRebuildsAndReloads(t *testing.T) {
 	if err := <-built; err == nil {
 		t.Fatal("a broken page was built")
 	}
-	if status, body := get("/what"); status != 200 || strings.Contains(body, "Fresh paint") || !strings.Contains(body, "pages/what.md:1: front matter must stand") ||
+	if status, body := get("/what"); status != 200 || strings.Contains(body, "Fresh paint") ||
+		!strings.Contains(body, "pages/what.md:1: front matter must stand") ||
 		!strings.Contains(body, `role="alert"`) || !strings.Contains(body, "EventSource") {
 		t.Errorf("after a broken edit: %d, and the page says %.600s", status, body)
 	}
@@ -202,7 +206,8 @@ func TestVerifierIsAnInput(t *testing.T) {
 		t.Errorf("without the program:\n%s", got)
 	}
 	in.Verifier = fstest.MapFS{"verify.wasm": {Data: []byte("\x00asm")}, "wasm_exec.js": {Data: []byte("go")}}
-	if got := page(); strings.Contains(got, "built without the verifier") || !strings.Contains(got, `<script src="/verify/run.js" defer>`) {
+	if got := page(); strings.Contains(got, "built without the verifier") ||
+		!strings.Contains(got, `<script src="/verify/run.js" defer>`) {
 		t.Errorf("with the program:\n%s", got)
 	}
 	if b, err := os.ReadFile(program); err != nil || string(b) != "\x00asm" {

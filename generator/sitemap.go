@@ -34,8 +34,8 @@ type sitemapLine struct {
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
-// address is a page that stands in the sitemap: its address in three parts, since those around the value of a parameter
-// are the same for a whole family, and the day of its last change.
+// address is a page that stands in the sitemap: its address in three parts, since those around the
+// value of a parameter are the same for a whole family, and the day of its last change.
 type address struct{ before, value, after, day string }
 
 // addresses yields every page that stands in the sitemap, in the order of the
@@ -45,7 +45,7 @@ func (s *source) addresses() iter.Seq2[address, error] {
 	return func(yield func(address, error) bool) {
 		for i := range s.rows {
 			row := &s.rows[i]
-			d, ok := document(row.name)
+			d, ok := documents[row.name]
 			if !ok || !d.InSitemap {
 				continue
 			}
@@ -191,7 +191,8 @@ func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error)
 	if parts := u.value.(sitemapFacts).parts(); parts > 0 {
 		doc := sitemapIndex{NS: sitemapNamespace}
 		for i := range parts {
-			doc.Parts = append(doc.Parts, sitemapLine{Loc: s.base + "/sitemaps/" + sitemapPart(i) + ".xml", Lastmod: s.changed()})
+			doc.Parts = append(doc.Parts, sitemapLine{Loc: s.base + "/sitemaps/" + sitemapPart(i) + ".xml",
+				Lastmod: s.changed()})
 		}
 		return encodedXML(doc)
 	}
@@ -205,7 +206,8 @@ func renderSitemap(s *source, u unit, _ string, _ attest.Digest) ([]byte, error)
 	return encodedXML(doc)
 }
 
-// renderSitemapPart makes its text in memory of its own: a worker that kept it would hold megabytes until the end.
+// renderSitemapPart makes its text in memory of its own: a worker that kept it would hold megabytes
+// until the end.
 func renderSitemapPart(_ *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 	part := u.value.([]address)
 	const each = 160 // bytes for an address, so that the text seldom grows

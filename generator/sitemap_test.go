@@ -8,7 +8,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// A site with more addresses than one sitemap may list has an index, whose parts list each address once.
+// A site with more addresses than one sitemap may list has an index, whose parts list each address
+// once.
 func TestSitemapOfALargeSite(t *testing.T) {
 	const goods = 2*maxSitemap + 1
 	in := syntheticGoods(t, goods)
@@ -77,7 +78,8 @@ func TestSitemapOfALargeSite(t *testing.T) {
 	}
 }
 
-// TestSitemapPartIsWhatTheLibraryWrites holds a part of a sitemap, which is put together by hand, against the library's.
+// TestSitemapPartIsWhatTheLibraryWrites holds a part of a sitemap, which is put together by hand,
+// against the library's.
 func TestSitemapPartIsWhatTheLibraryWrites(t *testing.T) {
 	texts := []string{"", "https://store.example/a", "?a=1&b=2", "<x>\"y\"'z'", "ü", "]]>"}
 	var part []address
@@ -93,7 +95,8 @@ func TestSitemapPartIsWhatTheLibraryWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := renderSitemapPart(nil, unit{value: part, scratch: new(scratch)}, "", attest.Digest{}); err != nil || string(got) != string(doc) {
+	if got, err := renderSitemapPart(nil, unit{value: part, scratch: new(scratch)}, "", attest.Digest{}); err != nil ||
+		string(got) != string(doc) {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, doc)
 	}
 }

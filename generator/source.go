@@ -24,11 +24,14 @@ type source struct {
 	goods  []*content.Good // by id
 	ids    []string        // of goods
 	codes  []string        // problem codes, sorted
-	own    []content.Page  // the keeper's own, by name
+	own    []int           // of the pages, the keeper's own
 	names  []string        // of those
+	sums   []attest.Digest // of the pages
 	words  []templates.RetiredWord
 
-	rows    []output                     // the table
+	rows []output // the table
+	// of templates.Markup, by the prose that it was made from, until a page takes it
+	checked sync.Map
 	sitemap func() (sitemapFacts, error) // worked out once
 
 	record      *record.Record                  // the signed record, nil for none
@@ -53,7 +56,7 @@ type source struct {
 const generation = "3"
 
 func newSource(in *Input, rows []output) (*source, error) {
-	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL, own: in.Site.OwnPages()}
+	s := &source{Input: in, rows: rows, base: in.Site.Config.BaseURL}
 	s.sitemap = sync.OnceValues(s.countAddresses)
 	s.book = sync.OnceValues(s.readBook)
 	s.search = sync.OnceValues(s.indexHosts)
@@ -65,8 +68,14 @@ func newSource(in *Input, rows []output) (*source, error) {
 	if s.chrome, err = Chrome(in.Site, in.Ring); err != nil {
 		return nil, err
 	}
-	for i := range s.own {
-		s.names = append(s.names, s.own[i].Name)
+	for i := range in.Site.Pages { // sorted by name
+		p := &in.Site.Pages[i]
+		if p.Own {
+			s.own, s.names = append(s.own, i), append(s.names, p.Name)
+		}
+		if code := p.Code(); code != "" {
+			s.codes = append(s.codes, code)
+		}
 	}
 	if err := s.checkOwn(); err != nil {
 		return nil, err
@@ -74,27 +83,24 @@ func newSource(in *Input, rows []output) (*source, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	for _, p := range in.Site.Pages { // sorted by name
-		if code := p.Code(); code != "" {
-			s.codes = append(s.codes, code)
-		}
-	}
 
 	d := newDigester()
-	d.text(generation, templates.Digest(), string(s.chrome.Header), fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer), s.base, string(in.reload))
+	d.text(generation, templates.Digest(), string(s.chrome.Header), fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
+		s.base, string(in.reload))
 	s.shared = d.sum()
 	s.sortGoods()
+	s.digestPages()
 	s.digestGoods()
 	s.api, err = digestAPI(in.API)
 	return s, err
 }
 
-// Chrome is what all pages of a site share. The server takes it for the pages that it renders on request, so that they
-// look like the published ones.
+// Chrome is what all pages of a site share. The server takes it for the pages that it renders on
+// request, so that they look like the published ones.
 func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
 	identity, cfg, nav := ring.Identity(), site.Config, slices.Clone(navigation)
-	for _, p := range site.OwnPages() {
-		if p.Nav != "" {
+	for i := range site.Pages {
+		if p := &site.Pages[i]; p.Own && p.Nav != "" {
 			nav = append(nav, templates.Link{Text: p.Nav, Href: "/" + p.Name})
 		}
 	}
@@ -110,10 +116,12 @@ var navigation = []templates.Link{
 	{Text: "shop", Href: "/"},
 	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
 	{Text: "spending", Href: "/what"},
+	{Text: "almanac", Href: "/almanac", Also: []string{"/gazette", "/porch", "/zodiac", "/tips", "/directory"}},
 	{Text: "words", Href: "/retired-words"},
 	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria"}},
 	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
 	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
+	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation"}},
 }
 
 // sortGoods sorts the goods by id. A good is large, so that none is copied.
@@ -128,8 +136,24 @@ func (s *source) sortGoods() {
 	}
 }
 
-// digestGoods works out what the lists of goods depend on. Their prose is not in it: that is read once, for the page that it
-// stands on.
+// digestPages reads every page once, for whatever depends on it.
+func (s *source) digestPages() {
+	s.sums = make([]attest.Digest, len(s.Site.Pages))
+	var group sync.WaitGroup
+	for first := range s.workers() {
+		group.Go(func() {
+			d := newDigester()
+			for i := first; i < len(s.sums); i += s.workers() {
+				d.page(&s.Site.Pages[i])
+				s.sums[i] = d.sum()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// digestGoods works out what the lists of goods depend on. Their prose is not in it: that is read
+// once, for the page that it stands on.
 func (s *source) digestGoods() {
 	s.goodFacts = make([]attest.Digest, len(s.goods))
 	d, terms := newDigester(), newDigester()
@@ -152,11 +176,11 @@ func (s *source) need(name string) (content.Page, error) {
 	return p, nil
 }
 
-// document returns the description of a published route.
-func document(name string) (api.Document, bool) {
-	i := slices.IndexFunc(api.Documents, func(d api.Document) bool { return d.Name == name })
-	if i < 0 {
-		return api.Document{}, false
+// documents are the descriptions of published routes, by name.
+var documents = func() map[string]api.Document {
+	all := make(map[string]api.Document)
+	for _, d := range api.Documents {
+		all[d.Name] = d
 	}
-	return api.Documents[i], true
-}
+	return all
+}()

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"agentstore/content/api"
 	"agentstore/corpus/attest"
 	"agentstore/templates"
 )
@@ -23,16 +22,8 @@ func specimen() (attest.Signed, error) {
 	}.Sign(attest.SpecimenKey())
 }
 
-func renderSpec(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p, err := s.need("spec/store-attestation-v1")
-	if err != nil {
-		return nil, err
-	}
-	page, err := s.viewOf("store_attestation_v1", "", p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.prose(p.Body)
+func renderSpec(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "spec/store-attestation-v1", made)
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +44,12 @@ func renderSpec(s *source, _ unit, mediaType string, made attest.Digest) ([]byte
 		Vectors: []templates.Vector{
 			{Name: "Public key", Value: signed.PublicKey.String()},
 			{Name: "Key id", Value: attest.KID(attest.SpecimenKey().Public())},
-			{Name: "signed_payload, and its SHA-256", Value: signed.SignedPayload + "\n\n" + hex.EncodeToString(sum[:])},
+			{Name: "signed_payload, and its SHA-256", Value: signed.SignedPayload + "\n\n" +
+				hex.EncodeToString(sum[:])},
 			{Name: "signature", Value: signed.Signature.String()},
 			{Name: "The RFC 8785 form of the same object", Value: string(sorted)},
 			{Name: "signature_jcs", Value: signed.SignatureJCS.String()},
 		},
 	}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderSpec(v)
-	case api.Markdown:
-		return templates.RenderSpecMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }

@@ -22,6 +22,7 @@ import (
 type tree struct {
 	root *os.Root
 	dir  *os.File // the same folder
+	fd   int      // of dir, for system calls
 	// fresh says that the folder was empty, so that there is nothing to sweep.
 	fresh bool
 	// before is called once, before the first change of the tree; nil for no one.
@@ -35,7 +36,7 @@ type tree struct {
 
 	// above is the folder in which a folder was made last, since many are made in one.
 	above struct {
-		sync.Mutex
+		sync.RWMutex
 		name string
 		root *os.Root // nil for none
 	}
@@ -57,7 +58,8 @@ func openTree(dir string) (*tree, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(fmt.Errorf("listing the published tree: %w", err), self.Close(), root.Close())
 	}
-	return &tree{root: root, dir: self, fresh: err != nil, made: map[string]bool{".": true}, tops: make(map[string]*os.Root)}, nil
+	return &tree{root: root, dir: self, fd: int(self.Fd()), fresh: err != nil, made: map[string]bool{".": true},
+		tops: make(map[string]*os.Root)}, nil
 }
 
 func (t *tree) close() error {
@@ -230,7 +232,7 @@ func (d *draft) settle(size int64) (changed bool, err error) {
 func (d *draft) drop() error { return d.t.root.Remove(d.temp) }
 
 func (t *tree) create(name string, body []byte) error {
-	if err := createBeneath(t.dir, name, body); !errors.Is(err, errors.ErrUnsupported) {
+	if err := createBeneath(t.fd, name, body); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	root, name, err := t.near(name)
@@ -335,6 +337,12 @@ func (t *tree) folder(dir string) error {
 
 func (t *tree) mkdir(dir string) error {
 	parent, name := path.Dir(dir), path.Base(dir)
+	t.above.RLock()
+	if t.above.root != nil && t.above.name == parent {
+		defer t.above.RUnlock()
+		return t.above.root.Mkdir(name, 0o755)
+	}
+	t.above.RUnlock()
 	t.above.Lock()
 	defer t.above.Unlock()
 	if t.above.root == nil || t.above.name != parent {

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"iter"
 
-	"agentstore/content/api"
 	"agentstore/corpus/attest"
 	"agentstore/templates"
 )
 
-// The page on which evidence is checked in the reader's browser, and the program that it runs, which is an input: it is
-// made by another compiler run and kept in no repository.
+// The page on which evidence is checked in the reader's browser, and the program that it runs,
+// which is an input: it is made by another compiler run and kept in no repository.
 
 func depsVerifier(s *source, _ int, d *digester) {
 	s.page(d, "verify-run")
@@ -21,56 +20,29 @@ func depsVerifier(s *source, _ int, d *digester) {
 	d.flag(s.Verifier != nil)
 }
 
-func renderVerifier(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-	p, err := s.need("verify-run")
-	if err != nil {
-		return nil, err
-	}
-	page, err := s.viewOf("verify_run", "", p.Title, p.Summary, made)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.joined(p, s.verifying("record/evidence"))
+func renderVerifier(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+	page, body, err := s.prosePage(u, "verify-run", made, s.verifying("record/evidence")...)
 	if err != nil {
 		return nil, err
 	}
 	v := templates.VerifierView{Chrome: s.chrome, Page: page, Body: body, Here: s.Verifier != nil}
-	switch mediaType {
-	case api.HTML:
-		return templates.RenderVerifier(v)
-	case api.Markdown:
-		return templates.RenderVerifierMarkdown(v)
-	}
-	return unknown(mediaType)
+	return twin(&v, mediaType)
 }
 
 // renderProse renders a page that is prose alone.
-func renderProse(document, name string) func(*source, unit, string, attest.Digest) ([]byte, error) {
-	return func(s *source, _ unit, mediaType string, made attest.Digest) ([]byte, error) {
-		page, body, err := s.prosePage(document, name, made)
+func renderProse(name string) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
+		page, body, err := s.prosePage(u, name, made)
 		if err != nil {
 			return nil, err
 		}
 		v := templates.PlainView{Chrome: s.chrome, Page: page, Body: body}
-		switch mediaType {
-		case api.HTML:
-			return templates.RenderPlain(v)
-		case api.Markdown:
-			return templates.RenderPlainMarkdown(v)
-		}
-		return unknown(mediaType)
+		return twin(&v, mediaType)
 	}
 }
 
-func renderVerifierScript(*source, unit, string, attest.Digest) ([]byte, error) {
-	return templates.VerifierScript(), nil
-}
-
-func renderVerifierWorker(*source, unit, string, attest.Digest) ([]byte, error) {
-	return templates.VerifierWorker(), nil
-}
-
-// verifierFiles streams the program and what starts it. A folder that lacks one of them is no verifier.
+// verifierFiles streams the program and what starts it. A folder that lacks one of them is no
+// verifier.
 func verifierFiles(s *source) iter.Seq2[unit, error] {
 	return func(yield func(unit, error) bool) {
 		if s.Verifier == nil {
@@ -81,7 +53,8 @@ func verifierFiles(s *source) iter.Seq2[unit, error] {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w: the verifier's folder has no %s: make verifier", ErrInput, name)
 			}
-			if !yield(unit{key: name, value: b, made: func(d *digester) { d.digest(sha256.Sum256(b)) }}, err) || err != nil {
+			if !yield(unit{key: name, value: b, made: func(d *digester) { d.digest(sha256.Sum256(b)) }}, err) ||
+				err != nil {
 				return
 			}
 		}

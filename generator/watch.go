@@ -46,7 +46,8 @@ const reloadScript = `<script>new EventSource("/_reload").onmessage=function(){l
 // source changes, until ctx ends. Pages that are open reload themselves.
 func Watch(ctx context.Context, in WatchInput) error {
 	if addr, ok := in.Listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
-		return fmt.Errorf("%w: the site is shown while it is edited, so the address must be a loopback one, not %s", ErrInput, addr.IP)
+		return fmt.Errorf("%w: the site is shown while it is edited, so the address must be a loopback one, not %s",
+			ErrInput, addr.IP)
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -59,7 +60,8 @@ func Watch(ctx context.Context, in WatchInput) error {
 		}
 	}
 	show := &preview{changed: make(chan struct{})}
-	server := &http.Server{Handler: show, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: show, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(in.Listener) }()
 	defer server.Close()
@@ -174,7 +176,8 @@ func (p *preview) state() (dir string, changed chan struct{}, fault error) {
 	return p.dir, p.changed, p.fault
 }
 
-// notBuilt is what a page shows of the fault of the last build, below a word on what is shown instead.
+// notBuilt is what a page shows of the fault of the last build, below a word on what is shown
+// instead.
 func notBuilt(says string, fault error) string {
 	return `<div role="alert" style="margin:0;padding:1em;border-bottom:4px solid #9c2f1f;background:#fdf1ee;color:#2b1a16;font:16px/1.4 ui-monospace,monospace">` +
 		"<strong>" + says + `</strong><pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.5em 0 0">` +
@@ -188,7 +191,8 @@ func withFault(page []byte, fault error) []byte {
 		return page
 	}
 	at += len("<body>")
-	return slices.Concat(page[:at], []byte("\n"+notBuilt("Not built: the last good pages are shown.", fault)), page[at:])
+	return slices.Concat(page[:at], []byte("\n"+notBuilt("Not built: the last good pages are shown.", fault)),
+		page[at:])
 }
 
 // ServeHTTP answers GET for the files of the tree, pages by their folder, and
@@ -214,7 +218,8 @@ func (p *preview) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", api.HTML)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		w.Write([]byte("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not built</title>\n" + reloadScript + "</head><body>\n" + notBuilt("Nothing is built yet.", fault) + "</body></html>\n"))
+		w.Write([]byte("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not built</title>\n" +
+			reloadScript + "</head><body>\n" + notBuilt("Nothing is built yet.", fault) + "</body></html>\n"))
 		return
 	}
 	body, name, err := readPage(dir, r.URL.Path)

@@ -35,14 +35,21 @@ func happens(t *testing.T, rng *rand.Rand, w *record.Writer, step int) string {
 	host := []string{"standing.example", "gone.example", "moved.example", "elsewhere.example"}[rng.IntN(4)]
 	digest := strings.Repeat("cd", 32)
 	o := []record.Observation{
-		{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", step)}, Epitaph: "It rests."},
-		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: host, URL: "https://" + host + "/paid", Verdict: record.VerdictReady,
+		{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: fmt.Sprintf("word%d", step)},
+			Epitaph: "It rests."},
+		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: host, URL: "https://" + host + "/paid",
+			Verdict:      record.VerdictReady,
 			ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: record.FaultNone, EvidenceDigest: digest}},
-		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
-		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: host, Shape: "x402-v1", Doors: []string{"https://" + host + "/paid"}}},
-		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: host, Lane: "host", Statement: record.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
-		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: fmt.Sprintf("tip-%d", step), Title: record.Said{Text: "A tip"}, Text: record.Said{SHA256: digest}}},
-		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: int64(step), Classes: []record.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
+		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid",
+			Network: "eip155:8453", Transaction: "0x" + digest, USDC: "0.01"}},
+		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: host, Shape: "x402-v1",
+			Doors: []string{"https://" + host + "/paid"}}},
+		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: host, Lane: "host",
+			Statement: record.Said{Text: fmt.Sprintf("Note %d.", step)}, SignedAt: at}},
+		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: fmt.Sprintf("tip-%d", step),
+			Title: record.Said{Text: "A tip"}, Text: record.Said{SHA256: digest}}},
+		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: int64(step),
+			Classes: []record.IssuedClass{{Class: "certificate", Total: int64(step)}}}},
 	}[rng.IntN(7)]
 	o.At = at
 	told, err := w.Observe(t.Context(), o)
@@ -50,7 +57,8 @@ func happens(t *testing.T, rng *rand.Rand, w *record.Writer, step int) string {
 		t.Fatal(err)
 	}
 	if n := told[0].Note; n != nil && rng.IntN(2) == 0 {
-		gone := record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: n.Statement.SHA256, Reason: "its author asked for it"}}
+		gone := record.Observation{At: at, Kind: record.ObservationWithdrawn,
+			Withdrawn: &record.Withdrawn{SHA256: n.Statement.SHA256, Reason: "its author asked for it"}}
 		if _, err := w.Observe(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +67,8 @@ func happens(t *testing.T, rng *rand.Rand, w *record.Writer, step int) string {
 	return o.Kind + " of " + host
 }
 
-// TestWeeksIncrementalEqualsFull adds weeks and observations at random and compares, after each step, the tree that was
-// brought up to date with one made from nothing, byte by byte.
+// TestWeeksIncrementalEqualsFull adds weeks and observations at random and compares, after each
+// step, the tree that was brought up to date with one made from nothing, byte by byte.
 func TestWeeksIncrementalEqualsFull(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20261120, 5))
 	in, w := recordInput(t, 20, 1)
@@ -102,7 +110,8 @@ func TestWeeksIncrementalEqualsFull(t *testing.T) {
 	}
 }
 
-// contentRows are the rows of the table that do not read the record, or of it only the register of words.
+// contentRows are the rows of the table that do not read the record, or of it only the register of
+// words.
 func contentRows() map[string]bool {
 	rows := map[string]bool{}
 	for _, r := range table() {
@@ -111,7 +120,8 @@ func contentRows() map[string]bool {
 	for _, r := range recordRows() {
 		delete(rows, r.name)
 	}
-	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles", "log_checkpoints", "log_cosignatures",
+	for _, name := range []string{"sitemap", "sitemap_parts", "round", "round_parts", "log_checkpoint", "log_tiles",
+		"log_checkpoints", "log_cosignatures",
 		"evidence_packs", "evidence_indexes", "words"} {
 		delete(rows, name)
 	}
@@ -132,13 +142,13 @@ func rowOf(t *testing.T, rows []output, file string) (string, api.Cache) {
 				value, ok := strings.CutPrefix(file, before)
 				if family {
 					value, _ = strings.CutSuffix(value, after)
-					ok = ok && strings.HasSuffix(file, after) && (strings.HasSuffix(name, "...") || !strings.Contains(value, "/"))
+					ok = ok && strings.HasSuffix(file, after) &&
+						(strings.HasSuffix(name, "...") || !strings.Contains(value, "/"))
 				}
 				if family != (pass == 1) || !ok || !family && f.Path != file {
 					continue
 				}
-				d, _ := document(rows[i].name)
-				return rows[i].name, d.Cache
+				return rows[i].name, documents[rows[i].name].Cache
 			}
 		}
 	}
@@ -146,10 +156,11 @@ func rowOf(t *testing.T, rows []output, file string) (string, api.Cache) {
 	return "", ""
 }
 
-// TestAWeekRewritesOnlyWhatItChanges adds one week. The rule: a file is written if and only if its bytes differ. No file
-// of an immutable document differs, nor any page of the store's own content. What differs is the pages of hosts, as
-// each has a line for every round, what is derived from all rounds, the log's head and unfilled tiles, the sitemap,
-// and the manifest; what is new is the week's own files.
+// TestAWeekRewritesOnlyWhatItChanges adds one week. The rule: a file is written if and only if its
+// bytes differ. No file of an immutable document differs, nor any page of the store's own content.
+// What differs is the pages of hosts, as each has a line for every round, what is derived from all
+// rounds, the log's head and unfilled tiles, the sitemap, and the manifest; what is new is the
+// week's own files.
 func TestAWeekRewritesOnlyWhatItChanges(t *testing.T) {
 	in, w := recordInput(t, 300, 9)
 	mustBuild(t, in)
@@ -166,7 +177,8 @@ func TestAWeekRewritesOnlyWhatItChanges(t *testing.T) {
 	written, hosts := 0, 0
 	for _, name := range slices.Sorted(keysOf(after)) {
 		body, was := before[name]
-		untouched := was && os.SameFile(stood[name], stands[name]) && stood[name].ModTime().Equal(stands[name].ModTime())
+		untouched := was && os.SameFile(stood[name], stands[name]) &&
+			stood[name].ModTime().Equal(stands[name].ModTime())
 		differs := !was || body != after[name]
 		if differs == untouched {
 			t.Errorf("%s: its bytes differ is %v, it was written is %v", name, differs, !untouched)

@@ -44,7 +44,8 @@ func openWorkTree(dir string, storage *filesystem.Storage) (*workTree, error) {
 func (w *workTree) close() error { return w.tree.close() }
 
 // unfinished are files of a repository in the middle of something.
-var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "index.lock"}
+var unfinished = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply",
+	"index.lock"}
 
 // check refuses a work tree that holds anything the commit does not: staged or
 // changed files anywhere, and files in the published places that git does not
@@ -157,7 +158,8 @@ func (w *workTree) strangers(files []gitFile) error {
 			continue
 		}
 		if err == nil && info.Mode().IsRegular() {
-			if body, err := w.tree.root.ReadFile(f.path); err == nil && gitpack.Sum(plumbing.BlobObject, body) == f.hash {
+			if body, err := w.tree.root.ReadFile(f.path); err == nil &&
+				gitpack.Sum(plumbing.BlobObject, body) == f.hash {
 				continue
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// chart is numbers over weeks. Its axis begins at zero, its weeks are those of the calendar, and a week without a round
-// is a hole and not a zero.
+// chart is numbers over weeks. Its axis begins at zero, its weeks are those of the calendar, and a
+// week without a round is a hole and not a zero.
 type chart struct {
 	title, desc string
 	weeks       []string // of the rounds, rising, 2026-W47
@@ -56,15 +56,18 @@ func (c chart) draw() Markup {
 	x := func(i int) float64 { return plotLeft + step*(float64(i)+.5) }
 
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" role="img" viewBox="0 0 %s %s"><title>%s</title><desc>%s</desc>`, coord(chartWidth), coord(chartHeight),
+	fmt.Fprintf(&b, `<svg class="chart" role="img" viewBox="0 0 %s %s"><title>%s</title><desc>%s</desc>`,
+		coord(chartWidth), coord(chartHeight),
 		template.HTMLEscapeString(c.title), template.HTMLEscapeString(c.desc))
 	for _, v := range []float64{0, most / 2, most} {
-		fmt.Fprintf(&b, `<path class="axis" d="M%s %sH%s"/><text class="end" x="%s" y="%s">%s</text>`, coord(plotLeft), coord(y(v)), coord(plotRight), coord(plotLeft-4), coord(y(v)+3.5), number(v))
+		fmt.Fprintf(&b, `<path class="axis" d="M%s %sH%s"/><text class="end" x="%s" y="%s">%s</text>`, coord(plotLeft),
+			coord(y(v)), coord(plotRight), coord(plotLeft-4), coord(y(v)+3.5), number(v))
 	}
 	every := (len(slots) + weekNamesAtMost - 1) / max(1, weekNamesAtMost)
 	for i, w := range slots {
 		if i%max(1, every) == 0 {
-			fmt.Fprintf(&b, `<text class="mid" x="%s" y="%s">%s</text>`, coord(x(i)), coord(plotBottom+14), w[len("2026-"):])
+			fmt.Fprintf(&b, `<text class="mid" x="%s" y="%s">%s</text>`, coord(x(i)), coord(plotBottom+14),
+				w[len("2026-"):])
 		}
 	}
 	wide := math.Max(1, math.Min(18, step*.72))
@@ -77,7 +80,8 @@ func (c chart) draw() Markup {
 		for _, l := range c.layers {
 			v := l.values[r]
 			if v > 0 {
-				fmt.Fprintf(&b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, l.class, coord(x(i)-wide/2), coord(y(low+v)), coord(wide), coord(y(low)-y(low+v)))
+				fmt.Fprintf(&b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, l.class, coord(x(i)-wide/2),
+					coord(y(low+v)), coord(wide), coord(y(low)-y(low+v)))
 			}
 			low, total = low+v, total+v
 		}
@@ -86,7 +90,8 @@ func (c chart) draw() Markup {
 		}
 		if len(c.spans) > r && c.spans[r].there {
 			s := c.spans[r]
-			fmt.Fprintf(&b, `<path class="line" d="M%s %sV%s"/><circle class="full" cx="%[1]s" cy="%[4]s" r="3"/>`, coord(x(i)), coord(y(s.low)), coord(y(s.high)), coord(y(s.mid)))
+			fmt.Fprintf(&b, `<path class="line" d="M%s %sV%s"/><circle class="full" cx="%[1]s" cy="%[4]s" r="3"/>`,
+				coord(x(i)), coord(y(s.low)), coord(y(s.high)), coord(y(s.mid)))
 		}
 	}
 	for _, l := range c.points {
@@ -151,7 +156,8 @@ func niceEnd(v float64) float64 {
 	return 10 * power
 }
 
-// calendar lists the ISO weeks from the first to the last, at most the newest of them that a chart shows.
+// calendar lists the ISO weeks from the first to the last, at most the newest of them that a chart
+// shows.
 func calendar(weeks []string) []string {
 	if len(weeks) == 0 {
 		return nil

@@ -17,11 +17,13 @@ type Prose struct {
 // Link is a link with the words it hangs on.
 type Link struct {
 	Text, Href string
-	// Also are addresses beside Href below which the pages of this link stand. Only the header knows them.
+	// Also are addresses beside Href below which the pages of this link stand. Only the header
+	// knows them.
 	Also []string
 }
 
-// leads reports whether a link of the header is that of the page at an address, and of it or of one above it.
+// leads reports whether a link of the header is that of the page at an address, and of it or of one
+// above it.
 func (l Link) leads(page string) (it, above bool) {
 	for _, p := range append([]string{l.Href}, l.Also...) {
 		above = above || p == page || strings.HasPrefix(page, p+"/")
@@ -43,7 +45,8 @@ type Chrome struct {
 // markedHeader is the header on the page that a link leads to, and on those below it.
 type markedHeader struct{ on, below template.HTML }
 
-// HeaderOn is the header of the page at a path: the link that leads to it, or to what it stands below, is marked.
+// HeaderOn is the header of the page at a path: the link that leads to it, or to what it stands
+// below, is marked.
 func (c *Chrome) HeaderOn(page string) template.HTML {
 	for i, m := range c.marked {
 		if it, above := c.Nav[i].leads(page); it {
@@ -81,7 +84,8 @@ func NewChrome(v ChromeView) (*Chrome, error) {
 	}
 	parts := []part{{name: "header", into: &c.Header}, {name: "footer", into: &c.Footer}}
 	for i, l := range v.Nav {
-		parts = append(parts, part{"header", l.Href, "page", &c.marked[i].on}, part{"header", l.Href, "true", &c.marked[i].below})
+		parts = append(parts, part{"header", l.Href, "page", &c.marked[i].on},
+			part{"header", l.Href, "true", &c.marked[i].below})
 	}
 	for _, p := range parts {
 		var b bytes.Buffer
@@ -111,6 +115,8 @@ type Page struct {
 	Twin string
 	// Data is the address of the JSON twin, "" for none.
 	Data string
+	// Feed is the address of an Atom feed of what changes on the page, "" for none.
+	Feed string
 	// Made is the digest in hex of what the page was made from; the foot of
 	// the page shows it.
 	Made string

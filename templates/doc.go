@@ -3,12 +3,12 @@
 // generator for files and the server for what it renders on request, so that a
 // page looks the same wherever it was made.
 //
-// Each page is a view and one renderer per representation. A view holds facts
+// Each page is a [View] and a template for each of its forms. A view holds facts
 // and nothing else; the same view gives the page and its twin, so that neither
 // can say more than the other. Rendering reads no clock, no file and no
 // network and depends on its view alone.
 //
-//	b, err := templates.RenderItem(templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
+//	b, err := templates.HTML(&templates.ItemView{Chrome: chrome, Page: page, Good: good, …})
 //
 // The package owns the look: one style sheet, [Style], with the colours as
 // tokens, each with a light and a dark value.
@@ -22,15 +22,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"strings"
+	"sync"
 	texttemplate "text/template"
 
 	"agentstore/content"
 	"agentstore/templates/drawing"
 )
 
-//go:embed style.css favicon.svg search.js try.js verify.js worker.js html text
+//go:embed style.css favicon.svg search.js try.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 //go:embed style.css
@@ -49,11 +51,49 @@ func Style() []byte { return style }
 // Favicon returns /favicon.svg. The caller must not change it.
 func Favicon() []byte { return favicon }
 
+//go:embed webmcp.js
+var webMCP []byte
+
+// WebMCP returns the script that offers the store's tools to a browser's agent, served as
+// WebMCPPath. The caller must not change it.
+func WebMCP() []byte { return webMCP }
+
+// WebMCPPath is where that script is.
+const WebMCPPath = "/webmcp.js"
+
+//go:embed webmcp-demo.js
+var webMCPDemo []byte
+
+// WebMCPDemo returns the script that shows those tools at work on /mcp, served as /webmcp-demo.js.
+// The caller must not change it.
+func WebMCPDemo() []byte { return webMCPDemo }
+
+//go:embed wallet.js
+var walletScript []byte
+
+// WalletScript returns the module by which pages have a wallet sign, served as /wallet.js. The
+// caller must not change it.
+func WalletScript() []byte { return walletScript }
+
+//go:embed door.js
+var doorScript []byte
+
+// DoorScript returns the script of the page of a paid door, and of the page of what was bought,
+// served as /door.js. The caller must not change it.
+func DoorScript() []byte { return doorScript }
+
+//go:embed door.css
+var doorStyle []byte
+
+// DoorStyle returns what that page adds to the style sheet, served as /door.css. The caller must
+// not change it.
+func DoorStyle() []byte { return doorStyle }
+
 //go:embed search.js
 var searchScript []byte
 
-// SearchScript returns the script of the search over hosts, served as /search.js: a list by name does the same without
-// it. The caller must not change it.
+// SearchScript returns the script of the search over hosts, served as /search.js: a list by name
+// does the same without it. The caller must not change it.
 func SearchScript() []byte { return searchScript }
 
 // ContentSecurityPolicy is the policy of every page: nothing from elsewhere, of
@@ -65,7 +105,8 @@ func ContentSecurityPolicy() string {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	return "default-src 'none'; style-src 'self' " + hash(style) + " " + hash([]byte(drawing.Style)) +
-		"; img-src 'self' data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+		"; img-src 'self' data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; " +
+		"frame-ancestors 'none'"
 }
 
 // Digest is the SHA-256 in hex over every template, the style sheet and the
@@ -111,25 +152,43 @@ var functions = map[string]any{
 // error that every test would meet.
 var (
 	htmlPages = template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
-	textPages = texttemplate.Must(texttemplate.New("").Funcs(functions).Option("missingkey=error").ParseFS(files, "text/*.md"))
+	textPages = texttemplate.Must(texttemplate.New("").Funcs(functions).Option("missingkey=error").ParseFS(files,
+		"text/*.md"))
 )
 
-func renderHTML(name string, view any) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(8 << 10)
-	if err := htmlPages.ExecuteTemplate(&b, name, view); err != nil {
+// buffers are memory for pages in the making.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// rendered is what a template makes of a view.
+func rendered(pages interface {
+	ExecuteTemplate(io.Writer, string, any) error
+}, name string, view any) ([]byte, error) {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	if err := pages.ExecuteTemplate(b, name, view); err != nil {
 		return nil, fmt.Errorf("rendering %s: %w", name, err)
 	}
-	return b.Bytes(), nil
+	return bytes.Clone(b.Bytes()), nil
 }
 
+// View is what a page and its twin are made from, each by the template of the view's name.
+type View interface{ template() string }
+
+// HTML returns the page of a view.
+func HTML(v View) ([]byte, error) { return renderHTML(v.template()+".html", v) }
+
+// Markdown returns its twin.
+func Markdown(v View) ([]byte, error) { return renderText(v.template()+".md", v) }
+
+func renderHTML(name string, view any) ([]byte, error) { return rendered(htmlPages, name, view) }
+
 func renderText(name string, view any) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(4 << 10)
-	if err := textPages.ExecuteTemplate(&b, name, view); err != nil {
-		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	b, err := rendered(textPages, name, view)
+	if err != nil {
+		return nil, err
 	}
-	return tidy(b.Bytes()), nil
+	return tidy(b), nil
 }
 
 // tidy takes the blanks that template actions leave: at most one empty line in
@@ -189,7 +248,8 @@ func classes(c Cell, head Column) string {
 // shellQuote quotes s for a POSIX shell when it must be.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:%@=+,", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:%@=+,", r)
 	}
 	if s != "" && strings.TrimFunc(s, plain) == "" {
 		return s

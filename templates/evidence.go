@@ -8,6 +8,7 @@ type EvidenceView struct {
 	// SHA256 is of the body, in hex, and Bytes its length.
 	SHA256 string
 	Bytes  int64
-	// Raw is the body, or as much of it as was kept; "" shows none. RawIs names it where it is something else.
+	// Raw is the body, or as much of it as was kept; "" shows none. RawIs names it where it is
+	// something else.
 	Raw, RawIs string
 }

@@ -58,8 +58,10 @@ func caution(suspect bool) string {
 
 // verdictBars draws the verdicts of the rounds as stacked bars.
 func verdictBars(weeks []derive.Week) *Figure {
-	c := chart{title: "Verdicts by week", desc: "Stacked bars, one a round: ready below, then not ready, unreachable and not observed. The number on a bar is of the hosts that were due."}
-	layers := []layer{{name: "ready", class: "ready"}, {name: "not ready", class: "notready"}, {name: "unreachable", class: "away"}, {name: "not observed", class: "missed"}}
+	c := chart{title: "Verdicts by week", desc: "Stacked bars, one a round: ready below, then not ready, unreachable " +
+		"and not observed. The number on a bar is of the hosts that were due."}
+	layers := []layer{{name: "ready", class: "ready"}, {name: "not ready", class: "notready"},
+		{name: "unreachable", class: "away"}, {name: "not observed", class: "missed"}}
 	for _, w := range weeks {
 		c.weeks = append(c.weeks, w.Week)
 		for i, v := range []int64{w.Ready, w.NotReady, w.Unreachable, w.NotProbed + w.Degraded} {
@@ -67,7 +69,8 @@ func verdictBars(weeks []derive.Week) *Figure {
 		}
 	}
 	c.layers = layers
-	return &Figure{SVG: c.draw(), Legend: "Of the hosts due in each round, the number on its bar: filled ready, pale not ready, outlined unreachable, dashed not observed by us. A week without a round has no bar."}
+	return &Figure{SVG: c.draw(), Legend: "Of the hosts due in each round, the number on its bar: filled ready, pale " +
+		"not ready, outlined unreachable, dashed not observed by us. A week without a round has no bar."}
 }
 
 // TrajectorySheet is /corpus/trajectory.
@@ -78,26 +81,38 @@ func TrajectorySheet(v SheetView, t derive.TrajectoryView) SheetView {
 	}
 	last := t.Weeks[len(t.Weeks)-1]
 	shown, caption := newest(t.Weeks)
-	verdicts := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Known", "#Due", "#Probed", "#Ready", "#Not ready", "#Unreachable", "#Our fault", "Battery", "Coverage")}
+	verdicts := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Known", "#Due", "#Probed", "#Ready",
+		"#Not ready", "#Unreachable", "#Our fault", "Battery", "Coverage")}
 	for _, w := range shown {
-		verdicts.Rows = append(verdicts.Rows, []Cell{roundCell(w.Week, w.Sequence), num(w.HostsKnown), num(w.HostsDue), num(w.HostsProbed), num(w.Ready), num(w.NotReady),
+		verdicts.Rows = append(verdicts.Rows, []Cell{roundCell(w.Week, w.Sequence), num(w.HostsKnown), num(w.HostsDue),
+			num(w.HostsProbed), num(w.Ready), num(w.NotReady),
 			num(w.Unreachable), num(w.Degraded), mono(w.Battery), words(caution(w.CoverageSuspect))})
 	}
-	coverage := chart{title: "Hosts probed by week", desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are joined."}
+	coverage := chart{title: "Hosts probed by week",
+		desc: "One point a round: hosts probed, and hosts due above it. Points of weeks that follow each other are " +
+			"joined."}
 	due, probed := layer{class: "unknown"}, layer{class: "ink"}
 	for _, w := range t.Weeks {
 		coverage.weeks = append(coverage.weeks, w.Week)
-		due.values, probed.values = append(due.values, float64(w.HostsDue)), append(probed.values, float64(w.HostsProbed))
+		due.values, probed.values = append(due.values, float64(w.HostsDue)),
+			append(probed.values, float64(w.HostsProbed))
 	}
 	coverage.points = []layer{due, probed}
 	v.Sections = []Section{
 		{ID: "verdicts", Title: "Verdicts", Figure: verdictBars(t.Weeks), Table: verdicts},
-		{ID: "coverage", Title: "What we reached", Says: []string{"A host that was due and not probed is counted against the store, and by the reason."},
-			Figure: &Figure{SVG: coverage.draw(), Legend: fmt.Sprintf("Lower line: hosts probed. Upper line: hosts due. In %s, %d of %d.", last.Week, last.HostsProbed, last.HostsDue)},
-			Facts:  counts(last.Gaps, last.HostsDue, "rows of "+last.Week)},
-		{ID: "failed", Title: "What failed", Says: []string{fmt.Sprintf("Checks that doors failed in %s, of the %d hosts that were observed. A door may fail several.", last.Week, last.Ready+last.NotReady+last.Unreachable)},
+		{ID: "coverage", Title: "What we reached",
+			Says: []string{"A host that was due and not probed is counted against the store, and by the reason."},
+			Figure: &Figure{SVG: coverage.draw(),
+				Legend: fmt.Sprintf("Lower line: hosts probed. Upper line: hosts due. In %s, %d of %d.", last.Week,
+					last.HostsProbed, last.HostsDue)},
+			Facts: counts(last.Gaps, last.HostsDue, "rows of "+last.Week)},
+		{ID: "failed", Title: "What failed",
+			Says: []string{fmt.Sprintf("Checks that doors failed in %s, of the %d hosts that were observed. A door "+
+				"may fail several.", last.Week, last.Ready+last.NotReady+last.Unreachable)},
 			Facts: counts(last.FailureClasses, last.Ready+last.NotReady+last.Unreachable, "hosts")},
-		{ID: "networks", Title: "Networks offered", Says: []string{fmt.Sprintf("Of the %d offers seen in %s; an offer may name several.", last.OffersSeen, last.Week)},
+		{ID: "networks", Title: "Networks offered",
+			Says: []string{fmt.Sprintf("Of the %d offers seen in %s; an offer may name several.", last.OffersSeen,
+				last.Week)},
 			Facts: counts(last.Networks, last.OffersSeen, "offers")},
 	}
 	return v
@@ -121,10 +136,15 @@ func RegistrySheet(v SheetView, r derive.RegistryView) SheetView {
 		return v
 	}
 	last := r.Weeks[len(r.Weeks)-1]
-	ready := chart{title: "Ready doors by the rails they take", desc: "Stacked bars, one a round: offers that take Base and Solana, Base alone, Solana alone, and other networks."}
+	ready := chart{title: "Ready doors by the rails they take",
+		desc: "Stacked bars, one a round: offers that take Base and Solana, Base alone, Solana alone, and other " +
+			"networks."}
 	layers := []layer{{class: "one"}, {class: "two"}, {class: "three"}, {class: "missed"}}
-	price := chart{title: "Cheapest ask in USDC", desc: "One mark a round: the median of the cheapest asks of ready doors, with a line from the first to the third quartile."}
-	signed := chart{title: "Ready doors that sign their offers", desc: "One point a round, in percent of the ready doors.", most: 100}
+	price := chart{title: "Cheapest ask in USDC",
+		desc: "One mark a round: the median of the cheapest asks of ready doors, with a line from the first to the " +
+			"third quartile."}
+	signed := chart{title: "Ready doors that sign their offers",
+		desc: "One point a round, in percent of the ready doors.", most: 100}
 	points := layer{class: "ink"}
 	for _, m := range r.Weeks {
 		ready.weeks = append(ready.weeks, m.Week)
@@ -139,25 +159,40 @@ func RegistrySheet(v SheetView, r derive.RegistryView) SheetView {
 	}
 	ready.layers, price.weeks, signed.points = layers, ready.weeks, []layer{points}
 	shown, caption := newest(r.Weeks)
-	rails := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Ready of probed", "#Both", "#Base only", "#Solana only", "#Other", "#Offers", "#Testnet named")}
-	asks := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Median", "#First quartile", "#Third quartile", "#Sample", "#Signing of ready", "#Unreachable of probed")}
+	rails := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Ready of probed", "#Both", "#Base only",
+		"#Solana only", "#Other", "#Offers", "#Testnet named")}
+	asks := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Median", "#First quartile", "#Third quartile",
+		"#Sample", "#Signing of ready", "#Unreachable of probed")}
 	wallets := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Addresses", "#Top five named", "Schemes")}
 	for _, m := range shown {
 		at := roundCell(m.Week, m.Sequence)
-		rails.Rows = append(rails.Rows, []Cell{at, share(m.Ready, m.Probed), num(m.Rails.Both), num(m.Rails.BaseOnly), num(m.Rails.SolanaOnly), num(m.Rails.Other), num(m.Rails.Of), num(m.Rails.TestnetFlagged)})
-		asks.Rows = append(asks.Rows, []Cell{at, dash(m.Price.Median), dash(m.Price.P25), dash(m.Price.P75), num(m.Price.Sample), share(m.SignedOffers.Serving, m.SignedOffers.Of), share(m.Rot.Dead, m.Rot.Of)})
+		rails.Rows = append(rails.Rows, []Cell{at, share(m.Ready, m.Probed), num(m.Rails.Both), num(m.Rails.BaseOnly),
+			num(m.Rails.SolanaOnly), num(m.Rails.Other), num(m.Rails.Of), num(m.Rails.TestnetFlagged)})
+		asks.Rows = append(asks.Rows, []Cell{at, dash(m.Price.Median), dash(m.Price.P25), dash(m.Price.P75),
+			num(m.Price.Sample), share(m.SignedOffers.Serving, m.SignedOffers.Of), share(m.Rot.Dead, m.Rot.Of)})
 		var schemes []string
 		for _, s := range m.Schemes {
 			schemes = append(schemes, fmt.Sprintf("%s %d", s.Name, s.Count))
 		}
-		wallets.Rows = append(wallets.Rows, []Cell{at, num(m.Addresses), share(m.Top.Named, m.Top.Of), words(strings.Join(schemes, ", "))})
+		wallets.Rows = append(wallets.Rows, []Cell{at, num(m.Addresses), share(m.Top.Named, m.Top.Of),
+			words(strings.Join(schemes, ", "))})
 	}
 	v.Sections = []Section{
-		{ID: "rails", Title: "Rails", Figure: &Figure{SVG: ready.draw(), Legend: fmt.Sprintf("Offers of ready doors, the number on each bar: filled Base and Solana, pale Base alone, outlined Solana alone, dashed others. In %s, %d offers of %d ready doors.", last.Week, last.Rails.Of, last.Ready)}, Table: rails},
-		{ID: "prices", Title: "Prices", Says: []string{"The cheapest ask of each ready door, in USDC. What a door charges for more is in its offer and not here."},
-			Figure: &Figure{SVG: price.draw(), Legend: fmt.Sprintf("Dot: median. Line: first to third quartile. In %s, of %d doors.", last.Week, last.Price.Sample)}, Table: asks},
+		{ID: "rails", Title: "Rails",
+			Figure: &Figure{SVG: ready.draw(),
+				Legend: fmt.Sprintf("Offers of ready doors, the number on each bar: filled Base and Solana, pale "+
+					"Base alone, outlined Solana alone, dashed others. In %s, %d offers of %d ready doors.", last.Week,
+					last.Rails.Of, last.Ready)}, Table: rails},
+		{ID: "prices", Title: "Prices",
+			Says: []string{"The cheapest ask of each ready door, in USDC. What a door charges for more is in its " +
+				"offer and not here."},
+			Figure: &Figure{SVG: price.draw(),
+				Legend: fmt.Sprintf("Dot: median. Line: first to third quartile. In %s, of %d doors.", last.Week,
+					last.Price.Sample)}, Table: asks},
 		{ID: "signed", Title: "Signed offers", Says: []string{"A door that signs its offer can be held to it."},
-			Figure: &Figure{SVG: signed.draw(), Legend: fmt.Sprintf("Percent of ready doors that sign what they offer. In %s, %d of %d.", last.Week, last.SignedOffers.Serving, last.SignedOffers.Of)}},
+			Figure: &Figure{SVG: signed.draw(),
+				Legend: fmt.Sprintf("Percent of ready doors that sign what they offer. In %s, %d of %d.", last.Week,
+					last.SignedOffers.Serving, last.SignedOffers.Of)}},
 		{ID: "addresses", Title: "Addresses", Says: []string{derive.SharedWalletCaveat}, Table: wallets},
 	}
 	return v
@@ -193,13 +228,16 @@ func InflowsSheet(v SheetView, f derive.InflowsView) SheetView {
 		return v
 	}
 	shown, caption := newest(f.Weeks)
-	table := &Table{Caption: caption, Dense: true, Head: heads("Week", "Network", "#Transfers", "#Addresses that received", "#USDC", "Read")}
+	table := &Table{Caption: caption, Dense: true, Head: heads("Week", "Network", "#Transfers",
+		"#Addresses that received", "#USDC", "Read")}
 	for _, w := range shown {
 		if len(w.Networks) == 0 {
-			table.Rows = append(table.Rows, []Cell{roundCell(w.Week, w.Sequence), words("none was configured"), words("–"), words("–"), words("–"), words("no")})
+			table.Rows = append(table.Rows, []Cell{roundCell(w.Week, w.Sequence), words("none was configured"),
+				words("–"), words("–"), words("–"), words("no")})
 		}
 		for _, n := range w.Networks {
-			row := []Cell{roundCell(w.Week, w.Sequence), words(rails([]string{n.Network})), num(n.Transfers), num(n.Addresses), words(n.USDC), words("yes")}
+			row := []Cell{roundCell(w.Week, w.Sequence), words(rails([]string{n.Network})), num(n.Transfers),
+				num(n.Addresses), words(n.USDC), words("yes")}
 			if !n.Read {
 				row[2], row[3], row[4], row[5] = words("–"), words("–"), words("–"), words("no: "+n.Reason)
 			}
@@ -215,7 +253,8 @@ func InflowsSheet(v SheetView, f derive.InflowsView) SheetView {
 
 // inflowBars draws transfers on all networks that were read; a round that read none is a hole.
 func inflowBars(weeks []derive.InflowWeek) *Figure {
-	c := chart{title: "Transfers seen", desc: "One bar a round: USDC transfers to advertised addresses, on all networks that were read."}
+	c := chart{title: "Transfers seen", desc: "One bar a round: USDC transfers to advertised addresses, on all " +
+		"networks that were read."}
 	var l layer
 	l.class = "one"
 	for _, w := range weeks {
@@ -234,5 +273,6 @@ func inflowBars(weeks []derive.InflowWeek) *Figure {
 		return nil
 	}
 	c.layers = []layer{l}
-	return &Figure{SVG: c.draw(), Legend: "Transfers on all networks that were read. A round that read none has no bar."}
+	return &Figure{SVG: c.draw(), Legend: "Transfers on all networks that were read. A round that read none has no " +
+		"bar."}
 }

@@ -27,7 +27,8 @@ type HostView struct {
 	derive.Host
 	// Stamp is the tier's class: good, bad or unknown.
 	Stamp string
-	// Weeks are the marks of the weeks that the table shows, oldest first, Marks is the same in text, Legend counts them.
+	// Weeks are the marks of the weeks that the table shows, oldest first, Marks is the same in
+	// text, Legend counts them.
 	Weeks         []WeekMark
 	Marks, Legend string
 	Standing      []Fact
@@ -46,6 +47,7 @@ type HostView struct {
 
 // HostRoom is memory that the view of one host after the other is made in.
 type HostRoom struct {
+	host  derive.Host
 	json  []byte
 	weeks []WeekMark
 	lines []TimelineLine
@@ -58,14 +60,14 @@ type TimelineLine struct {
 	Sequence                                                    int64
 }
 
-// NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page made for a file and one
-// made on request are the same bytes.
+// NewHostView makes the page of a host. It depends on nothing but its arguments, so that a page
+// made for a file and one made on request are the same bytes.
 func NewHostView(chrome *Chrome, h derive.Host) (HostView, error) {
 	return NewHostViewIn(new(HostRoom), chrome, h)
 }
 
-// NewHostViewIn is NewHostView in memory that was used before: the view, and what HostJSON returns of it, are valid until
-// the next one is made there.
+// NewHostViewIn is NewHostView in memory that was used before: the view, and what HostJSON returns
+// of it, are valid until the next one is made there.
 func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, error) {
 	doc, err := hostDocument(room, &h)
 	if err != nil {
@@ -77,8 +79,12 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
-			Summary: h.Tier.Line + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) + " rounds since its first sighting.",
+			Summary: h.Tier.Line + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
+				" rounds since its first sighting.",
 		},
+	}
+	if derive.HostName(h.Host) == h.Host { // a feed is asked for by the name, not by its digest
+		v.Page.Feed = path + "/feed.xml"
 	}
 	switch h.Tier.Tier {
 	case derive.TierStanding, derive.TierEstablished:
@@ -93,8 +99,10 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 	v.address()
 	v.cite()
 	if d := h.Declaration; d.Value != derive.NoDeclaration {
-		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape, Mono: true},
-			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true}, {Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
+		v.Declared = []Fact{{Name: "Declared", Value: d.At, Mono: true}, {Name: "Shape of the file", Value: d.Shape,
+			Mono: true},
+			{Name: "Doors", Value: strings.Join(d.Doors, " "), Mono: true},
+			{Name: "Doors of other hosts", Value: decimal(d.Foreign) + ", counted and not walked"},
 			{Name: "Observation", Value: decimal(d.Observation), Mono: true}}
 	}
 	v.Badge = chrome.BaseURL + "/badge/host.svg?host=" + url.QueryEscape(h.Host)
@@ -128,11 +136,15 @@ func (v *HostView) timeline(room *HostRoom) {
 // notMeasured is what the timeline has in place of the names of protocols.
 const notMeasured = "not measured"
 
-// timelineWords say what the words of the timeline mean, below it. Between backticks are those that are words of the JSON.
-const timelineWords = "Listed says whether a discovery list that was read for the round named the host. `listed_not_walked` counts against the store: " +
-	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, for the reason that stands under the word. " +
+// timelineWords say what the words of the timeline mean, below it. Between backticks are those that
+// are words of the JSON.
+const timelineWords = "Listed says whether a discovery list that was read for the round named the host. " +
+	"`listed_not_walked` counts against the store: " +
+	"the host was on its books, from a list of that week or from an earlier round, and the round did not observe it, " +
+	"for the reason that stands under the word. " +
 	"`before_first_sighting` counts against nobody: no source had named the host yet. " +
-	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, they are not measured."
+	"Protocols are told by the challenge that a door answers with; where there was none, or the round did not look, " +
+	"they are not measured."
 
 // gapMeanings say why a round did not observe a host, by the reason.
 var gapMeanings = func() map[string]string {
@@ -144,7 +156,8 @@ var gapMeanings = func() map[string]string {
 }()
 
 func timelineLine(w *derive.HostWeek, mark string) TimelineLine {
-	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark, Protocols: notMeasured, Failed: "–",
+	line := TimelineLine{Week: w.Week, Listed: "not listed", Probed: w.Probed, Verdict: "–", Mark: mark,
+		Protocols: notMeasured, Failed: "–",
 		Sequence: w.Sequence}
 	if w.Listed {
 		line.Listed = "listed"
@@ -179,12 +192,14 @@ func (v *HostView) standing() {
 		{Name: "Tier", Value: h.Tier.Line},
 		{Name: "Rule", Value: h.Tier.Rule},
 		{Name: "Newest observation", Value: newest},
-		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) + " rounds since the first sighting, " + decimal(h.Coverage) + " %"},
+		{Name: "Coverage", Value: decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
+			" rounds since the first sighting, " + decimal(h.Coverage) + " %"},
 		{Name: "Missed by the store", Value: decimal(h.RoundsMissed) + " of " + decimal(h.Rounds) + " rounds"},
 		{Name: "In the newest round", Value: strings.ReplaceAll(h.Listing, "_", " ")},
 	}
 	if h.FirstObserved != "" {
-		v.Standing = append(v.Standing, Fact{Name: "First observed", Value: h.FirstObserved, Mono: true}, Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
+		v.Standing = append(v.Standing, Fact{Name: "First observed", Value: h.FirstObserved, Mono: true},
+			Fact{Name: "Last observed", Value: h.LastObserved, Mono: true})
 	}
 	for _, g := range h.Gaps {
 		f := Fact{Name: g.Name, Value: decimal(g.Count) + " of " + decimal(h.RoundsInChain) + " rounds"}
@@ -206,11 +221,13 @@ func (v *HostView) address() {
 		return
 	}
 	for _, a := range p.Addresses {
-		v.Address = append(v.Address, Fact{Name: "Digest", Value: a.Digest, Mono: true}, Fact{Name: "On", Value: a.Network, Mono: true},
+		v.Address = append(v.Address, Fact{Name: "Digest", Value: a.Digest, Mono: true},
+			Fact{Name: "On", Value: a.Network, Mono: true},
 			Fact{Name: "Also receives at", Value: doors(a.Others)})
 	}
 	if p.LeftOut > 0 {
-		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(p.LeftOut) + ", which the row does not list"})
+		v.Address = append(v.Address, Fact{Name: "Further addresses", Value: decimal(p.LeftOut) +
+			", which the row does not list"})
 	}
 }
 
@@ -230,7 +247,8 @@ func (v *HostView) cite() {
 	if observed == "" {
 		observed = "not observed in this round"
 	}
-	v.Cite = "cites: " + c.Cites + "\nhost: " + c.Host + "\nweek: " + c.Week + "\nsequence: " + decimal(c.Sequence) + "\nobserved_at: " + observed +
+	v.Cite = "cites: " + c.Cites + "\nhost: " + c.Host + "\nweek: " + c.Week + "\nsequence: " + decimal(c.Sequence) +
+		"\nobserved_at: " + observed +
 		"\ndigest: " + c.Digest.String() + "\nrow_sha256: " + c.RowSHA256.String() + "\nleaf: " + decimal(c.Leaf) +
 		"\nrows: " + c.Rows + "\nindex: " + c.Index + "\nlicense: " + c.License + "\nhow: " + c.How
 }

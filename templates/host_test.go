@@ -41,25 +41,20 @@ func hostsOf(t testing.TB, rec fs.FS) map[string]derive.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shares := map[int64]derive.Sharing{}
-	for _, round := range r.Rounds() {
-		if _, shares[round.Sequence], err = derive.Share(round, r.Rows(round.Sequence)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	book := bookOf(t, r)
 	hosts := map[string]derive.Host{}
 	for raw, err := range r.RawHistories() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := raw.Parse()
+		h, err := raw.ParseIn(new(record.HistoryRoom))
 		if err != nil {
 			t.Fatal(err)
 		}
 		history := derive.HostHistory(r.Rounds(), h, feed)
 		hosts[h.Host], err = derive.DescribeHost(r.Rounds(), history, derive.Tier(history), derive.HostParts{
 			BaseURL: "https://store.example", Feed: feed,
-			Others: func(sequence int64, p record.PayTo) int64 { return shares[sequence].Others(p) },
+			Others: book.Others,
 			Prove:  func(leaf, size int64) (tlog.Proof, error) { return r.Log.Prove(leaf, size, r.Ring()) },
 		})
 		if err != nil {
@@ -86,15 +81,18 @@ func render(t *testing.T, v templates.HostView) (page, twin string) {
 func TestHostPagesTellTheirStory(t *testing.T) {
 	views := hostViews(t)
 	for host, want := range map[string][]string{
-		"standing.example": {"standing — 8 of 8, W40–W47", "12 of 12 rounds since the first sighting, 100 %", "0x" + strings.Repeat("ab", 32), "status 200, 812 bytes, 340 ms", "x402-v1",
+		"standing.example": {"standing — 8 of 8, W40–W47", "12 of 12 rounds since the first sighting, 100 %",
+			"0x" + strings.Repeat("ab", 32), "status 200, 812 bytes, 340 ms", "x402-v1",
 			"/badge/host.svg?host=standing.example", "/badge/check.svg?url=https%3A%2F%2Fstanding.example%2Fpaid"},
 		"api.weather.example": {"1 other door of that round", "no_declaration"},
 		"broken.example":      {"broken — 3 of 4, W44–W47", "status-402"},
 		"returned.example":    {"indeterminate — 3 of 4, W44–W47", "interrupted", "not_listed"},
-		"late.example":        {"indeterminate — 2 of 2, W46–W47", "before_first_sighting", "2 of 2 rounds since the first sighting"},
-		"missed.example":      {"instrument_degraded", "indeterminate"},
-		"never-seen.example":  {"indeterminate — 0 of 4", "No round has observed this host", "not observed in this round"},
-		"moved.example":       {"no other door of that round", "in W43"},
+		"late.example": {"indeterminate — 2 of 2, W46–W47", "before_first_sighting",
+			"2 of 2 rounds since the first sighting"},
+		"missed.example": {"instrument_degraded", "indeterminate"},
+		"never-seen.example": {"indeterminate — 0 of 4", "No round has observed this host",
+			"not observed in this round"},
+		"moved.example": {"no other door of that round", "in W43"},
 	} {
 		page, twin := render(t, views[host])
 		for _, w := range want {
@@ -108,21 +106,24 @@ func TestHostPagesTellTheirStory(t *testing.T) {
 	}
 }
 
-// TestTimelineSaysItsWords holds the columns of the timeline against the words that they may have, and demands that what a
-// word means stands where it stands: a week that no list named the host in is no contradiction of listed_not_walked.
+// TestTimelineSaysItsWords holds the columns of the timeline against the words that they may have,
+// and demands that what a word means stands where it stands: a week that no list named the host in
+// is no contradiction of listed_not_walked.
 func TestTimelineSaysItsWords(t *testing.T) {
 	protocol := regexp.MustCompile(`^[a-z0-9-]+(, [a-z0-9-]+)*$`)
 	for host, v := range hostViews(t) {
 		page, twin := render(t, v)
 		for _, l := range v.Timeline {
-			if l.Listed != "listed" && l.Listed != "not listed" || l.Protocols != "not measured" && (!protocol.MatchString(l.Protocols) || l.Verdict == "–") ||
+			if l.Listed != "listed" && l.Listed != "not listed" || l.Protocols != "not measured" &&
+				(!protocol.MatchString(l.Protocols) || l.Verdict == "–") ||
 				l.Probed != "probed" && l.Probed != "listed_not_walked" && l.Probed != "before_first_sighting" {
 				t.Errorf("%s: %+v", host, l)
 			}
 		}
 		for form, text := range map[string]string{"page": page, "twin": strings.ReplaceAll(twin, "`", "")} {
 			text = regexp.MustCompile("</?code>").ReplaceAllString(text, "")
-			if !strings.Contains(text, "listed_not_walked counts against the store: the host was on its books") || strings.Contains(text, "none seen") {
+			if !strings.Contains(text, "listed_not_walked counts against the store: the host was on its books") ||
+				strings.Contains(text, "none seen") {
 				t.Errorf("%s: the %s does not say what its words mean", host, form)
 			}
 		}
@@ -134,8 +135,8 @@ func TestTimelineSaysItsWords(t *testing.T) {
 	}
 }
 
-// TestThePaymentAddressIsAlwaysThere: the JSON of every host has the block and says whether an address was captured, and
-// where none was, why.
+// TestThePaymentAddressIsAlwaysThere: the JSON of every host has the block and says whether an
+// address was captured, and where none was, why.
 func TestThePaymentAddressIsAlwaysThere(t *testing.T) {
 	seen := map[string]int{}
 	for host, v := range hostViews(t) {
@@ -151,7 +152,8 @@ func TestThePaymentAddressIsAlwaysThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := doc.Payment
-		if p == nil || p.Captured == nil || *p.Captured != (p.WhyNot == "") || *p.Captured != (p.Digest != "") || p.Caveat == "" {
+		if p == nil || p.Captured == nil || *p.Captured != (p.WhyNot == "") || *p.Captured != (p.Digest != "") ||
+			p.Caveat == "" {
 			t.Errorf("%s: %+v", host, p)
 			continue
 		}
@@ -173,8 +175,33 @@ func TestANoteIsNoMarkup(t *testing.T) {
 	}
 }
 
-// TestCitedRowsCanBeChecked does with a page's citation what it says: the row hashes to its digest, carries a signature,
-// and stands in the log.
+// TestEarlierNotes shows those that stood before, as words alone, and says which text is gone.
+func TestEarlierNotes(t *testing.T) {
+	v := hostViews(t)["moved.example"]
+	v.Earlier = []derive.NoteHeld{{Observation: 7, At: "2026-11-02T00:00:00Z", Statement: "<i>was</i> [x](y)"},
+		{Observation: 3, At: "2026-11-01T00:00:00Z"}}
+	v.LeftOut = 5
+	page, twin := render(t, v)
+	for _, want := range []string{"observation 7: <q>&lt;i&gt;was", "observation 3: the text was withdrawn",
+		"record: 5."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	for _, want := range []string{`observation 7: \<i\>was`, "observation 3: the text was withdrawn", "record: 5."} {
+		if !strings.Contains(twin, want) || strings.Contains(twin, "[x](y)") {
+			t.Errorf("the twin does not say %q, or has a link: %s", want, twin)
+		}
+	}
+	v.Note = nil
+	if page, twin = render(t, v); !strings.Contains(page, "None stands.") || !strings.Contains(twin, "None stands.") ||
+		!strings.Contains(page, "Earlier notes") {
+		t.Error("where none stands the page does not say so")
+	}
+}
+
+// TestCitedRowsCanBeChecked does with a page's citation what it says: the row hashes to its digest,
+// carries a signature, and stands in the log.
 func TestCitedRowsCanBeChecked(t *testing.T) {
 	ring := attest.SpecimenRing()
 	for host, v := range hostViews(t) {

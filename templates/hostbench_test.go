@@ -7,8 +7,8 @@ import (
 	"agentstore/templates"
 )
 
-// BenchmarkHost makes the three forms of the page of a host with twelve weeks, an offer, a paid walk and a proof, as a
-// build of the record does; reused makes them in slices that it made before.
+// BenchmarkHost makes the three forms of the page of a host with twelve weeks, an offer, a paid
+// walk and a proof, as a build of the record does; reused makes them in slices that it made before.
 func BenchmarkHost(b *testing.B) {
 	host, c := hostsOf(b, corpustest.Write(b, 500))["standing.example"], chrome(b)
 	if len(host.Timeline) != 12 || host.Payment == nil || len(host.PaidWalks) == 0 || host.Citation.Inclusion == "" {

@@ -121,7 +121,8 @@ func (w *htmlWriter) host(v *HostView) {
 	}
 	if len(v.Weeks) > 0 {
 		w.markup("<figure>").weeks(v.Host.Host, v.Weeks, v.Legend)
-		w.text("\n<figcaption class=\"small faint\">", v.Legend).markup(". The newest stands last.</figcaption></figure>\n")
+		w.text("\n<figcaption class=\"small faint\">",
+			v.Legend).markup(". The newest stands last.</figcaption></figure>\n")
 	}
 	w.markup("<h2 id=\"tier\">Tier and coverage</h2>\n").facts(v.Standing)
 	w.markup(`
@@ -152,12 +153,15 @@ func (w *htmlWriter) timeline(v *HostView) {
 `)
 	for i := range v.Timeline {
 		l := &v.Timeline[i]
-		w.text(`<tr><th scope="row" class="n">`, l.Week).text(`</th><td class="nowrap">`, l.Listed).text(`</td><td class="n">`, l.Probed)
+		w.text(`<tr><th scope="row" class="n">`, l.Week).text(`</th><td class="nowrap">`,
+			l.Listed).text(`</td><td class="n">`, l.Probed)
 		if l.Gap != "" {
 			w.text(`<br><span class="faint">`, l.Gap).markup("</span>")
 		}
-		w.text(`</td><td class="n `, l.Mark).text(`">`, l.Verdict).text(`</td><td class="nowrap">`, l.Protocols).text(`</td><td class="mono">`, l.Failed)
-		w.text(`</td><td><a class="n" href="`, derive.RoundPath(l.Sequence)).number(`">`, l.Sequence).markup("</a></td></tr>\n")
+		w.text(`</td><td class="n `, l.Mark).text(`">`, l.Verdict).text(`</td><td class="nowrap">`,
+			l.Protocols).text(`</td><td class="mono">`, l.Failed)
+		w.text(`</td><td><a class="n" href="`, derive.RoundPath(l.Sequence)).number(`">`,
+			l.Sequence).markup("</a></td></tr>\n")
 	}
 	w.markup("</tbody>\n</table></div>\n<p class=\"small faint\">")
 	for i, part := range strings.Split(timelineWords, "`") { // every other one is a word of the JSON
@@ -185,7 +189,8 @@ func (w *htmlWriter) address(v *HostView) {
 		return
 	}
 	w.facts(v.Address).text("\n<p class=\"small faint\">", v.Payment.Caveat).markup(
-		" Addresses are published as digests only: SHA-256 of <code>store-pay-to/v1|network|address</code>. Whoever holds an address can try it.</p>\n")
+		" Addresses are published as digests only: SHA-256 of <code>store-pay-to/v1|network|address</code>. Whoever " +
+			"holds an address can try it.</p>\n")
 }
 
 func (w *htmlWriter) cite(v *HostView) {
@@ -199,7 +204,7 @@ func (w *htmlWriter) cite(v *HostView) {
 }
 
 func (w *htmlWriter) walks(v *HostView) {
-	w.markup("<h2 id=\"walks\">Paid walks by strangers</h2>\n")
+	w.markup("<h2 id=\"walks\">Paid walks</h2>\n")
 	if len(v.PaidWalks) == 0 {
 		w.markup("<p>None is on the record.</p>\n")
 		return
@@ -213,7 +218,8 @@ func (w *htmlWriter) walks(v *HostView) {
 	for i := range v.PaidWalks {
 		p := &v.PaidWalks[i]
 		w.text(`<tr><th scope="row" class="n">`, p.At).markup(`</th><td class="n">`).narrow(p.Network)
-		w.text(`</td><td class="num">`, p.USDC).text(`</td><td><code class="digest" title="`, p.Transaction).text(`">`, Short(p.Transaction))
+		w.text(`</td><td class="num">`, p.USDC).text(`</td><td><code class="digest" title="`, p.Transaction).text(`">`,
+			Short(p.Transaction))
 		w.text("</code></td><td>", claim(p)).markup("</td></tr>\n")
 	}
 	w.markup("</tbody>\n</table></div>\n")
@@ -247,7 +253,8 @@ func (w *htmlWriter) refreshes(v *HostView) {
 `)
 	for i := range v.Refreshes {
 		r := &v.Refreshes[i]
-		w.text(`<tr><th scope="row" class="n">`, r.At).text(`</th><td class="n">`, r.Verdict).text(`</td><td class="mono">`, listed(r.Failed))
+		w.text(`<tr><th scope="row" class="n">`, r.At).text(`</th><td class="n">`,
+			r.Verdict).text(`</td><td class="mono">`, listed(r.Failed))
 		w.number(`</td><td class="num">`, r.Observation).markup("</td></tr>\n")
 	}
 	w.markup("</tbody>\n</table></div>\n")
@@ -273,12 +280,42 @@ func (w *htmlWriter) declaration(v *HostView) {
 func (w *htmlWriter) note(v *HostView) {
 	w.markup("<h2 id=\"note\">Standing note</h2>\n")
 	n := v.Note
-	if n == nil {
+	switch {
+	case n == nil && len(v.Earlier) == 0:
 		w.markup("<p>The host has left none.</p>\n")
 		return
+	case n == nil:
+		w.markup("<p>None stands.</p>\n")
+	default:
+		w.text("<blockquote><p>", n.Statement)
+		w.text("</p></blockquote>\n<p class=\"small faint\">The host's own words, ",
+			n.At).text(", shown by control of the ", n.Lane)
+		w.text(` <span class="mono whole">`, n.By).number(`</span>. Observation `,
+			n.Observation).markup(". They stand beside the observations and change none.</p>\n")
 	}
-	w.text("<blockquote><p>", n.Statement).text("</p></blockquote>\n<p class=\"small faint\">The host's own words, ", n.At).text(", shown by control of the ", n.Lane)
-	w.text(` <span class="mono whole">`, n.By).number(`</span>. Observation `, n.Observation).markup(". They stand beside the observations and change none.</p>\n")
+	w.earlier(v)
+}
+
+// earlier are the notes that stood before.
+func (w *htmlWriter) earlier(v *HostView) {
+	if len(v.Earlier) == 0 {
+		return
+	}
+	w.markup("<details><summary>Earlier notes</summary>\n<ul>\n")
+	for i := range v.Earlier {
+		n := &v.Earlier[i]
+		w.text("<li>", n.At).number(", observation ", n.Observation)
+		if n.Statement == "" {
+			w.markup(": the text was withdrawn.</li>\n")
+			continue
+		}
+		w.text(": <q>", n.Statement).markup("</q></li>\n")
+	}
+	w.markup("</ul>\n")
+	if v.LeftOut > 0 {
+		w.number("<p>Older ones, in the record: ", v.LeftOut).markup(".</p>\n")
+	}
+	w.markup("</details>\n")
 }
 
 func (w *htmlWriter) unseen(v *HostView) {
@@ -286,9 +323,11 @@ func (w *htmlWriter) unseen(v *HostView) {
 	for _, s := range v.Cannot {
 		w.text("<li>", s).markup("</li>\n")
 	}
-	w.text("</ul>\n<p class=\"small faint\">", v.Signed).text(` A badge with the tier and its age: <span class="mono whole">`, v.Badge).markup("</span>")
+	w.text("</ul>\n<p class=\"small faint\">",
+		v.Signed).text(` A badge with the tier and its age: <span class="mono whole">`, v.Badge).markup("</span>")
 	if v.DoorBadge != "" {
-		w.text(`; one with the last reading of the door and its age: <span class="mono whole">`, v.DoorBadge).markup("</span>")
+		w.text(`; one with the last reading of the door and its age: <span class="mono whole">`,
+			v.DoorBadge).markup("</span>")
 	}
 	w.markup("</p>\n")
 }
@@ -306,7 +345,8 @@ func (w *htmlWriter) weeks(host string, marks []WeekMark, legend string) {
 	rows := (len(marks) + weeksARow - 1) / weeksARow
 	height := int64(rows*(weekSide+18) + 2)
 	w.number(`<svg class="chart weeks" role="img" viewBox="0 0 352 `, height).number(`" width="352" height="`, height)
-	w.text(`"><title>`, host).text(", ", marks[0].Week).text(" to ", marks[len(marks)-1].Week).text(", one square a week: ", legend).markup("</title>")
+	w.text(`"><title>`, host).text(", ", marks[0].Week).text(" to ",
+		marks[len(marks)-1].Week).text(", one square a week: ", legend).markup("</title>")
 	for i, m := range marks {
 		x, y := int64(1+i%weeksARow*weekStep), int64(1+i/weeksARow*(weekSide+18))
 		w.text(`<g class="`, m.Class).text(`"><title>`, m.Week).text(": ", m.Word).markup("</title>")

@@ -31,7 +31,8 @@ func TestNoTextOfAHostIsMarkup(t *testing.T) {
 			plant(v.Index(0), name+"[]")
 		case reflect.Struct:
 			for i := range v.NumField() {
-				if f := v.Type().Field(i); f.IsExported() && f.Type != reflect.TypeFor[*Chrome]() && f.Type != reflect.TypeFor[Markup]() {
+				if f := v.Type().Field(i); f.IsExported() && f.Type != reflect.TypeFor[*Chrome]() &&
+					f.Type != reflect.TypeFor[Markup]() {
 					plant(v.Field(i), name+"."+f.Name)
 				}
 			}

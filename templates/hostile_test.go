@@ -17,10 +17,11 @@ import (
 	"agentstore/templates"
 )
 
-// TestHostileDoorsHavePages renders the pages of doors that wish the record ill, and the trajectory that counts them: each
-// has one in every spelling, and nothing on it turns the writing round.
+// TestHostileDoorsHavePages renders the pages of doors that wish the record ill, and the trajectory
+// that counts them: each has one in every spelling, and nothing on it turns the writing round.
 func TestHostileDoorsHavePages(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for i := range 2 {
 		h := corpustest.NewHostile(uint64(50+i), corpustest.Monday.AddDate(0, 0, 7*i+6).Add(-time.Hour))
 		if _, err := w.Seal(t.Context(), h.Draft(int64(i+1), 150)); err != nil {
@@ -32,7 +33,10 @@ func TestHostileDoorsHavePages(t *testing.T) {
 		t.Fatalf("%d hosts", len(hosts))
 	}
 	visible := func(name, text string) {
-		if at := strings.IndexFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && !unicode.IsPrint(c) && !unicode.IsSpace(c) }); at >= 0 {
+		if at := strings.IndexFunc(text, func(c rune) bool {
+			return c != '\n' && c != '\t' && !unicode.IsPrint(c) &&
+				!unicode.IsSpace(c)
+		}); at >= 0 {
 			t.Errorf("%s: %q", name, text[max(0, at-60):min(len(text), at+60)])
 		}
 	}
@@ -45,6 +49,11 @@ func TestHostileDoorsHavePages(t *testing.T) {
 		for _, text := range []string{page, twin, string(templates.HostJSON(view))} {
 			visible(name, text)
 		}
+		if has := strings.Contains(page, `type="application/atom+xml" href="/corpus/host/`+host.Host+`/feed.xml"`) &&
+			strings.Count(page, "/feed.xml") == 2 && strings.Contains(twin, "/feed.xml"); has !=
+			(derive.HostName(host.Host) == host.Host) {
+			t.Errorf("%s: a link to its feed is %v", name, has)
+		}
 		if host.Payment == nil || !host.Payment.Captured && host.Payment.WhyNot == "" {
 			t.Errorf("%s: address %+v", name, host.Payment)
 		}
@@ -54,11 +63,11 @@ func TestHostileDoorsHavePages(t *testing.T) {
 		t.Errorf("the doors name too few networks: %+v", trajectory.Weeks)
 	}
 	sheet := templates.TrajectorySheet(templates.SheetView{Chrome: chrome(t)}, trajectory)
-	page, err := templates.RenderSheet(sheet)
+	page, err := templates.HTML(&sheet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	twin, err := templates.RenderSheetMarkdown(sheet)
+	twin, err := templates.Markdown(&sheet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +87,16 @@ func trajectoryOf(t *testing.T, fsys fs.FS) derive.TrajectoryView {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := derive.Book{Rounds: r.Rounds()}
-	for _, round := range r.Rounds() {
-		week, err := derive.Trajectory(round, r.Rows(round.Sequence))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Figures = append(b.Figures, derive.Figures{Week: week})
+	return bookOf(t, r).Trajectory()
+}
+
+// bookOf is a record with the figures of its rounds, without its observations.
+func bookOf(t testing.TB, r *record.Record) *derive.Book {
+	t.Helper()
+	none := func(string) []record.Observation { return nil }
+	roll, figures, err := derive.CallRoll("https://store.example", r.Rounds(), none, r.Histories())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return b.Trajectory()
+	return &derive.Book{Rounds: r.Rounds(), Figures: figures, Roll: roll}
 }

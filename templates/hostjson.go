@@ -2,26 +2,29 @@ package templates
 
 import (
 	"encoding/hex"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
 )
 
-// hostDocument is document of a host, written member by member: for one with twelve weeks the library takes about five times
-// as long, 0.14 ms where nothing else runs. What the writer does not know how to spell, it leaves to the library, and so
-// are the library's errors.
+// hostDocument is document of a host, for which the library takes several times as long: it meets
+// every value anew, where this writer knows the types of a host beforehand. What it does not know
+// how to spell, it leaves to the library, and so are the library's errors.
 func hostDocument(room *HostRoom, h *derive.Host) ([]byte, error) {
+	room.host = *h // a copy, so that h itself need not be on the heap
 	w := jsonWriter{b: slices.Grow(room.json[:0], hostDocumentSize(h))}
-	w.host(h)
+	appendHost(&w, reflect.ValueOf(&room.host).Elem())
+	w.b = append(w.b, '\n')
 	room.json = w.b
 	if w.odd {
-		return document(*h) // a copy, so that h itself need not be on the heap
+		return document(*h)
 	}
 	return w.b, nil
 }
@@ -37,54 +40,87 @@ func hostDocumentSize(h *derive.Host) int {
 	return size + 512*len(h.PaidWalks) + 384*len(h.Refreshes)
 }
 
-func (w *jsonWriter) host(h *derive.Host) {
-	w.open('{')
-	w.text("format", h.Format)
-	w.text("host", h.Host)
-	w.text("url", h.URL)
-	w.text("signed", h.Signed)
-	w.text("listing", h.Listing)
-	w.number("rounds_in_chain", h.RoundsInChain)
-	w.number("rounds_since_first_sighting", h.Rounds)
-	w.number("rounds_probed", h.RoundsProbed)
-	w.number("rounds_gapped", h.RoundsMissed)
-	w.number("observation_coverage_pct", h.Coverage)
-	w.someText("first_observed", h.FirstObserved)
-	w.someText("last_observed", h.LastObserved)
-	w.counts("gaps_by_reason", h.Gaps)
-	w.tier("tier", &h.Tier)
-	w.list("verdict_changes")
-	for i := range h.Changes {
-		w.change(&h.Changes[i])
+// appendValue appends a value of one type.
+type appendValue func(w *jsonWriter, v reflect.Value)
+
+var appendHost = appendOf(reflect.TypeFor[derive.Host]())
+
+// appendOf knows the types that a host is made of; a test meets all of them.
+func appendOf(t reflect.Type) appendValue {
+	switch t {
+	case reflect.TypeFor[attest.Digest]():
+		return func(w *jsonWriter, v reflect.Value) { w.b = append(hex.AppendEncode(append(w.b, '"'), v.Bytes()), '"') }
+	case reflect.TypeFor[derive.Counts]():
+		return (*jsonWriter).counts
 	}
-	w.close(']')
-	w.list("timeline")
-	for i := range h.Timeline {
-		w.week(&h.Timeline[i])
+	switch t.Kind() {
+	case reflect.String:
+		return func(w *jsonWriter, v reflect.Value) { w.quoted(v.String()) }
+	case reflect.Bool:
+		return func(w *jsonWriter, v reflect.Value) { w.b = strconv.AppendBool(w.b, v.Bool()) }
+	case reflect.Int64:
+		return func(w *jsonWriter, v reflect.Value) { w.b = strconv.AppendInt(w.b, v.Int(), 10) }
+	case reflect.Pointer:
+		held := appendOf(t.Elem())
+		return func(w *jsonWriter, v reflect.Value) {
+			if v.IsNil() {
+				w.b = append(w.b, "null"...)
+				return
+			}
+			held(w, v.Elem())
+		}
+	case reflect.Slice:
+		element := appendOf(t.Elem())
+		return func(w *jsonWriter, v reflect.Value) {
+			w.open('[')
+			for i := range v.Len() {
+				w.line()
+				element(w, v.Index(i))
+			}
+			w.close(']')
+		}
+	case reflect.Struct:
+		return appendMembers(t)
 	}
-	w.close(']')
-	w.payment("payment_address", h.Payment)
-	w.citation("citation", &h.Citation)
-	w.list("paid_walks")
-	for i := range h.PaidWalks {
-		w.walk(&h.PaidWalks[i])
-	}
-	w.close(']')
-	w.list("paid_refreshes")
-	for i := range h.Refreshes {
-		w.refresh(&h.Refreshes[i])
-	}
-	w.close(']')
-	w.declared("declaration", &h.Declaration)
-	w.note("standing_note", h.Note)
-	w.texts("what_this_cannot_see", h.Cannot)
-	w.close('}')
-	w.b = append(w.b, '\n')
+	panic("a host holds a " + t.String()) // when the program starts
 }
 
-// counts is an object whose members are sorted. Names that stand twice are an error, and the library's.
-func (w *jsonWriter) counts(name string, counts derive.Counts) {
-	w.object(name)
+// appendMembers appends an object: names and what is left out when it is zero are said by the type,
+// as the library has it.
+func appendMembers(t reflect.Type) appendValue {
+	type member struct {
+		at    []int
+		name  string
+		some  bool
+		value appendValue
+	}
+	var members []member
+	for _, f := range reflect.VisibleFields(t) {
+		if name, options, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			members = append(members, member{f.Index, `"` + name + `": `, options == "omitzero", appendOf(f.Type)})
+		}
+	}
+	return func(w *jsonWriter, v reflect.Value) {
+		w.open('{')
+		for i := range members {
+			m := &members[i]
+			value := v.FieldByIndex(m.at)
+			if m.some && value.IsZero() {
+				continue
+			}
+			w.line()
+			w.b = append(w.b, m.name...)
+			m.value(w, value)
+		}
+		w.close('}')
+	}
+}
+
+// counts is an object whose members are sorted. Names that stand twice are an error, and the
+// library's.
+func (w *jsonWriter) counts(v reflect.Value) {
+	counts := *v.Addr().Interface().(*derive.Counts)
+	w.open('{')
 	for i, c := range counts {
 		if i > 0 && counts[i-1].Name >= c.Name {
 			w.odd = true
@@ -96,221 +132,9 @@ func (w *jsonWriter) counts(name string, counts derive.Counts) {
 	w.close('}')
 }
 
-func (w *jsonWriter) tier(name string, t *derive.HostTier) {
-	w.object(name)
-	w.text("tier", t.Tier)
-	w.text("line", t.Line)
-	w.object("fraction")
-	w.number("ready", t.Fraction.Ready)
-	w.number("rounds", t.Fraction.Rounds)
-	w.someText("first_week", t.Fraction.FirstWeek)
-	w.someText("last_week", t.Fraction.LastWeek)
-	w.close('}')
-	w.text("rule", t.Rule)
-	if l := t.Latest; l == nil {
-		w.null("latest")
-	} else {
-		w.latest("latest", l)
-	}
-	w.truth("coverage_suspect", t.CoverageSuspect)
-	w.object("window")
-	w.number("rounds", t.Window.Rounds)
-	w.number("established_needs", t.Window.EstablishedNeeds)
-	w.number("standing_needs", t.Window.StandingNeeds)
-	w.close('}')
-	w.text("criteria_url", t.CriteriaURL)
-	w.close('}')
-}
-
-func (w *jsonWriter) latest(name string, l *derive.Latest) {
-	w.object(name)
-	w.text("verdict", l.Verdict)
-	w.text("observed_at", l.ObservedAt)
-	w.text("source", l.Source)
-	w.someNumber("sequence", l.Sequence)
-	w.someNumber("observation", l.Number)
-	w.close('}')
-}
-
-func (w *jsonWriter) change(c *derive.Change) {
-	w.element('{')
-	w.number("sequence", c.Sequence)
-	w.text("week", c.Week)
-	w.text("from", c.From)
-	w.text("to", c.To)
-	if c.Battery {
-		w.truth("battery_changed", true)
-	}
-	w.close('}')
-}
-
-func (w *jsonWriter) week(h *derive.HostWeek) {
-	w.element('{')
-	w.number("sequence", h.Sequence)
-	w.text("week", h.Week)
-	w.text("taken_at", h.TakenAt)
-	w.digest("digest", h.Digest)
-	w.text("entry_url", h.EntryURL)
-	w.truth("listed", h.Listed)
-	w.text("probed", h.Probed)
-	w.someText("gap", h.Gap)
-	w.truth("coverage_suspect", h.Suspect)
-	w.someText("url", h.URL)
-	w.someText("verdict", h.Verdict)
-	w.someText("reached_level", h.Level)
-	w.texts("failed", h.Failed)
-	w.texts("advisories", h.Advisories)
-	if h.Protocols != nil {
-		w.texts("protocols", h.Protocols)
-	}
-	if h.Offer != nil {
-		w.offer("offer", h.Offer)
-	}
-	w.someText("source", h.Source)
-	w.someText("catalog", h.Catalog)
-	w.someText("battery", h.Battery)
-	w.someText("fault", h.Fault)
-	w.someText("observed_at", h.ObservedAt)
-	w.someText("evidence_digest", h.Evidence)
-	if h.Leaf != nil {
-		w.number("leaf", *h.Leaf)
-	}
-	if h.RowSHA256 != (attest.Digest{}) {
-		w.digest("row_sha256", h.RowSHA256)
-	}
-	w.close('}')
-}
-
-func (w *jsonWriter) offer(name string, o *record.RowOffer) {
-	w.object(name)
-	w.texts("networks", o.Networks)
-	w.someNumber("networks_left_out", o.NetworksLeftOut)
-	w.texts("schemes", o.Schemes)
-	w.someText("min_usdc", o.MinUSDC)
-	w.someText("max_usdc", o.MaxUSDC)
-	w.list("pay_to")
-	for _, p := range o.PayTo {
-		w.element('{')
-		w.text("network", p.Network)
-		w.text("digest", p.Digest)
-		w.close('}')
-	}
-	w.close(']')
-	w.someNumber("pay_to_left_out", o.PayToLeftOut)
-	w.someText("not_captured_reason", o.NotCapturedReason)
-	w.close('}')
-}
-
-func (w *jsonWriter) payment(name string, p *derive.Payment) {
-	if p == nil {
-		w.null(name)
-		return
-	}
-	w.object(name)
-	w.text("week", p.Week)
-	w.number("sequence", p.Sequence)
-	w.someText("digest", p.Digest)
-	w.truth("captured", p.Captured)
-	w.someText("not_captured_reason", p.WhyNot)
-	if p.Others != nil {
-		w.number("also_receives_at_other_doors", *p.Others)
-	}
-	w.list("addresses")
-	for _, a := range p.Addresses {
-		w.element('{')
-		w.text("network", a.Network)
-		w.text("digest", a.Digest)
-		w.number("also_receives_at_other_doors", a.Others)
-		w.close('}')
-	}
-	w.close(']')
-	w.someNumber("addresses_left_out", p.LeftOut)
-	w.text("shared_wallet_caveat", p.Caveat)
-	w.close('}')
-}
-
-func (w *jsonWriter) citation(name string, c *derive.Citation) {
-	w.object(name)
-	w.text("cites", c.Cites)
-	w.text("host", c.Host)
-	w.text("week", c.Week)
-	w.number("sequence", c.Sequence)
-	w.someText("observed_at", c.ObservedAt)
-	w.digest("digest", c.Digest)
-	w.digest("row_sha256", c.RowSHA256)
-	w.number("leaf", c.Leaf)
-	w.text("rows", c.Rows)
-	w.text("index", c.Index)
-	w.text("license", c.License)
-	w.text("how", c.How)
-	w.someText("inclusion_proof", c.Inclusion)
-	w.text("row", c.Row)
-	w.close('}')
-}
-
-func (w *jsonWriter) walk(p *derive.Walked) {
-	w.element('{')
-	w.number("observation", p.Observation)
-	w.text("at", p.At)
-	w.text("host", p.Host)
-	w.text("url", p.URL)
-	w.text("network", p.Network)
-	w.text("transaction", p.Transaction)
-	w.text("usdc", p.USDC)
-	if c := p.Claim; c != nil {
-		w.object("claim")
-		w.number("status", c.Status)
-		w.text("body_sha256", c.BodySHA256)
-		w.number("bytes", c.Bytes)
-		w.number("latency_ms", c.LatencyMS)
-		w.text("content_type", c.ContentType)
-		w.close('}')
-	}
-	w.close('}')
-}
-
-func (w *jsonWriter) refresh(r *derive.Refreshed) {
-	w.element('{')
-	w.number("observation", r.Observation)
-	w.text("at", r.At)
-	w.text("host", r.Host)
-	w.text("url", r.URL)
-	w.text("verdict", r.Verdict)
-	w.text("reached_level", r.ReachedLevel)
-	w.texts("failed", r.Failed)
-	w.text("battery", r.Battery)
-	w.text("fault", r.Fault)
-	w.text("evidence_digest", r.EvidenceDigest)
-	w.close('}')
-}
-
-func (w *jsonWriter) declared(name string, d *derive.Declared) {
-	w.object(name)
-	w.text("value", d.Value)
-	w.someNumber("observation", d.Observation)
-	w.someText("at", d.At)
-	w.someText("shape", d.Shape)
-	w.texts("doors", d.Doors)
-	w.someNumber("foreign", d.Foreign)
-	w.close('}')
-}
-
-func (w *jsonWriter) note(name string, n *derive.NoteHeld) {
-	if n == nil {
-		w.null(name)
-		return
-	}
-	w.object(name)
-	w.number("observation", n.Observation)
-	w.text("statement", n.Statement)
-	w.text("lane", n.Lane)
-	w.text("by", n.By)
-	w.text("at", n.At)
-	w.close('}')
-}
-
-// jsonWriter appends JSON, one member a line, two spaces for each object or list around it. Where it appends most, it does
-// so in statements of the form w.b = append(w.b, …), for which the compiler writes the pointer of w.b only when it changes.
+// jsonWriter appends JSON, one member a line, two spaces for each object or list around it. Where
+// it appends most, it does so in statements of the form w.b = append(w.b, …), for which the
+// compiler writes the pointer of w.b only when it changes.
 type jsonWriter struct {
 	b     []byte
 	depth int
@@ -332,7 +156,8 @@ func (w *jsonWriter) close(bracket byte) {
 	w.b = append(w.b, bracket)
 }
 
-// empty reports whether nothing stands yet in what was opened last: no value ends in an opening bracket.
+// empty reports whether nothing stands yet in what was opened last: no value ends in an opening
+// bracket.
 func (w *jsonWriter) empty() bool {
 	last := w.b[len(w.b)-1]
 	return last == '{' || last == '['
@@ -347,79 +172,9 @@ func (w *jsonWriter) line() {
 	w.b = append(w.b, nextLine[from:2+2*w.depth]...)
 }
 
-// nextLine ends a line that another follows and indents that, eight levels deep, of which a host has five.
+// nextLine ends a line that another follows and indents that, eight levels deep, of which a host
+// has five.
 const nextLine = ",\n                "
-
-// name begins a member, whose name needs no escape.
-func (w *jsonWriter) name(name string) {
-	w.line()
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, "\": "...)
-}
-
-func (w *jsonWriter) object(name string) {
-	w.name(name)
-	w.open('{')
-}
-
-func (w *jsonWriter) list(name string) {
-	w.name(name)
-	w.open('[')
-}
-
-func (w *jsonWriter) element(bracket byte) {
-	w.line()
-	w.open(bracket)
-}
-
-func (w *jsonWriter) null(name string) {
-	w.name(name)
-	w.b = append(w.b, "null"...)
-}
-
-func (w *jsonWriter) truth(name string, v bool) {
-	w.name(name)
-	w.b = strconv.AppendBool(w.b, v)
-}
-
-func (w *jsonWriter) number(name string, n int64) {
-	w.name(name)
-	w.b = strconv.AppendInt(w.b, n, 10)
-}
-
-// someNumber is a number that is left out when it is zero.
-func (w *jsonWriter) someNumber(name string, n int64) {
-	if n != 0 {
-		w.number(name, n)
-	}
-}
-
-func (w *jsonWriter) digest(name string, d attest.Digest) {
-	w.name(name)
-	w.b = append(hex.AppendEncode(append(w.b, '"'), d[:]), '"')
-}
-
-func (w *jsonWriter) text(name, s string) {
-	w.name(name)
-	w.quoted(s)
-}
-
-// someText is a text that is left out when it is empty.
-func (w *jsonWriter) someText(name, s string) {
-	if s != "" {
-		w.text(name, s)
-	}
-}
-
-func (w *jsonWriter) texts(name string, list []string) {
-	w.list(name)
-	for _, s := range list {
-		w.line()
-		w.quoted(s)
-	}
-	w.close(']')
-}
 
 // quoted appends a text as a value.
 func (w *jsonWriter) quoted(s string) {

@@ -10,7 +10,8 @@ import (
 // RenderHostMarkdown returns the twin of the page.
 func RenderHostMarkdown(v HostView) ([]byte, error) { return AppendHostMarkdown(nil, &v) }
 
-// AppendHostMarkdown appends the twin of the page to dst. Its error is always nil, as a writer of any form has one.
+// AppendHostMarkdown appends the twin of the page to dst. Its error is always nil, as a writer of
+// any form has one.
 func AppendHostMarkdown(dst []byte, v *HostView) ([]byte, error) {
 	b := slices.Grow(dst, hostTextSize(v))
 	b = add(b, "# ", v.Page.Title, "\n\n", v.Page.Summary, "\n\n")
@@ -48,7 +49,8 @@ func hostTextWeeks(b []byte, v *HostView) []byte {
 func hostTextTier(b []byte, v *HostView) []byte {
 	b = append(b, "\n## Tier and coverage\n\n"...)
 	b = appendFactsText(b, v.Standing)
-	return append(b, "\nThe rules stand at [Criteria](/criteria.md). A missed week is a fact about the store and not about the door.\n"...)
+	return append(b, "\nThe rules stand at [Criteria](/criteria.md). A missed week is a fact about the store and not "+
+		"about the door.\n"...)
 }
 
 func hostTextGaps(b []byte, v *HostView) []byte {
@@ -68,7 +70,11 @@ func hostTextTimeline(b []byte, v *HostView) []byte {
 | Week | Listed | Probed | x402 verdict | Protocols observed | Failed checks | Entry |
 | --- | --- | --- | --- | --- | --- | --- |
 `)
-	return add(appendTimelineText(b, v.Timeline), "\n", timelineWords, "\n")
+	b = add(appendTimelineText(b, v.Timeline), "\n", timelineWords, "\n")
+	if v.Page.Feed != "" {
+		b = add(b, "\nChanges as an Atom feed: ", code(v.Chrome.BaseURL+v.Page.Feed), "\n")
+	}
+	return b
 }
 
 func hostTextAddress(b []byte, v *HostView) []byte {
@@ -77,7 +83,9 @@ func hostTextAddress(b []byte, v *HostView) []byte {
 		return append(b, "No round has observed this host, so there is none to show.\n"...)
 	}
 	b = appendFactsText(b, v.Address)
-	return add(b, "\n", v.Payment.Caveat, " Addresses are published as digests only: SHA-256 of `store-pay-to/v1|network|address`. Whoever holds an address can try it.\n")
+	return add(b, "\n", v.Payment.Caveat,
+		" Addresses are published as digests only: SHA-256 of `store-pay-to/v1|network|address`. Whoever holds an "+
+			"address can try it.\n")
 }
 
 func hostTextCite(b []byte, v *HostView) []byte {
@@ -89,11 +97,12 @@ func hostTextCite(b []byte, v *HostView) []byte {
 }
 
 func hostTextWalks(b []byte, v *HostView) []byte {
-	b = append(b, "\n## Paid walks by strangers\n\n"...)
+	b = append(b, "\n## Paid walks\n\n"...)
 	if len(v.PaidWalks) == 0 {
 		return append(b, "None is on the record.\n"...)
 	}
-	b = add(b, "In each, a wallet paid the door and the settlement was verified. What the door answered is the walker's claim.\n\n", walks(len(v.PaidWalks)), `, oldest first.
+	b = add(b, "In each, a wallet paid the door and the settlement was verified. What the door answered is the "+
+		"walker's claim.\n\n", walks(len(v.PaidWalks)), `, oldest first.
 
 | When | Network | USDC | Transaction | The walker's claim |
 | --- | --- | ---: | --- | --- |
@@ -137,11 +146,40 @@ func hostTextDeclaration(b []byte, v *HostView) []byte {
 func hostTextNote(b []byte, v *HostView) []byte {
 	b = append(b, "\n## Standing note\n\n"...)
 	n := v.Note
-	if n == nil {
+	switch {
+	case n == nil && len(v.Earlier) == 0:
 		return append(b, "The host has left none.\n"...)
+	case n == nil:
+		b = append(b, "None stands.\n"...)
+	default:
+		b = add(b, "> ", quoted(n.Statement), "\n\nThe host's own words, ", n.At, ", shown by control of the ", n.Lane,
+			" `", n.By, "`. Observation ")
+		b = append(strconv.AppendInt(b, n.Observation, 10),
+			". They stand beside the observations and change none.\n"...)
 	}
-	b = add(b, "> ", quoted(n.Statement), "\n\nThe host's own words, ", n.At, ", shown by control of the ", n.Lane, " `", n.By, "`. Observation ")
-	return append(strconv.AppendInt(b, n.Observation, 10), ". They stand beside the observations and change none.\n"...)
+	return hostTextEarlier(b, v)
+}
+
+// hostTextEarlier are the notes that stood before.
+func hostTextEarlier(b []byte, v *HostView) []byte {
+	if len(v.Earlier) == 0 {
+		return b
+	}
+	b = append(b, "\n### Earlier notes\n\n"...)
+	for i := range v.Earlier {
+		n := &v.Earlier[i]
+		b = add(b, "- ", n.At, ", observation ")
+		b = strconv.AppendInt(b, n.Observation, 10)
+		if n.Statement == "" {
+			b = append(b, ": the text was withdrawn.\n"...)
+			continue
+		}
+		b = add(b, ": ", quoted(n.Statement), "\n")
+	}
+	if v.LeftOut > 0 {
+		b = append(strconv.AppendInt(append(b, "\nOlder ones, in the record: "...), v.LeftOut, 10), ".\n"...)
+	}
+	return b
 }
 
 func hostTextUnseen(b []byte, v *HostView) []byte {

@@ -48,14 +48,27 @@ type CheckLine struct {
 	Name, State, Mark, Detail string
 }
 
-// RenderTry returns the page in HTML.
-func RenderTry(v TryView) ([]byte, error) { return renderHTML("try.html", &v) }
+func (*TryView) template() string { return "try" }
 
-// RenderTryMarkdown returns its twin.
-func RenderTryMarkdown(v TryView) ([]byte, error) { return renderText("try.md", &v) }
+// KeptReportView is a reading at an address of its own, /r/{id}.
+type KeptReportView struct {
+	Chrome *Chrome
+	Page   Page
+	// WhatItIs says that it is one look and not the record.
+	WhatItIs string
+	// Tier is the host's standing in the record now, HostPage its page there, "" for none.
+	Tier, HostPage string
+	// Told is the verdict that the caller was told. MadeAt and KeptUntil are RFC 3339.
+	Told, MadeAt, KeptUntil string
+	// Rejudged is a sentence for each later battery.
+	Rejudged []string
+	Reading  *Reading
+}
 
-// Script returns the one script, served as /try.js: it adds to /try and is needed for nothing. The caller must not
-// change it.
+func (*KeptReportView) template() string { return "keptreport" }
+
+// Script returns the one script, served as /try.js: it adds to /try and is needed for nothing. The
+// caller must not change it.
 func Script() []byte { return script }
 
 // CriteriaView is the page /criteria.
@@ -71,8 +84,8 @@ type CriteriaView struct {
 	Checks     []CriterionLine
 	Advisories []CriterionLine
 	Artifacts  []ArtifactLine
-	// Order says how the rules of Tiers are tested, in their order; Counting how labels and coverage are counted, Gaps
-	// what each reason of a gap means.
+	// Order says how the rules of Tiers are tested, in their order; Counting how labels and
+	// coverage are counted, Gaps what each reason of a gap means.
 	Order    string
 	Tiers    []Fact
 	Counting []Fact
@@ -91,11 +104,7 @@ type ArtifactLine struct {
 	Name, TrustModel, Signs, DoesNotProve, VerifyURL string
 }
 
-// RenderCriteria returns the page in HTML.
-func RenderCriteria(v CriteriaView) ([]byte, error) { return renderHTML("criteria.html", &v) }
-
-// RenderCriteriaMarkdown returns its twin.
-func RenderCriteriaMarkdown(v CriteriaView) ([]byte, error) { return renderText("criteria.md", &v) }
+func (*CriteriaView) template() string { return "criteria" }
 
 // DefectsView is the vocabulary of defects, /defects.
 type DefectsView struct {
@@ -111,11 +120,7 @@ type DefectLine struct {
 	ID, Title, Detectable, Signal string
 }
 
-// RenderDefects returns the page in HTML.
-func RenderDefects(v DefectsView) ([]byte, error) { return renderHTML("defects.html", &v) }
-
-// RenderDefectsMarkdown returns its twin.
-func RenderDefectsMarkdown(v DefectsView) ([]byte, error) { return renderText("defects.md", &v) }
+func (*DefectsView) template() string { return "defects" }
 
 // DefectView is the page of one defect, /defects/{id}.
 type DefectView struct {
@@ -128,11 +133,7 @@ type DefectView struct {
 	Facts   []Fact
 }
 
-// RenderDefect returns the page in HTML.
-func RenderDefect(v DefectView) ([]byte, error) { return renderHTML("defect.html", &v) }
-
-// RenderDefectMarkdown returns its twin.
-func RenderDefectMarkdown(v DefectView) ([]byte, error) { return renderText("defect.md", &v) }
+func (*DefectView) template() string { return "defect" }
 
 // ConformanceView is the page /conformance.
 type ConformanceView struct {
@@ -155,10 +156,4 @@ type PracticeLine struct {
 	ID, Teaches, RightBuyer string
 }
 
-// RenderConformance returns the page in HTML.
-func RenderConformance(v ConformanceView) ([]byte, error) { return renderHTML("conformance.html", &v) }
-
-// RenderConformanceMarkdown returns its twin.
-func RenderConformanceMarkdown(v ConformanceView) ([]byte, error) {
-	return renderText("conformance.md", &v)
-}
+func (*ConformanceView) template() string { return "conformance" }

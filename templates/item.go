@@ -29,17 +29,13 @@ type Step struct {
 	Text, Code string
 }
 
-// RenderItem returns the page in HTML.
-func RenderItem(v ItemView) ([]byte, error) { return renderHTML("item.html", &v) }
-
-// RenderItemMarkdown returns its twin.
-func RenderItemMarkdown(v ItemView) ([]byte, error) { return renderText("item.md", &v) }
+func (*ItemView) template() string { return "item" }
 
 // BuyURL is the door of the good, without inputs.
 func (v ItemView) BuyURL() string { return BuyURL(v.Chrome.BaseURL, v.Good.ID) }
 
 // Steps says how the good is bought, cheapest step first.
-func (v ItemView) Steps() []Step { return steps(&v.Good, v.BuyURL()) }
+func (v ItemView) Steps() []Step { return steps(v.Good.Price, example(&v.Good, v.BuyURL())) }
 
 // Fulfilment says in words when the goods come.
 func (v ItemView) Fulfilment() string { return fulfilment(&v.Good) }
@@ -73,21 +69,27 @@ func example(g *content.Good, door string) string {
 // stockCeiling is what a stock x402 client pays at most unless told otherwise.
 const stockCeiling = 1 * content.USDC
 
-func steps(g *content.Good, door string) []Step {
-	at := example(g, door)
+// steps says how what has a price is bought at an address, with its inputs in it.
+func steps(price int64, at string) []Step {
 	quoted := shellQuote(at)
-	text, ceiling := "Or buy with the stock client, @x402/fetch with @x402/evm. The price is within the 1 USD a payment that it allows as it comes.", ""
-	if g.Price > stockCeiling {
-		price := g.PriceUSDC()
-		text = "Or buy with the stock client, @x402/fetch with @x402/evm. Left as it comes it refuses more than 1 USD a payment and throws before it signs, so its ceiling is raised here to " + price + " USD; spendControls: false would remove it."
+	text, most, ceiling := "Or buy with the stock client, @x402/fetch with @x402/evm. The price is within the 1 USD a "+
+		"payment that it allows as it comes.", "", ""
+	if price > stockCeiling {
+		price := content.FormatUSDC(price)
+		text = "Or buy with the stock client, @x402/fetch with @x402/evm. Left as it comes it refuses more than 1 " +
+			"USD a payment and throws before it signs, so its ceiling is raised here to " + price +
+			" USD; spendControls: false would remove it."
+		most = "-max " + price + " "
 		ceiling = `client.setSpendControls({ maxAmountPerPayment: "$` + price + "\" });\n"
 	}
 	return []Step{{
-		"Ask for the terms. It costs nothing and reserves nothing: the answer is 402 with every amount and network on offer.",
+		"Ask for the terms. It costs nothing and reserves nothing: the answer is 402 with every amount and network " +
+			"on offer.",
 		"curl -i " + quoted,
 	}, {
-		"Buy with the store's own client. It shows the terms and asks, writes down what it is about to sign, and after a lost answer presents the same payment again instead of a second one.",
-		"store buy " + quoted,
+		"Buy with the store's own client. It shows the terms and asks, writes down what it is about to sign, and " +
+			"after a lost answer presents the same payment again instead of a second one.",
+		"store buy " + most + quoted,
 	}, {text, `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { privateKeyToAccount } from "viem/accounts";
@@ -100,9 +102,13 @@ console.log(await answer.json());`}}
 }
 
 func fulfilment(g *content.Good) string {
+	if says := g.Arrives(); says != "" {
+		return says
+	}
 	switch g.Fulfilment {
 	case content.Human:
-		return fmt.Sprintf("By the keeper, within %d hours. The answer carries an order id to ask after; %d are taken in an ISO week.", g.WindowHours, g.WeeklyInventory)
+		return fmt.Sprintf("By the keeper, within %d hours. The answer carries an order id to ask after; %d are "+
+			"taken in an ISO week.", g.WindowHours, g.WeeklyInventory)
 	case content.Term:
 		return "Begun at once and kept up for the term. The answer says where to read along."
 	default:
@@ -113,25 +119,32 @@ func fulfilment(g *content.Good) string {
 func money(g *content.Good) []string {
 	says := append(make([]string, 0, 6),
 		"The goods are made first and the payment is settled afterwards. If making them fails, nothing is taken.",
-		"If the answer is lost on the way, send the same PAYMENT-SIGNATURE again: you get the same answer and are not charged a second time.",
-		"If the outcome is unknown the answer says so, never asks for a second payment, and names the address where the outcome can be read.",
+		"If the answer is lost on the way, send the same request with the same payment again: you get the same "+
+			"answer and are not charged a second time.",
+		"If the outcome is unknown the answer says so, never asks for a second payment, and names the address where "+
+			"the outcome can be read.",
 	)
 	if g.PayWhatItDeserves {
-		says = append(says, "What you pay above "+g.PriceUSDC()+" USDC is a tip. It is written on the certificate and buys nothing more.")
+		says = append(says, "What you pay above "+g.PriceUSDC()+
+			" USDC is a tip. It is written on the certificate and buys nothing more.")
 	}
 	if g.Stock {
-		says = append(says, "Each is sold once. When there are none left the answer is 409 before it is ever 402, so nobody signs for an empty shelf.")
+		says = append(says, "Each is sold once. When there are none left the answer is 409 before it is ever 402, so "+
+			"nobody signs for an empty shelf.")
 	}
 	if g.Fulfilment == content.Human {
 		return append(says, "If the window passes, the order says what is owed, and that is everything you paid.")
 	}
-	return append(says, "What was delivered is not taken back. What was taken without delivery is owed, and is paid to the wallet it came from.")
+	return append(says, "What was delivered is not taken back. What was taken without delivery is owed, and is paid "+
+		"to the wallet it came from.")
 }
 
-func tiers(g *content.Good) []content.Tier {
-	tiers := g.Tiers()
+func tiers(g *content.Good) []content.Tier { return called(g.Tiers()) }
+
+// called are amounts with what each is called.
+func called(tiers []content.Tier) []content.Tier {
 	if len(tiers) == 1 {
-		tiers[0].Name = "the price, for everyone"
+		return []content.Tier{{Name: "the price, for everyone", Amount: tiers[0].Amount}}
 	}
 	return tiers
 }

@@ -19,17 +19,20 @@ func FreshSheet(v SheetView, f derive.FreshView) SheetView {
 	rows := f.Rows[:min(most, len(f.Rows))]
 	caption := fmt.Sprintf("%d ready hosts of %s, by name", len(rows), *f.Week)
 	if int64(len(rows)) < f.Aggregates.Ready {
-		caption = fmt.Sprintf("The first %d of %d ready hosts of %s, by name; the JSON has more", len(rows), f.Aggregates.Ready, *f.Week)
+		caption = fmt.Sprintf("The first %d of %d ready hosts of %s, by name; the JSON has more", len(rows),
+			f.Aggregates.Ready, *f.Week)
 	}
 	table := &Table{Caption: caption, Dense: true, Head: heads("Host", "Rails", "Schemes", "#Cheapest ask, USDC")}
 	for _, r := range rows {
-		table.Rows = append(table.Rows, []Cell{{Text: r.Host, Href: derive.HostPath(r.Host), Mono: true}, mono(rails(r.Rails)), words(strings.Join(r.Schemes, ", ")), dash(r.MinUSDC)})
+		table.Rows = append(table.Rows, []Cell{{Text: r.Host, Href: derive.HostPath(r.Host), Mono: true},
+			mono(rails(r.Rails)), words(strings.Join(r.Schemes, ", ")), dash(r.MinUSDC)})
 	}
 	v.Sections = []Section{
 		{ID: "coverage", Title: "Of how many", Facts: []Fact{
 			{Name: "Observed", Value: f.ObservedAt, Mono: true},
 			{Name: "Ready", Value: fmt.Sprintf("%d of %d hosts probed", f.Aggregates.Ready, f.Coverage.Probed)},
-			{Name: "Probed", Value: fmt.Sprintf("%d of %d due, of %d known by name", f.Coverage.Probed, f.Coverage.Due, f.Coverage.Known)},
+			{Name: "Probed", Value: fmt.Sprintf("%d of %d due, of %d known by name", f.Coverage.Probed, f.Coverage.Due,
+				f.Coverage.Known)},
 			{Name: "Coverage", Value: caution(f.Coverage.Suspect)},
 			{Name: "Evidence", Value: f.Evidence, Mono: true},
 		}},
@@ -63,9 +66,11 @@ func tierMark(tier string) string {
 
 // TiersSheet is one page of /corpus/tiers.
 func TiersSheet(v SheetView, t derive.TiersView) SheetView {
-	table := &Table{Caption: fmt.Sprintf("Page %d of %d: %d of %d hosts, by name", t.Page, t.Pages, len(t.Hosts), t.TotalHosts), Head: heads("Host", "Tier")}
+	table := &Table{Caption: fmt.Sprintf("Page %d of %d: %d of %d hosts, by name", t.Page, t.Pages, len(t.Hosts),
+		t.TotalHosts), Head: heads("Host", "Tier")}
 	for _, h := range t.Hosts {
-		table.Rows = append(table.Rows, []Cell{{Text: h.Host, Href: derive.HostPath(h.Host), Mono: true}, {Text: h.Label, Mark: tierMark(h.Tier)}})
+		table.Rows = append(table.Rows, []Cell{{Text: h.Host, Href: derive.HostPath(h.Host), Mono: true},
+			{Text: h.Label, Mark: tierMark(h.Tier)}})
 	}
 	var links []Pointer
 	if t.Page > 1 {
@@ -116,29 +121,40 @@ func BriefSheet(v SheetView, b derive.BriefView) SheetView {
 	}
 	v.Sections = []Section{{ID: "week", Title: "The week", Facts: facts}}
 	if c := b.Changes; c != nil {
-		v.Sections = append(v.Sections, Section{ID: "changes", Title: "What changed", Says: []string{fmt.Sprintf("Against %s, of %d hosts seen in both. At most %d of each are named.", c.From.Week, c.OfBoth, derive.BriefLimit)},
+		v.Sections = append(v.Sections, Section{ID: "changes", Title: "What changed",
+			Says: []string{fmt.Sprintf("Against %s, of %d hosts seen in both. At most %d of each are named.",
+				c.From.Week, c.OfBoth, derive.BriefLimit)},
 			Facts: []Fact{
 				{Name: "Appeared", Value: named(c.Appeared, c.Names.Appeared)},
 				{Name: "Disappeared", Value: named(c.Disappeared, c.Names.Disappeared)},
 			},
 			Links: []Pointer{{Text: "All changes of the week", Href: derive.ChangesPath(*b.Week)}}})
-		transitions := &Table{Caption: fmt.Sprintf("%d of %d changes of verdict", len(c.Names.Transitions), c.Transitions), Head: heads("Host", "From", "To", "Battery")}
+		transitions := &Table{Caption: fmt.Sprintf("%d of %d changes of verdict", len(c.Names.Transitions),
+			c.Transitions), Head: heads("Host", "From", "To", "Battery")}
 		for _, t := range c.Names.Transitions {
 			battery := "the same"
 			if t.Battery {
 				battery = "changed"
 			}
-			transitions.Rows = append(transitions.Rows, []Cell{{Text: t.Host, Href: derive.HostPath(t.Host), Mono: true}, mono(t.From), mono(t.To), words(battery)})
+			transitions.Rows = append(transitions.Rows,
+				[]Cell{{Text: t.Host, Href: derive.HostPath(t.Host), Mono: true}, mono(t.From), mono(t.To),
+					words(battery)})
 		}
-		drift := &Table{Caption: fmt.Sprintf("%d of %d terms that drifted", len(c.Names.Drift), c.Drift), Head: heads("Host", "Term", "From", "To")}
+		drift := &Table{Caption: fmt.Sprintf("%d of %d terms that drifted", len(c.Names.Drift), c.Drift),
+			Head: heads("Host", "Term", "From", "To")}
 		for _, d := range c.Names.Drift {
-			drift.Rows = append(drift.Rows, []Cell{{Text: d.Host, Href: derive.HostPath(d.Host), Mono: true}, mono(d.Field), mono(term(d.From)), mono(term(d.To))})
+			drift.Rows = append(drift.Rows, []Cell{{Text: d.Host, Href: derive.HostPath(d.Host), Mono: true},
+				mono(d.Field), mono(term(d.From)), mono(term(d.To))})
 		}
-		v.Sections = append(v.Sections, verdictsOf("transitions", "Changes of verdict", transitions, "No verdict changed."), verdictsOf("drift", "Drift in declared terms", drift, "No declared term drifted."))
+		v.Sections = append(v.Sections, verdictsOf("transitions", "Changes of verdict", transitions,
+			"No verdict changed."), verdictsOf("drift", "Drift in declared terms", drift, "No declared term drifted."))
 	}
-	notes := Section{ID: "notes", Title: "Said by hosts", Says: []string{fmt.Sprintf("%d paid walks by strangers and %d standing notes came in since the round before.", b.Walks, len(b.Notes))}}
+	notes := Section{ID: "notes", Title: "Said by hosts",
+		Says: []string{fmt.Sprintf("%d paid walks and %d standing notes came in since the round before.",
+			b.Walks, len(b.Notes))}}
 	for _, n := range b.Notes {
-		notes.Links = append(notes.Links, Pointer{Text: n.By, Href: derive.HostPath(n.By), Note: fmt.Sprintf("a note, %s", n.At)})
+		notes.Links = append(notes.Links, Pointer{Text: n.By, Href: derive.HostPath(n.By),
+			Note: fmt.Sprintf("a note, %s", n.At)})
 	}
 	v.Sections = append(v.Sections, notes)
 	return v
@@ -193,9 +209,11 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		return v
 	}
 	v.Search = true
-	tiers := &Table{Caption: fmt.Sprintf("%d hosts by tier, in the order in which the rules are tested", t.TotalHosts), Head: heads("Tier", "#Hosts", "When")}
+	tiers := &Table{Caption: fmt.Sprintf("%d hosts by tier, in the order in which the rules are tested", t.TotalHosts),
+		Head: heads("Tier", "#Hosts", "When")}
 	for _, r := range t.Rules {
-		tiers.Rows = append(tiers.Rows, []Cell{{Text: r.Tier, Mark: tierMark(r.Tier)}, num(t.ByTier[r.Tier]), words(r.Rule)})
+		tiers.Rows = append(tiers.Rows, []Cell{{Text: r.Tier, Mark: tierMark(r.Tier)}, num(t.ByTier[r.Tier]),
+			words(r.Rule)})
 	}
 	shown, caption := newest(d.Index)
 	chain := &Table{Caption: caption, Dense: true, Head: heads("Week", "#Hosts observed", "Digest", "Proof of time")}
@@ -204,26 +222,35 @@ func CorpusSheet(v SheetView, d derive.DatasetView, p CorpusParts) SheetView {
 		if l.ProofURL != "" {
 			proof.Href = derive.ProofPath(l.Sequence)
 		}
-		chain.Rows = append(chain.Rows, []Cell{roundCell(l.Week, l.Sequence), num(l.HostsObserved), mono(Short(l.Digest.String())), proof})
+		chain.Rows = append(chain.Rows, []Cell{roundCell(l.Week, l.Sequence), num(l.HostsObserved),
+			mono(Short(l.Digest.String())), proof})
 	}
 	v.Sections = []Section{
-		{ID: "tiers", Title: "Hosts", Table: tiers, Says: []string{"A tier says what our rounds saw of a door. It says nothing about whoever keeps it."}},
+		{ID: "tiers", Title: "Hosts", Table: tiers,
+			Says: []string{"A tier says what our rounds saw of a door. It says nothing about whoever keeps it."}},
 		{ID: "list", Title: "By name", Links: p.Letters, Inline: true},
 		{ID: "newest", Title: "The newest round", Facts: []Fact{
-			{Name: "Week", Value: fmt.Sprintf("%s, sequence %d", week.Week, week.Sequence)}, {Name: "Taken at", Value: week.TakenAt, Mono: true},
-			{Name: "Probed", Value: fmt.Sprintf("%d of %d hosts due, of %d known by name", week.HostsProbed, week.HostsDue, week.HostsKnown)},
+			{Name: "Week", Value: fmt.Sprintf("%s, sequence %d", week.Week, week.Sequence)},
+			{Name: "Taken at", Value: week.TakenAt, Mono: true},
+			{Name: "Probed", Value: fmt.Sprintf("%d of %d hosts due, of %d known by name", week.HostsProbed,
+				week.HostsDue, week.HostsKnown)},
 			{Name: "Ready", Value: fmt.Sprintf("%d of %d probed", week.Ready, week.HostsProbed)},
 			{Name: "Coverage", Value: caution(week.CoverageSuspect)},
 			{Name: "Digest", Value: week.Digest.String(), Mono: true},
 		}},
 		{ID: "views", Title: "What is derived", Links: p.Views},
-		{ID: "chain", Title: "The chain", Says: []string{"Each round names the digest of the one before it."}, Table: chain},
+		{ID: "chain", Title: "The chain", Says: []string{"Each round names the digest of the one before it."},
+			Table: chain},
 	}
 	if d.Private {
-		v.Sections = slices.Insert(v.Sections, 0, Section{ID: "private", Title: "Private", Says: []string{"These rounds were made inside a company's own networks. They are not for publication, nor is what is derived from them."}})
+		v.Sections = slices.Insert(v.Sections, 0, Section{ID: "private", Title: "Private",
+			Says: []string{"These rounds were made inside a company's own networks. They are not for publication, " +
+				"nor is what is derived from them."}})
 	}
 	if p.Clone != "" {
-		v.Sections = append(v.Sections, Section{ID: "clone", Title: "To have all of it", Says: []string{"A clone is the signed record whole: rounds, observations, proofs, log and keys. It can be checked without a network and without us."},
+		v.Sections = append(v.Sections, Section{ID: "clone", Title: "To have all of it",
+			Says: []string{"A clone is the signed record whole: rounds, observations, proofs, log and keys. It can " +
+				"be checked without a network and without us."},
 			Pre: "git clone " + p.Clone})
 	}
 	return v

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// What stands in Markdown as text and was not written as Markdown goes through one of these: a door spells its networks
-// as it likes, and a link or a heading of its own making is nothing that the store says.
+// What stands in Markdown as text and was not written as Markdown goes through one of these: a door
+// spells its networks as it likes, and a link or a heading of its own making is nothing that the
+// store says.
 
 // cell makes text of the keeper's fit a cell of a Markdown table.
 func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
@@ -23,7 +24,8 @@ func said(s string) string {
 	return unmarked(shown(s))
 }
 
-// code is a stranger's text on one line of Markdown as code, behind more backticks than it has in a row.
+// code is a stranger's text on one line of Markdown as code, behind more backticks than it has in a
+// row.
 func code(s string) string { return string(appendCode(nil, s)) }
 
 func appendCode(b []byte, s string) []byte {
@@ -57,7 +59,8 @@ var escapes = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// markdownMarks are the bytes that may be markup wherever they stand in a line, codeMarks those in code.
+// markdownMarks are the bytes that may be markup wherever they stand in a line, codeMarks those in
+// code.
 var markdownMarks, codeMarks = marked("\\`*[]<>#&|~"), marked("`")
 
 // marked are some bytes and those of control characters.
@@ -105,8 +108,8 @@ func isPlainRest(s string, marks *[256]bool) bool {
 	return before != ' '
 }
 
-// isWords reports whether a text is one line of which nothing is markup. A line that may begin a list is not, and an
-// underscore is a letter between two others.
+// isWords reports whether a text is one line of which nothing is markup. A line that may begin a
+// list is not, and an underscore is a letter between two others.
 func isWords(s string) bool {
 	if !isPlain(s, &markdownMarks) {
 		return false
@@ -119,7 +122,8 @@ func isWords(s string) bool {
 	return s == "" || s[0] != '-' && s[0] != '+' && listNumber(s) == 0
 }
 
-// listNumber is the length of the number with which a line begins that would be an item of a list, 0 for none.
+// listNumber is the length of the number with which a line begins that would be an item of a list,
+// 0 for none.
 func listNumber(s string) int {
 	rest := strings.TrimLeft(s, "0123456789")
 	n := len(s) - len(rest)
@@ -133,12 +137,13 @@ func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// shown is a text on one line, in which control characters, marks that turn the direction of writing and what is no text
-// are to be seen.
+// shown is a text on one line, in which control characters, marks that turn the direction of
+// writing and what is no text are to be seen.
 func shown(s string) string {
 	s = oneLine(s)
 	for _, r := range s {
-		if r < ' ' || r >= 0x7f && (r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+		if r < ' ' || r >= 0x7f && (r == utf8.RuneError || unicode.IsControl(r) ||
+			unicode.Is(unicode.Bidi_Control, r)) {
 			return strings.Map(func(r rune) rune {
 				if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 					return utf8.RuneError

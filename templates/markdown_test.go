@@ -8,7 +8,8 @@ import (
 
 // TestPlainTextsAreAsTheyAreShown holds the quick look at a text against what it stands for.
 func TestPlainTextsAreAsTheyAreShown(t *testing.T) {
-	pieces := append([]string{"a", " ", "b_c", "–", "ü", "`", "``", "|", "_", "-", "1.", ")", "\n", "\t", "\u00a0", "\u2028", "\u0085", "\u202e", "\x7f", "\xff", "\ufffd"}, hostile...)
+	pieces := append([]string{"a", " ", "b_c", "–", "ü", "`", "``", "|", "_", "-", "1.", ")", "\n", "\t", "\u00a0",
+		"\u2028", "\u0085", "\u202e", "\x7f", "\xff", "\ufffd"}, hostile...)
 	r := rand.New(rand.NewPCG(11, 12))
 	plain := 0
 	for range 50_000 {
@@ -18,7 +19,8 @@ func TestPlainTextsAreAsTheyAreShown(t *testing.T) {
 		}
 		s := b.String()
 		line := shown(s)
-		if got, want := isPlain(s, &codeMarks), line == s && !strings.Contains(s, "`") && !strings.Contains(s, "\ufffd"); got != want {
+		if got, want := isPlain(s, &codeMarks), line == s && !strings.Contains(s, "`") &&
+			!strings.Contains(s, "\ufffd"); got != want {
 			t.Fatalf("isPlain(%q) = %v", s, got)
 		} else if got {
 			plain++

@@ -9,13 +9,11 @@ type PlainView struct {
 	// FactsTitle heads the facts.
 	FactsTitle string
 	Facts      []Fact
+	// WebMCP says that the page offers the store's tools to a browser's agent.
+	WebMCP bool
 }
 
-// RenderPlain returns the page in HTML.
-func RenderPlain(v PlainView) ([]byte, error) { return renderHTML("plain.html", &v) }
-
-// RenderPlainMarkdown returns its twin.
-func RenderPlainMarkdown(v PlainView) ([]byte, error) { return renderText("plain.md", &v) }
+func (*PlainView) template() string { return "plain" }
 
 // ProblemView is the page of one problem code, /problems/{code}.
 type ProblemView struct {
@@ -28,11 +26,7 @@ type ProblemView struct {
 	Body       Prose
 }
 
-// RenderProblem returns the page in HTML.
-func RenderProblem(v ProblemView) ([]byte, error) { return renderHTML("problem.html", &v) }
-
-// RenderProblemMarkdown returns its twin.
-func RenderProblemMarkdown(v ProblemView) ([]byte, error) { return renderText("problem.md", &v) }
+func (*ProblemView) template() string { return "problem" }
 
 // ProblemsView is the index of all problem codes, /problems.
 type ProblemsView struct {
@@ -49,11 +43,7 @@ type ProblemLine struct {
 	Summary string
 }
 
-// RenderProblems returns the page in HTML.
-func RenderProblems(v ProblemsView) ([]byte, error) { return renderHTML("problems.html", &v) }
-
-// RenderProblemsMarkdown returns its twin.
-func RenderProblemsMarkdown(v ProblemsView) ([]byte, error) { return renderText("problems.md", &v) }
+func (*ProblemsView) template() string { return "problems" }
 
 // SpecView is a specification with its test vectors.
 type SpecView struct {
@@ -71,11 +61,7 @@ type Vector struct {
 	Name, Value string
 }
 
-// RenderSpec returns the page in HTML.
-func RenderSpec(v SpecView) ([]byte, error) { return renderHTML("spec.html", &v) }
-
-// RenderSpecMarkdown returns its twin.
-func RenderSpecMarkdown(v SpecView) ([]byte, error) { return renderText("spec.md", &v) }
+func (*SpecView) template() string { return "spec" }
 
 // RenderNotFound returns 404.html.
 func RenderNotFound(v PlainView) ([]byte, error) { return renderHTML("notfound.html", &v) }

@@ -139,6 +139,8 @@ type CertificateView struct {
 	SignatureJCS, ArtifactHash string
 	// Drawing is what was sold, where it is a drawing.
 	Drawing *Drawing
+	// Findings are what checkers said, of a report.
+	Findings []Reported
 }
 
 // The states of an artifact on its page.
@@ -155,7 +157,8 @@ func (v CertificateView) Verdict() string {
 	case StateValid:
 		return "The signature fits these bytes and was made by a key this store has published."
 	case StateReversed:
-		return "This was signed here, but the network has since taken its payment back. It is void and its number is not used again."
+		return "This was signed here, but the network has since taken its payment back. It is void and its number is " +
+			"not used again."
 	case StateUnknownID:
 		return "Nothing was issued under this id. Nothing was charged for asking."
 	default:

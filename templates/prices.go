@@ -34,8 +34,4 @@ type Fact struct {
 	Mono        bool
 }
 
-// RenderWhat returns the page in HTML.
-func RenderWhat(v WhatView) ([]byte, error) { return renderHTML("what.html", &v) }
-
-// RenderWhatMarkdown returns its twin.
-func RenderWhatMarkdown(v WhatView) ([]byte, error) { return renderText("what.md", &v) }
+func (*WhatView) template() string { return "what" }

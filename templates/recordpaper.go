@@ -15,14 +15,19 @@ type RecordView struct {
 	Shown  func(string) string
 }
 
-// recordKinds are the words for the classes of the record.
-var recordKinds = map[string]string{"row": "Row of the record", "round": "Round of the record", "observation": "Observation"}
+// recordKinds are the words for the classes of the record, and of what is signed beside
+// certificates.
+var recordKinds = map[string]string{"row": "Row of the record", "round": "Round of the record",
+	"observation": "Observation", "context_anchor": "Context anchor", "bitcoin_anchor": "Bitcoin anchor",
+	"patronage_pass": "Patronage pass", "order": "Order",
+	"service_audit": "Report of a reading", "onpage_audit": "Report of a page", "provenance_check": "Provenance"}
 
-// longFact is how many bytes of JSON a member may have to stand among the facts: a longer one is read in the signed bytes.
+// longFact is how many bytes of JSON a member may have to stand among the facts: a longer one is
+// read in the signed bytes.
 const longFact = 240
 
-// RecordPaper lays out what the signed record holds. Facts stand in the order in which they are signed. The texts are those
-// of strangers; Shown writes out what cannot be seen in them.
+// RecordPaper lays out what the signed record holds. Facts stand in the order in which they are
+// signed. The texts are those of strangers; Shown writes out what cannot be seen in them.
 func RecordPaper(v RecordView) Paper {
 	p := Paper{Kind: recordKinds[v.Class], ID: v.ID, Issuer: v.Issuer, VerifyURL: v.VerifyURL}
 	if p.Kind == "" {
@@ -48,7 +53,8 @@ func RecordPaper(v RecordView) Paper {
 		if len(text) > longFact {
 			text = "see the signed bytes"
 		}
-		p.Facts = append(p.Facts, Fact{Name: sentence(strings.ReplaceAll(name, "_", " ")), Value: v.Shown(text), Mono: true})
+		p.Facts = append(p.Facts, Fact{Name: sentence(strings.ReplaceAll(name, "_", " ")), Value: v.Shown(text),
+			Mono: true})
 	}
 	return p
 }

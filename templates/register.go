@@ -23,18 +23,15 @@ type RetiredWord struct {
 func (v WordsView) Empty() Emptiness {
 	return Emptiness{
 		Says: "No word has been retired yet.",
-		Why:  "The register is written from the store's signed observations, and there is none of a retired word in them. The language is, for now, complete.",
+		Why: "The register is written from the store's signed observations, and there is none of a retired word in " +
+			"them. The language is, for now, complete.",
 	}
 }
 
 // Emptiness is an empty state that says why it is empty.
 type Emptiness struct{ Says, Why string }
 
-// RenderWords returns the page in HTML.
-func RenderWords(v WordsView) ([]byte, error) { return renderHTML("words.html", &v) }
-
-// RenderWordsMarkdown returns its twin.
-func RenderWordsMarkdown(v WordsView) ([]byte, error) { return renderText("words.md", &v) }
+func (*WordsView) template() string { return "words" }
 
 // DeprecationView is the table of served versions, /deprecation.
 type DeprecationView struct {
@@ -65,10 +62,4 @@ func (v DeprecationView) Leaving() int {
 	return n
 }
 
-// RenderDeprecation returns the page in HTML.
-func RenderDeprecation(v DeprecationView) ([]byte, error) { return renderHTML("deprecation.html", &v) }
-
-// RenderDeprecationMarkdown returns its twin.
-func RenderDeprecationMarkdown(v DeprecationView) ([]byte, error) {
-	return renderText("deprecation.md", &v)
-}
+func (*DeprecationView) template() string { return "deprecation" }

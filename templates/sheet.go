@@ -1,7 +1,8 @@
 package templates
 
-// SheetView is a page of figures out of the record: prose, then sections of facts, drawings and tables. All derived pages
-// but those of hosts are sheets, so that each has its twin without a second template.
+// SheetView is a page of figures out of the record: prose, then sections of facts, drawings and
+// tables. All derived pages but those of hosts are sheets, so that each has its twin without a
+// second template.
 type SheetView struct {
 	Chrome *Chrome
 	Page   Page
@@ -20,12 +21,16 @@ type Section struct {
 	Figure    *Figure
 	Facts     []Fact
 	Table     *Table
+	Quotes    []Quote
 	Links     []Pointer
 	// Inline puts the links on one line.
 	Inline bool
 	// Pre is text to be copied as it stands.
 	Pre string
 }
+
+// Quote is what somebody else said, and who that is.
+type Quote struct{ Text, By string }
 
 // Figure is a drawing with what it shows in words.
 type Figure struct {
@@ -54,8 +59,4 @@ type Cell struct {
 	Mono             bool
 }
 
-// RenderSheet returns the page in HTML.
-func RenderSheet(v SheetView) ([]byte, error) { return renderHTML("sheet.html", &v) }
-
-// RenderSheetMarkdown returns its twin.
-func RenderSheetMarkdown(v SheetView) ([]byte, error) { return renderText("sheet.md", &v) }
+func (*SheetView) template() string { return "sheet" }

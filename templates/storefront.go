@@ -45,10 +45,4 @@ type Pointer struct {
 // FirstURL is the door of the good to begin with.
 func (v StorefrontView) FirstURL() string { return BuyURL(v.Chrome.BaseURL, v.First.ID) }
 
-// RenderStorefront returns the page in HTML.
-func RenderStorefront(v StorefrontView) ([]byte, error) { return renderHTML("storefront.html", &v) }
-
-// RenderStorefrontMarkdown returns its twin, /index.md.
-func RenderStorefrontMarkdown(v StorefrontView) ([]byte, error) {
-	return renderText("storefront.md", &v)
-}
+func (*StorefrontView) template() string { return "storefront" }

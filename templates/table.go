@@ -11,9 +11,9 @@ const Wide = `<div class="wide" tabindex="0" role="group" aria-label="A table, w
 // maxWord is the longest word, in characters, that a table shows whole.
 const maxWord = 40
 
-// narrow shortens the words of a table's cell that are longer than maxWord in the middle, so that no name of a stranger's
-// can widen a table, and reports whether there were any: then the whole text belongs into the title. The end of a name is
-// kept, since that of a host says whose it is.
+// narrow shortens the words of a table's cell that are longer than maxWord in the middle, so that
+// no name of a stranger's can widen a table, and reports whether there were any: then the whole
+// text belongs into the title. The end of a name is kept, since that of a host says whose it is.
 func narrow(s string) (shown string, cut bool) {
 	if len(s) <= maxWord {
 		return s, false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTablesShortenNames: no word of a cell is longer than maxWord, its whole stands in a title, and the end of a name is
-// kept. The twin has it whole.
+// TestTablesShortenNames: no word of a cell is longer than maxWord, its whole stands in a title,
+// and the end of a name is kept. The twin has it whole.
 func TestTablesShortenNames(t *testing.T) {
 	name := strings.Repeat(strings.Repeat("x", 59)+".", 4) + "shop.example"
 	for s, want := range map[string]string{
@@ -24,13 +24,14 @@ func TestTablesShortenNames(t *testing.T) {
 			t.Errorf("%q is shown as %q, %v; want %q", s, got, cut, want)
 		}
 	}
-	table := &Table{Head: heads("Host", "Rails"), Rows: [][]Cell{{{Text: name, Href: "/corpus/host/x", Mono: true}, mono(name)}}}
+	table := &Table{Head: heads("Host", "Rails"),
+		Rows: [][]Cell{{{Text: name, Href: "/corpus/host/x", Mono: true}, mono(name)}}}
 	v := SheetView{Chrome: &Chrome{}, Sections: []Section{{Table: table}}}
-	rows, err := RenderSheet(v)
+	rows, err := HTML(&v)
 	if err != nil || strings.Count(string(rows), `title="`+name+`"`) != 2 || strings.Count(string(rows), name) != 2 {
 		t.Errorf("%v: %s", err, rows)
 	}
-	if text, err := RenderSheetMarkdown(v); err != nil || strings.Count(string(text), name) != 2 {
+	if text, err := Markdown(&v); err != nil || strings.Count(string(text), name) != 2 {
 		t.Errorf("%v: the twin shortens: %s", err, text)
 	}
 	// A list may wrap, a name may not.

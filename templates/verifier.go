@@ -7,15 +7,12 @@ type VerifierView struct {
 	Chrome *Chrome
 	Page   Page
 	Body   Prose
-	// Here says that the verifier's program stands beside the page. Where it does not, the page says how it gets there.
+	// Here says that the verifier's program stands beside the page. Where it does not, the page
+	// says how it gets there.
 	Here bool
 }
 
-// RenderVerifier returns the page in HTML.
-func RenderVerifier(v VerifierView) ([]byte, error) { return renderHTML("verifier.html", &v) }
-
-// RenderVerifierMarkdown returns its twin.
-func RenderVerifierMarkdown(v VerifierView) ([]byte, error) { return renderText("verifier.md", &v) }
+func (*VerifierView) template() string { return "verifier" }
 
 //go:embed verify.js
 var verifierScript []byte
@@ -23,13 +20,16 @@ var verifierScript []byte
 //go:embed worker.js
 var verifierWorker []byte
 
-// VerifierScript returns the script of the page, served as /verify/run.js. The caller must not change it.
+// VerifierScript returns the script of the page, served as /verify/run.js. The caller must not
+// change it.
 func VerifierScript() []byte { return verifierScript }
 
-// VerifierWorker returns the script of its worker, served as /verify/worker.js. The caller must not change it.
+// VerifierWorker returns the script of its worker, served as /verify/worker.js. The caller must not
+// change it.
 func VerifierWorker() []byte { return verifierWorker }
 
-// VerifierPolicy is the policy of the worker alone: it may compile the verifier, and reads files of this site.
+// VerifierPolicy is the policy of the worker alone: it may compile the verifier, and reads files of
+// this site.
 func VerifierPolicy() string {
 	return "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestWeeksAreDrawn reads drawings as XML: a mark for each week with its words, thirteen a row, none outside of the picture.
+// TestWeeksAreDrawn reads drawings as XML: a mark for each week with its words, thirteen a row,
+// none outside of the picture.
 func TestWeeksAreDrawn(t *testing.T) {
 	const host = `<b>&"'.example`
 	for _, n := range []int{1, 2, 12, 13, 14, 15, 52} {
@@ -59,11 +60,15 @@ func TestWeeksAreDrawn(t *testing.T) {
 			x, y := 1+27*(i%13), 1+40*(i/13)
 			// What the marks look like, in the order of their legend.
 			square, stroke := []string{"full", "line", "line", "dash", ""}[i%5], []string{
-				fmt.Sprintf("M%d %dl4 4 7-8", x+6, y+12), fmt.Sprintf("M%d %dl8 8m0-8l-8 8", x+7, y+7), fmt.Sprintf("M%d %dh10", x+6, y+11), "", ""}[i%5]
-			if want := fmt.Sprintf("2026-W%02d: %s", i+1, weekMarks[i%5].Word); g.Title != want || g.Class != weekMarks[i%5].Class {
-				t.Errorf("%d weeks: %d says %q in %s, want %q in %s", n, i, g.Title, g.Class, want, weekMarks[i%5].Class)
+				fmt.Sprintf("M%d %dl4 4 7-8", x+6, y+12), fmt.Sprintf("M%d %dl8 8m0-8l-8 8", x+7, y+7),
+				fmt.Sprintf("M%d %dh10", x+6, y+11), "", ""}[i%5]
+			if want := fmt.Sprintf("2026-W%02d: %s", i+1, weekMarks[i%5].Word); g.Title != want ||
+				g.Class != weekMarks[i%5].Class {
+				t.Errorf("%d weeks: %d says %q in %s, want %q in %s", n, i, g.Title, g.Class, want,
+					weekMarks[i%5].Class)
 			}
-			if s := g.Square; (s != nil) != (square != "") || s != nil && (s.Class != square || s.X != x || s.Y != y || s.Width != 22 || s.High != 22) {
+			if s := g.Square; (s != nil) != (square != "") || s != nil && (s.Class != square || s.X != x || s.Y != y ||
+				s.Width != 22 || s.High != 22) {
 				t.Errorf("%d weeks: %d has the square %+v, want %q at %d, %d", n, i, s, square, x, y)
 			}
 			if d := g.Dot; (d != nil) != (square == "") || d != nil && (d.X != x+11 || d.Y != y+11) {
@@ -74,12 +79,14 @@ func TestWeeksAreDrawn(t *testing.T) {
 			}
 		}
 		// The first of each row is named, and the last unless it stands beside one that is.
-		names := map[int][]int{1: {0}, 2: {0}, 12: {0, 11}, 13: {0, 12}, 14: {0, 13}, 15: {0, 13}, 52: {0, 13, 26, 39, 51}}[n]
+		names := map[int][]int{1: {0}, 2: {0}, 12: {0, 11}, 13: {0, 12}, 14: {0, 13}, 15: {0, 13},
+			52: {0, 13, 26, 39, 51}}[n]
 		if len(drawn.Names) != len(names) {
 			t.Fatalf("%d weeks: %d are named, want %v", n, len(drawn.Names), names)
 		}
 		for k, i := range names {
-			if got := drawn.Names[k]; got.Text != fmt.Sprintf("W%02d", i+1) || got.X != 1+27*(i%13) || got.Y != 35+40*(i/13) {
+			if got := drawn.Names[k]; got.Text != fmt.Sprintf("W%02d", i+1) || got.X != 1+27*(i%13) || got.Y != 35+
+				40*(i/13) {
 				t.Errorf("%d weeks: named %+v, want W%02d below its square", n, got, i+1)
 			}
 		}

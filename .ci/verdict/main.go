@@ -1,10 +1,11 @@
-// Verdict reads what go test -json prints, of one run or of several after each other, and judges it as the build machine
-// must: it shows each package's result and the output of what failed, refuses a skipped test that is not expected to be
-// skipped, and ends with a line such as
+// Verdict reads what go test -json prints, of one run or of several after each other, and judges it
+// as the build machine must: it shows each package's result and the output of what failed, refuses
+// a skipped test that is not expected to be skipped, and ends with a line such as
 //
 //	1203 passed, 0 failed
 //
-// Its exit status is 0 only if there were tests, all packages passed and nothing was skipped unexpectedly.
+// Its exit status is 0 only if there were tests, all packages passed and nothing was skipped
+// unexpectedly.
 package main
 
 import (
@@ -18,8 +19,9 @@ import (
 	"strings"
 )
 
-// maySkip lists the tests that may be skipped on the build machine, each with its reason. Package and test are patterns
-// as of path.Match, "*" for any package, the test's for the part of its name before the first slash.
+// maySkip lists the tests that may be skipped on the build machine, each with its reason. Package
+// and test are patterns as of path.Match, "*" for any package, the test's for the part of its name
+// before the first slash.
 var maySkip = []struct{ pkg, test, reason string }{
 	{"*", "TestSoak*", "takes hours: make soak runs it"},
 }

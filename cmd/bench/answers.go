@@ -47,7 +47,8 @@ func recordAnswer(url, accept string) (*recorded, error) {
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n\r\n", req.URL.RequestURI(), req.URL.Host, accept); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n\r\n", req.URL.RequestURI(),
+		req.URL.Host, accept); err != nil {
 		return nil, err
 	}
 	var wire bytes.Buffer
@@ -64,7 +65,8 @@ func recordAnswer(url, accept string) (*recorded, error) {
 	return r, nil
 }
 
-// serveBare answers every request with a recorded answer: the least that net/http can do for these bytes.
+// serveBare answers every request with a recorded answer: the least that net/http can do for these
+// bytes.
 func serveBare(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("%s takes a file and an address", bareServer)
@@ -86,56 +88,58 @@ func serveBare(args []string) error {
 	}))
 }
 
-// openStore starts the local chains and a store on them, on a core of its own, and returns its configuration.
-func (l *lab) openStore(ctx context.Context) (*shop.Config, error) {
+// openStore starts the local chains and a store on them, on a core of its own, and returns its
+// configuration and its process.
+func (l *lab) openStore(ctx context.Context) (*shop.Config, *process, error) {
 	store, err := l.program(ctx, "store")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	devnet, err := l.program(ctx, "devnet")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir, err := l.folder("devnet")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	listen, err := free()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config, ready := filepath.Join(dir, "store.toml"), filepath.Join(dir, "ready.json")
 	chains, err := l.start(ctx, loaderCore, dir, devnet, "-chain-only", "-listen", listen, "-rpc", "127.0.0.1:0",
 		"-state", filepath.Join(dir, "state"), "-write-config", config, "-ready", ready)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := chains.until(ctx, func() bool { _, err := os.Stat(ready); return err == nil }); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg, err := shop.Load(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i := range cfg.Networks {
 		cfg.Networks[i].Poll = 0 // as often as on the real network
 	}
 	if cfg.DebugListen, err = free(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := os.WriteFile(config, []byte(shop.Annotated(*cfg)), 0o600); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p, err := l.start(ctx, serverCore, dir, store, "serve", "-config", config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return cfg, p.until(ctx, answers(cfg.BaseURL+"/api/buy/hello", http.StatusPaymentRequired))
+	return cfg, p, p.until(ctx, answers(cfg.BaseURL+"/api/buy/hello", http.StatusPaymentRequired))
 }
 
-// openChallenge sets the unpaid purchase endpoint against a handler that repeats one of its answers.
+// openChallenge sets the unpaid purchase endpoint against a handler that repeats one of its
+// answers.
 func openChallenge(ctx context.Context, l *lab) (*contest, error) {
-	cfg, err := l.openStore(ctx)
+	cfg, _, err := l.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +191,7 @@ func openChallenge(ctx context.Context, l *lab) (*contest, error) {
 
 // openStatic sets a page of the published tree against nginx with the same file.
 func openStatic(ctx context.Context, l *lab) (*contest, error) {
-	cfg, err := l.openStore(ctx)
+	cfg, _, err := l.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -240,8 +244,9 @@ http {
 }
 `
 
-// nginx serves a recorded page with its header fields and some bytes of padding, and returns the page's URL. A field that
-// is shorter by padding than ours is not written at all, so padding may be negative down to a point.
+// nginx serves a recorded page with its header fields and some bytes of padding, and returns the
+// page's URL. A field that is shorter by padding than ours is not written at all, so padding may be
+// negative down to a point.
 func (l *lab) nginx(ctx context.Context, r *recorded, padding int) (string, error) {
 	dir, err := l.folder("nginx")
 	if err != nil {
@@ -295,8 +300,8 @@ var (
 	wrkErrors = regexp.MustCompile(`Socket errors:.*`)
 )
 
-// wrk loads a URL with 32 connections from the loader's core. Every answer must have the given status, which it knows
-// as one that is 2xx or 3xx, or not.
+// wrk loads a URL with 32 connections from the loader's core. Every answer must have the given
+// status, which it knows as one that is 2xx or 3xx, or not.
 func (l *lab) wrk(ctx context.Context, url, accept string, status int) (float64, error) {
 	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(loaderCore), "wrk", "-t1", "-c32",
 		"-d"+strconv.Itoa(l.seconds)+"s", "-H", "Accept: "+accept, url).CombinedOutput()

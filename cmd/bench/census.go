@@ -29,14 +29,16 @@ import (
 	"agentstore/dynamic/roster"
 )
 
-// The census that is measured: so many doors, so many of them walked at once, by it and by its peer alike.
+// The census that is measured: so many doors, so many of them walked at once, by it and by its peer
+// alike.
 const (
 	censusDoors   = 3000
 	censusAtOnce  = 256
 	censusTimeout = fetch.DefaultTimeout
 )
 
-// far is a world of hosts, all of them one door of the street, at distances that the number of the host tells:
+// far is a world of hosts, all of them one door of the street, at distances that the number of the
+// host tells:
 //
 //	50 %  20 to 98 ms            the time that a connection takes to open
 //	30 %  100 to 395 ms
@@ -115,8 +117,9 @@ func (t *counted) Close() error {
 	return t.Conn.Close()
 }
 
-// openCensus sets a whole census, from the reading of the list to the sealed round, against a loop that asks each door
-// once over a TLS connection of its own and reads the answer. Both have one processor; the street has the other.
+// openCensus sets a whole census, from the reading of the list to the sealed round, against a loop
+// that asks each door once over a TLS connection of its own and reads the answer. Both have one
+// processor; the street has the other.
 func openCensus(ctx context.Context, l *lab) (*contest, error) {
 	door, roots, err := l.street(ctx)
 	if err != nil {
@@ -140,7 +143,8 @@ func openCensus(ctx context.Context, l *lab) (*contest, error) {
 			took := time.Since(began)
 			after, err := processor()
 			fmt.Fprintf(os.Stderr, "  %s: %.2f ms of processor and %.3f socket-seconds a door, %d connections\n", what,
-				float64(after-before)/float64(time.Millisecond)/censusDoors, time.Duration(f.open.Load()).Seconds()/censusDoors, f.begun.Load())
+				float64(after-before)/float64(time.Millisecond)/censusDoors,
+				time.Duration(f.open.Load()).Seconds()/censusDoors, f.begun.Load())
 			return censusDoors / took.Seconds(), err
 		}
 	}
@@ -168,7 +172,8 @@ func bareLoop(ctx context.Context, f far, roots *x509.CertPool) error {
 		}
 		return f.DialContext(ctx, network, net.JoinHostPort(at[0].String(), port))
 	}
-	client := &http.Client{Timeout: censusTimeout, Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots},
+	client := &http.Client{Timeout: censusTimeout, Transport: &http.Transport{DialContext: dial,
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
 		DisableKeepAlives: true, ForceAttemptHTTP2: true}}
 	next := make(chan int)
 	var answered atomic.Int64
@@ -184,7 +189,8 @@ func bareLoop(ctx context.Context, f far, roots *x509.CertPool) error {
 				if err != nil {
 					continue // a dead door
 				}
-				if _, err := io.Copy(io.Discard, resp.Body); err == nil && resp.StatusCode == http.StatusPaymentRequired {
+				if _, err := io.Copy(io.Discard, resp.Body); err == nil &&
+					resp.StatusCode == http.StatusPaymentRequired {
 					answered.Add(1)
 				}
 				_ = resp.Body.Close() // it was read
@@ -219,11 +225,14 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 			return err
 		}
 	}
-	ring, err := attest.NewRing("2026-11-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: keys[0].Public(), attest.PurposeLog: keys[1].Public()})
+	ring, err := attest.NewRing("2026-11-01",
+		map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: keys[0].Public(),
+			attest.PurposeLog: keys[1].Public()})
 	if err != nil {
 		return err
 	}
-	w := &record.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
+	w := &record.Writer{Dir: filepath.Join(dir, "record"), Origin: "store.example/corpus", Identity: keys[0],
+		LogKey: keys[1], Ring: ring}
 	if err := os.Mkdir(w.Dir, 0o755); err != nil {
 		return err
 	}
@@ -232,7 +241,8 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 		return err
 	}
 	defer folder.Close() // likewise
-	client, err := fetch.New(fetch.Config{UserAgent: "bench/1 (+https://store.example/criteria)", Key: keys[0], Agent: "https://store.example",
+	client, err := fetch.New(fetch.Config{UserAgent: "bench/1 (+https://store.example/criteria)", Key: keys[0],
+		Agent:    "https://store.example",
 		Resolver: f, Dialer: f, Roots: roots, Timeout: censusTimeout, Concurrent: censusAtOnce + 8})
 	if err != nil {
 		return err
@@ -245,7 +255,8 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 		return err
 	}
 	report, err := census.Run(ctx, census.Config{
-		Owner: "bench", Store: roster.New(db), Client: client, Control: census.Control{URL: f.url(censusDoors * 100), Client: client}, Workers: censusAtOnce,
+		Owner: "bench", Store: roster.New(db), Client: client, Control: census.Control{URL: f.url(censusDoors * 100),
+			Client: client}, Workers: censusAtOnce,
 		Domain:  func(host string) string { return host }, // one machine is all of them
 		Sources: []census.Source{census.List("list", os.DirFS(dir), "doors.txt")},
 		Record:  func() (*record.Record, error) { return record.Open(os.DirFS(w.Dir), ring) }, Writer: w, Raw: folder,
@@ -257,10 +268,12 @@ func (l *lab) census(ctx context.Context, f far, roots *x509.CertPool) error {
 	if err != nil {
 		return err
 	}
-	// On a machine that is busy with other things a control walk may fail, and then shelters those who did not answer.
+	// On a machine that is busy with other things a control walk may fail, and then shelters those
+	// who did not answer.
 	round, ok := record.Round(report.Sequence)
 	if !ok || round.Rows != censusDoors || round.Coverage.Probed < censusDoors*95/100 {
-		return fmt.Errorf("the round has %d rows and probed %d doors, control %+v", round.Rows, round.Coverage.Probed, round.Control)
+		return fmt.Errorf("the round has %d rows and probed %d doors, control %+v", round.Rows, round.Coverage.Probed,
+			round.Control)
 	}
 	return nil
 }

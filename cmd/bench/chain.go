@@ -67,7 +67,8 @@ func address(k *ecdsa.PrivateKey) common.Address { return crypto.PubkeyToAddress
 // network is the one that is bought on.
 func network() chain.Network { return chain.Networks[0] }
 
-// anvil starts a new chain on the loader's core and returns its address. It mines each transaction as it comes.
+// anvil starts a new chain on the loader's core and returns its address. It mines each transaction
+// as it comes.
 func (l *lab) anvil(ctx context.Context, p *people) (string, *process, error) {
 	modules, err := npmtest.Modules(filepath.Join(l.root, "cmd/devnet/chaintest/anvil"))
 	if err != nil {
@@ -77,7 +78,8 @@ func (l *lab) anvil(ctx context.Context, p *people) (string, *process, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	opening := chain.Opening{Minter: address(p.relayer), Gas: []common.Address{address(p.relayer)}, Dollars: map[common.Address]int64{}}
+	opening := chain.Opening{Minter: address(p.relayer), Gas: []common.Address{address(p.relayer)},
+		Dollars: map[common.Address]int64{}}
 	for _, b := range p.buyers {
 		opening.Dollars[address(b)] = funds
 	}
@@ -98,14 +100,16 @@ func (l *lab) anvil(ctx context.Context, p *people) (string, *process, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	proc, err := l.start(ctx, loaderCore, dir, filepath.Join(modules, "@foundry-rs/anvil-linux-amd64/bin/anvil"), "--silent",
+	proc, err := l.start(ctx, loaderCore, dir, filepath.Join(modules, "@foundry-rs/anvil-linux-amd64/bin/anvil"),
+		"--silent",
 		"--host", host, "--port", port, "--accounts", "0", "--cache-path", dir, "--init", file,
 		"--chain-id", strconv.FormatUint(network().ChainID, 10), "--timestamp", strconv.FormatUint(now, 10))
 	if err != nil {
 		return "", nil, err
 	}
 	url := "http://" + listen
-	return url, proc, proc.until(ctx, func() bool { return rpc(ctx, http.DefaultClient, url, nil, "eth_chainId") == nil })
+	return url, proc, proc.until(ctx,
+		func() bool { return rpc(ctx, http.DefaultClient, url, nil, "eth_chainId") == nil })
 }
 
 // rpc makes one JSON-RPC call.
@@ -163,7 +167,8 @@ func (p *people) authorize(buyer *ecdsa.PrivateKey, value int64, now time.Time) 
 	return a, sig, nil
 }
 
-// transfers signs the transactions that a settler would send for n payments, in the order of the relayer's nonces.
+// transfers signs the transactions that a settler would send for n payments, in the order of the
+// relayer's nonces.
 func (p *people) transfers(n int, value int64) ([]string, error) {
 	asset, signer := network().Asset, types.LatestSignerForChainID(new(big.Int).SetUint64(network().ChainID))
 	raws := make([]string, n)
@@ -173,8 +178,8 @@ func (p *people) transfers(n int, value int64) ([]string, error) {
 			return nil, err
 		}
 		tx, err := types.SignNewTx(p.relayer, signer, &types.DynamicFeeTx{
-			ChainID: signer.ChainID(), Nonce: uint64(i), GasTipCap: big.NewInt(1e9), GasFeeCap: big.NewInt(100e9), Gas: 150_000,
-			To: &asset, Data: token.TransferCall(a, sig),
+			ChainID: signer.ChainID(), Nonce: uint64(i), GasTipCap: big.NewInt(1e9), GasFeeCap: big.NewInt(100e9),
+			Gas: 150_000, To: &asset, Data: token.TransferCall(a, sig),
 		})
 		if err != nil {
 			return nil, err
@@ -237,6 +242,7 @@ func mine(ctx context.Context, c *http.Client, url, raw string) error {
 	}
 }
 
-// receiptPause is how long the bare loader waits before it asks for a receipt again: a third of what 32 transfers take on
-// a quiet machine. Asking more often keeps the chain busy with answering, and makes the peer slower.
+// receiptPause is how long the bare loader waits before it asks for a receipt again: a third of
+// what 32 transfers take on a quiet machine. Asking more often keeps the chain busy with answering,
+// and makes the peer slower.
 const receiptPause = 40 * time.Millisecond

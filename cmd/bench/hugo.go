@@ -34,8 +34,9 @@ func hugoProgram(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-// The templates of the peer's site say what our pages say: a line for each round, the terms of each, the same in
-// Markdown and as JSON. What our pages say besides stands in for by as many bytes.
+// The templates of the peer's site say what our pages say: a line for each round, the terms of
+// each, the same in Markdown and as JSON. What our pages say besides stands in for by as many
+// bytes.
 const hugoPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{ .Title }}</title><link rel="canonical" href="{{ .Permalink }}"></head><body><h1>{{ .Title }}</h1>
 <p>{{ len .Params.rows }} rounds.</p>{{ .Content }}
 <table><thead><tr><th>Week<th>Round<th>Verdict<th>Level<th>Failed<th>Seen</tr></thead><tbody>
@@ -76,9 +77,10 @@ page = ["` + strings.Join(outputs, `", "`) + `"]
 
 // hugoSite is a site of the peer's, of which each page has the files of one of ours.
 type hugoSite struct {
-	config    string
-	content   func(dir string) (sample string, err error) // writes the sources, and names one page of them
-	templates map[string]string                           // a kind of file each, up to where its words begin that stand in for ours
+	config  string
+	content func(dir string) (sample string, err error) // writes the sources, and names one page of them
+	// a kind of file each, up to where its words begin that stand in for ours
+	templates map[string]string
 	ends      map[string]string
 	files     []string                             // of a page of the peer's, from its folder, in the order of kinds
 	kinds     []string                             // the names of templates
@@ -88,10 +90,11 @@ type hugoSite struct {
 // hosts are the pages of hosts.
 func hostsInHugo(rec string) hugoSite {
 	return hugoSite{
-		config: hugoConfig("html", "json", "twin"), kinds: []string{"single.html", "single.json", "single.twin.md"}, files: []string{"index.html", "index.json", "index.md"},
-		templates: map[string]string{"single.html": hugoPage, "single.json": hugoData, "single.twin.md": hugoTwin},
-		ends:      map[string]string{"single.html": hugoPageEnd, "single.json": "\"}\n", "single.twin.md": "\n"},
-		content:   func(dir string) (string, error) { return hugoHosts(rec, filepath.Join(dir, "host")) },
+		config: hugoConfig("html", "json", "twin"), kinds: []string{"single.html", "single.json", "single.twin.md"},
+		files: []string{"index.html", "index.json", "index.md"}, templates: map[string]string{"single.html": hugoPage,
+			"single.json": hugoData, "single.twin.md": hugoTwin},
+		ends:    map[string]string{"single.html": hugoPageEnd, "single.json": "\"}\n", "single.twin.md": "\n"},
+		content: func(dir string) (string, error) { return hugoHosts(rec, filepath.Join(dir, "host")) },
 		ours: func(public, sample string) []string {
 			at := filepath.Join(public, "corpus", sample)
 			return []string{at + "/index.html", at + ".json", at + "/index.md"}
@@ -102,11 +105,13 @@ func hostsInHugo(rec string) hugoSite {
 // proseInHugo are pages of prose, from the very sources that ours are made from.
 func proseInHugo(source string) hugoSite {
 	return hugoSite{
-		config: hugoConfig("html", "twin"), kinds: []string{"single.html", "single.twin.md"}, files: []string{"index.html", "index.md"},
-		templates: map[string]string{"single.html": hugoProse, "single.twin.md": "# {{ .Title }}\n\n{{ .Params.summary }}\n\n{{ .RawContent }}\n"},
-		ends:      map[string]string{"single.html": hugoPageEnd, "single.twin.md": "\n"},
+		config: hugoConfig("html", "twin"), kinds: []string{"single.html", "single.twin.md"},
+		files: []string{"index.html", "index.md"}, templates: map[string]string{"single.html": hugoProse,
+			"single.twin.md": "# {{ .Title }}\n\n{{ .Params.summary }}\n\n{{ .RawContent }}\n"},
+		ends: map[string]string{"single.html": hugoPageEnd, "single.twin.md": "\n"},
 		content: func(dir string) (string, error) {
-			return pageName(0), os.CopyFS(filepath.Join(dir, "notes"), os.DirFS(filepath.Join(source, "pages", "notes")))
+			return pageName(0), os.CopyFS(filepath.Join(dir, "notes"),
+				os.DirFS(filepath.Join(source, "pages", "notes")))
 		},
 		ours: func(public, sample string) []string {
 			return []string{filepath.Join(public, sample, "index.html"), filepath.Join(public, sample+".md")}
@@ -114,7 +119,8 @@ func proseInHugo(source string) hugoSite {
 	}
 }
 
-// openHugo sets a build of the pages of hosts against Hugo's, from the same rows, into files of the same sizes.
+// openHugo sets a build of the pages of hosts against Hugo's, from the same rows, into files of the
+// same sizes.
 func openHugo(ctx context.Context, l *lab) (*contest, error) {
 	rec, err := l.record(ctx, someHosts)
 	if err != nil {
@@ -123,7 +129,8 @@ func openHugo(ctx context.Context, l *lab) (*contest, error) {
 	return l.againstHugo(ctx, siteOptions{Record: rec}, hostsInHugo(rec), someHosts)
 }
 
-// openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the same sizes.
+// openPages sets a build of pages of prose against Hugo's, from the same sources, into files of the
+// same sizes.
 func openPages(ctx context.Context, l *lab) (*contest, error) {
 	_, source, err := l.pagesSite(somePages)
 	if err != nil {
@@ -132,7 +139,8 @@ func openPages(ctx context.Context, l *lab) (*contest, error) {
 	return l.againstHugo(ctx, siteOptions{Content: source}, proseInHugo(source), somePages)
 }
 
-// againstHugo sets our build of n pages against Hugo's. Both are processes of their own, from their start to their end.
+// againstHugo sets our build of n pages against Hugo's. Both are processes of their own, from their
+// start to their end.
 func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int) (*contest, error) {
 	hugo, err := hugoProgram(ctx)
 	if err != nil {
@@ -148,7 +156,8 @@ func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int)
 		return nil, err
 	}
 	run := func(ctx context.Context, out string) error {
-		cmd := exec.CommandContext(ctx, hugo, "--quiet", "--noBuildLock", "--source", site, "--destination", out, "--cacheDir", filepath.Join(dir, "cache"))
+		cmd := exec.CommandContext(ctx, hugo, "--quiet", "--noBuildLock", "--source", site, "--destination", out,
+			"--cacheDir", filepath.Join(dir, "cache"))
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("hugo: %w\n%s", err, said)
 		}
@@ -176,7 +185,8 @@ func (l *lab) againstHugo(ctx context.Context, o siteOptions, h hugoSite, n int)
 			return nil, err
 		}
 		more[i] = int(max(0, ours.Size()-theirs.Size()))
-		fmt.Fprintf(os.Stderr, "a page's %s has %d bytes, of which Hugo writes %d as they are\n", h.files[i], ours.Size(), more[i])
+		fmt.Fprintf(os.Stderr, "a page's %s has %d bytes, of which Hugo writes %d as they are\n", h.files[i],
+			ours.Size(), more[i])
 	}
 	if err := h.write(site, more); err != nil {
 		return nil, err
@@ -207,7 +217,8 @@ func (h hugoSite) write(site string, more []int) error {
 	}
 	text := func(n int) string { return strings.Repeat("words that stand here. ", n/23+1)[:n] }
 	for i, kind := range h.kinds {
-		if err := os.WriteFile(filepath.Join(layouts, kind), []byte(h.templates[kind]+text(more[i])+h.ends[kind]), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(layouts, kind), []byte(h.templates[kind]+text(more[i])+h.ends[kind]),
+			0o644); err != nil {
 			return err
 		}
 	}
@@ -240,7 +251,8 @@ func hugoHosts(rec, dir string) (sample string, err error) {
 		for _, row := range h.Rows {
 			rows = append(rows, row.Text)
 		}
-		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it was [signed](/corpus).\n", h.Host, strings.Join(rows, ",\n"), h.Host)
+		page := fmt.Appendf(nil, "{\n\"title\": %q,\n\"rows\": [%s]\n}\n\nWhat the record holds about **%s**, as it "+
+			"was [signed](/corpus).\n", h.Host, strings.Join(rows, ",\n"), h.Host)
 		if err := os.WriteFile(filepath.Join(dir, h.Host+".md"), page, 0o644); err != nil {
 			return "", err
 		}

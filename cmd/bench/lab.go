@@ -24,7 +24,8 @@ const (
 	loaderCore = 1
 )
 
-// lab is where rows are measured: a temporary folder, the programs built once, and what must be undone after a row.
+// lab is where rows are measured: a temporary folder, the programs built once, and what must be
+// undone after a row.
 type lab struct {
 	root    string // of the module
 	dir     string
@@ -71,9 +72,10 @@ func (l *lab) folder(name string) (string, error) {
 	return dir, err
 }
 
-// place is a new folder for the files of one run. It goes with the lab and not before: for a minute or more ext4 passes
-// over inodes that were freed, one by one (recently_deleted in fs/ext4/ialloc.c), so that making files after having
-// removed as many takes twice as long, whoever makes them.
+// place is a new folder for the files of one run. It goes with the lab and not before: for a minute
+// or more ext4 passes over inodes that were freed, one by one (recently_deleted in
+// fs/ext4/ialloc.c), so that making files after having removed as many takes twice as long, whoever
+// makes them.
 func (l *lab) place(name string) (string, error) {
 	dir, err := os.MkdirTemp(l.dir, name+"-")
 	return filepath.Join(dir, "new"), err

@@ -41,7 +41,8 @@ type openDoor struct {
 	PEM     []byte // of the authority that made its certificate
 }
 
-// serveStreet opens the street, says in a file how its ready door is reached, and stays until it is stopped.
+// serveStreet opens the street, says in a file how its ready door is reached, and stays until it is
+// stopped.
 func serveStreet(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes a file", streetServer)
@@ -57,7 +58,8 @@ func serveStreet(args []string) error {
 	if i < 0 {
 		return errors.Join(fmt.Errorf("the street has no door %s", readyDoor), s.Close())
 	}
-	b, err := json.Marshal(openDoor{URL: doors[i].URL(), Host: doors[i].Host, Address: s.Listen(doors[i]), PEM: s.PEM()})
+	b, err := json.Marshal(openDoor{URL: doors[i].URL(), Host: doors[i].Host, Address: s.Listen(doors[i]),
+		PEM: s.PEM()})
 	if err == nil {
 		err = os.WriteFile(args[0]+".new", b, 0o600)
 	}
@@ -81,9 +83,9 @@ func (d openDoor) DialContext(ctx context.Context, network, _ string) (net.Conn,
 	return dialer.DialContext(ctx, network, d.Address)
 }
 
-// openProbe sets a live probe, from the URL to the report, against a bare GET over a TLS connection of its own, which is
-// what a walk of strangers' doors cannot do without. What is compared is this process's processor time, not the wall's:
-// the door stands in another process, on the other core.
+// openProbe sets a live probe, from the URL to the report, against a bare GET over a TLS connection
+// of its own, which is what a walk of strangers' doors cannot do without. What is compared is this
+// process's processor time, not the wall's: the door stands in another process, on the other core.
 func openProbe(ctx context.Context, l *lab) (*contest, error) {
 	door, roots, err := l.street(ctx)
 	if err != nil {
@@ -139,7 +141,8 @@ func looker(door openDoor, roots *x509.CertPool) (func(context.Context) error, e
 	if err != nil {
 		return nil, err
 	}
-	client, err := fetch.New(fetch.Config{UserAgent: "bench/1 (+https://store.example/criteria)", Key: key, Agent: "https://store.example",
+	client, err := fetch.New(fetch.Config{UserAgent: "bench/1 (+https://store.example/criteria)", Key: key,
+		Agent:    "https://store.example",
 		Resolver: door, Dialer: door, Roots: roots})
 	if err != nil {
 		return nil, err
@@ -162,7 +165,8 @@ func looker(door openDoor, roots *x509.CertPool) (func(context.Context) error, e
 
 // getter asks the door and reads the answer.
 func getter(door openDoor, roots *x509.CertPool) func(context.Context) error {
-	client := &http.Client{Transport: &http.Transport{DialContext: door.DialContext, TLSClientConfig: &tls.Config{RootCAs: roots},
+	client := &http.Client{Transport: &http.Transport{DialContext: door.DialContext,
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
 		DisableKeepAlives: true, ForceAttemptHTTP2: true}}
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, door.URL, nil)
@@ -181,8 +185,8 @@ func getter(door openDoor, roots *x509.CertPool) func(context.Context) error {
 	}
 }
 
-// processorTime does something again and again for the length of a run and returns the milliseconds of processor time
-// that each took in this process, the collecting of garbage included.
+// processorTime does something again and again for the length of a run and returns the milliseconds
+// of processor time that each took in this process, the collecting of garbage included.
 func (l *lab) processorTime(ctx context.Context, do func(context.Context) error) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // as every process here has
 	runtime.GC()

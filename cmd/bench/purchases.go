@@ -68,12 +68,14 @@ func openShopfront(ctx context.Context, l *lab) (*shopfront, error) {
 	s := &shopfront{l: l, people: p, dir: dir, cfg: shop.Config{
 		BaseURL: "http://" + listen, Listen: listen, DebugListen: debug, Public: filepath.Join(dir, "site"),
 		Keys: shop.KeysConfig{
-			Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys), Secret: shop.SecretFile(keys), Git: shop.KeyFile(keys, "git"),
+			Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys), Secret: shop.SecretFile(keys),
+			Git: shop.KeyFile(keys, "git"),
 		},
 		Server: shop.ServerConfig{SettleWait: shop.Duration(45 * time.Second), MaxInFlight: 512, LogLevel: "warn"},
 		Networks: []shop.NetworkConfig{{
 			ID: network().ID(), PayTo: address(p.payTo).Hex(), RelayerKey: relayer, Depth: 1, GenesisHash: "any",
-			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly), // a coin of a local chain counts for a dollar
+			// a coin of a local chain counts for a dollar
+			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly),
 			Poll: shop.Duration(100 * time.Millisecond),
 		}},
 	}}
@@ -90,6 +92,15 @@ func secret(k *ecdsa.PrivateKey) string { return hexutil.Encode(crypto.FromECDSA
 
 // run buys from the store for a while and returns the purchases a second.
 func (s *shopfront) run(ctx context.Context) (float64, error) {
+	return s.selling(ctx, func(_ *process, url, rpcURL string) (float64, error) {
+		return s.l.buy(ctx, s.people, url, rpcURL, byHTTP)
+	})
+}
+
+// selling opens the store on a chain of its own while it is measured.
+func (s *shopfront) selling(ctx context.Context, measure func(p *process, url, rpcURL string) (float64,
+	error)) (float64,
+	error) {
 	rpcURL, chain, err := s.l.anvil(ctx, s.people)
 	if err != nil {
 		return 0, err
@@ -119,11 +130,11 @@ func (s *shopfront) run(ctx context.Context) (float64, error) {
 	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
 		return 0, err
 	}
-	rate, err := s.l.buy(ctx, s.people, url, rpcURL)
+	measured, err := measure(p, url, rpcURL)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, p.said)
 	}
-	return rate, nil
+	return measured, nil
 }
 
 // runStock buys from the stock seller.
@@ -158,7 +169,8 @@ func (s *shopfront) runStock(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := s.l.start(ctx, serverCore, s.dir, "env", "PORT="+port, "RPC="+rpcURL, "PAY_TO="+address(s.people.payTo).Hex(),
+	p, err := s.l.start(ctx, serverCore, s.dir, "env", "PORT="+port, "RPC="+rpcURL, "PAY_TO="+
+		address(s.people.payTo).Hex(),
 		"RELAYER="+secret(s.people.relayer), "node", script)
 	if err != nil {
 		return 0, err
@@ -168,14 +180,15 @@ func (s *shopfront) runStock(ctx context.Context) (float64, error) {
 	if err := p.until(ctx, answers(url, http.StatusPaymentRequired)); err != nil {
 		return 0, err
 	}
-	rate, err := s.l.buy(ctx, s.people, url, rpcURL)
+	rate, err := s.l.buy(ctx, s.people, url, rpcURL, byHTTP)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, p.said)
 	}
 	return rate, nil
 }
 
-// runBare has the transfers mined without anybody selling. The loader stands on the core where the seller stood.
+// runBare has the transfers mined without anybody selling. The loader stands on the core where the
+// seller stood.
 func (s *shopfront) runBare(ctx context.Context) (rate float64, err error) {
 	rpcURL, chain, err := s.l.anvil(ctx, s.people)
 	if err != nil {
@@ -218,10 +231,11 @@ func client() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
 }
 
-// load settles numbered payments, atOnce at a time, and returns how many a second. It warms up for a fifth of the run's
-// length before it counts. A run whose payments are used up is over early. The chain must have as many settlements as were
-// made in all.
-func (p *people) load(ctx context.Context, l *lab, chain string, n int, do func(context.Context, int) error) (float64, error) {
+// load settles numbered payments, atOnce at a time, and returns how many a second. It warms up for
+// a fifth of the run's length before it counts. A run whose payments are used up is over early. The
+// chain must have as many settlements as were made in all.
+func (p *people) load(ctx context.Context, l *lab, chain string, n int, do func(context.Context, int) error) (float64,
+	error) {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	length := time.Duration(l.seconds) * time.Second
@@ -265,9 +279,13 @@ func (p *people) load(ctx context.Context, l *lab, chain string, n int, do func(
 	return float64(done.Load()) / length.Seconds(), nil
 }
 
-// buy signs payments for what a door asks, each with a key of its own where it takes one, then presents them, atOnce at a
-// time. Every answer must be 200.
-func (l *lab) buy(ctx context.Context, p *people, url, chain string) (rate float64, err error) {
+// A presenter sends a payment, as it stands in a header, for what a door sells. Its error is any
+// answer but the goods.
+type presenter func(ctx context.Context, c *http.Client, url, payment string) error
+
+// buy signs payments for what a door asks, each with a key of its own where it takes one, then
+// presents them, atOnce at a time.
+func (l *lab) buy(ctx context.Context, p *people, url, chain string, present presenter) (rate float64, err error) {
 	headers, err := p.payments(url, perSecond*l.seconds)
 	if err != nil {
 		return 0, err
@@ -276,28 +294,33 @@ func (l *lab) buy(ctx context.Context, p *people, url, chain string) (rate float
 	defer c.CloseIdleConnections()
 	err = pinned(strconv.Itoa(loaderCore), func() error {
 		rate, err = p.load(ctx, l, chain, len(headers), func(ctx context.Context, i int) error {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			if err != nil {
-				return err
-			}
-			req.Header.Set("Payment-Signature", headers[i])
-			resp, err := c.Do(req)
-			if err != nil {
-				return err
-			}
-			defer resp.Body.Close()
-			body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-			if err != nil {
-				return err
-			}
-			if resp.StatusCode != http.StatusOK || resp.Header.Get("Payment-Response") == "" {
-				return fmt.Errorf("status %d: %s %s", resp.StatusCode, body, resp.Header.Get("Payment-Required"))
-			}
-			return nil
+			return present(ctx, c, url, headers[i])
 		})
 		return err
 	})
 	return rate, err
+}
+
+// byHTTP is the stock way to pay.
+func byHTTP(ctx context.Context, c *http.Client, url, payment string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Payment-Signature", payment)
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Payment-Response") == "" {
+		return fmt.Errorf("status %d: %s %s", resp.StatusCode, body, resp.Header.Get("Payment-Required"))
+	}
+	return nil
 }
 
 // payments signs n payments of what a door asks first, each a header as a stock buyer sends it.
@@ -331,14 +354,16 @@ func (p *people) payments(url string, n int) ([]string, error) {
 			"x402Version": 2, "resource": terms.Resource, "accepted": terms.Accepts[0],
 			"payload": map[string]any{"signature": hexutil.Encode(sig), "authorization": map[string]string{
 				"from": a.From.Hex(), "to": a.To.Hex(), "value": a.Value.String(), "nonce": a.Nonce.Hex(),
-				"validAfter": strconv.FormatUint(a.ValidAfter, 10), "validBefore": strconv.FormatUint(a.ValidBefore, 10),
+				"validAfter": strconv.FormatUint(a.ValidAfter, 10), "validBefore": strconv.FormatUint(a.ValidBefore,
+					10),
 			}},
 		}
 		if terms.Extensions != nil {
 			ext := maps.Clone(terms.Extensions)
 			if ext["payment-identifier"] != nil {
 				// Each buys: with the suggested key, equal orders of one wallet would be one.
-				ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false, "id": "pay_" + a.Nonce.Hex()[2:]}}
+				ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false, "id": "pay_" +
+					a.Nonce.Hex()[2:]}}
 			}
 			payment["extensions"] = ext
 		}

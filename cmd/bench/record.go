@@ -35,12 +35,15 @@ const (
 
 // recordRows are the promises about a site with a large record.
 var recordRows = []row{
-	{"hosts-hugo", "pages of 10,000 hosts with 12 weeks", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5, false, openHugo},
-	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true, openHostsWrite},
+	{"hosts-hugo", "pages of 10,000 hosts with 12 weeks", "Hugo 0.160 with the same data and sizes", "hosts/s", 2.5,
+		false, openHugo},
+	{"hosts-write", "pages of 10,000 hosts with 12 weeks", "writing the same files, to the disk", "s", 1.5, true,
+		openHostsWrite},
 	{"hosts-rate", "pages of 100,000 hosts", "those of 10,000, ten times", "hosts/s", 0.8, false, openHostsRate},
 	{"hosts-memory", "peak memory with 100,000 hosts", "that with 10,000", "MB", 1.3, true, openHostsMemory},
 	{"seal", "sealing the 13th week of 10,000 hosts", "sealing their 2nd", "s", 1.2, true, openSeal},
-	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false, openVerify},
+	{"verify", "verifying a record of 120,000 rows", "ed25519 alone on all cores", "signatures/s", 0.7, false,
+		openVerify},
 }
 
 // record writes a record of n hosts once, and keeps it until the end.
@@ -68,17 +71,22 @@ func sealWeek(ctx context.Context, dir string, n, week int) error {
 		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	at := time.Date(2026, 9, 6+7*week, 0, 0, 0, 0, time.UTC)
 	_, err := w.Seal(ctx, record.Draft{
-		Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
-		Roster:  record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
-		Rows:    syntheticRows(n, week, at),
+		Sequence: int64(week + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
+		Control: record.Control{Walks: 2},
+		Roster: record.Roster{Listed: int64(n),
+			Sources: []record.RosterSource{{Name: "bench", Kind: record.SourceDiscovery, Hosts: int64(n),
+				Complete: true}}}, Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339),
+			To:       at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{}},
+		Rows: syntheticRows(n, week, at),
 	})
 	return err
 }
 
 const baseNetwork = "eip155:8453"
 
-// syntheticRows are the rows of one week: most hosts are ready, some are not, and a few have no row.
+// syntheticRows are the rows of one week: most hosts are ready, some are not, and a few have no
+// row.
 func syntheticRows(n, week int, at time.Time) iter.Seq2[record.Row, error] {
 	return func(yield func(record.Row, error) bool) {
 		for i := range n {
@@ -95,9 +103,11 @@ func syntheticRows(n, week int, at time.Time) iter.Seq2[record.Row, error] {
 func syntheticRow(i, week int, at time.Time) record.Row {
 	host := fmt.Sprintf("door-%07d.example", i)
 	r := record.Row{
-		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bench", Battery: "v2",
-		Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"},
-		Fault: record.FaultNone, ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}}, ObservedAt: at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bench",
+		Battery: "v2", Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{},
+		Advisories: []string{"no-signed-offers"}, Protocols: []string{"x402"}, Fault: record.FaultNone,
+		ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
+		ObservedAt:  at.Add(-time.Duration(i%3600) * time.Second).Format(time.RFC3339),
 	}
 	sum := sha256.Sum256([]byte(host + r.ObservedAt))
 	r.EvidenceDigest = fmt.Sprintf("%x", sum)
@@ -106,12 +116,15 @@ func syntheticRow(i, week int, at time.Time) record.Row {
 		r.Failed, r.Advisories, r.Protocols = []string{"status-402"}, []string{}, []string{}
 		return r
 	}
-	r.Offer = &record.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
-		PayTo: []record.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork, fmt.Sprintf("0x%040x", i/2))}}}
+	r.Offer = &record.RowOffer{Networks: []string{baseNetwork}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+		MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: baseNetwork, Digest: exchange.PayToDigest(baseNetwork,
+			fmt.Sprintf("0x%040x", i/2))}}}
 	return r
 }
 
-// siteBuilder is the first argument with which this program builds a site with a record and says how that went.
+// siteBuilder is the first argument with which this program builds a site with a record and says
+// how that went.
 const siteBuilder = "build-site"
 
 // built is what a builder says.
@@ -306,7 +319,8 @@ func openSeal(ctx context.Context, l *lab) (*contest, error) {
 	return &contest{ours: next(old, recordWeeks), peer: next(young, 1)}, nil
 }
 
-// openVerify sets the check of a whole record against verifying as many signatures of as many bytes.
+// openVerify sets the check of a whole record against verifying as many signatures of as many
+// bytes.
 func openVerify(ctx context.Context, l *lab) (*contest, error) {
 	dir, err := l.record(ctx, someHosts)
 	if err != nil {

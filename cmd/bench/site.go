@@ -19,7 +19,8 @@ import (
 	"agentstore/generator"
 )
 
-// writeSite writes the sources of a site: the specimen's, and n pages of the keeper's own, which every site may have.
+// writeSite writes the sources of a site: the specimen's, and n pages of the keeper's own, which
+// every site may have.
 func writeSite(dir string, n int) error {
 	if err := os.CopyFS(dir, content.Specimen); err != nil {
 		return err
@@ -28,7 +29,8 @@ func writeSite(dir string, n int) error {
 		return err
 	}
 	for i := range n {
-		page := fmt.Sprintf("+++\ntitle = \"Page number %d\"\nsummary = \"What stands on page number %d.\"\n+++\n%s", i, i, syntheticBody(i, 0))
+		page := fmt.Sprintf("+++\ntitle = \"Page number %d\"\nsummary = \"What stands on page number %d.\"\n+++\n%s", i,
+			i, syntheticBody(i, 0))
 		if err := os.WriteFile(filepath.Join(dir, "pages", pageName(i)+".md"), []byte(page), 0o644); err != nil {
 			return err
 		}
@@ -60,18 +62,22 @@ const (
 func syntheticBody(i, edition int) string {
 	var b strings.Builder
 	for p := range 4 {
-		fmt.Fprintf(&b, "## Part %d of number %d\n\nThis is edition %d. It stands *here* so that a page has **something** to say, "+
-			"with a [link](/what), a list and a few lines that are as long as prose is.\n\n- the first of %d\n- the second of %d\n\n", p+1, i, edition, i*4+p, i*4+p)
+		fmt.Fprintf(&b, "## Part %d of number %d\n\nThis is edition %d. It stands *here* so that a page has "+
+			"**something** to say, "+
+			"with a [link](/what), a list and a few lines that are as long as prose is.\n\n- the first of %d\n- the "+
+			"second of %d\n\n", p+1, i, edition, i*4+p, i*4+p)
 	}
 	return b.String()
 }
 
 // input is a build of a site into a folder.
 func input(site *content.Site, out string) generator.Input {
-	return generator.Input{Site: site, API: shop.API(), Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(), OutDir: out, PublicPools: true}
+	return generator.Input{Site: site, API: shop.API(), Ring: attest.SpecimenRing(), Key: attest.SpecimenKey(),
+		OutDir: out, PublicPools: true}
 }
 
-// timed is how long f takes, in seconds. What earlier runs left to be written to the disk is written before.
+// timed is how long f takes, in seconds. What earlier runs left to be written to the disk is
+// written before.
 func timed(f func() error) (float64, error) {
 	syscall.Sync()
 	began := time.Now()
@@ -79,9 +85,10 @@ func timed(f func() error) (float64, error) {
 	return time.Since(began).Seconds(), err
 }
 
-// onDisk is how long f takes, in seconds, and then the system to have what f wrote on the disk. Files are written when
-// they are there: up to then, a write copies into memory, and how long that takes goes by how fast the machine, or the
-// host under a virtual one, hands out pages: on one machine in one hour from 0.5 to 4 s for the same files.
+// onDisk is how long f takes, in seconds, and then the system to have what f wrote on the disk.
+// Files are written when they are there: up to then, a write copies into memory, and how long that
+// takes goes by how fast the machine, or the host under a virtual one, hands out pages: on one
+// machine in one hour from 0.5 to 4 s for the same files.
 func onDisk(f func() (float64, error)) (float64, error) {
 	took, err := f()
 	began := time.Now()
@@ -139,7 +146,8 @@ func writeTree(dir string, files []treeFile) error {
 	return nil
 }
 
-// openNothing sets a build of a large site in which nothing changed against the full build before it.
+// openNothing sets a build of a large site in which nothing changed against the full build before
+// it.
 func openNothing(ctx context.Context, l *lab) (*contest, error) {
 	return l.rebuild(func(*content.Site, int) {}, 0)
 }
@@ -153,8 +161,8 @@ func openRebuild(ctx context.Context, l *lab) (*contest, error) {
 	}, 2)
 }
 
-// rebuild is a contest of building a site of many pages again, of which so many files are to be made anew, against
-// building all of it.
+// rebuild is a contest of building a site of many pages again, of which so many files are to be
+// made anew, against building all of it.
 func (l *lab) rebuild(change func(site *content.Site, edition int), files int) (*contest, error) {
 	site, _, err := l.pagesSite(manyPages)
 	if err != nil {
@@ -204,7 +212,8 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 		return nil, err
 	}
 	git := func(ctx context.Context, args ...string) error {
-		args = append([]string{"-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false",
+		args = append([]string{"-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c",
+			"commit.gpgsign=false",
 			"-c", "maintenance.auto=false", "-c", "gc.auto=0"}, args...)
 		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("git: %w\n%s", err, out)
@@ -220,8 +229,9 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 		}
 		return timed(func() error {
 			_, err := generator.Publish(ctx, generator.PublishInput{
-				Repo: repo, Folders: map[string]string{"public": tree}, Message: "publish", Name: "bench", Email: "bench@localhost",
-				When: time.Now().UTC(), Signer: signer, Site: site, PublicPools: true, Ring: attest.SpecimenRing(),
+				Repo: repo, Folders: map[string]string{"public": tree}, Message: "publish", Name: "bench",
+				Email: "bench@localhost", When: time.Now().UTC(), Signer: signer, Site: site, PublicPools: true,
+				Ring: attest.SpecimenRing(),
 			})
 			return err
 		})
@@ -234,7 +244,8 @@ func openPublish(ctx context.Context, l *lab) (*contest, error) {
 		}
 		in := []string{"--git-dir=" + repo, "--work-tree=" + tree}
 		return timed(func() error {
-			return errors.Join(git(ctx, append(in, "add", "-A")...), git(ctx, append(in, "commit", "-q", "-m", "publish")...))
+			return errors.Join(git(ctx, append(in, "add", "-A")...),
+				git(ctx, append(in, "commit", "-q", "-m", "publish")...))
 		})
 	}
 	return &contest{ours: ours, peer: peer}, nil

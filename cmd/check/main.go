@@ -1,10 +1,13 @@
-// Check is the seller's kit: it reads doors that ask to be paid as a stranger's probe does, judges them by a battery,
-// and says what to change. It pays nothing and needs no store.
+// Check is the seller's kit: it reads doors that ask to be paid as a stranger's probe does, judges
+// them by a battery, and says what to change. It needs no store, and pays nothing unless it is
+// given a wallet to buy with.
 //
 //	check [flags] URL…
+//	check -pay FILE -max-usd AMOUNT URL
 //	check -exchange FILE
 //
-// Exit codes: 0 nothing that -fail-on names was found; 1 it could not be found out; 2 called wrongly; 3 found.
+// Exit codes: 0 nothing that -fail-on names was found; 1 it could not be found out; 2 called
+// wrongly; 3 found; 4 both.
 package main
 
 import (

@@ -15,8 +15,8 @@ import (
 	"agentstore/cmd/devnet/clients"
 )
 
-// nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and 402 for ten minutes
-// wherever the store does not forbid it.
+// nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and
+// 402 for ten minutes wherever the store does not forbid it.
 const nginxCache = `
 daemon off; master_process off; worker_processes 1; pid %[1]s/nginx.pid; error_log stderr error;
 events { worker_connections 64; }
@@ -55,8 +55,8 @@ func startNginx(t *testing.T, upstream string) string {
 	return ""
 }
 
-// tryNginx starts nginx at a port that was free a moment ago, and returns when it listens, or has ended because somebody
-// took the port.
+// tryNginx starts nginx at a port that was free a moment ago, and returns when it listens, or has
+// ended because somebody took the port.
 func tryNginx(t *testing.T, bin, upstream string) (addr string, ok bool) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,8 +115,10 @@ func getVia(t *testing.T, method, url string) (status int, cache, body string, h
 	return resp.StatusCode, resp.Header.Get("X-Cache"), string(b), resp.Header
 }
 
-// TestSharedCacheNeverServesAPaidBody buys through a shared cache and then asks for the same address unpaid.
+// TestSharedCacheNeverServesAPaidBody buys through a shared cache and then asks for the same
+// address unpaid.
 func TestSharedCacheNeverServesAPaidBody(t *testing.T) {
+	t.Parallel()
 	s := openStall(t, nil)
 	front := startNginx(t, s.url)
 
@@ -132,13 +134,20 @@ func TestSharedCacheNeverServesAPaidBody(t *testing.T) {
 	if a, b := first.Get("PAYMENT-REQUIRED"), second.Get("PAYMENT-REQUIRED"); a == "" || a == b {
 		t.Error("two buyers were given one challenge")
 	}
+	if a, b := first.Get("WWW-Authenticate"), second.Get("WWW-Authenticate"); a == "" || a == b {
+		t.Error("two buyers were given one challenge of MPP")
+	}
 	r := clients.Buy(t, clients.Options{Key: s.net.Buyers[0].Hex(), Network: "eip155:8453"}, url)[0]
 	if r.Status != 200 || !r.Settled {
 		t.Fatalf("buying through the cache: status %d, settled %v, error %q", r.Status, r.Settled, r.Error)
 	}
+	if r := clients.BuyMPP(t, clients.Options{Key: s.net.Buyers[1].Hex()}, url)[0]; r.Status != 200 || !r.Settled {
+		t.Fatalf("buying by MPP through the cache: status %d, settled %v, error %q", r.Status, r.Settled, r.Error)
+	}
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		status, cache, body, h := getVia(t, method, url)
-		if status != 402 || cache == "HIT" || h.Get("PAYMENT-RESPONSE") != "" || strings.Contains(body, "cert_") {
+		if status != 402 || cache == "HIT" || h.Get("PAYMENT-RESPONSE") != "" || h.Get("Payment-Receipt") != "" ||
+			strings.Contains(body, "cert_") {
 			t.Errorf("%s unpaid after a sale: %d, cache %s, %.200s", method, status, cache, body)
 		}
 	}

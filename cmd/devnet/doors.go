@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
+	"agentstore/cmd/devnet/practice"
 	"agentstore/cmd/devnet/street"
 )
 
@@ -23,8 +27,8 @@ type listing struct {
 	Refuse  string `json:"refused,omitempty"` // the code with which our own client refuses to go there
 }
 
-// openStreet opens the test doors, writes their list and their authority's certificate into the state folder, and says
-// how to knock.
+// openStreet opens the test doors, writes their list and their authority's certificate into the
+// state folder, and says how to knock.
 func openStreet(state string, stdout io.Writer) (_ *street.Street, err error) {
 	s, err := street.Open()
 	if err != nil {
@@ -45,10 +49,12 @@ func openStreet(state string, stdout io.Writer) (_ *street.Street, err error) {
 		if d.Spelled != "" {
 			url = d.Spelled
 		}
-		list = append(list, listing{Name: d.Name, URL: url, Doc: d.Doc, Listen: s.Listen(d), V1: string(d.Want.V1), V2: string(d.Want.V2), Refuse: d.Want.Refused})
+		list = append(list, listing{Name: d.Name, URL: url, Doc: d.Doc, Listen: s.Listen(d), V1: string(d.Want.V1),
+			V2: string(d.Want.V2), Refuse: d.Want.Refused})
 	}
 	for _, sight := range s.Sights() {
-		list = append(list, listing{Name: sight.Kind + " " + sight.Name, URL: sight.URL(), Doc: sight.Doc, Listen: s.Listen(street.Door{}), Verdict: sight.Verdict})
+		list = append(list, listing{Name: sight.Kind + " " + sight.Name, URL: sight.URL(), Doc: sight.Doc,
+			Listen: s.Listen(street.Door{}), Verdict: sight.Verdict})
 	}
 	b, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
@@ -62,7 +68,22 @@ func openStreet(state string, stdout io.Writer) (_ *street.Street, err error) {
 		return nil, err
 	}
 	door := list[0]
-	fmt.Fprintf(stdout, "street open: %d doors and %d other sights, listed in %s\n", len(s.Doors()), len(s.Sights()), filepath.Join(dir, "doors.json"))
+	fmt.Fprintf(stdout, "street open: %d doors and %d other sights, listed in %s\n", len(s.Doors()), len(s.Sights()),
+		filepath.Join(dir, "doors.json"))
 	fmt.Fprintf(stdout, "  curl --cacert %s --connect-to ::%s %s\n", authority, door.Listen, door.URL)
 	return s, nil
+}
+
+// openPractice serves the practice doors and their scoreboard until it is stopped.
+func openPractice(address string, stdout io.Writer) (stop func() error, err error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	base := "http://" + ln.Addr().String()
+	s := &http.Server{Handler: practice.New(base), ReadHeaderTimeout: 10 * time.Second}
+	go s.Serve(ln) // until Close
+	fmt.Fprintf(stdout, "practice doors open, none of which is to be paid: scoreboard at %s/ and %[1]s/scores.json\n",
+		base)
+	return s.Close, nil
 }

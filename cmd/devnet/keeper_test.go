@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,8 +48,9 @@ func inLedger(t *testing.T, cfg *shop.Config, f func(ledger.Tx) error) {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A new store starts without ceremony. One that has sold does not start without its high-water file, says what to do, and
-// starts once that is done; a file that another process has locked is refused too.
+// A new store starts without ceremony. One that has sold does not start without its high-water
+// file, says what to do, and starts once that is done; a file that another process has locked is
+// refused too.
 func TestLostHighWaterStopsTheStart(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -81,7 +83,8 @@ func TestLostHighWaterStopsTheStart(t *testing.T) {
 	if err := os.Remove(cfg.HighWater); err != nil {
 		t.Fatal(err)
 	}
-	if err := start(); err == nil || !strings.Contains(err.Error(), "store keeper high-water rebuild") || !strings.Contains(err.Error(), cfg.HighWater) {
+	if err := start(); err == nil || !strings.Contains(err.Error(), "store keeper high-water rebuild") ||
+		!strings.Contains(err.Error(), cfg.HighWater) {
 		t.Fatalf("without its file: %v", err)
 	}
 	if _, err := os.Stat(cfg.HighWater); err == nil {
@@ -101,8 +104,8 @@ func TestLostHighWaterStopsTheStart(t *testing.T) {
 	}
 }
 
-// A restore reads the high-water files of all processes, tells lines that it cannot read, and the store opens by network
-// when nothing that was sent before can land.
+// A restore reads the high-water files of all processes, tells lines that it cannot read, and the
+// store opens by network when nothing that was sent before can land.
 func TestKeeperRestores(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -117,13 +120,15 @@ func TestKeeperRestores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(h.Keep(till.HighMark{Patron: int64(10 + i), Jar: int64(20 - i), Item: "hello"}), h.Close()); err != nil {
+		if err := errors.Join(h.Keep(till.HighMark{Patron: int64(10 + i), Jar: int64(20 - i), Item: "hello"}),
+			h.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	inLedger(t, cfg, till.Shut)
 	var out bytes.Buffer
-	if err := shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out); err == nil || errors.Is(err, till.ErrNotYet) {
+	if err := shop.Reopen(ctx, cfg, till.ReopenOptions{}, discard(), &out); err == nil ||
+		errors.Is(err, till.ErrNotYet) {
 		t.Errorf("reopened before it was compared with the chains: %v", err)
 	}
 	whole, err := os.ReadFile(files[1])
@@ -133,10 +138,13 @@ func TestKeeperRestores(t *testing.T) {
 	if err := os.WriteFile(files[1], append(whole, "torn\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shop.Reconcile(ctx, cfg, files[1:], false, discard()); err == nil || !strings.Contains(err.Error(), "1 of 3 lines cannot be read: line 3") || !strings.Contains(err.Error(), "-skip-unreadable") {
+	if _, err := shop.Reconcile(ctx, cfg, files[1:], false, discard()); err == nil ||
+		!strings.Contains(err.Error(), "1 of 3 lines cannot be read: line 3") ||
+		!strings.Contains(err.Error(), "-skip-unreadable") {
 		t.Errorf("a line that cannot be read: %v", err)
 	}
-	if _, err := shop.Reconcile(ctx, cfg, []string{cfg.HighWater + ".3"}, false, discard()); err == nil || !strings.Contains(err.Error(), "there is no high-water file") {
+	if _, err := shop.Reconcile(ctx, cfg, []string{cfg.HighWater + ".3"}, false, discard()); err == nil ||
+		!strings.Contains(err.Error(), "there is no high-water file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := shop.Reconcile(ctx, cfg, files[1:], true, discard()); err != nil {
@@ -158,5 +166,63 @@ func TestKeeperRestores(t *testing.T) {
 	out.Reset()
 	if err := shop.Owed(ctx, cfg, discard(), &out); err != nil || out.Len() != 0 {
 		t.Errorf("owed: %v, %s", err, &out)
+	}
+}
+
+// A drill says what a restore would come to, and changes nothing: the ledger that is newer than the
+// backup stays, and is refused to the restore itself.
+func TestRestoreDrill(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cfg := closedStall(t)
+	key, err := shop.IdentityKey(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(n int64) func(ledger.Tx) error {
+		return func(tx ledger.Tx) error { return ledger.Raise(tx, till.CounterPatron, n) }
+	}
+	inLedger(t, cfg, number(3))
+	var backup bytes.Buffer
+	if err := shop.Backup(ctx, cfg, &backup); err != nil {
+		t.Fatal(err)
+	}
+	inLedger(t, cfg, number(7)) // sold since
+	h, err := till.OpenHighWater(cfg.HighWater, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(h.Keep(till.HighMark{Patron: 7, Jar: 2, Item: "hello"}), h.Close()); err != nil {
+		t.Fatal(err)
+	}
+	marks, err := os.ReadFile(cfg.HighWater)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := shop.Drill(ctx, cfg, bytes.NewReader(backup.Bytes()), nil, false, discard())
+	want := []shop.DrilledCounter{{Name: till.CounterPatron, Backup: 3, Then: 7},
+		{Name: goods.JarCounter, Backup: 0, Then: 2}}
+	if err != nil || !d.Occupied || len(d.Networks) != len(cfg.Networks) || !slices.Equal(d.Counters, want) {
+		t.Errorf("drilled: %+v, %v", d, err)
+	}
+	if err := shop.Restore(ctx, cfg, bytes.NewReader(backup.Bytes())); !errors.Is(err, ledger.ErrNotEmpty) {
+		t.Errorf("an older ledger over a newer one: %v", err)
+	}
+	inLedger(t, cfg, func(tx ledger.Tx) error {
+		n, err := ledger.Last(tx, till.CounterPatron)
+		if _, shut := tx.Get(ledger.ClosedKey()); n != 7 || !errors.Is(shut, ledger.ErrNotFound) {
+			t.Errorf("after the drill the ledger has number %d, closed: %v", n, shut)
+		}
+		return err
+	})
+	if now, err := os.ReadFile(cfg.HighWater); err != nil || !bytes.Equal(now, marks) {
+		t.Errorf("the drill changed the high-water file: %v", err)
+	}
+	if err := os.Remove(cfg.HighWater); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shop.Drill(ctx, cfg, bytes.NewReader(backup.Bytes()), nil, false, discard()); err == nil ||
+		!strings.Contains(err.Error(), "there is no high-water file") {
+		t.Errorf("without its high-water file: %v", err)
 	}
 }

@@ -1,11 +1,13 @@
-// Devnet runs the whole shop on real local chains: four go-ethereum chains in this process, a site built for the run,
-// the store on loopback, and one purchase by the built-in buyer. It keeps serving until Ctrl-C.
+// Devnet runs the whole shop on real local chains: four go-ethereum chains in this process and,
+// where there is Node.js, a Solana cluster beside it, a site built for the run, the store on
+// loopback, and one purchase by the built-in buyer. It keeps serving until Ctrl-C.
 //
 //	go run ./cmd/devnet
+//	go run ./cmd/devnet practice              # with the practice doors and their scoreboard beside it
 //	go run ./cmd/devnet specimen -out DIR     # instead: makes the record that the repository is shown with
 //
-// Every key is made for the run. The chains stand in for real networks, id, token address and signing domain included,
-// so what is signed here is valid there: never use a key of your own.
+// Every key is made for the run. The chains stand in for real networks, id, token address and
+// signing domain included, so what is signed here is valid there: never use a key of your own.
 package main
 
 import (
@@ -24,6 +26,7 @@ import (
 
 	"agentstore/cmd/shop"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/networks"
 	"agentstore/generator"
 
 	"github.com/ethereum/go-ethereum/log"
@@ -32,6 +35,7 @@ import (
 
 type flags struct {
 	listen, rpc, state, config, ready string
+	practice                          string
 	chainOnly, noPurchase             bool
 	street, record                    bool
 }
@@ -51,16 +55,27 @@ func main() {
 		return
 	}
 	var f flags
+	flag.StringVar(&f.practice, "practice", "", "loopback address of the practice doors and their scoreboard, for "+
+		"somebody who writes a client; the word practice before all flags is -practice 127.0.0.1:4030")
 	flag.StringVar(&f.listen, "listen", "127.0.0.1:4020", "loopback address of the store")
-	flag.StringVar(&f.rpc, "rpc", "127.0.0.1:4041", "loopback address of the first chain's JSON-RPC; the others follow, each a port higher")
-	flag.StringVar(&f.state, "state", "", "empty folder for site, keys and ledger; by default a temporary one that is removed at the end")
+	flag.StringVar(&f.rpc, "rpc", "127.0.0.1:4041",
+		"loopback address of the first chain's JSON-RPC; the others follow, each a port higher")
+	flag.StringVar(&f.state, "state", "", "empty folder for site, keys and ledger; by default a temporary one that "+
+		"is removed at the end")
 	flag.BoolVar(&f.chainOnly, "chain-only", false, "run the chains and prepare a site, but no store")
-	flag.StringVar(&f.config, "write-config", "", "write a configuration to this `file`, with which store serve -config runs on these chains")
-	flag.StringVar(&f.ready, "ready", "", "write this JSON file when everything is up: base_url, networks, buyers with their keys")
+	flag.StringVar(&f.config, "write-config", "",
+		"write a configuration to this `file`, with which store serve -config runs on these chains")
+	flag.StringVar(&f.ready, "ready", "", "write this JSON file when everything is up: base_url, networks, buyers "+
+		"with their keys")
 	flag.BoolVar(&f.noPurchase, "no-purchase", false, "do not buy anything at the start")
-	flag.BoolVar(&f.street, "street", false, "open the street of test doors beside the store; its list is written to the state folder")
+	flag.BoolVar(&f.street, "street", false, "open the street of test doors beside the store; its list is written to "+
+		"the state folder")
 	flag.BoolVar(&f.record, "record", false, "begin with a record of twelve weeks, which takes some seconds")
-	flag.Parse()
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "practice" {
+		f.practice, args = "127.0.0.1:4030", args[1:]
+	}
+	flag.CommandLine.Parse(args) // which exits where it fails
 	if flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
@@ -74,8 +89,12 @@ func main() {
 func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 	log.SetDefault(log.NewLogger(slog.DiscardHandler)) // the node's own log; ours says what matters
 	began := time.Now()
-	// What is signed here is valid on the real networks too, and whoever reaches these chains can do as he likes with them.
-	for name, address := range map[string]string{"-listen": f.listen, "-rpc": f.rpc} {
+	// What is signed here is valid on the real networks too, and whoever reaches these chains can
+	// do as he likes with them.
+	for name, address := range map[string]string{"-listen": f.listen, "-rpc": f.rpc, "-practice": f.practice} {
+		if address == "" && name == "-practice" {
+			continue
+		}
 		if err := loopback(address); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -91,14 +110,27 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.stop()) }()
+	left := world.openSolana(f.rpc)
 	fmt.Fprintf(stdout, "chains up after %s:\n", since(began))
 	for _, c := range world.chains {
 		fmt.Fprintf(stdout, "  %-18s %-14s %s\n", c.network.Name, c.network.ID(), c.RPCURL())
+	}
+	if left == nil {
+		fmt.Fprintf(stdout, "  %-18s %-14s %s\n", "Solana", networks.Solana, world.solana.URL)
+	} else {
+		fmt.Fprintf(stdout, "  Solana is left out: %v\n", left)
 	}
 
 	cfg, err := world.prepare(state, f.listen)
 	if err != nil {
 		return err
+	}
+	if f.practice != "" {
+		stop, err := openPractice(f.practice, stdout)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	var reach func(*fetch.Config)
 	if f.street {
@@ -123,7 +155,8 @@ func run(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
 	return world.serve(ctx, f, cfg, reach, began, stdout, stderr)
 }
 
-// furnish writes the configuration and makes the record where they are asked for, and builds the site.
+// furnish writes the configuration and makes the record where they are asked for, and builds the
+// site.
 func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, stdout io.Writer) error {
 	if f.config != "" {
 		text := "# Written by the devnet for this run; its chains end with it.\n\n" + shop.Annotated(*cfg)
@@ -150,9 +183,10 @@ func furnish(ctx context.Context, f flags, cfg *shop.Config, began time.Time, st
 	return nil
 }
 
-// serve opens the store, buys in it and serves until ctx ends. reach, where it is given, leads the store's instruments to
-// the street.
-func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func(*fetch.Config), began time.Time, stdout, stderr io.Writer) error {
+// serve opens the store, buys in it and serves until ctx ends. reach, where it is given, leads the
+// store's instruments to the street.
+func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func(*fetch.Config), began time.Time,
+	stdout, stderr io.Writer) error {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	logger := slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: &level, NoColor: true}))
@@ -185,8 +219,8 @@ func (w *world) serve(ctx context.Context, f flags, cfg *shop.Config, reach func
 	return errors.Join(err, <-served, s.Close())
 }
 
-// stateFolder is the folder of the run. One that holds something is refused: its chains are gone, and a ledger without
-// its chains would be wrong about everything.
+// stateFolder is the folder of the run. One that holds something is refused: its chains are gone,
+// and a ledger without its chains would be wrong about everything.
 func stateFolder(dir string) (string, func() error, error) {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "devnet-")

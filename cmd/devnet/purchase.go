@@ -14,6 +14,7 @@ import (
 	"agentstore/cmd/shop"
 	"agentstore/content"
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/networks"
 	"agentstore/dynamic/buyer"
 
 	"github.com/ethereum/go-ethereum"
@@ -26,7 +27,8 @@ func (w *world) buyHello(ctx context.Context, cfg *shop.Config, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	b, err := buyer.New(buyer.Config{Wallet: key, Journal: filepath.Join(filepath.Dir(cfg.Public), "purchases")})
+	journal := buyer.Folder(filepath.Join(filepath.Dir(cfg.Public), "purchases"))
+	b, err := buyer.New(buyer.Config{Wallet: key, Journal: journal})
 	if err != nil {
 		return err
 	}
@@ -61,8 +63,10 @@ func (w *world) buyHello(ctx context.Context, cfg *shop.Config, out io.Writer) e
 		return err
 	}
 	fmt.Fprintf(out, "\n2. Signed once (EIP-3009), goods made, money moved, certificate signed last, in %s:\n", took)
-	fmt.Fprintf(out, "   “%s”\n   patron number %d, certificate %s\n   transaction %s\n", good.Message, good.PatronNumber, good.CertID, result.Transaction)
-	fmt.Fprintf(out, "\n3. On the chain of %s, in USDC:\n   %-10s %12s %12s\n   %-10s %12s %12s\n   %-10s %12s %12s\n", c.network.Name,
+	fmt.Fprintf(out, "   “%s”\n   patron number %d, certificate %s\n   transaction %s\n", good.Message,
+		good.PatronNumber, good.CertID, result.Transaction)
+	fmt.Fprintf(out, "\n3. On the chain of %s, in USDC:\n   %-10s %12s %12s\n   %-10s %12s %12s\n   %-10s %12s %12s\n",
+		c.network.Name,
 		"", "before", "after",
 		"buyer", content.FormatUSDC(before[0]), content.FormatUSDC(after[0]),
 		"store", content.FormatUSDC(before[1]), content.FormatUSDC(after[1]))
@@ -112,14 +116,20 @@ func (c running) dollars(ctx context.Context, owners ...common.Address) ([]int64
 
 // howTo says how to go on with a stock client.
 func (w *world) howTo(out io.Writer, baseURL string) {
+	onSolana := ""
+	if s := w.solana; s != nil {
+		onSolana = fmt.Sprintf("  on Solana:                 KEY=%s NETWORK=%s RPC=%s "+
+			"node buy.mjs %s/api/buy/small_blessing\n",
+			wallet.EncodeBase58(s.buyers[1]), networks.Solana, s.URL, baseURL)
+	}
 	fmt.Fprintf(out, `
 Now you. The shop is at %[1]s/ and serves until Ctrl-C.
   with the built-in buyer:   echo %[2]s > /tmp/devnet.key && chmod 600 /tmp/devnet.key
                              go run ./cmd/store buy -wallet /tmp/devnet.key %[1]s/api/buy/small_blessing
   with the stock client:     cd cmd/devnet/clients && npm ci && KEY=%[2]s node buy.mjs %[1]s/api/buy/small_blessing
-  by hand:                   curl -i %[1]s/api/buy/hello
+%[3]s  by hand:                   curl -i %[1]s/api/buy/hello
 These keys were made for this run and own nothing anywhere else. Never use one of your own here.
-`, baseURL, w.buyers[1].secret())
+`, baseURL, w.buyers[1].secret(), onSolana)
 }
 
 func indent(s string) string {

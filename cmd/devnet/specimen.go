@@ -45,5 +45,6 @@ func openRecord(ctx context.Context, cfg *shop.Config) error {
 	if err != nil {
 		return err
 	}
-	return specimen.WriteFor(ctx, w.Dir, specimen.Site{BaseURL: cfg.BaseURL, Identity: w.Identity, Log: w.LogKey, Ring: w.Ring})
+	return specimen.WriteFor(ctx, w.Dir, specimen.Site{BaseURL: cfg.BaseURL, Identity: w.Identity, Log: w.LogKey,
+		Ring: w.Ring})
 }

@@ -2,17 +2,23 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"agentstore/cmd/devnet/chain"
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/devnet/clients"
 	"agentstore/cmd/shop"
+	"agentstore/content"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/buyer"
 	"agentstore/generator"
 )
 
@@ -22,10 +28,20 @@ type stall struct {
 	nodes []*chaintest.Node // in the order of chain.Networks
 	payTo person
 	url   string
+	reach func(*fetch.Config) // how the shop reaches calendars; nil: as it does
+	log   io.Writer           // gets the log too; nil: the test's output alone
 }
 
-// openStall builds a site for the chains, opens the shop on it as run does, and closes it when the test ends.
+// openStall builds a site for the chains, opens the shop on it as run does, and closes it when the
+// test ends.
 func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *stall {
+	t.Helper()
+	return openStallWith(t, standIn, nil)
+}
+
+// openStallWith is openStall with a change of the shop's configuration.
+func openStallWith(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node,
+	change func(*stall, *shop.Config)) *stall {
 	t.Helper()
 	var ids []uint64
 	for _, n := range chain.Networks {
@@ -49,6 +65,7 @@ func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *st
 		t.Fatal(err)
 	}
 	s.url = cfg.BaseURL
+	cfg.Instruments.HostRequests = 1000 // tests ask one host, and a fast machine does within a minute
 	for i, c := range s.net.Chains {
 		node := &c.Node
 		if standIn != nil {
@@ -57,6 +74,9 @@ func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *st
 			cfg.Networks[i].RPC, cfg.Networks[i].GenesisHash = []string{node.URL}, "any"
 		}
 		s.nodes = append(s.nodes, node)
+	}
+	if change != nil {
+		change(s, cfg)
 	}
 	in, err := shop.BuildInput(cfg)
 	if err != nil {
@@ -68,7 +88,12 @@ func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *st
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var level slog.LevelVar
-	open, err := shop.Open(ctx, cfg, shop.Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Level: &level})
+	to, how := t.Output(), &slog.HandlerOptions{}
+	if s.log != nil {
+		to, how.Level = io.MultiWriter(to, s.log), slog.LevelDebug
+	}
+	open, err := shop.Open(ctx, cfg, shop.Options{Log: slog.New(slog.NewTextHandler(to, how)), Level: &level,
+		Reach: s.reach})
 	if err != nil {
 		stop()
 		t.Fatal(err)
@@ -87,7 +112,8 @@ func openStall(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Node) *st
 	return s
 }
 
-// buy has the stock client buy one good on one network; the price in atomic units must move, and nothing else.
+// buy has the stock client buy one good on one network; the price in atomic units must move, and
+// nothing else.
 func (s *stall) buy(t *testing.T, node *chaintest.Node, o clients.Options, item string, price int64) {
 	t.Helper()
 	o.Network = node.Network.ID()
@@ -95,7 +121,8 @@ func (s *stall) buy(t *testing.T, node *chaintest.Node, o clients.Options, item 
 	// Equal orders of one wallet are one, on whichever network they are paid: these are not equal.
 	r := clients.Buy(t, o, s.url+"/api/buy/"+item+"?agent_name="+url.QueryEscape(node.Network.Name))[0]
 	if r.Status != 200 || !r.Settled || !strings.Contains(r.Body, `"certificate"`) {
-		t.Errorf("%s on %s: status %d, settled %v, error %q, body %.300s", item, o.Network, r.Status, r.Settled, r.Error, r.Body)
+		t.Errorf("%s on %s: status %d, settled %v, error %q, body %.300s", item, o.Network, r.Status, r.Settled,
+			r.Error, r.Body)
 	}
 	if got := node.Balance(s.payTo.address()) - before; got != price {
 		t.Errorf("%s on %s earned %d, want %d", item, o.Network, got, price)
@@ -124,7 +151,8 @@ func testStockClient(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Nod
 	dear.Network = node.Network.ID()
 	r := clients.Buy(t, dear, s.url+"/api/buy/pet_rock")[0]
 	if !strings.Contains(r.Error, "rejected by spendControls.maxAmountPerPayment") || r.Payment != "" {
-		t.Errorf("pet_rock for 5 USD: status %d, error %q, payment %q, want a refusal by the client", r.Status, r.Error, r.Payment)
+		t.Errorf("pet_rock for 5 USD: status %d, error %q, payment %q, want a refusal by the client", r.Status, r.Error,
+			r.Payment)
 	}
 	dear.SpendOff = true
 	s.buy(t, node, dear, "pet_rock", 5_000_000)
@@ -136,8 +164,104 @@ func testStockClient(t *testing.T, standIn func(*chaintest.Chain) *chaintest.Nod
 	}
 }
 
-func TestStockClientBuys(t *testing.T) { testStockClient(t, nil) }
+func TestStockClientBuys(t *testing.T) {
+	t.Parallel()
+	testStockClient(t, nil)
+}
 
 func TestStockClientBuysOnAnvil(t *testing.T) {
-	testStockClient(t, func(c *chaintest.Chain) *chaintest.Node { return chaintest.Anvil(t, c) })
+	t.Parallel()
+	// Idle, it would seal nothing, and a network whose newest block is old takes no payments.
+	testStockClient(t, func(c *chaintest.Chain) *chaintest.Node {
+		return chaintest.Anvil(t, c, "--block-time", "10", "--mixed-mining")
+	})
+}
+
+// The stock MPP client buys at the same doors, on its one network.
+func TestStockMPPClientBuys(t *testing.T) {
+	t.Parallel()
+	var cfg *shop.Config
+	s := openStallWith(t, nil, func(_ *stall, c *shop.Config) { cfg = c })
+	doctor := shop.Doctor{Config: cfg, Backups: t.TempDir(), Now: time.Now}
+	for _, f := range doctor.Examine(t.Context()) {
+		if f.State == shop.Fault {
+			t.Errorf("a store that sells has a fault: %+v", f)
+		}
+	}
+	buyer := clients.Options{Key: s.net.Buyers[0].Hex()}
+	node := s.nodes[0]
+	buy := func(what string, o clients.Options, url string, price int64) clients.Result {
+		t.Helper()
+		before := node.Balance(s.payTo.address())
+		r := clients.BuyMPP(t, o, url)[0]
+		if r.Status != 200 || !r.Settled || !strings.Contains(r.Body, `"certificate"`) ||
+			!strings.Contains(r.Body, `"settled_via":"mpp self"`) {
+			t.Errorf("%s: status %d, settled %v, error %q, body %.300s", what, r.Status, r.Settled, r.Error, r.Body)
+		}
+		if got := node.Balance(s.payTo.address()) - before; got != price {
+			t.Errorf("%s earned %d, want %d", what, got, price)
+		}
+		return r
+	}
+	buy("a good", buyer, s.url+"/api/buy/hello", 500_000)
+	buy("with a query", buyer, s.url+"/api/buy/the_confession?detail=I%20read%20the%20manual.", 10_000)
+	post := buyer
+	post.Body = `{"detail":"I wrote the manual."}`
+	buy("with a body", post, s.url+"/api/buy/the_confession", 10_000)
+	buy("with tiers, at the least", buyer, s.url+"/api/buy/pet_rock", 5_000_000)
+
+	poor := clients.Options{Key: s.net.Poor.Hex()}
+	if r := clients.BuyMPP(t, poor, s.url+"/api/buy/hello")[0]; r.Status != 402 || r.Settled || r.Payment == "" {
+		t.Errorf("without a dollar: status %d, settled %v, error %q, want 402", r.Status, r.Settled, r.Error)
+	}
+
+	v := clients.ValidateMPP(t, s.net.Buyers[1].Hex(), node.URL, s.url)
+	for _, e := range v.Endpoints {
+		for _, list := range [][]clients.Check{v.Discovery.Checks, e.Challenge, e.ErrorHandling, e.Payment} {
+			for _, c := range list {
+				if c.Severity != "pass" {
+					t.Errorf("mppx validate, %s %s: %s (%s): %s", e.Method, e.Path, c.Label, c.Detail, c.Severity)
+				}
+			}
+		}
+	}
+	sum := v.Summary
+	if len(v.Endpoints) != 3+len(content.Publications) || sum.Failed+sum.Warnings+sum.Suggested+sum.Skipped != 0 ||
+		sum.Passed < 40 {
+		t.Errorf("mppx validate: %+v", sum)
+	}
+}
+
+// The built-in buyer pays by MPP where it is told to, and an equal order by the other protocol is
+// the same one.
+func TestBuyerBuysByMPP(t *testing.T) {
+	s := openStall(t, nil)
+	key, err := wallet.ParseKey(s.net.Buyers[2].Hex())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := buyer.New(buyer.Config{Wallet: key, Journal: buyer.Folder(t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := s.url + "/api/buy/hello?agent_name=Ada"
+	byMPP := buyer.Options{Choice: buyer.Choice{Protocol: buyer.ByMPP}}
+	terms, err := b.Terms(t.Context(), door, byMPP)
+	if err != nil || terms.Chosen != 0 || len(terms.Warnings) != 0 || !strings.Contains(terms.Text(), "MPP") ||
+		terms.SuggestedKey == "" {
+		t.Fatalf("terms %+v, %v", terms, err)
+	}
+	before := s.nodes[0].Balance(s.payTo.address())
+	first, err := b.Buy(t.Context(), door, buyer.Options{Agreed: terms})
+	if err != nil || first.Billed != "yes" || first.Transaction == "" || len(first.Warnings) != 0 ||
+		!strings.Contains(string(first.Body), `"settled_via":"mpp self"`) {
+		t.Fatalf("bought %+v, %v", first, err)
+	}
+	again, err := b.Buy(t.Context(), door, buyer.Options{})
+	if err != nil || !again.Replay || again.Transaction != first.Transaction {
+		t.Errorf("bought again %+v, %v", again, err)
+	}
+	if got := s.nodes[0].Balance(s.payTo.address()) - before; got != 500_000 {
+		t.Errorf("earned %d for one order", got)
+	}
 }

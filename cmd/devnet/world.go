@@ -14,6 +14,8 @@ import (
 	"agentstore/cmd/devnet/chain"
 	"agentstore/cmd/devnet/specimen"
 	"agentstore/cmd/shop"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/networks"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -47,9 +49,10 @@ type world struct {
 	buyers         []person
 	wallet         common.Address // an EIP-1271 wallet
 	owner          person         // signs for it
+	solana         *cluster       // nil where it is left out
 }
 
-// newWorld makes fresh keys and starts the four chains at consecutive ports.
+// newWorld makes fresh keys and starts the four chains of the EVM at consecutive ports.
 func newWorld(rpc string) (*world, error) {
 	w := &world{wallet: common.HexToAddress("0x5a11e700000000000000000000000000000000E1")}
 	for _, p := range []*person{&w.relayer, &w.payTo, &w.poor, &w.owner} {
@@ -59,7 +62,8 @@ func newWorld(rpc string) (*world, error) {
 	}
 	open := chain.Opening{
 		Minter: w.relayer.address(), Gas: []common.Address{w.relayer.address()},
-		Dollars: map[common.Address]int64{w.wallet: funds}, Wallets: map[common.Address]common.Address{w.wallet: w.owner.address()},
+		Dollars: map[common.Address]int64{w.wallet: funds},
+		Wallets: map[common.Address]common.Address{w.wallet: w.owner.address()},
 	}
 	for range buyers {
 		var p person
@@ -70,21 +74,13 @@ func newWorld(rpc string) (*world, error) {
 		open.Dollars[p.address()] = funds
 		open.Gas = append(open.Gas, p.address())
 	}
-	host, portText, err := net.SplitHostPort(rpc)
+	host, port, err := portOf(rpc)
 	if err != nil {
-		return nil, fmt.Errorf("-rpc: %w", err)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil {
-		return nil, fmt.Errorf("-rpc: %w", err)
+		return nil, err
 	}
 	for i, n := range chain.Networks {
-		next := 0
-		if port != 0 {
-			next = port + i
-		}
 		c, err := chain.Start(chain.Config{
-			ChainID: n.ChainID, Listen: net.JoinHostPort(host, strconv.Itoa(next)), Alloc: n.Alloc(open),
+			ChainID: n.ChainID, Listen: net.JoinHostPort(host, strconv.Itoa(after(port, i))), Alloc: n.Alloc(open),
 			Automine: true, Lead: chain.DefaultLead, Heartbeat: chain.DefaultHeartbeat,
 		})
 		if err != nil {
@@ -93,6 +89,26 @@ func newWorld(rpc string) (*world, error) {
 		w.chains = append(w.chains, running{c, n})
 	}
 	return w, nil
+}
+
+// portOf takes the address of the first chain apart.
+func portOf(rpc string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(rpc)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("-rpc: %w", err)
+	}
+	return host, port, nil
+}
+
+// after is the nth port after one; 0 is any.
+func after(port, n int) int {
+	if port == 0 {
+		return 0
+	}
+	return port + n
 }
 
 func fresh(p *person) error {
@@ -106,13 +122,17 @@ func (w *world) stop() error {
 	for _, c := range w.chains {
 		errs = append(errs, c.Stop())
 	}
+	if w.solana != nil {
+		w.solana.Close()
+	}
 	return errors.Join(errs...)
 }
 
 // prepare makes the keys of the run's store and its configuration.
 func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	keys := filepath.Join(state, "keys")
-	// The rounds that a run may begin with are of the specimen's weeks, and a key signs nothing of before its time.
+	// The rounds that a run may begin with are of the specimen's weeks, and a key signs nothing of
+	// before its time.
 	if _, err := shop.MakeKeys(keys, specimen.Begins()); err != nil {
 		return nil, err
 	}
@@ -122,20 +142,28 @@ func (w *world) prepare(state, listen string) (*shop.Config, error) {
 	}
 	cfg := &shop.Config{
 		BaseURL: "http://" + listen, Listen: listen, Ledger: "bolt:" + filepath.Join(state, "ledger.bolt"),
-		Public: filepath.Join(state, "site"), Record: filepath.Join(state, "corpus"), Twins: filepath.Join(state, "twins"), HighWater: filepath.Join(state, "high-water.jws"),
-		Keys: shop.KeysConfig{
-			Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys), Secret: shop.SecretFile(keys), Log: shop.KeyFile(keys, "log"), Git: shop.KeyFile(keys, "git"),
+		Public: filepath.Join(state, "site"), Record: filepath.Join(state, "corpus"),
+		Twins: filepath.Join(state, "twins"), HighWater: filepath.Join(state, "high-water.jws"), Keys: shop.KeysConfig{
+			Identity: shop.KeyFile(keys, "identity"), Ring: shop.RingFile(keys), Secret: shop.SecretFile(keys),
+			Log: shop.KeyFile(keys, "log"), Git: shop.KeyFile(keys, "git"), Webhook: shop.KeyFile(keys, "webhook"),
 		},
 		Server: shop.ServerConfig{SettleWait: shop.Duration(45 * time.Second), MaxInFlight: 512, LogLevel: "info"},
 	}
 	for _, c := range w.chains {
 		cfg.Networks = append(cfg.Networks, shop.NetworkConfig{
 			ID: c.network.ID(), RPC: []string{c.RPCURL()}, PayTo: w.payTo.address().Hex(), RelayerKey: relayer,
-			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly), // a coin of a local chain counts for a dollar
+			Factories: []string{chain.Factory.Hex()},
+			// a coin of a local chain counts for a dollar
+			CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly),
 			Depth: 1, GenesisHash: c.GenesisHash().Hex(), Poll: shop.Duration(20 * time.Millisecond),
 		})
 	}
-	return cfg, nil
+	if w.solana == nil {
+		return cfg, nil
+	}
+	n, err := w.solana.network(keys)
+	cfg.Networks = append(cfg.Networks, n)
+	return cfg, err
 }
 
 // account is how the ready file names an account.
@@ -162,6 +190,8 @@ type ready struct {
 	Buyers   []account               `json:"buyers"`
 	Poor     account                 `json:"poor"`
 	Wallet   readyWallet             `json:"wallet"` // an EIP-1271 wallet
+	// Solana are the buyers there, with the base58 of their 64 bytes.
+	Solana []account `json:"solana_buyers,omitempty"`
 }
 
 // writeReady writes the ready file whole, for its owner alone: it holds the keys of the run.
@@ -175,6 +205,12 @@ func (w *world) writeReady(file, baseURL string) error {
 	}
 	for _, b := range w.buyers {
 		r.Buyers = append(r.Buyers, account{b.address().Hex(), b.secret()})
+	}
+	if s := w.solana; s != nil {
+		r.Networks[networks.Solana] = readyNetwork{s.URL, s.mint, address(s.payTo)}
+		for _, b := range s.buyers {
+			r.Solana = append(r.Solana, account{address(b), wallet.EncodeBase58(b)})
+		}
 	}
 	r.Poor = account{w.poor.address().Hex(), w.poor.secret()}
 	r.Wallet = readyWallet{w.wallet.Hex(), w.owner.secret()}

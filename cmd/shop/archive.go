@@ -25,8 +25,8 @@ import (
 	"agentstore/dynamic/counter"
 )
 
-// ViewDir is where a configuration keeps the views of its record: beside the twins unless it says otherwise. It is empty
-// for a configuration that has neither.
+// ViewDir is where a configuration keeps the views of its record: beside the twins unless it says
+// otherwise. It is empty for a configuration that has neither.
 func ViewDir(c *Config) string {
 	if c.View == "" && c.Twins != "" {
 		return filepath.Join(filepath.Dir(c.Twins), "view")
@@ -37,7 +37,8 @@ func ViewDir(c *Config) string {
 // errNoViewDir is a record with nowhere to put its view.
 var errNoViewDir = errors.New("view, the folder of the record's view, is not configured, and the record has rounds")
 
-// BuildView builds the view of the configured record, if it has a round. What a server holds open follows it.
+// BuildView builds the view of the configured record, if it has a round. What a server holds open
+// follows it.
 func BuildView(ctx context.Context, c *Config) error {
 	if c.Record == "" {
 		return nil
@@ -65,7 +66,8 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 	if ViewDir(c) == "" {
 		return nil, BuildView(ctx, c) // fails if there is something to answer from
 	}
-	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring, Private: c.Instruments.private(), Log: s.Log})
+	a, err := archive.Open(ctx, archive.Config{Record: c.Record, View: ViewDir(c), Ring: s.Ring,
+		Private: c.Instruments.private(), Log: s.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +75,8 @@ func (s *Shop) openArchive(ctx context.Context) (*archive.Archive, error) {
 	return a, nil
 }
 
-// speller spells hosts as the census does, by the rules of the client that walks them; what is no public name is only put
-// in lower case.
+// speller spells hosts as the census does, by the rules of the client that walks them; what is no
+// public name is only put in lower case.
 func speller(client *fetch.Client) func(host string) string {
 	return func(host string) string {
 		plain := strings.TrimRight(strings.ToLower(host), ".")
@@ -120,8 +122,8 @@ func lastRow(a *archive.Archive) func(host string) (record.Row, string, bool, er
 	}
 }
 
-// recorded finds what the record holds of an artifact, for its verification. It stands there once it was exported and
-// logged.
+// recorded finds what the record holds of an artifact, for its verification. It stands there once
+// it was exported and logged.
 func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, error) {
 	if a == nil {
 		return nil
@@ -150,20 +152,26 @@ func recorded(a *archive.Archive) func(counter.Recorded) (*counter.Inclusion, er
 }
 
 func inclusion(id string, g archive.Signed) *counter.Inclusion {
-	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry), Proof: string(g.Proof.Text()),
-		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."}
+	in := &counter.Inclusion{ID: id, Kind: g.Class, Leaf: g.Leaf, LogSize: g.Size, Entry: string(g.Entry),
+		Proof: string(g.Proof.Text()),
+		How: "entry is signed by itself. Its RFC 6962 leaf hash and the hashes of proof give the root of the " +
+			"checkpoint at the proof's end, which the log's key signed."}
 	if g.Class == archive.ClassRound {
-		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
+		in.How = "entry names the digest of signed_payload and of the file of the header. Its RFC 6962 leaf hash and " +
+			"the hashes of proof give the root of the checkpoint at the proof's end, which the log's key signed."
 	}
 	return in
 }
 
-// classes are the artifacts that are verified: certificates, and what stands in the record under an id of its own.
+// classes are the artifacts that are verified: certificates, and what stands in the record under an
+// id of its own.
 func (s *Shop) classes() []counter.Class {
-	all := slices.Clone(issued)
-	for i := range all {
-		all[i].Page = s.certificatePage
+	all := slices.Clone(counter.Issued)
+	all[0].Page = s.certificatePage
+	for i := range all[1:] {
+		all[i+1].Page, all[i+1].Markdown = s.artifactPage, s.artifactText
 	}
+	all = slices.Concat(all, s.visitorClasses(), []counter.Class{s.bountyClass()})
 	if s.archive == nil {
 		return all
 	}
@@ -172,7 +180,8 @@ func (s *Shop) classes() []counter.Class {
 			Load: func(_ *counter.Counter, _ context.Context, id string) (*counter.Verification, error) {
 				return sealed(s.archive, id)
 			},
-			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door was so for anybody else, before or after."})
+			DoesNotProve: "It proves what the store saw and signed, and that it stands in its log; not that the door " +
+				"was so for anybody else, before or after."})
 	}
 	return all
 }
@@ -188,9 +197,12 @@ func sealed(a *archive.Archive, id string) (*counter.Verification, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(g.Payload)
-	v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{}, ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
-		Proof:     &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm, SignedPayload: string(g.Payload)},
-		HowTo:     "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of inclusion: see inclusion.",
+	v := &counter.Verification{Valid: true, ArtifactClass: g.Class, NotCovered: []string{},
+		ArtifactHash: hex.EncodeToString(sum[:]), SignedBy: &g.Signer,
+		Proof: &attest.Proof{Signature: g.Signature, PublicKey: g.Signer.Public, Algorithm: attest.Algorithm,
+			SignedPayload: string(g.Payload)},
+		HowTo: "Check signature (ed25519, hex) over the bytes of signed_payload with public_key. Proof of " +
+			"inclusion: see inclusion.",
 		Inclusion: inclusion(id, g)}
 	if err := json.Unmarshal(g.Raw, &v.Report); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/counter"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/visitors"
 	"agentstore/generator"
 	"agentstore/templates"
 )
@@ -105,7 +106,8 @@ func TestServesFromTheRecord(t *testing.T) {
 	if got := badge(h, "broken.example"); !strings.Contains(got, "not ready (v2)") {
 		t.Errorf("after twelve rounds: %s", got)
 	}
-	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok || row.Sequence != corpustest.Weeks || row.Verdict != record.VerdictNotReady || taken == "" {
+	if row, taken, ok, err := lastRow(s.archive)("broken.example"); err != nil || !ok ||
+		row.Sequence != corpustest.Weeks || row.Verdict != record.VerdictNotReady || taken == "" {
 		t.Errorf("the last row of broken.example: %+v, taken at %q, %v, %v", row, taken, ok, err)
 	}
 	if _, _, ok, err := lastRow(s.archive)("nobody.example"); ok || err != nil {
@@ -132,7 +134,8 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		t.Errorf("before the first round: %+v, %v", got, err)
 	}
 	corpustest.Append(t, w, 1, corpustest.Weeks)
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := BuildView(t.Context(), c); err != nil {
@@ -155,35 +158,41 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if head, err := proof.Verify([]byte(got.Entry), w.Ring); err != nil || head.Size != got.LogSize || proof.Index != got.Leaf {
+		if head, err := proof.Verify([]byte(got.Entry), w.Ring); err != nil || head.Size != got.LogSize ||
+			proof.Index != got.Leaf {
 			t.Errorf("%+v: proved under %d at %d: %v", what, head.Size, proof.Index, err)
 		}
 	}
-	for _, what := range []counter.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)}, {Attests: strings.Repeat("ab", 32)}} {
+	for _, what := range []counter.Recorded{{}, {Word: "Synergy"}, {Attests: "sha256:" + strings.Repeat("cd", 32)},
+		{Attests: strings.Repeat("ab", 32)}} {
 		if got, err := find(what); got != nil || err != nil {
 			t.Errorf("%+v: %+v, %v", what, got, err)
 		}
 	}
 	for id, class := range map[string]string{"round_12": "round", "row_3": "row", "observation_5": "observation"} {
 		v, err := sealed(s.archive, id)
-		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil || v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
+		if err != nil || v == nil || !v.Valid || v.ArtifactClass != class || v.SignedBy == nil ||
+			v.Inclusion.ID != id || v.Report["format"] != "store-"+class+"/v1" {
 			t.Fatalf("%s: %+v, %v", id, v, err)
 		}
 		proof, err := tlog.ParseProof([]byte(v.Inclusion.Proof))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if head, err := proof.Verify([]byte(v.Inclusion.Entry), w.Ring); err != nil || head.Size != v.Inclusion.LogSize {
+		if head, err := proof.Verify([]byte(v.Inclusion.Entry), w.Ring); err != nil ||
+			head.Size != v.Inclusion.LogSize {
 			t.Errorf("%s: proved under %d, says %d: %v", id, head.Size, v.Inclusion.LogSize, err)
 		}
-		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" || slices.Contains(covers, "signature") {
+		if covers := v.Proof.SignatureCovers; covers[0] != "format" || covers[len(covers)-1] != "kid" ||
+			slices.Contains(covers, "signature") {
 			t.Errorf("%s: covers %v", id, covers)
 		}
 		page, err := s.recordPage(id, *v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"<strong class=\"verdict good\">valid</strong>", v.Proof.Signature.String(), "<svg", v.Proof.SignatureCovers[0], "Leaf of the log"} {
+		for _, want := range []string{"<strong class=\"verdict good\">valid</strong>", v.Proof.Signature.String(),
+			"<svg", v.Proof.SignatureCovers[0], "Leaf of the log"} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page of %s lacks %q", id, want)
 			}
@@ -201,12 +210,14 @@ func TestArtifactsAreFoundOnTheRecord(t *testing.T) {
 	if v, err := sealed(s.archive, "round_13"); v != nil || err != nil {
 		t.Errorf("a round that is not there: %+v, %v", v, err)
 	}
-	if recorded(nil) != nil || len((&Shop{}).classes()) != len(issued) {
-		t.Error("a store without a record asks for one")
+	const bounties = 1
+	if n := len((&Shop{}).classes()); recorded(nil) != nil || n != len(counter.Issued)+len(visitors.Classes)+bounties {
+		t.Errorf("a store without a record asks for one, or has other classes: %d", n)
 	}
 }
 
-// TestHostsThatAreNeverAsked: why a host is not walked is told as the client refuses it, the store's own name included.
+// TestHostsThatAreNeverAsked: why a host is not walked is told as the client refuses it, the
+// store's own name included.
 func TestHostsThatAreNeverAsked(t *testing.T) {
 	c := observingConfig(t.TempDir())
 	s, _, err := openCounter(t, c)
@@ -214,7 +225,8 @@ func TestHostsThatAreNeverAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := strings.TrimPrefix(strings.TrimPrefix(c.BaseURL, "https://"), "http://")
-	for host, never := range map[string]bool{own: true, "10.0.0.1": true, "localhost": true, "a..b": true, "-a.example": true, "shop.example": false, "xn--bcher-kva.example": false} {
+	for host, never := range map[string]bool{own: true, "10.0.0.1": true, "localhost": true, "a..b": true,
+		"-a.example": true, "shop.example": false, "xn--bcher-kva.example": false} {
 		if reason := s.refused(host); (reason != "") != never {
 			t.Errorf("%s: %q, never asked %v", host, reason, never)
 		}

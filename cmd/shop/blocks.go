@@ -14,8 +14,8 @@ import (
 	"agentstore/corpus/ots"
 )
 
-// bitcoin tells of Bitcoin's blocks: the file that an own node writes, and explorers for what it does not have. It
-// implements census.Headers.
+// bitcoin tells of Bitcoin's blocks: the file that an own node writes, and explorers for what it
+// does not have. It implements census.Headers.
 type bitcoin struct {
 	file      string   // timestamps.headers, "" for none
 	explorers []string // timestamps.explorers
@@ -23,15 +23,18 @@ type bitcoin struct {
 }
 
 const (
-	// tipsApart is how far the newest heights may lie apart that explorers tell, since a block takes its time to all.
+	// tipsApart is how far the newest heights may lie apart that explorers tell, since a block
+	// takes its time to all.
 	tipsApart = 2
-	// tipFresh is how old the newest block of the file may be for the file to say what the newest is.
+	// tipFresh is how old the newest block of the file may be for the file to say what the newest
+	// is.
 	tipFresh = 3 * time.Hour
 )
 
-// Tip implements census.Headers: the newest height of the file, unless its node stands still; else the highest that the
-// explorers tell, of whom two must answer and none may be far from the others. A height that is too low would let a block
-// decide that is known already; one that is too high is waited for in vain.
+// Tip implements census.Headers: the newest height of the file, unless its node stands still; else
+// the highest that the explorers tell, of whom two must answer and none may be far from the others.
+// A height that is too low would let a block decide that is known already; one that is too high is
+// waited for in vain.
 func (b bitcoin) Tip(ctx context.Context) (int64, error) {
 	var problems []error
 	if b.file != "" {
@@ -44,7 +47,8 @@ func (b bitcoin) Tip(ctx context.Context) (int64, error) {
 		case err != nil:
 			problems = append(problems, err)
 		case len(headers) == 0 || time.Since(headers[tip].Time()) > tipFresh:
-			problems = append(problems, fmt.Errorf("timestamps.headers: its newest block, %d, is older than %s", tip, tipFresh))
+			problems = append(problems, fmt.Errorf("timestamps.headers: its newest block, %d, is older than %s", tip,
+				tipFresh))
 		default:
 			return tip, nil
 		}
@@ -67,7 +71,8 @@ func (b bitcoin) Tip(ctx context.Context) (int64, error) {
 	}
 	switch {
 	case answers < 2:
-		return 0, errors.Join(append(problems, fmt.Errorf("%d of %d explorers told the newest height, and two must", answers, len(b.explorers)))...)
+		return 0, errors.Join(append(problems, fmt.Errorf("%d of %d explorers told the newest height, and two must",
+			answers, len(b.explorers)))...)
 	case high-low > tipsApart:
 		return 0, fmt.Errorf("explorers tell newest heights from %d to %d", low, high)
 	}
@@ -91,8 +96,8 @@ func (b bitcoin) Header(ctx context.Context, height int64) (ots.Header, error) {
 	return h, errors.Join(problem, err)
 }
 
-// explore asks the explorers for the header of a block; ok is false where there are none to ask. Two must agree and
-// none may say otherwise.
+// explore asks the explorers for the header of a block; ok is false where there are none to ask.
+// Two must agree and none may say otherwise.
 func (b bitcoin) explore(ctx context.Context, height int64) (h ots.Header, ok bool, err error) {
 	if len(b.explorers) == 0 {
 		return h, false, nil
@@ -123,14 +128,16 @@ func (b bitcoin) explore(ctx context.Context, height int64) (h ots.Header, ok bo
 		agree++
 	}
 	if agree < 2 {
-		return h, false, errors.Join(append(problems, fmt.Errorf("%d of %d explorers answered, and two must", agree, len(b.explorers)))...)
+		return h, false, errors.Join(append(problems, fmt.Errorf("%d of %d explorers answered, and two must", agree,
+			len(b.explorers)))...)
 	}
 	return h, true, nil
 }
 
 // ask reads one short text of an explorer.
 func (b bitcoin) ask(ctx context.Context, at string) (string, error) {
-	x, err := b.client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
+	x, err := b.client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at,
+		Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
 	switch {
 	case err != nil:
 		return "", err

@@ -15,9 +15,11 @@ import (
 	"agentstore/corpus/ots"
 )
 
-// TestTheNewestBlock asks an own node's file and explorers that agree, lie, stand still or do not answer.
+// TestTheNewestBlock asks an own node's file and explorers that agree, lie, stand still or do not
+// answer.
 func TestTheNewestBlock(t *testing.T) {
-	tips := map[string]string{"a.example.com": "900000", "b.example.com": "900001", "low.example.com": "899000", "junk.example.com": "zz<script>"}
+	tips := map[string]string{"a.example.com": "900000", "b.example.com": "900001", "low.example.com": "899000",
+		"junk.example.com": "zz<script>"}
 	explorers := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tip, ok := tips[r.Host]; ok && r.URL.Path == "/blocks/tip/height" {
 			fmt.Fprint(w, tip)
@@ -25,7 +27,8 @@ func TestTheNewestBlock(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	cfg := fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(), Agent: "https://store.example"}
+	cfg := fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(),
+		Agent: "https://store.example"}
 	outside(t, explorers).Reach(&cfg)
 	client, err := fetch.New(cfg)
 	if err != nil {
@@ -52,15 +55,18 @@ func TestTheNewestBlock(t *testing.T) {
 		tip       int64
 		want      string // of the error
 	}{
-		"two":               {explorers: at("a.example.com", "b.example.com"), tip: 900_001},
-		"one is not enough": {explorers: at("a.example.com", "dead.example.com"), want: "1 of 2 explorers told the newest height, and two must"},
-		"one is behind":     {explorers: at("a.example.com", "b.example.com", "low.example.com"), want: "from 899000 to 900001"},
-		"one tells junk":    {explorers: at("a.example.com", "junk.example.com"), want: "not hexadecimal"},
-		"two and a dead":    {explorers: at("dead.example.com", "a.example.com", "b.example.com"), tip: 900_001},
-		"own node":          {file: file(time.Now().Add(-time.Hour)), explorers: at("low.example.com"), tip: 899_999},
-		"it stands still":   {file: file(time.Now().Add(-30 * time.Hour)), explorers: at("a.example.com", "b.example.com"), tip: 900_001},
-		"and nobody else":   {file: file(time.Now().Add(-30 * time.Hour)), want: "is older than 3h"},
-		"no such file":      {file: "nowhere.txt", want: "reading timestamps.headers"},
+		"two": {explorers: at("a.example.com", "b.example.com"), tip: 900_001},
+		"one is not enough": {explorers: at("a.example.com", "dead.example.com"),
+			want: "1 of 2 explorers told the newest height, and two must"},
+		"one is behind": {explorers: at("a.example.com", "b.example.com", "low.example.com"),
+			want: "from 899000 to 900001"},
+		"one tells junk": {explorers: at("a.example.com", "junk.example.com"), want: "not hexadecimal"},
+		"two and a dead": {explorers: at("dead.example.com", "a.example.com", "b.example.com"), tip: 900_001},
+		"own node":       {file: file(time.Now().Add(-time.Hour)), explorers: at("low.example.com"), tip: 899_999},
+		"it stands still": {file: file(time.Now().Add(-30 * time.Hour)),
+			explorers: at("a.example.com", "b.example.com"), tip: 900_001},
+		"and nobody else": {file: file(time.Now().Add(-30 * time.Hour)), want: "is older than 3h"},
+		"no such file":    {file: "nowhere.txt", want: "reading timestamps.headers"},
 	} {
 		tip, err := bitcoin{file: c.file, explorers: c.explorers, client: client}.Tip(t.Context())
 		if tip != c.tip || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -63,12 +63,14 @@ const (
 func (c *Config) checkCensus() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for name, n := range map[string]int{"cap": c.Census.Cap, "workers": c.Census.Workers, "shard": c.Census.Shard, "revisits": c.Census.Revisits, "recordings_weeks": c.Census.RecordingsWeeks} {
+	for name, n := range map[string]int{"cap": c.Census.Cap, "workers": c.Census.Workers, "shard": c.Census.Shard,
+		"revisits": c.Census.Revisits, "recordings_weeks": c.Census.RecordingsWeeks} {
 		if n < 0 {
 			fail("census.%s is negative", name)
 		}
 	}
-	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(c.Census.Control); c.Census.Control != "" &&
+		(err != nil || u.Scheme != "https" || u.Host == "") {
 		fail("census.control must be an https URL")
 	}
 	names := map[string]bool{sourceDeclared: true, sourceList: true, sourceWellKnown: true, sourceRevisits: true}
@@ -94,19 +96,22 @@ type CensusOptions struct {
 	Log      *slog.Logger
 	// Reach is as in Options.
 	Reach func(*fetch.Config)
-	// Now is the clock that weeks are told by; nil is time.Now. A process that serves the ledger goes by its own.
+	// Now is the clock that weeks are told by; nil is time.Now. A process that serves the ledger
+	// goes by its own.
 	Now func() time.Time
 }
 
-// Census takes part in the census of a week, through the process that serves the ledger where only one can have it.
+// Census takes part in the census of a week, through the process that serves the ledger where only
+// one can have it.
 func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Report, err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return report, err
 	}
 	var b bytes.Buffer
-	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)}, "hourly": {strconv.FormatBool(o.Hourly)}}.Encode()
-	if ok, err := askServer(ctx, spec, http.MethodPost, ask, &b); err != nil {
+	ask := "/census?" + url.Values{"week": {o.Week}, "walk_only": {strconv.FormatBool(o.WalkOnly)},
+		"hourly": {strconv.FormatBool(o.Hourly)}}.Encode()
+	if ok, err := askServer(ctx, spec, http.MethodPost, ask, nil, &b); err != nil {
 		return report, err
 	} else if ok {
 		return report, json.Unmarshal(b.Bytes(), &report, json.RejectUnknownMembers(true))
@@ -119,10 +124,13 @@ func Census(ctx context.Context, c *Config, o CensusOptions) (report census.Repo
 	return runCensus(ctx, c, db, o)
 }
 
-// serveCensus answers the control socket: it runs a census in this process, for as long as the asker waits.
+// serveCensus answers the control socket: it runs a census in this process, for as long as the
+// asker waits.
 func (s *Shop) serveCensus(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	report, err := runCensus(r.Context(), &s.Config, s.DB, CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true", Log: s.Log, Reach: s.reach, Now: s.now})
+	report, err := runCensus(r.Context(), &s.Config, s.DB,
+		CensusOptions{Week: q.Get("week"), WalkOnly: q.Get("walk_only") == "true", Hourly: q.Get("hourly") == "true",
+			Log: s.Log, Reach: s.reach, Now: s.now})
 	if err == nil {
 		var b []byte
 		if b, err = json.Marshal(report); err == nil {
@@ -144,12 +152,14 @@ func (s *Shop) hourly(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		}
-		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach, Now: s.now})
+		report, err := runCensus(ctx, &s.Config, s.DB, CensusOptions{Hourly: true, Log: s.Log, Reach: s.reach,
+			Now: s.now})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			s.Log.Error("hourly walk ended", "err", err)
 		case err == nil:
-			s.Log.Info("hourly walk", "week", report.Week, "outcome", report.Outcome, "added", report.Added, "walked", report.Walked)
+			s.Log.Info("hourly walk", "week", report.Week, "outcome", report.Outcome, "added", report.Added, "walked",
+				report.Walked)
 		}
 	}
 }
@@ -184,15 +194,17 @@ func runCensus(ctx context.Context, c *Config, db ledger.DB, o CensusOptions) (r
 	return report, err
 }
 
-// census is what a configuration makes of a census. The folder of recordings is nil where none are kept.
+// census is what a configuration makes of a census. The folder of recordings is nil where none are
+// kept.
 func (c *Config) census(db ledger.DB, o CensusOptions) (cfg census.Config, folder *census.Folder, err error) {
 	key, err := c.walkerKey()
 	if err != nil {
 		return cfg, nil, err
 	}
 	cfg = census.Config{
-		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers, Shard: c.Census.Shard,
-		Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log, Now: o.Now,
+		Week: o.Week, Owner: rand.Text(), Store: roster.New(db), Cap: c.Census.Cap, Workers: c.Census.Workers,
+		Shard: c.Census.Shard, Lease: time.Duration(c.Census.Lease), Progress: o.Progress, Log: o.Log, Now: o.Now,
+		AskFirst: true,
 	}
 	if err := c.clients(&cfg, key, o.Reach); err != nil {
 		return cfg, nil, err
@@ -257,12 +269,18 @@ func (c *Config) clients(cfg *census.Config, key *attest.Key, reach func(*fetch.
 		return err
 	}
 	// A page of a catalogue is longer than a door's answer and takes its time.
-	if cfg.Lists, err = client(func(f *fetch.Config) { f.MaxBytes, f.Timeout = exchange.MaxBody, 30*time.Second }); err != nil {
+	if cfg.Lists, err = client(func(f *fetch.Config) {
+		f.MaxBytes, f.Timeout = exchange.MaxBody,
+			30*time.Second
+	}); err != nil {
 		return err
 	}
 	if cfg.Control.URL = c.Census.Control; cfg.Control.URL != "" {
 		// The control door is our own, and this client is handed no other URL.
-		if cfg.Control.Client, err = client(func(f *fetch.Config) { f.OwnHosts, f.OwnAddresses = nil, nil }); err != nil {
+		if cfg.Control.Client, err = client(func(f *fetch.Config) {
+			f.OwnHosts, f.OwnAddresses = nil,
+				nil
+		}); err != nil {
 			return err
 		}
 	}
@@ -271,21 +289,25 @@ func (c *Config) clients(cfg *census.Config, key *attest.Key, reach func(*fetch.
 	if err != nil {
 		return err
 	}
-	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" || len(h.explorers) > 0 {
+	if h := (bitcoin{file: c.Timestamps.Headers, explorers: c.Timestamps.Explorers, client: explorers}); h.file != "" ||
+		len(h.explorers) > 0 {
 		cfg.Headers = h
 	}
 	return nil
 }
 
-// publisher puts the closings of rosters on the feed and, where there is a writer, from there on the record.
-func (c *Config) publisher(db ledger.DB, w *record.Writer) (func(context.Context, record.ClosedRoster) (time.Time, error), error) {
+// publisher puts the closings of rosters on the feed and, where there is a writer, from there on
+// the record.
+func (c *Config) publisher(db ledger.DB, w *record.Writer) (func(context.Context, record.ClosedRoster) (time.Time,
+	error), error) {
 	if c.Record == "" {
 		return func(ctx context.Context, closed record.ClosedRoster) (at time.Time, err error) {
 			err = db.Update(ctx, func(tx ledger.Tx) error {
 				fresh, err := feed.Fresh(tx)
 				if err == nil && fresh {
 					// The record may have numbers that this ledger does not know of.
-					err = errors.New("the ledger knows nothing of the record yet; hint: run store build, or the census, once where the record is")
+					err = errors.New("the ledger knows nothing of the record yet; hint: run store build, or the " +
+						"census, once where the record is")
 				}
 				if err == nil {
 					at, err = feed.Close(tx, closed)

@@ -34,20 +34,22 @@ func lost(cfg *fetch.Config) { cfg.Resolver = nowhere{} }
 // thursday is when it is: a census that ran across the end of its week would be another.
 func thursday() time.Time { return time.Date(2026, 11, 12, 12, 0, 0, 0, time.UTC) }
 
-// TestCensusGoesThroughTheServingProcess: where one process has the ledger, the others ask it; a host that declared
-// itself since is walked at the next firing.
+// TestCensusGoesThroughTheServingProcess: where one process has the ledger, the others ask it; a
+// host that declared itself since is walked at the next firing.
 func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 	dir := t.TempDir()
 	c := observingConfig(dir)
 	c.Census = CensusConfig{List: filepath.Join(dir, "doors.txt"), Recordings: filepath.Join(dir, "recordings")}
-	if err := os.WriteFile(c.Census.List, []byte("https://a.door.test/paid\nhttps://store.test/own\n"), 0o600); err != nil {
+	if err := os.WriteFile(c.Census.List, []byte("https://a.door.test/paid\nhttps://store.test/own\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	db, err := OpenLedger(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing(), Log: slog.New(slog.DiscardHandler), reach: lost, now: thursday}
+	s := &Shop{Config: *c, DB: db, Ring: attest.SpecimenRing(), Log: slog.New(slog.DiscardHandler), reach: lost,
+		now: thursday}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.serveControl(ctx, c.Ledger) }()
@@ -65,12 +67,14 @@ func TestCensusGoesThroughTheServingProcess(t *testing.T) {
 		}
 	}
 	for i, o := range []CensusOptions{{Hourly: true}, {WalkOnly: true}} {
-		if r := ask(o); r.Week != "2026-W46" || r.Outcome != census.OutcomeWalked || r.Due != 1 || r.Listed != 2 || r.Walked != int64(1-i) {
+		if r := ask(o); r.Week != "2026-W46" || r.Outcome != census.OutcomeWalked || r.Due != 1 || r.Listed != 2 ||
+			r.Walked != int64(1-i) {
 			t.Errorf("%+v: %+v", o, r)
 		}
 	}
 	err = db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, record.Declaration{Host: "b.door.test", Shape: "resources", Doors: []string{"https://b.door.test/paid"}}, []string{""})
+		return feed.Declare(tx, record.Declaration{Host: "b.door.test", Shape: "resources",
+			Doors: []string{"https://b.door.test/paid"}}, []string{""})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,14 +117,16 @@ func TestWalkersMayHaveAKeyOfTheirOwn(t *testing.T) {
 	}
 	c := observingConfig(dir)
 	c.Census.Key, c.Keys.Identity, c.Keys.Log = file, filepath.Join(dir, "absent.pem"), filepath.Join(dir, "absent.pem")
-	cfg, _, err := c.census(ledger.NewMem(ledger.MemOptions{}), CensusOptions{WalkOnly: true, Log: slog.New(slog.DiscardHandler), Reach: lost})
+	cfg, _, err := c.census(ledger.NewMem(ledger.MemOptions{}),
+		CensusOptions{WalkOnly: true, Log: slog.New(slog.DiscardHandler), Reach: lost})
 	if err != nil || cfg.Writer != nil {
 		t.Errorf("a walker without keys of the record: writer %v, %v", cfg.Writer, err)
 	}
 	if got, err := c.walkerKey(); err != nil || got.KID() != key.KID() {
 		t.Errorf("the walker's key: %v", err)
 	}
-	if _, _, err := c.census(ledger.NewMem(ledger.MemOptions{}), CensusOptions{Log: slog.New(slog.DiscardHandler), Reach: lost}); err == nil {
+	if _, _, err := c.census(ledger.NewMem(ledger.MemOptions{}), CensusOptions{Log: slog.New(slog.DiscardHandler),
+		Reach: lost}); err == nil {
 		t.Error("a round would be sealed without the record's keys")
 	}
 }
@@ -130,11 +136,17 @@ func TestCensusConfigIsChecked(t *testing.T) {
 		"a negative cap":         func(c *Config) { c.Census.Cap = -1 },
 		"a control without TLS":  func(c *Config) { c.Census.Control = "http://control.test/" },
 		"a source without a URL": func(c *Config) { c.Discovery = []DiscoveryConfig{{Name: "x"}} },
-		"a slash at the end":     func(c *Config) { c.Discovery = []DiscoveryConfig{{Name: "x", URL: "https://x.test/"}} },
+		"a slash at the end": func(c *Config) {
+			c.Discovery = []DiscoveryConfig{{Name: "x",
+				URL: "https://x.test/"}}
+		},
 		"a name twice": func(c *Config) {
 			c.Discovery = []DiscoveryConfig{{Name: "x", URL: "https://x.test"}, {Name: "x", URL: "https://y.test"}}
 		},
-		"a name that is taken": func(c *Config) { c.Discovery = []DiscoveryConfig{{Name: sourceDeclared, URL: "https://x.test"}} },
+		"a name that is taken": func(c *Config) {
+			c.Discovery = []DiscoveryConfig{{Name: sourceDeclared,
+				URL: "https://x.test"}}
+		},
 	} {
 		c := Example()
 		if err := c.checkCensus(); err != nil {

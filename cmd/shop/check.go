@@ -18,18 +18,21 @@ import (
 
 // What is wrong with a configuration is said with the key, what it may be, and what to do.
 
-// checkNetworks looks for networks that stand twice and for money that would go where nobody gets it back.
+// checkNetworks looks for networks that stand twice and for money that would go where nobody gets
+// it back.
 func (c *Config) checkNetworks() error {
 	var errs []error
 	seen := make(map[string]bool)
 	for _, n := range c.Networks {
 		if n.ID != "" && seen[n.ID] {
-			errs = append(errs, fmt.Errorf("network %s stands twice: put all its rpc addresses into one [[network]] table", n.ID))
+			errs = append(errs, fmt.Errorf("network %s stands twice: put all its rpc addresses into one [[network]] "+
+				"table", n.ID))
 		}
 		seen[n.ID] = true
 		for _, known := range evm.Known {
 			if strings.EqualFold(n.PayTo, known.Asset) {
-				errs = append(errs, fmt.Errorf("network %s: pay_to %s is the contract of USDC on %s, where payments would be lost: name a wallet of yours", n.ID, n.PayTo, known.Name))
+				errs = append(errs, fmt.Errorf("network %s: pay_to %s is the contract of USDC on %s, where payments "+
+					"would be lost: name a wallet of yours", n.ID, n.PayTo, known.Name))
 				break
 			}
 		}
@@ -45,7 +48,8 @@ func (c *Config) checkLogLevel() error {
 	return nil
 }
 
-// checkFolders demands that the folders that are read are there, and names the key and the path of one that is not.
+// checkFolders demands that the folders that are read are there, and names the key and the path of
+// one that is not.
 func checkFolders(c *Config) error {
 	for _, f := range []struct{ key, path string }{{"content", c.Content}, {"stock", c.Stock}} {
 		if f.path == "" {
@@ -53,7 +57,8 @@ func checkFolders(c *Config) error {
 		}
 		switch info, err := os.Stat(f.path); {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: there is no folder %s; hint: name yours in the configuration, or make a site with store init", f.key, f.path)
+			return fmt.Errorf("%s: there is no folder %s; hint: name yours in the configuration, or make a site with "+
+				"store init", f.key, f.path)
 		case err != nil:
 			return fmt.Errorf("%s: %w", f.key, err)
 		case !info.IsDir():
@@ -66,17 +71,22 @@ func checkFolders(c *Config) error {
 // missingKey adds to the error of a key's file how one is made.
 func missingKey(key string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading %s: %w; hint: make keys with store key init, or name the folder where they are", key, err)
+		return fmt.Errorf("reading %s: %w; hint: make keys with store key init, or name the folder where they are", key,
+			err)
 	}
 	return fmt.Errorf("reading %s: %w", key, err)
 }
 
-// unknownKeys says of each key that is not known on which line it stands, and which one may be meant.
+// unknownKeys says of each key that is not known on which line it stands, and which one may be
+// meant.
 func unknownKeys(file, text string, unknown []toml.Key) error {
 	known := tablesOf(reflect.TypeFor[Config](), "", make(map[string][]string))
 	var errs []error
 	for _, key := range unknown {
-		if len(key) > 1 && slices.ContainsFunc(unknown, func(k toml.Key) bool { return len(k) < len(key) && slices.Equal(k, key[:len(k)]) }) {
+		if len(key) > 1 && slices.ContainsFunc(unknown, func(k toml.Key) bool {
+			return len(k) < len(key) &&
+				slices.Equal(k, key[:len(k)])
+		}) {
 			continue // its table is not known, which is said
 		}
 		table, name := strings.Join(key[:len(key)-1], "."), key[len(key)-1]
@@ -157,7 +167,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, taken out or changed to get from one word to the other.
+// distance is how many letters have to be put in, taken out or changed to get from one word to the
+// other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -178,8 +189,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// checkOrigin refuses to go on with a record that was begun at another address: its origin is part of every leaf that was
-// signed.
+// checkOrigin refuses to go on with a record that was begun at another address: its origin is part
+// of every leaf that was signed.
 func checkOrigin(c *Config) error {
 	if c.Record == "" {
 		return nil
@@ -196,8 +207,11 @@ func checkOrigin(c *Config) error {
 	if err != nil || begun == now {
 		return err
 	}
-	return fmt.Errorf("the record in %s was begun as %q, and base_url makes it %q: the name is signed with everything in it and cannot change. "+
-		"hint: to begin a record at the new address, move the folder aside (mv %s %s.before) and run store build; what the ledger holds is put on the new one. "+
-		"If the ledger holds trials that the public record should not show, name a new ledger too. To go on with this record, set base_url back",
+	return fmt.Errorf("the record in %s was begun as %q, and base_url makes it %q: the name is signed with "+
+		"everything in it and cannot change. "+
+		"hint: to begin a record at the new address, move the folder aside (mv %s %s.before) and run store build; "+
+		"what the ledger holds is put on the new one. "+
+		"If the ledger holds trials that the public record should not show, name a new ledger too. To go on with "+
+		"this record, set base_url back",
 		c.Record, begun, now, c.Record, c.Record)
 }

@@ -18,10 +18,14 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		load func() error
 		want []string
 	}{
-		"content":  {func() error { _, err := LoadSite(&Config{Content: nowhere}); return err }, []string{"content: ", nowhere, "store init"}},
-		"stock":    {func() error { _, err := LoadSite(&Config{Stock: nowhere}); return err }, []string{"stock: ", nowhere}},
-		"ring":     {func() error { _, err := Ring(&Config{Keys: KeysConfig{Ring: nowhere}}); return err }, []string{"keys.ring", nowhere, "store key init"}},
-		"identity": {func() error { _, err := IdentityKey(&Config{Keys: KeysConfig{Identity: nowhere}}); return err }, []string{"keys.identity", nowhere, "store key init"}},
+		"content": {func() error { _, err := LoadSite(&Config{Content: nowhere}); return err },
+			[]string{"content: ", nowhere, "store init"}},
+		"stock": {func() error { _, err := LoadSite(&Config{Stock: nowhere}); return err },
+			[]string{"stock: ", nowhere}},
+		"ring": {func() error { _, err := Ring(&Config{Keys: KeysConfig{Ring: nowhere}}); return err },
+			[]string{"keys.ring", nowhere, "store key init"}},
+		"identity": {func() error { _, err := IdentityKey(&Config{Keys: KeysConfig{Identity: nowhere}}); return err },
+			[]string{"keys.identity", nowhere, "store key init"}},
 		"log": {func() error {
 			_, err := LogKey(&Config{Keys: KeysConfig{Log: nowhere}}, attest.SpecimenRing())
 			return err
@@ -40,8 +44,8 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// A store that was tried on loopback and then gets its domain has a record of another name: that is said with the way out,
-// and the way out leads there.
+// A store that was tried on loopback and then gets its domain has a record of another name: that is
+// said with the way out, and the way out leads there.
 func TestTheRecordOfATrialIsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	c := observingConfig(dir)

@@ -1,6 +1,6 @@
-// Package shop puts the parts of a running store together from one configuration file: ledger, networks, till,
-// published tree, server. The store's binary and the local devnet both start shops here, so what is tested is what
-// runs.
+// Package shop puts the parts of a running store together from one configuration file: ledger,
+// networks, till, published tree, server. The store's binary and the local devnet both start shops
+// here, so what is tested is what runs.
 package shop
 
 import (
@@ -10,20 +10,22 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"agentstore/corpus/networks"
+	"agentstore/dynamic/rail/evm"
 )
 
-// Config is the configuration file (TOML). Every key is documented by its doc tag, which `store config` prints as an
-// annotated example. Unknown keys are refused. Secrets are never values here: they are paths to files of mode 0600.
-// Relative paths are relative to the file's own folder.
+// Config is the configuration file (TOML). Every key is documented by its doc tag, which `store
+// config` prints as an annotated example. Unknown keys are refused. Secrets are never values here:
+// they are paths to files of mode 0600. Relative paths are relative to the file's own folder.
 type Config struct {
 	BaseURL     string `toml:"base_url" doc:"The store's public address, without a slash at its end. Links, offers, receipts and certificates use it; a request's Host header never does."`
 	Listen      string `toml:"listen" doc:"Address to serve on. Put a TLS-terminating proxy or CDN in front of anything that is not loopback."`
-	DebugListen string `toml:"debug_listen" doc:"Loopback address for /metrics and /debug/pprof. Empty serves neither."`
+	DebugListen string `toml:"debug_listen" doc:"Loopback address for /metrics, /healthz, /readyz and /debug/pprof. Empty serves none."`
 	Ledger      string `toml:"ledger" doc:"Where purchases are journalled: bolt:FILE for one process, postgres://… for many. A postgres address may hold a password: use ledger_file then."`
 	LedgerFile  string `toml:"ledger_file" doc:"File (0600) that holds the ledger address, instead of ledger."`
 	Content     string `toml:"content" doc:"Folder of the site's sources (site.toml, shelf, pages). Empty is the built-in specimen."`
@@ -45,6 +47,12 @@ type Config struct {
 	Discovery   []DiscoveryConfig `toml:"discovery" doc:"Bazaar-style discovery APIs that name doors to the census, in the order of their weight."`
 	Timestamps  TimestampsConfig  `toml:"timestamps" doc:"Proofs of when a round existed, which store stamp makes. Run it after each census and now and then until no proof is pending."`
 	Witnesses   []WitnessConfig   `toml:"witness" doc:"Witnesses that store witness shows the head of the record's log, so that nobody can be shown another log than everybody else."`
+	Facilitator FacilitatorConfig `toml:"facilitator" doc:"What store facilitator does: it settles other sellers' x402 payments over the networks above, by POST /verify and /settle and GET /supported. It is off until listen and pay_to are given. Settling costs gas: give it a configuration of its own with relayer accounts of its own, or share one postgres ledger with the store; two ledgers would give out the same numbers of an account."`
+	Payouts     PayoutsConfig     `toml:"payouts" doc:"How debts are paid back: refunds, and orders past their window. store keeper pay signs, and store serve never reads the key."`
+	Launch      LaunchConfig      `toml:"launch" doc:"Launch checks: a purchase of at most 0.05 USDC at a stranger's door, for whoever paid for that. They are not sold until key is given."`
+	Bounties    BountiesConfig    `toml:"bounties" doc:"The bounty board: rewards, posted with store keeper post-bounty, for who buys once at a named door and shows the transaction."`
+	Trade       []TradeConfig     `toml:"trade" doc:"Who buys on account: marketplaces that order by signed webhooks and pay later. store keeper accounts says what each owes. The account sandbox is always there."`
+	Desk        DeskConfig        `toml:"desk" doc:"The keeper's desk in a browser: what waits, answers to orders, the monthly note, sales. It is off until listen is given. Payouts and key handover are done on the command line alone."`
 	Server      ServerConfig      `toml:"server" doc:"Limits of the server. The defaults are right for one machine."`
 }
 
@@ -55,18 +63,48 @@ type KeysConfig struct {
 	Ring     string   `toml:"ring" doc:"The published halves of all keys, current and retired, with handovers. 'specimen' goes with the specimen key."`
 	Secret   string   `toml:"secret" doc:"32 bytes or more that challenge nonces and status tokens derive from. Replicas share it."`
 	Log      string   `toml:"log" doc:"Signs the checkpoints of the record's log (ed25519). Whatever writes the record needs it. 'specimen' is the public specimen log key, for loopback only."`
+	Webhook  string   `toml:"webhook" doc:"Signs the callbacks that tell buyers of completed orders (ed25519). Without it no callback_url is taken. 'specimen' is the public specimen key, for loopback only."`
 	Git      string   `toml:"git" doc:"Signs commits (ed25519): those of store publish, and those of the repository corpus.git, which store build makes if there is this key."`
+}
+
+// PayoutsConfig is how debts are paid back.
+type PayoutsConfig struct {
+	Key string `toml:"key" doc:"File (0600) with the hex key of the account that pays, on every network with EIP-3009. Its own: neither relayer nor pay_to. It holds no more than what is owed. Keep it as long as payouts of it can be redeemed, thirty days: a payout of another account could pay a second time what a restored ledger has forgotten."`
+}
+
+// DeskConfig is the keeper's desk in a browser.
+type DeskConfig struct {
+	Listen string   `toml:"listen" doc:"Loopback address of the desk, such as 127.0.0.1:4022. Empty is off. From another machine reach it through an ssh tunnel, or a proxy of your own that speaks https."`
+	Token  string   `toml:"token" doc:"File (0600) with the token that opens the desk for twelve hours. store keeper token makes it and prints it; a changed file ends every session."`
+	Hosts  []string `toml:"hosts" doc:"What else the desk is called, where an https proxy stands before it: host, or host:port. Any other name is refused, and so are pages elsewhere that lead here."`
+}
+
+func (c DeskConfig) check() error {
+	if c.Listen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil || !loopback(host) {
+		return errors.New("desk.listen must be a loopback address such as 127.0.0.1:4022")
+	}
+	if c.Token == "" {
+		return errors.New("desk.token is needed with desk.listen: store keeper token makes the file")
+	}
+	return nil
 }
 
 // NetworkConfig is one payment network.
 type NetworkConfig struct {
 	ID          string   `toml:"id" doc:"CAIP-2 id. Known ones bring asset, domain, genesis hash, depth and cost with them."`
-	RPC         []string `toml:"rpc" doc:"JSON-RPC addresses, in order of preference. For addresses that hold an API key use rpc_file."`
+	RPC         []string `toml:"rpc" doc:"JSON-RPC addresses, in order of preference. With two or more, both of the first two must say that a payment is dead, or that one of 1 USDC or more is paid: take them from different houses. For addresses that hold an API key use rpc_file."`
 	RPCFile     string   `toml:"rpc_file" doc:"File (0600) with one JSON-RPC address a line, instead of rpc."`
-	PayTo       string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared."`
-	RelayerKey  string   `toml:"relayer_key" doc:"File (0600) with the hex key of the account that pays gas. It holds gas money only."`
+	PayTo       string   `toml:"pay_to" doc:"Where payments go. A cold address: the store never holds its key. One for each store, never shared. On Solana its token account for USDC has to exist: the log tells how to make it."`
+	RelayerKey  string   `toml:"relayer_key" doc:"File (0600) with the hex key of the account that pays gas; on Solana a key file as solana-keygen writes it. It holds gas money only."`
 	RelayerKeys []string `toml:"relayer_keys" doc:"Files like relayer_key, of further accounts that pay gas. Each has at most 48 transactions under way, and whichever has most room sends."`
+	Together    int      `toml:"together" doc:"How many payments one transaction settles at most while many buy at once, 50 or fewer; the network needs Multicall3 at its usual address for it. 0 takes 50; 1 gives each payment its own."`
 	Facilitator string   `toml:"facilitator" doc:"Settle through this x402 facilitator instead of an own relayer. Its word is believed only after our own RPC shows the payment."`
+	Factories   []string `toml:"factories" doc:"Contracts that are called to deploy a wallet which pays before it is deployed (ERC-6492), in one transaction with its payment, when that brings four times what both cost. What they are told to do is the payer's to choose: name only those that answer again for a wallet that is there, such as Coinbase Smart Wallet's, 0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a and 0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842. Empty deploys none."`
+	Transfer    string   `toml:"transfer" doc:"How buyers are asked to pay: eip3009, or permit2 for a token that knows no authorizations of its own. By permit2 a buyer first approves the contract Permit2 for the token, payments are not settled together, and MPP is not offered. Empty is eip3009."`
 	Depth       uint64   `toml:"depth" doc:"Blocks a payment needs to count, its own included. 0 takes the known network's."`
 	Finality    uint64   `toml:"finality" doc:"Blocks after which nothing is reorganised. 0 asks the node for its finalized block."`
 	CoinPrice   string   `toml:"coin_price" doc:"What one coin of the network is worth, in USDC. With the network's own fees it says what settling one payment costs: a good is offered here when its price is at least twice as much (the first network may sell below that out of gas.subsidy). Without a price nothing is offered here."`
@@ -74,7 +112,7 @@ type NetworkConfig struct {
 	MaxFee      string   `toml:"max_fee_wei" doc:"Ceiling of what is paid for one unit of gas, in wei, whatever hangs on it. Empty takes the known network's."`
 	SettleCost  string   `toml:"settle_cost" doc:"What the facilitator takes for settling one payment, in USDC. With a relayer key of your own the cost follows from coin_price."`
 	GenesisHash string   `toml:"genesis_hash" doc:"Block 0's hash, compared at start. Empty takes the known network's; 'any' compares nothing and is for local chains."`
-	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei. It sounds in any case when the relayer cannot pay for a settlement; then nothing is sold here."`
+	GasAlarm    string   `toml:"gas_alarm_wei" doc:"Balance of the relayer below which the alarm sounds, in wei; on Solana in lamports. It sounds in any case when the relayer cannot pay for a settlement; then nothing is sold here."`
 	Poll        Duration `toml:"poll" doc:"How often a new block is asked for. 0s takes the known network's."`
 }
 
@@ -82,6 +120,31 @@ type NetworkConfig struct {
 type GasConfig struct {
 	Subsidy string `toml:"subsidy" doc:"What the first network may give a day to sales whose price is below twice the cost of settling, in USDC. When it is spent, that network is left out of their terms too. Empty is 0.50; 0 gives nothing."`
 	Reverts string `toml:"reverts" doc:"What each network may lose a day to payments that revert in a block, in USDC. When it is lost, only wallets that have paid here before are taken. Empty is 1; 0 takes those alone from the start."`
+}
+
+// FacilitatorConfig is a facilitator for other sellers.
+type FacilitatorConfig struct {
+	Listen string   `toml:"listen" doc:"Address that store facilitator serves on. Empty is off."`
+	PayTo  []string `toml:"pay_to" doc:"The accounts whose payments are settled, in the token of each network. Others are refused, because each settlement costs gas."`
+	Wait   Duration `toml:"wait" doc:"How long /settle waits for the chain before it answers settlement_pending, with which the caller asks again. 0s takes 30 s."`
+}
+
+// check says what is wrong with the facilitator's table, where it is one.
+func (c FacilitatorConfig) check() error {
+	var errs []error
+	if (c.Listen == "") != (len(c.PayTo) == 0) {
+		errs = append(errs, errors.New("facilitator: give listen and pay_to together, or neither"))
+	}
+	for i, a := range c.PayTo {
+		if strings.TrimSpace(a) == "" {
+			errs = append(errs, fmt.Errorf("facilitator.pay_to: entry %d is empty", i+1))
+		}
+	}
+	if c.Wait > Duration(maxFacilitatorWait) {
+		errs = append(errs, fmt.Errorf("facilitator.wait is longer than %s, for which stock clients wait",
+			maxFacilitatorWait))
+	}
+	return errors.Join(errs...)
 }
 
 // ServerConfig bounds the server.
@@ -113,30 +176,52 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func Example() Config {
 	return Config{
 		BaseURL: "https://store.example", Listen: "127.0.0.1:4020", DebugListen: "127.0.0.1:4021",
-		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus", View: "var/view", Sources: "var/sources", Twins: "var/twins", HighWater: "var/high-water.jws",
-		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json", Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Git: "var/keys/git.pem"},
+		Ledger: "bolt:var/ledger.bolt", Content: "content", Stock: "var/stock", Public: "public", Record: "corpus",
+		View: "var/view", Sources: "var/sources", Twins: "var/twins", HighWater: "var/high-water.jws",
+		Keys: KeysConfig{Identity: "var/keys/identity.pem", Older: []string{}, Ring: "var/keys/ring.json",
+			Secret: "var/keys/till.secret", Log: "var/keys/log.pem", Webhook: "var/keys/webhook.pem",
+			Git: "var/keys/git.pem"},
 		Networks: []NetworkConfig{
-			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", RelayerKeys: []string{},
+			{ID: "eip155:8453", RPCFile: "var/keys/base.rpc", PayTo: "0x0000000000000000000000000000000000000001",
+				RelayerKey: "var/keys/relayer.key", RelayerKeys: []string{}, Factories: []string{},
 				CoinPrice: "3000", PriceDate: "2026-11-20", GasAlarm: "2000000000000000"},
-			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"}, PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key", RelayerKeys: []string{},
-				CoinPrice: "0.20", PriceDate: "2026-11-20", GasAlarm: "2000000000000000000"},
+			{ID: "eip155:137", RPC: []string{"https://polygon.rpc.example"},
+				PayTo: "0x0000000000000000000000000000000000000001", RelayerKey: "var/keys/relayer.key",
+				RelayerKeys: []string{}, Factories: []string{}, CoinPrice: "0.20", PriceDate: "2026-11-20",
+				GasAlarm: "2000000000000000000"},
+			{ID: networks.Solana, RPC: []string{"https://solana.rpc.example"},
+				PayTo: "11111111111111111111111111111112", RelayerKey: "var/keys/fee-payer.json",
+				CoinPrice: "150", PriceDate: "2026-11-20", GasAlarm: "20000000"},
 		},
 		Gas: GasConfig{Subsidy: "0.50", Reverts: "1"},
-		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{}, OwnAddresses: []string{}, Recordings: "var/recordings",
+		Instruments: InstrumentsConfig{Contact: "https://store.example/criteria", OwnHosts: []string{},
+			OwnAddresses: []string{}, Recordings: "var/recordings",
 			PrivateNetworks: []string{}, PrivatePorts: []uint16{}},
-		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000, Spacing: Duration(time.Second), Recordings: "var/census", Hourly: true},
+		Census: CensusConfig{List: "var/doors.txt", Control: "https://control.store.example/paid", Cap: 20_000,
+			Spacing: Duration(time.Second), Recordings: "var/census", Hourly: true},
 		Discovery: []DiscoveryConfig{
 			{Name: "bazaar", URL: "https://facilitator.example/platform/v2/x402"},
 			{Name: "second", URL: "https://catalogue.example"},
 		},
-		Timestamps: TimestampsConfig{Calendars: []string{"https://a.pool.opentimestamps.org", "https://b.pool.opentimestamps.org", "https://a.pool.eternitywall.com"},
-			Upgrades: publicCalendars(), Headers: "var/bitcoin-headers.txt", Explorers: []string{"https://esplora.example/api", "https://other.example/api"}},
-		Witnesses: []WitnessConfig{{URL: "https://witness.example/prefix", Key: "witness.example/w1+0ad7d35e+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"}},
-		Server:    ServerConfig{TrustedProxies: []string{}, SettleWait: Duration(45 * time.Second), MaxInFlight: 512, LogLevel: "info"},
+		Timestamps: TimestampsConfig{Calendars: []string{"https://a.pool.opentimestamps.org",
+			"https://b.pool.opentimestamps.org", "https://a.pool.eternitywall.com"},
+			Upgrades: publicCalendars(), Headers: "var/bitcoin-headers.txt",
+			Explorers: []string{"https://esplora.example/api", "https://other.example/api"}},
+		Witnesses: []WitnessConfig{{URL: "https://witness.example/prefix",
+			Key: "witness.example/w1+0ad7d35e+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"}},
+		Facilitator: FacilitatorConfig{PayTo: []string{}, Wait: Duration(30 * time.Second)},
+		Payouts:     PayoutsConfig{Key: "var/keys/payout.key"},
+		Launch:      LaunchConfig{Key: "var/keys/launch.key", Daily: "1"},
+		Trade: []TradeConfig{{Account: "bazaar", Partner: "The Bazaar", Secret: "var/keys/bazaar.secret", Credit: "250",
+			Daily: "100", Items: []string{}}},
+		Desk: DeskConfig{Token: "var/keys/desk.token", Hosts: []string{}},
+		Server: ServerConfig{TrustedProxies: []string{}, SettleWait: Duration(45 * time.Second), MaxInFlight: 512,
+			LogLevel: "info"},
 	}
 }
 
-// Load reads a configuration file. Unknown keys, bad values and missing ones are errors that name the key.
+// Load reads a configuration file. Unknown keys, bad values and missing ones are errors that name
+// the key.
 func Load(file string) (*Config, error) {
 	var c Config
 	text, err := os.ReadFile(file)
@@ -163,10 +248,21 @@ func Load(file string) (*Config, error) {
 
 // resolve makes relative paths relative to the file's folder.
 func (c *Config) resolve(dir string) {
-	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Sources, &c.Twins, &c.Verifier, &c.HighWater,
-		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key, &c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Git}
+	paths := []*string{&c.LedgerFile, &c.Content, &c.Stock, &c.Public, &c.Record, &c.View, &c.Sources, &c.Twins,
+		&c.Verifier, &c.HighWater,
+		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
+		&c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Webhook,
+		&c.Keys.Git, &c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
+	for i, s := range c.Bounties.Screen {
+		if !strings.Contains(s, "://") {
+			paths = append(paths, &c.Bounties.Screen[i])
+		}
+	}
 	for i := range c.Keys.Older {
 		paths = append(paths, &c.Keys.Older[i])
+	}
+	for i := range c.Trade {
+		paths = append(paths, &c.Trade[i].Secret)
 	}
 	for i := range c.Networks {
 		paths = append(paths, &c.Networks[i].RPCFile, &c.Networks[i].RelayerKey)
@@ -195,7 +291,8 @@ func (c *Config) check() error {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	u, err := url.Parse(c.BaseURL)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" || u.User != nil:
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" ||
+		u.User != nil:
 		fail("base_url must be https://host without a path or a slash at its end")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		fail("base_url must be https unless it is a loopback address")
@@ -226,16 +323,23 @@ func (c *Config) check() error {
 		if n.RelayerKey == "" == (n.Facilitator == "") {
 			fail("network %s: give exactly one of relayer_key and facilitator", n.ID)
 		}
+		if n.Together < 0 || n.Together > evm.MaxTogether {
+			fail("network %s: together is between 0 and %d", n.ID, evm.MaxTogether)
+		}
 		if len(n.RelayerKeys) > 0 && n.RelayerKey == "" {
 			fail("network %s: relayer_keys are of further accounts beside relayer_key", n.ID)
 		}
 		errs = append(errs, n.checkCost())
+		if k, err := n.kind(); err == nil && k.check != nil {
+			errs = append(errs, k.check(n))
+		}
 	}
 	if c.Server.MaxInFlight < 0 {
 		fail("server.max_in_flight is negative")
 	}
 	_, err = c.Gas.amounts()
-	errs = append(errs, err, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses())
+	errs = append(errs, err, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses(),
+		c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade())
 	return errors.Join(errs...)
 }
 
@@ -267,82 +371,4 @@ func secretFile(path string) ([]byte, error) {
 	b := make([]byte, st.Size())
 	_, err = f.ReadAt(b, 0)
 	return b, err
-}
-
-// Annotated writes a configuration with every key's documentation above it.
-func Annotated(c Config) string {
-	var b strings.Builder
-	annotate(&b, reflect.ValueOf(c), "")
-	return b.String()
-}
-
-func annotate(b *strings.Builder, v reflect.Value, table string) {
-	t := v.Type()
-	for i := range t.NumField() {
-		f, fv := t.Field(i), v.Field(i)
-		name, doc := f.Tag.Get("toml"), f.Tag.Get("doc")
-		if fv.Kind() == reflect.Struct {
-			comment(b, doc)
-			fmt.Fprintf(b, "[%s]\n", name)
-			annotate(b, fv, name)
-			continue
-		}
-		if fv.Kind() == reflect.Slice && fv.Type().Elem().Kind() == reflect.Struct {
-			for j := range fv.Len() {
-				if j == 0 {
-					comment(b, doc)
-				}
-				fmt.Fprintf(b, "[[%s]]\n", name)
-				if j == 0 {
-					annotate(b, fv.Index(j), name)
-					continue
-				}
-				plain(b, fv.Index(j))
-			}
-			continue
-		}
-		comment(b, doc)
-		fmt.Fprintf(b, "%s = %s\n\n", name, literal(fv))
-	}
-}
-
-// plain writes the keys of a table that are set, without their documentation.
-func plain(b *strings.Builder, v reflect.Value) {
-	for i := range v.NumField() {
-		if f := v.Field(i); !f.IsZero() {
-			fmt.Fprintf(b, "%s = %s\n", v.Type().Field(i).Tag.Get("toml"), literal(f))
-		}
-	}
-	b.WriteByte('\n')
-}
-
-func comment(b *strings.Builder, doc string) {
-	line := "#"
-	for word := range strings.FieldsSeq(doc) {
-		if len(line)+1+len(word) > 100 {
-			b.WriteString(line + "\n")
-			line = "#"
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
-}
-
-func literal(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case Duration:
-		return fmt.Sprintf("%q", time.Duration(x).String())
-	case []uint16:
-		return strings.ReplaceAll(fmt.Sprint(x), " ", ", ")
-	case []string:
-		parts := make([]string, len(x))
-		for i, s := range x {
-			parts[i] = fmt.Sprintf("%q", s)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case string:
-		return fmt.Sprintf("%q", x)
-	default:
-		return fmt.Sprint(x)
-	}
 }

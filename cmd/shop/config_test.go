@@ -52,14 +52,20 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	good := Annotated(Example())
 	for _, c := range []struct{ name, from, to, want string }{
-		{"unknown key", "base_url =", "colour = \"red\"\nbase_url =", ":3: unknown key colour: store config prints the known keys"},
+		{"unknown key", "base_url =", "colour = \"red\"\nbase_url =",
+			":3: unknown key colour: store config prints the known keys"},
 		{"misspelt key", "base_url =", "base_ulr =", ":3: unknown key base_ulr: do you mean base_url?"},
-		{"key in the wrong table", "[keys]", "log_level = \"info\"\n[keys]", ": unknown key log_level: it belongs under [server]"},
-		{"misspelt key of a table", "settle_wait =", "setle_wait =", ": unknown key server.setle_wait: do you mean settle_wait?"},
+		{"key in the wrong table", "[keys]", "log_level = \"info\"\n[keys]",
+			": unknown key log_level: it belongs under [server]"},
+		{"misspelt key of a table", "settle_wait =", "setle_wait =",
+			": unknown key server.setle_wait: do you mean settle_wait?"},
 		{"unknown table", "[server]", "[servers]", ": unknown key servers: do you mean server?"},
-		{"money to the token", "0x0000000000000000000000000000000000000001", "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "pay_to 0x833589fcd6edb6e08f4c7c32d4f71b54bda02913 is the contract of USDC on Base"},
+		{"money to the token", "0x0000000000000000000000000000000000000001",
+			"0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+			"pay_to 0x833589fcd6edb6e08f4c7c32d4f71b54bda02913 is the contract of USDC on Base"},
 		{"a network twice", "eip155:137", "eip155:8453", "network eip155:8453 stands twice"},
-		{"log level", "log_level = \"info\"", "log_level = \"loud\"", "server.log_level \"loud\" is none of: debug, info, warn, error"},
+		{"log level", "log_level = \"info\"", "log_level = \"loud\"",
+			"server.log_level \"loud\" is none of: debug, info, warn, error"},
 		{"plain http", "https://store.example", "http://store.example", "must be https"},
 		{"path in base_url", "https://store.example", "https://store.example/shop", "base_url"},
 		{"public debug", "127.0.0.1:4021", "0.0.0.0:4021", "loopback"},
@@ -98,7 +104,8 @@ func TestLedgerSpec(t *testing.T) {
 			t.Errorf("a store keeps its purchases in %s", spec)
 		}
 	}
-	if spec, err := ledgerSpec(&Config{LedgerFile: write(t, "postgres://u:p@h/d\n")}); err != nil || spec != "postgres://u:p@h/d" {
+	if spec, err := ledgerSpec(&Config{LedgerFile: write(t, "postgres://u:p@h/d\n")}); err != nil ||
+		spec != "postgres://u:p@h/d" {
 		t.Errorf("ledgerSpec = %q, %v", spec, err)
 	}
 }

@@ -22,11 +22,12 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// A bbolt ledger belongs to the process that serves it, so what else needs it asks that process through a Unix socket
-// beside the file, which only the owner may use.
+// A bbolt ledger belongs to the process that serves it, so what else needs it asks that process
+// through a Unix socket beside the file, which only the owner may use.
 
-// controlSocket is where a process that holds a bbolt ledger listens. Socket paths are short (about 100 bytes), so a
-// long one is replaced by a name in the temporary folder, in a folder of the owner's own.
+// controlSocket is where a process that holds a bbolt ledger listens. Socket paths are short (about
+// 100 bytes), so a long one is replaced by a name in the temporary folder, in a folder of the
+// owner's own.
 func controlSocket(spec string) (string, bool) {
 	file, ok := strings.CutPrefix(spec, "bolt:")
 	if !ok {
@@ -35,7 +36,8 @@ func controlSocket(spec string) (string, bool) {
 	path := file + ".sock"
 	if len(path) > 100 {
 		sum := sha256.Sum256([]byte(path))
-		path = filepath.Join(os.TempDir(), fmt.Sprintf("agentstore-%d", os.Getuid()), hex.EncodeToString(sum[:8])+".sock")
+		path = filepath.Join(os.TempDir(), fmt.Sprintf("agentstore-%d", os.Getuid()), hex.EncodeToString(sum[:8])+
+			".sock")
 	}
 	return path, true
 }
@@ -50,7 +52,8 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// The ledger's own lock says that no other process holds it, so a socket that is there was left by a dead one.
+	// The ledger's own lock says that no other process holds it, so a socket that is there was left
+	// by a dead one.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -80,12 +83,16 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	mux.HandleFunc("POST /withdraw", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		answerKeeper(w, func(out io.Writer) error {
-			return s.withdraw(r.Context(), record.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")}, q.Has("dry"), out)
+			return s.withdraw(r.Context(), record.Withdrawn{SHA256: q.Get("sha256"), Reason: q.Get("reason")},
+				q.Has("dry"), out)
 		})
 	})
 	mux.HandleFunc("GET /owed", func(w http.ResponseWriter, r *http.Request) {
 		answerKeeper(w, func(out io.Writer) error { return s.owed(r.Context(), out) })
 	})
+	s.controlOrders(mux)
+	s.controlKeeper(mux)
+	s.controlVisitors(mux)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
@@ -95,8 +102,8 @@ func (s *Shop) serveControl(ctx context.Context, spec string) error {
 	return nil
 }
 
-// answerKeeper answers with what work writes. What it did stands in the answer also where it then failed, so an error comes
-// in a header.
+// answerKeeper answers with what work writes. What it did stands in the answer also where it then
+// failed, so an error comes in a header.
 func answerKeeper(w http.ResponseWriter, work func(io.Writer) error) {
 	var out bytes.Buffer
 	if err := work(&out); err != nil {
@@ -131,17 +138,19 @@ type notYet struct{ error }
 // Unwrap makes it till.ErrNotYet.
 func (notYet) Unwrap() error { return till.ErrNotYet }
 
-// askServer sends a request to the process that holds the ledger. ok is false when there is none.
-func askServer(ctx context.Context, spec, method, path string, w io.Writer) (ok bool, err error) {
+// askServer sends a request, with a body or nil, to the process that holds the ledger. ok is false
+// when there is none.
+func askServer(ctx context.Context, spec, method, path string, body io.Reader, w io.Writer) (ok bool, err error) {
 	socket, has := controlSocket(spec)
 	if !has {
 		return false, nil
 	}
 	// A connection for each question: one that is kept would outlive its client.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
-	req, err := http.NewRequestWithContext(ctx, method, "http://store"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://store"+path, body)
 	if err != nil {
 		return false, err
 	}

@@ -17,15 +17,17 @@ import (
 	"agentstore/generator"
 )
 
-// A tree names the digest of the content that it was built from, and a build keeps that content, pools included, in a
-// private folder under that digest. So a store that starts between an edit and a build serves and sells what the tree
-// says, and a purchase is finished with what it was claimed under.
+// A tree names the digest of the content that it was built from, and a build keeps that content,
+// pools included, in a private folder under that digest. So a store that starts between an edit and
+// a build serves and sells what the tree says, and a purchase is finished with what it was claimed
+// under.
 
-// keptFor is how long content that no tree names is kept after its last build: longer than a purchase stays open.
+// keptFor is how long content that no tree names is kept after its last build: longer than a
+// purchase stays open.
 const keptFor = 30 * 24 * time.Hour
 
-// SourcesDir is where a configuration keeps the content of its trees: beside the twins unless it says otherwise. It is
-// empty for a configuration that has neither.
+// SourcesDir is where a configuration keeps the content of its trees: beside the twins unless it
+// says otherwise. It is empty for a configuration that has neither.
 func SourcesDir(c *Config) string {
 	if c.Sources == "" && c.Twins != "" {
 		return filepath.Join(filepath.Dir(c.Twins), "sources")
@@ -36,10 +38,12 @@ func SourcesDir(c *Config) string {
 // keptFile is where the content with a digest is kept.
 func keptFile(c *Config, digest string) string { return filepath.Join(SourcesDir(c), digest+".zip") }
 
-// KeepSources keeps the content that a build is made from. It comes before the build, so that no tree is without its own.
+// KeepSources keeps the content that a build is made from. It comes before the build, so that no
+// tree is without its own.
 func KeepSources(c *Config, site *content.Site) error {
 	if SourcesDir(c) == "" {
-		return errors.New("sources, the private folder for what trees are built from, is not configured; hint: name one, or name twins, beside which it is then kept")
+		return errors.New("sources, the private folder for what trees are built from, is not configured; hint: name " +
+			"one, or name twins, beside which it is then kept")
 	}
 	packed, now, err := content.Pack(sources(c))
 	if err != nil {
@@ -52,7 +56,8 @@ func KeepSources(c *Config, site *content.Site) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the sources: %w", err)
 	}
-	// Written anew also where it is there: it may be damaged, and its time says when it was built from last.
+	// Written anew also where it is there: it may be damaged, and its time says when it was built
+	// from last.
 	temp := filepath.Join(dir, ".new-"+strings.ToLower(rand.Text()[:8]))
 	if err := errors.Join(WriteNew(temp, packed, 0o600), os.Rename(temp, at)); err != nil {
 		return fmt.Errorf("keeping the sources: %w", err)
@@ -60,7 +65,8 @@ func KeepSources(c *Config, site *content.Site) error {
 	return nil
 }
 
-// SweepSources removes kept content that no tree names any more and that was not built from for a while.
+// SweepSources removes kept content that no tree names any more and that was not built from for a
+// while.
 func SweepSources(c *Config) error {
 	entries, err := os.ReadDir(SourcesDir(c))
 	if err != nil {
@@ -99,7 +105,8 @@ func contentOf(tree string) (string, error) {
 	return m.ContentDigest, err
 }
 
-// siteWith loads the content with a digest: what a build kept, or the sources where they are still that.
+// siteWith loads the content with a digest: what a build kept, or the sources where they are still
+// that.
 func siteWith(c *Config, digest string) (*content.Site, error) {
 	var why []error
 	if SourcesDir(c) != "" {
@@ -120,7 +127,9 @@ func siteWith(c *Config, digest string) (*content.Site, error) {
 		return site, nil
 	}
 	why = append(why, err)
-	return nil, errors.Join(append([]error{fmt.Errorf("it was built from content %s, which is neither kept nor what the sources are now; hint: run store build", digest)}, why...)...)
+	return nil, errors.Join(
+		append([]error{fmt.Errorf("it was built from content %s, which is neither kept nor what the sources are now; "+
+			"hint: run store build", digest)}, why...)...)
 }
 
 // edition is what goes with a tree that was built from the content with a digest.

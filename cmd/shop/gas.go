@@ -12,7 +12,6 @@ import (
 	"agentstore/dynamic"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/settle/gas"
 )
 
@@ -33,46 +32,53 @@ func (n NetworkConfig) checkCost() error {
 	case date.After(time.Now().Add(24 * time.Hour)):
 		return fail("coin_price_date %s is in the future", n.PriceDate)
 	case n.SettleCost != "" && n.Facilitator == "":
-		return fail("settle_cost is what a facilitator takes; with relayer_key give coin_price and coin_price_date, from which the cost follows")
+		return fail("settle_cost is what a facilitator takes; with relayer_key give coin_price and coin_price_date, " +
+			"from which the cost follows")
 	case n.CoinPrice != "" && n.Facilitator != "":
 		return fail("coin_price is of no use with a facilitator; give what it takes as settle_cost")
 	}
-	var cfg evm.Config
-	return n.costs(&cfg)
+	_, err = n.costs()
+	return err
 }
 
-// costs fills in what settling costs.
-func (n NetworkConfig) costs(cfg *evm.Config) error {
+// costs are what the configuration says of what settling costs.
+type costs struct {
+	coinPrice, settleCost int64    // atomic units; 0 for none
+	alarm, maxFee         *big.Int // smallest units of the coin; nil for none
+}
+
+// costs reads what settling costs.
+func (n NetworkConfig) costs() (c costs, err error) {
 	for _, a := range []struct {
 		key, text string
 		into      *int64
-	}{{"coin_price", n.CoinPrice, &cfg.CoinPrice}, {"settle_cost", n.SettleCost, &cfg.SettleCost}} {
+	}{{"coin_price", n.CoinPrice, &c.coinPrice}, {"settle_cost", n.SettleCost, &c.settleCost}} {
 		if a.text == "" {
 			continue
 		}
 		v, err := content.ParseUSDC(a.text)
 		if err != nil {
-			return fmt.Errorf("network %s: %s: %w", n.ID, a.key, err)
+			return c, fmt.Errorf("network %s: %s: %w", n.ID, a.key, err)
 		}
 		*a.into = v
 	}
-	if n.CoinPrice != "" && cfg.CoinPrice == 0 {
-		return fmt.Errorf("network %s: coin_price is nothing", n.ID)
+	if n.CoinPrice != "" && c.coinPrice == 0 {
+		return c, fmt.Errorf("network %s: coin_price is nothing", n.ID)
 	}
 	for _, a := range []struct {
 		key, text string
 		into      **big.Int
-	}{{"gas_alarm_wei", n.GasAlarm, &cfg.GasAlarm}, {"max_fee_wei", n.MaxFee, &cfg.MaxFee}} {
+	}{{"gas_alarm_wei", n.GasAlarm, &c.alarm}, {"max_fee_wei", n.MaxFee, &c.maxFee}} {
 		if a.text == "" {
 			continue
 		}
 		wei, ok := new(big.Int).SetString(a.text, 10)
 		if !ok || wei.Sign() < 0 || a.key == "max_fee_wei" && wei.Sign() == 0 {
-			return fmt.Errorf("network %s: %s %q is not a number of wei", n.ID, a.key, a.text)
+			return c, fmt.Errorf("network %s: %s %q is not a number of wei, or of lamports", n.ID, a.key, a.text)
 		}
 		*a.into = wei
 	}
-	return nil
+	return c, nil
 }
 
 // amounts are the limits of a day in atomic units, as package gas has them: 0 is the default.
@@ -97,9 +103,10 @@ func (c GasConfig) amounts() (a struct{ subsidy, reverts int64 }, err error) {
 	return a, err
 }
 
-// guard decides what may be spent on settling. It has every network read once, so that what cannot settle is left out of
-// the first terms, and is taken in when it can: no network stops the start, not even one whose node is on another chain,
-// which is refused, with an error in the log, until its node is on the right one.
+// guard decides what may be spent on settling. It has every network read once, so that what cannot
+// settle is left out of the first terms, and is taken in when it can: no network stops the start,
+// not even one whose node is on another chain, which is refused, with an error in the log, until
+// its node is on the right one.
 func (s *Shop) guard(ctx context.Context, db ledger.DB) (*gas.Guard, error) {
 	limits, err := s.Config.Gas.amounts()
 	if err != nil {
@@ -111,7 +118,8 @@ func (s *Shop) guard(ctx context.Context, db ledger.DB) (*gas.Guard, error) {
 	}
 	for _, n := range s.Config.Networks {
 		if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && time.Since(date) > priceAge {
-			s.Log.Warn("the price of a network's coin is old: what settling costs may be wrong", "network", n.ID, "coin_price_date", n.PriceDate)
+			s.Log.Warn("the price of a network's coin is old: what settling costs may be wrong", "network", n.ID,
+				"coin_price_date", n.PriceDate)
 		}
 	}
 	if out := g.Read(ctx); len(out) == len(s.Rails) {
@@ -123,8 +131,8 @@ func (s *Shop) guard(ctx context.Context, db ledger.DB) (*gas.Guard, error) {
 // gasEvery is how often a relayer's balance is looked at.
 const gasEvery = time.Minute
 
-// watchGas sounds the alarm when a relayer runs low, and says when it is filled again. That a relayer cannot pay for a
-// settlement at all is the guard's alarm.
+// watchGas sounds the alarm when a relayer runs low, and says when it is filled again. That a
+// relayer cannot pay for a settlement at all is the guard's alarm.
 func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) error {
 	return func(ctx context.Context) error {
 		info := r.Info()
@@ -139,10 +147,11 @@ func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) e
 			case err == nil:
 				m.Gas(info.Network, amount, low)
 				if low && !wasLow {
-					s.Log.Error("relayer is low on gas: fund it, or nothing will be sold on this network", "network", info.Network, "fund", strings.Join(info.Accounts, ", "),
-						"wei_held", amount.String(), "wei_needed", s.alarm(info.Network))
+					s.Log.Error("relayer is low on gas: fund it, or nothing will be sold on this network", "network",
+						info.Network, "fund", strings.Join(info.Accounts, ", "),
+						info.Unit+"_held", amount.String(), info.Unit+"_needed", s.alarm(info.Network))
 				} else if wasLow && !low {
-					s.Log.Info("relayer has gas again", "network", info.Network, "wei_held", amount.String())
+					s.Log.Info("relayer has gas again", "network", info.Network, info.Unit+"_held", amount.String())
 				}
 				wasLow = low
 			}
@@ -155,8 +164,8 @@ func (s *Shop) watchGas(r rail.Rail, m *dynamic.Metrics) func(context.Context) e
 	}
 }
 
-// alarm is the configured balance below which the alarm sounds: to be funded up to at least. Without one the guard's alarm
-// says what is needed.
+// alarm is the configured balance below which the alarm sounds: to be funded up to at least.
+// Without one the guard's alarm says what is needed.
 func (s *Shop) alarm(network string) string {
 	for _, n := range s.Config.Networks {
 		if n.ID == network && n.GasAlarm != "" {

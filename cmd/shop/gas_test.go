@@ -52,12 +52,15 @@ func selling(t *testing.T, n *chaintest.Net, networks ...NetworkConfig) (url str
 		t.Fatal(err)
 	}
 	for i := range networks {
-		networks[i].PayTo, networks[i].RelayerKey = n.PayTo.Hex(), relayer
+		if networks[i].PayTo == "" {
+			networks[i].PayTo, networks[i].RelayerKey = n.PayTo.Hex(), relayer
+		}
 	}
 	log = new(quiet)
 	c := &Config{
-		BaseURL: "http://" + ln.Addr().String(), Listen: ln.Addr().String(), Ledger: "bolt:" + filepath.Join(dir, "ledger.bolt"), Networks: networks,
-		Keys: KeysConfig{Identity: KeyFile(dir, "identity"), Ring: RingFile(dir), Secret: SecretFile(dir), Log: KeyFile(dir, "log")},
+		BaseURL: "http://" + ln.Addr().String(), Listen: ln.Addr().String(), Ledger: "bolt:" +
+			filepath.Join(dir, "ledger.bolt"), Networks: networks, Keys: KeysConfig{Identity: KeyFile(dir, "identity"),
+			Ring: RingFile(dir), Secret: SecretFile(dir), Log: KeyFile(dir, "log")},
 	}
 	s, err := Open(t.Context(), c, Options{Log: slog.New(slog.NewTextHandler(log, nil)), Level: new(slog.LevelVar)})
 	if err != nil {
@@ -98,7 +101,8 @@ func asked(t *testing.T, url string) (int, map[string]any) {
 const nobody = "http://127.0.0.1:1"
 
 func priced(id string, rpc string, genesis string) NetworkConfig {
-	return NetworkConfig{ID: id, RPC: []string{rpc}, GenesisHash: genesis, CoinPrice: "1", PriceDate: time.Now().UTC().Format(time.DateOnly)}
+	return NetworkConfig{ID: id, RPC: []string{rpc}, GenesisHash: genesis, CoinPrice: "1",
+		PriceDate: time.Now().UTC().Format(time.DateOnly)}
 }
 
 // reasons are why networks are left out of an answer.
@@ -112,8 +116,8 @@ func reasons(m map[string]any) map[string]string {
 	return out
 }
 
-// A network whose node is down at the start, one whose node is on another chain, and one without a price leave the others
-// selling.
+// A network whose node is down at the start, one whose node is on another chain, and one without a
+// price leave the others selling.
 func TestNetworksThatCannotSettleLeaveTheOthers(t *testing.T) {
 	n := chaintest.New(t, chaintest.Options{Networks: []uint64{8453, 137, 42161, 43114}})
 	genesis := func(i int) string { return n.Chains[i].GenesisHash().Hex() }
@@ -129,7 +133,8 @@ func TestNetworksThatCannotSettleLeaveTheOthers(t *testing.T) {
 	if status != http.StatusPaymentRequired {
 		t.Fatalf("terms = %d %v", status, terms)
 	}
-	for network, why := range map[string]string{"eip155:8453": "does not answer", "eip155:42161": "not on the chain", "eip155:43114": "no price"} {
+	for network, why := range map[string]string{"eip155:8453": "does not answer", "eip155:42161": "not on the chain",
+		"eip155:43114": "no price"} {
 		if !strings.Contains(reasons(terms)[network], why) {
 			t.Errorf("%s is left out for %q, want %q", network, reasons(terms)[network], why)
 		}
@@ -144,12 +149,14 @@ func TestNetworksThatCannotSettleLeaveTheOthers(t *testing.T) {
 	}
 }
 
-// A store of which no network answers starts, serves its pages, and says at paid doors why nothing is sold.
+// A store of which no network answers starts, serves its pages, and says at paid doors why nothing
+// is sold.
 func TestStoreWithoutAnyNetworkStarts(t *testing.T) {
 	n := chaintest.New(t, chaintest.Options{})
 	url, log := selling(t, n, priced("eip155:8453", nobody, "any"))
 	status, m := asked(t, url+"/api/buy/hello")
-	if status != http.StatusServiceUnavailable || m["type"] != url+"/problems/settlement_unavailable" || reasons(m)["eip155:8453"] == "" || m["accepts"] != nil {
+	if status != http.StatusServiceUnavailable || m["type"] != url+"/problems/settlement_unavailable" ||
+		reasons(m)["eip155:8453"] == "" || m["accepts"] != nil {
 		t.Errorf("a paid door = %d %v", status, m)
 	}
 	if status, _ := asked(t, url+"/api/verify/cert_nothing"); status != http.StatusNotFound {
@@ -171,6 +178,8 @@ func TestCostKeysAreChecked(t *testing.T) {
 		{"cost with a relayer", `settle_cost = ""`, `settle_cost = "0.01"`, "coin_price"},
 		{"ceiling of nothing", `max_fee_wei = ""`, `max_fee_wei = "0"`, "max_fee_wei"},
 		{"alarm in words", `gas_alarm_wei = "2000000000000000"`, `gas_alarm_wei = "low"`, "gas_alarm_wei"},
+		{"more together than fit", `together = 0`, `together = 51`, "together is between 0 and 50"},
+		{"fewer than none together", `together = 0`, `together = -1`, "together is between 0 and 50"},
 		{"subsidy in words", `subsidy = "0.50"`, `subsidy = "some"`, "gas.subsidy"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
@@ -179,6 +188,17 @@ func TestCostKeysAreChecked(t *testing.T) {
 		}
 		if _, err := Load(write(t, text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A keeper can give each payment a transaction of its own. Without a word of it as many share one
+// as fit.
+func TestTogetherIsTheKeepersChoice(t *testing.T) {
+	for n := range 3 {
+		cfg, err := NetworkConfig{ID: "eip155:8453", Together: n}.chain()
+		if err != nil || cfg.Together != n {
+			t.Errorf("together = %d opens %d, %v", n, cfg.Together, err)
 		}
 	}
 }

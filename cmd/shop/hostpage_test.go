@@ -17,8 +17,8 @@ import (
 	"agentstore/generator"
 )
 
-// TestHostPagesAreTheSameAsFiles builds a site with pages of hosts as files and one without, serves both, and compares
-// every answer.
+// TestHostPagesAreTheSameAsFiles builds a site with pages of hosts as files and one without, serves
+// both, and compares every answer.
 func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 	dir := t.TempDir()
 	c := observingConfig(dir)
@@ -86,8 +86,10 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if want.Code != http.StatusOK || got.Code != http.StatusOK || want.Body.String() != string(raw) || got.Body.String() != string(raw) {
-			t.Errorf("%s: %d as a file, %d rendered, and %d bytes for %d", path, want.Code, got.Code, got.Body.Len(), len(raw))
+		if want.Code != http.StatusOK || got.Code != http.StatusOK || want.Body.String() != string(raw) ||
+			got.Body.String() != string(raw) {
+			t.Errorf("%s: %d as a file, %d rendered, and %d bytes for %d", path, want.Code, got.Code, got.Body.Len(),
+				len(raw))
 		}
 		for _, field := range []string{"Etag", "Content-Type", "Cache-Control", "Link", "Vary", "Content-Location"} {
 			if a, b := want.Header().Get(field), got.Header().Get(field); a != b {
@@ -102,7 +104,9 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 	}
 	// The longest names there are, which stand at their digest.
 	long := strings.Repeat(strings.Repeat("a", 61)+".", 4) + "aaaaa"
-	for spelling, want := range map[string]string{long: derive.HostName(long), long[4:]: derive.HostName(long[4:]), "Standing.EXAMPLE": "standing.example", "standing.example.": "standing.example", "B%C3%BCcher.example": "xn--bcher-kva.example"} {
+	for spelling, want := range map[string]string{long: derive.HostName(long), long[4:]: derive.HostName(long[4:]),
+		"Standing.EXAMPLE": "standing.example", "standing.example.": "standing.example",
+		"B%C3%BCcher.example": "xn--bcher-kva.example"} {
 		for _, ext := range []string{"", ".json", "/index.md"} {
 			a := ask(rendered, "/corpus/host/"+spelling+ext)
 			if a.Code != http.StatusPermanentRedirect || a.Header().Get("Location") != "/corpus/host/"+want+ext {
@@ -112,20 +116,23 @@ func TestHostPagesAreTheSameAsFiles(t *testing.T) {
 	}
 	for _, h := range []http.Handler{rendered, serve(files, map[string]dynamic.Renderer{"host": s.hostPages})} {
 		a := ask(h, "/corpus/host/nobody.example", "Accept", "application/json")
-		if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), "/api/why/nobody.example") || !strings.Contains(a.Body.String(), "/api/declare-door") {
+		if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), "/api/why/nobody.example") ||
+			!strings.Contains(a.Body.String(), "/api/declare-door") {
 			t.Errorf("nobody: %d %s", a.Code, a.Body)
 		}
 	}
 }
 
-// TestSpecimenHostPages renders the pages of the specimen's hosts and compares them with the published ones.
+// TestSpecimenHostPages renders the pages of the specimen's hosts and compares them with the
+// published ones.
 func TestSpecimenHostPages(t *testing.T) {
 	site, err := LoadSpecimen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
-	c := &Config{BaseURL: site.Config.BaseURL, Record: filepath.Join(root, "corpus"), View: filepath.Join(t.TempDir(), "view"),
+	c := &Config{BaseURL: site.Config.BaseURL, Record: filepath.Join(root, "corpus"),
+		View: filepath.Join(t.TempDir(), "view"),
 		Keys: KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
 	s, _, err := openCounter(t, c)
 	if err != nil {
@@ -133,13 +140,14 @@ func TestSpecimenHostPages(t *testing.T) {
 	}
 	published := os.DirFS(filepath.Join(root, "public", "corpus", "host"))
 	hosts := 0
-	for host, err := range s.archive.Now().View.Hosts("") {
+	for h, err := range s.archive.Now().Record.Histories() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		hosts++
-		at := derive.HostName(host)
-		for name, mediaType := range map[string]string{at + "/index.html": api.HTML, at + "/index.md": api.Markdown, at + ".json": api.JSON} {
+		at := derive.HostName(h.Host)
+		for name, mediaType := range map[string]string{at + "/index.html": api.HTML, at + "/index.md": api.Markdown,
+			at + ".json": api.JSON} {
 			want, err := fs.ReadFile(published, name)
 			if err != nil {
 				t.Fatal(err)

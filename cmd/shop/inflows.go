@@ -12,17 +12,54 @@ import (
 	"time"
 
 	"agentstore/content"
+	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/census"
 	"agentstore/corpus/record"
+	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/solana"
 )
 
 // Inflows counts what arrived at advertised addresses on the configured networks. Close it.
 type Inflows struct {
-	observers map[string]*evm.Observer
+	observers map[string]observer
 }
 
 var _ census.Inflows = (*Inflows)(nil)
+
+// observer reads one network.
+type observer interface {
+	// Arrivals counts what came in at addresses in [from, to); it is an error where that has not
+	// been seen whole.
+	Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error)
+	Close()
+}
+
+// observing makes the observer of a network, by the namespace of CAIP-2.
+var observing = map[string]func(NetworkConfig) (observer, error){
+	wallet.NamespaceEVM: func(n NetworkConfig) (observer, error) {
+		cfg, err := n.chain()
+		if err != nil {
+			return nil, err
+		}
+		return evm.NewObserver(cfg)
+	},
+	wallet.NamespaceSolana: func(n NetworkConfig) (observer, error) {
+		cfg, known := solana.Preset(n.ID)
+		if !known {
+			return nil, errors.New("is not a cluster this store knows; it is one row in the table of networks")
+		}
+		cfg.RPC, cfg.Poll, cfg.AnyGenesis = n.RPC, time.Duration(n.Poll), n.GenesisHash == "any"
+		if n.RPCFile != "" {
+			b, err := secretFile(n.RPCFile)
+			if err != nil {
+				return nil, fmt.Errorf("reading rpc_file: %w", err)
+			}
+			cfg.RPC = strings.Fields(string(b))
+		}
+		return solana.NewObserver(cfg)
+	},
+}
 
 // maxUnread bounds how many networks without an RPC are named: doors write down whatever they like.
 const maxUnread = 50
@@ -31,15 +68,18 @@ var networkForm = regexp.MustCompile(`^[a-z0-9-]{3,8}:[-_a-zA-Z0-9]{1,32}$`) // 
 
 // OpenInflows makes an observer of each configured network.
 func OpenInflows(c *Config) (*Inflows, error) {
-	in := &Inflows{observers: map[string]*evm.Observer{}}
+	in := &Inflows{observers: map[string]observer{}}
 	for _, n := range c.Networks {
-		cfg, err := n.chain()
-		if err == nil {
-			in.observers[n.ID], err = evm.NewObserver(cfg)
+		namespace, _, _ := strings.Cut(n.ID, ":")
+		open, known := observing[namespace]
+		if !known {
+			return nil, fmt.Errorf("network %s: nothing is known of networks of its kind", n.ID)
 		}
+		o, err := open(n)
 		if err != nil {
 			return nil, fmt.Errorf("network %s: %w", n.ID, err)
 		}
+		in.observers[n.ID] = o
 	}
 	return in, nil
 }
@@ -51,9 +91,10 @@ func (in *Inflows) Close() {
 	}
 }
 
-// Count implements census.Inflows: each configured network, and each further one on which an address was advertised,
-// by name. One that could not be read says why, and counts nothing.
-func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow, error) {
+// Count implements census.Inflows: each configured network, and each further one on which an
+// address was advertised, by name. One that could not be read says why, and counts nothing.
+func (in *Inflows) Count(ctx context.Context, from, to time.Time,
+	addresses map[string][]string) ([]record.NetworkInflow, error) {
 	out := make([]record.NetworkInflow, 0, len(in.observers))
 	var mu sync.Mutex // guards out
 	var wg sync.WaitGroup
@@ -67,7 +108,8 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[
 			case err != nil:
 				n.Reason = reasonOf(err)
 			default:
-				n.Read, n.Transfers, n.Addresses, n.USDC = true, got.Transfers, got.Addresses, content.FormatUSDC(got.Total.Int64())
+				n.Read, n.Transfers, n.Addresses, n.USDC = true, got.Transfers, got.Addresses,
+					content.FormatUSDC(got.Total.Int64())
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -86,7 +128,8 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time, addresses map[
 		if unread++; unread > maxUnread {
 			break
 		}
-		out = append(out, record.NetworkInflow{Network: network, USDC: "0", Reason: "no RPC of this network is configured"})
+		out = append(out, record.NetworkInflow{Network: network, USDC: "0",
+			Reason: "no RPC of this network is configured"})
 	}
 	slices.SortFunc(out, func(a, b record.NetworkInflow) int { return strings.Compare(a.Network, b.Network) })
 	return out, nil

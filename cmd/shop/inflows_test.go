@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/devnet/svm"
+	"agentstore/corpus/networks"
 	"agentstore/corpus/record"
 )
 
@@ -18,14 +20,16 @@ func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
 	until := time.Unix(int64(n.MustSeal().Time), 0)
 	in, err := OpenInflows(&Config{Networks: []NetworkConfig{
 		{ID: "eip155:8453", RPC: []string{n.URL}, GenesisHash: "any"},
-		{ID: "eip155:137", RPC: []string{"http://127.0.0.1:1/v2/secret"}, GenesisHash: "any", Poll: Duration(time.Millisecond)},
+		{ID: "eip155:137", RPC: []string{"http://127.0.0.1:1/v2/secret"}, GenesisHash: "any",
+			Poll: Duration(time.Millisecond)},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
 	got, err := in.Count(t.Context(), time.Unix(0, 0), until, map[string][]string{
-		"eip155:8453": {to.Hex()}, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": {"x"}, "eip155:10": {}, "no network\n": {"x"},
+		"eip155:8453": {to.Hex()}, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": {"x"}, "eip155:10": {},
+		"no network\n": {"x"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,5 +48,36 @@ func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
 	}
 	if reason != "connect: connection refused" {
 		t.Errorf("a network that is down is unread because %q", reason)
+	}
+}
+
+// Solana is read like the others, and no node is named.
+func TestInflowsOnSolana(t *testing.T) {
+	cluster := svm.Start(t)
+	cluster.Do(nil, "dev_pass", time.Hour.Milliseconds())
+	in, err := OpenInflows(&Config{Networks: []NetworkConfig{
+		{ID: networks.Solana, RPC: []string{cluster.URL}},
+		{ID: networks.SolanaDevnet, RPC: []string{"http://127.0.0.1:1/v2/secret"}, Poll: Duration(time.Millisecond)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	until := time.Now().Add(time.Minute)
+	const owner = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
+	got, err := in.Count(t.Context(), until.Add(-time.Minute), until, map[string][]string{networks.Solana: {owner},
+		networks.SolanaDevnet: {owner}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []record.NetworkInflow{{Network: networks.Solana, Read: true, USDC: "0"},
+		{Network: networks.SolanaDevnet, USDC: "0", Reason: "connect: connection refused"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, id := range []string{"solana:mainnet", "cosmos:hub"} {
+		if _, err := OpenInflows(&Config{Networks: []NetworkConfig{{ID: id, RPC: []string{cluster.URL}}}}); err == nil {
+			t.Errorf("%s is read", id)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type InstrumentsConfig struct {
 	A2AShared        int `toml:"a2a_shared" doc:"Agent cards that are checked a minute over all processes. 0 takes 60."`
 	ReadingsProcess  int `toml:"readings_process" doc:"Directories, pages and keys that are fetched a minute in one process, and, counted by themselves, hosts whose own list of doors is read. 0 takes 30."`
 	ReadingsShared   int `toml:"readings_shared" doc:"Directories, pages and keys that are fetched a minute over all processes. 0 takes 60."`
+	HostRequests     int `toml:"host_requests" doc:"Requests a minute to one host, whoever has it read, over all processes; half is kept for what was paid for. The census has its own turns. 0 takes 10."`
 
 	PrivateNetworks []string `toml:"private_networks" doc:"Networks of your own company that may be read in spite of the guard, such as 10.20.0.0/16. Everything read while this, private_ports or private_ca is set is marked private and never published, the rounds of the census too: they need a record folder and a ledger of their own."`
 	PrivatePorts    []uint16 `toml:"private_ports" doc:"Ports of your own doors that may be read beside 443."`
@@ -51,9 +52,12 @@ func (c InstrumentsConfig) check() error {
 	if u, err := url.Parse(c.Contact); c.Contact != "" && (err != nil || u.Host == "") {
 		errs = append(errs, errors.New("instruments.contact must be an absolute URL"))
 	}
-	for name, n := range map[string]int64{"recordings_max": int64(c.RecordingsMax), "recordings_bytes": c.RecordingsBytes, "walks": int64(c.Walks),
-		"preflight_process": int64(c.PreflightProcess), "preflight_shared": int64(c.PreflightShared), "a2a_process": int64(c.A2AProcess),
-		"a2a_shared": int64(c.A2AShared), "readings_process": int64(c.ReadingsProcess), "readings_shared": int64(c.ReadingsShared)} {
+	for name, n := range map[string]int64{"recordings_max": int64(c.RecordingsMax),
+		"recordings_bytes": c.RecordingsBytes, "walks": int64(c.Walks),
+		"preflight_process": int64(c.PreflightProcess), "preflight_shared": int64(c.PreflightShared),
+		"a2a_process": int64(c.A2AProcess), "a2a_shared": int64(c.A2AShared),
+		"readings_process": int64(c.ReadingsProcess), "readings_shared": int64(c.ReadingsShared),
+		"host_requests": int64(c.HostRequests)} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("instruments.%s is negative", name))
 		}
@@ -87,6 +91,9 @@ func (c InstrumentsConfig) budgets(table []budget.Limit) []budget.Limit {
 		case desk.BudgetA2A:
 			set(&l.Process, c.A2AProcess)
 			set(&l.Shared, c.A2AShared)
+		case desk.BudgetHost:
+			set(&l.Each, c.HostRequests)
+			l.Kept = desk.HostKept(l.Each)
 		case desk.BudgetReadings, desk.BudgetDeclare:
 			set(&l.Process, c.ReadingsProcess)
 			set(&l.Shared, c.ReadingsShared)
@@ -95,8 +102,8 @@ func (c InstrumentsConfig) budgets(table []budget.Limit) []budget.Limit {
 	return table
 }
 
-// fetchConfig is how strangers are reached. The key that signs certificates also signs the requests, because its
-// published half is what a reader of the signature finds.
+// fetchConfig is how strangers are reached. The key that signs certificates also signs the
+// requests, because its published half is what a reader of the signature finds.
 func (c *Config) fetchConfig(key *attest.Key) (fetch.Config, error) {
 	in := c.Instruments
 	base, err := url.Parse(c.BaseURL)
@@ -107,7 +114,8 @@ func (c *Config) fetchConfig(key *attest.Key) (fetch.Config, error) {
 	if contact == "" {
 		contact = c.BaseURL + "/criteria"
 	}
-	out := fetch.Config{UserAgent: "store/1 (+" + contact + ")", Key: key, Agent: c.BaseURL, OwnHosts: append([]string{base.Host}, in.OwnHosts...)}
+	out := fetch.Config{UserAgent: "store/1 (+" + contact + ")", Key: key, Agent: c.BaseURL,
+		OwnHosts: append([]string{base.Host}, in.OwnHosts...)}
 	for _, s := range in.OwnAddresses {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
@@ -153,23 +161,32 @@ func (s *Shop) openDesk(key *attest.Key, secret []byte, budgets *budget.Set, o O
 	if err != nil {
 		return nil, err
 	}
+	if err := s.openCallers(cfg); err != nil {
+		return nil, err
+	}
 	if c.Instruments.Recordings != "" {
-		if s.drawer, err = desk.OpenDrawer(c.Instruments.Recordings, c.Instruments.RecordingsMax, c.Instruments.RecordingsBytes); err != nil {
+		if s.drawer, err = desk.OpenDrawer(c.Instruments.Recordings, c.Instruments.RecordingsMax,
+			c.Instruments.RecordingsBytes); err != nil {
 			return nil, err
 		}
 	}
-	s.refused = refused(client)
-	s.hostPages = dynamic.HostPages{Archive: s.archive, Chrome: s.chrome, BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Spell: speller(client)}
-	var record desk.Record = desk.NoRounds{}
-	if s.archive != nil {
-		record = desk.Rounds{Archive: s.archive, BaseURL: strings.TrimSuffix(c.BaseURL, "/")}
-	}
+	s.client, s.refused = client, refused(client)
+	s.hostPages = dynamic.HostPages{Archive: s.archive, Chrome: s.chrome, BaseURL: strings.TrimSuffix(c.BaseURL, "/"),
+		Spell: speller(client)}
+	record := desk.Rounds{Archive: s.archive, BaseURL: strings.TrimSuffix(c.BaseURL, "/")}
 	walker, err := c.walkerKey()
 	if err != nil {
 		return nil, err
 	}
+	control, err := s.controlDoor(key, o)
+	if err != nil {
+		return nil, err
+	}
 	return desk.New(desk.Config{
-		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets, Client: client, Key: key, Ring: s.Ring, Record: record, Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
-		Walker: walker, Keep: s.drawer, Chrome: s.chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share), Walks: c.Instruments.Walks,
+		BaseURL: strings.TrimSuffix(c.BaseURL, "/"), Site: s.Site, DB: s.DB, Secret: secret, Budgets: budgets,
+		Client: client, Key: key, Ring: s.Ring, Record: record, Archive: s.archive,
+		Roster: roster.New(s.DB), Hourly: c.Census.Hourly,
+		Walker: walker, Keep: s.drawer, Chrome: s.chrome, Log: s.Log, Share: time.Duration(c.Instruments.Share),
+		Walks: c.Instruments.Walks, Control: control, Payable: s.payable(),
 	})
 }

@@ -10,9 +10,11 @@ import (
 )
 
 func TestBudgetsAreConfigurable(t *testing.T) {
-	for _, l := range (InstrumentsConfig{PreflightProcess: 500, PreflightShared: 900, A2AShared: 7, ReadingsProcess: 3}).budgets(dynamic.Budgets()) {
+	for _, l := range (InstrumentsConfig{PreflightProcess: 500, PreflightShared: 900, A2AShared: 7,
+		ReadingsProcess: 3}).budgets(dynamic.Budgets()) {
 		got := [2]int{l.Process, l.Shared}
-		if want, ok := map[string][2]int{"preflight": {500, 900}, "a2a_check": {30, 7}, "readings": {3, 60}}[l.Name]; ok && got != want {
+		if want, ok := map[string][2]int{"preflight": {500, 900}, "a2a_check": {30, 7},
+			"readings": {3, 60}}[l.Name]; ok && got != want {
 			t.Errorf("%s: %v, want %v", l.Name, got, want)
 		}
 	}
@@ -67,7 +69,8 @@ func TestWhomTheProbesReach(t *testing.T) {
 		}
 	}
 	for name, in := range map[string]InstrumentsConfig{
-		"contact": {Contact: "write to me"}, "negative": {Walks: -1}, "address": {OwnAddresses: []string{"here"}}, "network": {PrivateNetworks: []string{"10.20.0.1/16"}},
+		"contact": {Contact: "write to me"}, "negative": {Walks: -1}, "address": {OwnAddresses: []string{"here"}},
+		"network": {PrivateNetworks: []string{"10.20.0.1/16"}},
 	} {
 		if in.check() == nil {
 			t.Errorf("%s: taken", name)

@@ -37,8 +37,8 @@ func NoKeys(dir string) error {
 	return err
 }
 
-// MakeKeys makes one key for each purpose, their ring and the till's secret in a folder. Nothing that exists is
-// touched.
+// MakeKeys makes one key for each purpose, their ring and the till's secret in a folder. Nothing
+// that exists is touched.
 func MakeKeys(dir, since string) (attest.Ring, error) {
 	if err := NoKeys(dir); err != nil {
 		return attest.Ring{}, err
@@ -85,16 +85,19 @@ func WriteRing(dir string, ring attest.Ring) error {
 	return os.Rename(tmp, RingFile(dir))
 }
 
-// HandOverLog has the key of the log sign the last head that is its own, in the record of a configuration, and hand over.
-// ring is that of the folder of keys, which the record must have too; the record has the new one when it returns. Where
-// an earlier call was cut off behind that, its ring is returned.
-func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing *attest.Key, incoming ed25519.PublicKey, change attest.Change) (attest.Ring, error) {
+// HandOverLog has the key of the log sign the last head that is its own, in the record of a
+// configuration, and hand over. ring is that of the folder of keys, which the record must have too;
+// the record has the new one when it returns. Where an earlier call was cut off behind that, its
+// ring is returned.
+func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing *attest.Key, incoming ed25519.PublicKey,
+	change attest.Change) (attest.Ring, error) {
 	fail := func(err error) (attest.Ring, error) {
 		return attest.Ring{}, fmt.Errorf("handing the log over: %w", err)
 	}
 	c, err := Load(config)
 	if err != nil {
-		return fail(fmt.Errorf("the handover names the last head of the record's log, and the configuration (-config) says where that is: %w", err))
+		return fail(fmt.Errorf("the handover names the last head of the record's log, and the configuration "+
+			"(-config) says where that is: %w", err))
 	}
 	if c.Record == "" {
 		change.LastHead = &attest.LogHead{Root: attest.MerkleRoot(nil)}
@@ -125,8 +128,8 @@ func HandOverLog(ctx context.Context, config string, ring attest.Ring, outgoing 
 	return held, nil
 }
 
-// CoverHandover has the record's manifest know the ring that a handover of the log left in the record. It is called when
-// the new key is in its place.
+// CoverHandover has the record's manifest know the ring that a handover of the log left in the
+// record. It is called when the new key is in its place.
 func CoverHandover(ctx context.Context, config string) error {
 	c, err := Load(config)
 	if err != nil || c.Record == "" {
@@ -150,4 +153,35 @@ func WriteNew(path string, b []byte, mode os.FileMode) (err error) {
 		return err
 	}
 	return f.Sync()
+}
+
+// Ring loads the published keys. Those of the specimen are in its record once a key of it was
+// handed over.
+func Ring(c *Config) (attest.Ring, error) {
+	if c.Keys.Ring == specimen {
+		return specimenRing(c.Record)
+	}
+	b, err := os.ReadFile(c.Keys.Ring)
+	if err != nil {
+		return attest.Ring{}, missingKey("keys.ring", err)
+	}
+	return attest.ParseRing(b)
+}
+
+func specimenRing(rec string) (attest.Ring, error) {
+	b, err := os.ReadFile(filepath.Join(rec, record.RingFile))
+	if rec == "" || errors.Is(err, fs.ErrNotExist) {
+		return attest.SpecimenRing(), nil
+	}
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys: %w", err)
+	}
+	held, err := attest.ParseRing(b)
+	if err == nil && held.Continues(attest.SpecimenRing()) != nil {
+		err = held.Continues(attest.SpecimenRingBefore())
+	}
+	if err != nil {
+		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", rec, err)
+	}
+	return held, nil
 }

@@ -61,11 +61,14 @@ func TestSpecimenKeysStayOnLoopback(t *testing.T) {
 		ring    attest.Ring
 		refused string // the key that is named
 	}{
-		{"identity", Config{BaseURL: "https://store.example", Keys: KeysConfig{Identity: specimen}}, attest.SpecimenRing(), "keys.identity"},
+		{"identity", Config{BaseURL: "https://store.example", Keys: KeysConfig{Identity: specimen}},
+			attest.SpecimenRing(), "keys.identity"},
 		{"log", Config{BaseURL: "https://store.example", Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
 		{"log in the ring", Config{BaseURL: "https://store.example"}, mixed, "keys.log"},
-		{"listens to all", Config{BaseURL: "http://127.0.0.1:4020", Listen: "0.0.0.0:4020", Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
-		{"loopback", Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1:4020", Keys: KeysConfig{Identity: specimen, Log: specimen}}, attest.SpecimenRing(), ""},
+		{"listens to all", Config{BaseURL: "http://127.0.0.1:4020", Listen: "0.0.0.0:4020",
+			Keys: KeysConfig{Log: specimen}}, own, "keys.log"},
+		{"loopback", Config{BaseURL: "http://127.0.0.1:4020", Listen: "127.0.0.1:4020",
+			Keys: KeysConfig{Identity: specimen, Log: specimen}}, attest.SpecimenRing(), ""},
 	} {
 		err := (&Shop{Config: c.config, Ring: c.ring}).mayServe()
 		if c.refused == "" {
@@ -85,7 +88,8 @@ func TestIdentityMustBeInForce(t *testing.T) {
 	if _, err := MakeKeys(dir, "2026-11-20"); err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[attest.Purpose]string{attest.PurposeIdentity: "", attest.PurposeLog: "not the identity in force", attest.PurposeGit: "not the identity in force"} {
+	for p, want := range map[attest.Purpose]string{attest.PurposeIdentity: "",
+		attest.PurposeLog: "not the identity in force", attest.PurposeGit: "not the identity in force"} {
 		c := Config{Keys: KeysConfig{Identity: KeyFile(dir, p), Ring: RingFile(dir)}}
 		_, serve := (&Shop{Config: c}).keys()
 		_, build := BuildInput(&c)
@@ -97,7 +101,8 @@ func TestIdentityMustBeInForce(t *testing.T) {
 	}
 }
 
-// A store that strangers reach is kept by somebody: it does not go by the specimen's name and address, nor sell its texts.
+// A store that strangers reach is kept by somebody: it does not go by the specimen's name and
+// address, nor sell its texts.
 func TestSpecimenNameStaysOnLoopback(t *testing.T) {
 	site, err := LoadSpecimen()
 	if err != nil {
@@ -117,7 +122,8 @@ func TestSpecimenNameStaysOnLoopback(t *testing.T) {
 		mine.Config.Keeper, mine.Config.Contact = c.keeper, c.contact
 		s := &Shop{Config: Config{BaseURL: c.base, Listen: c.listen}}
 		err := s.maySell(&mine)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, errSpecimen) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(!errors.Is(err, errSpecimen) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s on %s: %v, want %q", c.base, c.listen, err, c.want)
 		}
 	}

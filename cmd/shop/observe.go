@@ -21,19 +21,20 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// What happens in the store and belongs on the public record is appended to the ledger in the transaction of its
-// cause, and signed, logged and covered in the record's folder here. Numbers are the ledger's, so that whatever cuts an
-// export off, the next one goes on where it stopped.
+// What happens in the store and belongs on the public record is appended to the ledger in the
+// transaction of its cause, and signed, logged and covered in the record's folder here. Numbers are
+// the ledger's, so that whatever cuts an export off, the next one goes on where it stopped.
 
 // feedPage is how many observations are read from the ledger and put on the record at a time.
 const feedPage = 256
 
-// issued are the classes of artifacts that the store issues; the record counts them.
-var issued = []counter.Class{counter.Certificates}
-
-// artifactClasses are the classes of artifacts that are counted on the record.
+// artifactClasses are the classes of artifacts that are counted on the record. What is signed
+// beside a certificate is counted with it.
 func artifactClasses() (all []feed.Class) {
-	for _, c := range issued {
+	for _, c := range counter.Issued {
+		if c.Issued == "" {
+			continue
+		}
 		all = append(all, feed.Class{Name: c.Name, Counter: c.Issued})
 	}
 	return all
@@ -42,8 +43,9 @@ func artifactClasses() (all []feed.Class) {
 // ObservationsDir is where a configuration keeps its observations.
 func ObservationsDir(c *Config) string { return filepath.Join(c.Record, "observations") }
 
-// ExportObservations writes what the record does not have yet and returns how many observations that were. It does
-// nothing for a configuration without a ledger or a record. Several may run at once.
+// ExportObservations writes what the record does not have yet and returns how many observations
+// that were. It does nothing for a configuration without a ledger or a record. Several may run at
+// once.
 func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	if c.Record == "" || c.Ledger == "" && c.LedgerFile == "" {
 		return 0, nil
@@ -52,7 +54,10 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := exportFeed(ctx, c, w, func(after int64) ([]record.Observation, error) { return observationsAfter(ctx, c, after) })
+	n, err := exportFeed(ctx, c, w, func(after int64) ([]record.Observation, error) {
+		return observationsAfter(ctx, c,
+			after)
+	})
 	if err != nil {
 		return n, err
 	}
@@ -60,7 +65,8 @@ func ExportObservations(ctx context.Context, c *Config) (int, error) {
 }
 
 // exportFeed puts on the record what read gives behind a number, until it gives nothing more.
-func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(after int64) ([]record.Observation, error)) (written int, err error) {
+func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(after int64) ([]record.Observation,
+	error)) (written int, err error) {
 	for {
 		// What a crash cut off is logged first, and then counted.
 		if _, err := w.CatchUp(ctx); err != nil {
@@ -79,12 +85,14 @@ func exportFeed(ctx context.Context, c *Config, w *record.Writer, read func(afte
 		}
 		done, err := w.Observe(ctx, fresh...)
 		written += len(done)
-		// Another export that runs beside this one may have been faster: what is left is looked up again.
+		// Another export that runs beside this one may have been faster: what is left is looked up
+		// again.
 		if err != nil && !(errors.Is(err, record.ErrNumber) && ctx.Err() == nil) {
 			return written, err
 		}
 		if next, err := lastObservation(c.Record); err != nil || next == have {
-			return written, errors.Join(err, fmt.Errorf("the ledger's observation %d does not follow the record's %d", fresh[0].Number, have))
+			return written, errors.Join(err, fmt.Errorf("the ledger's observation %d does not follow the record's %d",
+				fresh[0].Number, have))
 		}
 	}
 }
@@ -98,22 +106,24 @@ func lastObservation(rec string) (int64, error) {
 	var last int64
 	for _, e := range entries {
 		var n int64
-		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil && e.Name() == (record.Observation{Number: n}).File() {
+		if _, err := fmt.Sscanf(e.Name(), "%09d.json", &n); err == nil &&
+			e.Name() == (record.Observation{Number: n}).File() {
 			last = max(last, n)
 		}
 	}
 	return last, nil
 }
 
-// observationsAfter reads a page of the ledger's feed behind a number, through the process that serves it where there
-// is one.
+// observationsAfter reads a page of the ledger's feed behind a number, through the process that
+// serves it where there is one.
 func observationsAfter(ctx context.Context, c *Config, n int64) (_ []record.Observation, err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if ok, err := askServer(ctx, spec, http.MethodPost, "/observations?after="+strconv.FormatInt(n, 10), &b); err != nil {
+	if ok, err := askServer(ctx, spec, http.MethodPost, "/observations?after="+strconv.FormatInt(n, 10),
+		nil, &b); err != nil {
 		return nil, err
 	} else if ok {
 		var out []record.Observation
@@ -131,8 +141,10 @@ func observationsAfter(ctx context.Context, c *Config, n int64) (_ []record.Obse
 	return readFeed(ctx, c, db, ring, n)
 }
 
-// readFeed puts on the feed what nobody else does, the events of the ring and the count of artifacts, and reads a page.
-func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, after int64) (out []record.Observation, err error) {
+// readFeed puts on the feed what nobody else does, the events of the ring and the count of
+// artifacts, and reads a page.
+func readFeed(ctx context.Context, c *Config, db ledger.DB, ring attest.Ring, after int64) (out []record.Observation,
+	err error) {
 	fresh := false
 	err = db.View(ctx, func(tx ledger.Tx) (err error) {
 		fresh, err = feed.Fresh(tx)

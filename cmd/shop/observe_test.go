@@ -24,7 +24,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// exportEnv holds, in a child process, the folder of the store whose observations it exports until it is killed.
+// exportEnv holds, in a child process, the folder of the store whose observations it exports until
+// it is killed.
 const exportEnv = "STORE_TEST_EXPORT"
 
 func TestMain(m *testing.M) {
@@ -36,8 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 func observingConfig(dir string) *Config {
-	return &Config{BaseURL: "https://store.test", Ledger: "bolt:" + filepath.Join(dir, "ledger"), Record: filepath.Join(dir, "record"),
-		Keys: KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
+	return &Config{BaseURL: "https://store.test", Ledger: "bolt:" + filepath.Join(dir, "ledger"),
+		Record: filepath.Join(dir, "record"),
+		Keys:   KeysConfig{Identity: specimen, Log: specimen, Ring: specimen}}
 }
 
 // retire puts n words on the feed, each in a transaction of its own.
@@ -48,7 +50,8 @@ func retire(ctx context.Context, db ledger.DB, n int) error {
 			if err != nil {
 				return err
 			}
-			return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "word" + strconv.FormatInt(last+1, 10)}, Epitaph: "Rest."})
+			return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord,
+				Word: &record.Said{Text: "word" + strconv.FormatInt(last+1, 10)}, Epitaph: "Rest."})
 		})
 		if err != nil {
 			return err

@@ -9,30 +9,38 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"agentstore/content"
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
 	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
 	"agentstore/dynamic"
+	"agentstore/dynamic/a2a"
 	"agentstore/dynamic/archive"
+	"agentstore/dynamic/bounty"
 	"agentstore/dynamic/budget"
+	"agentstore/dynamic/callback"
+	"agentstore/dynamic/callers"
+	"agentstore/dynamic/clock"
 	"agentstore/dynamic/counter"
 	"agentstore/dynamic/desk"
+	"agentstore/dynamic/keeper"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/look"
+	"agentstore/dynamic/mcp"
 	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/facilitator"
 	"agentstore/dynamic/roster"
+	"agentstore/dynamic/settle/gas"
 	"agentstore/dynamic/till"
+	"agentstore/dynamic/timestamp"
+	"agentstore/dynamic/trade"
+	"agentstore/dynamic/visitors"
+	"agentstore/dynamic/watch"
 	"agentstore/templates"
 )
 
@@ -45,17 +53,33 @@ type Shop struct {
 	Rails  []rail.Rail
 	Till   *till.Till
 	Desk   *desk.Desk
+	Keeper *keeper.Desk
+	// Visitors is the free counter.
+	Visitors *visitors.Desk
+	// Bounties is the board of rewards.
+	Bounties *bounty.Desk
+	// Trade is the counter of who buys on account.
+	Trade  *trade.Desk
 	Server *dynamic.Server
 	Log    *slog.Logger
 
 	tree      *dynamic.Site // nil: no tree is served
 	chrome    func() *templates.Chrome
+	callers   *callers.Callers
 	archive   *archive.Archive // nil: no record is configured
+	seen      atomic.Pointer[seenWeather]
 	hostPages dynamic.HostPages
+	client    *fetch.Client            // reads what strangers serve; the desk's
 	refused   func(host string) string // why a host is never asked
 	highWater *till.HighWaterFile
+	exclusive bool // no other process uses the ledger
 	drawer    *desk.Drawer
+	launch    launchWallet
+	budgets   *budget.Set
+	refusals  *keeper.Refusals
+	quotes    *keeper.Quotes
 	runs      []func(context.Context) error
+	asked     func(network, outcome string, took time.Duration) // nil while nobody measures
 	reach     func(*fetch.Config)
 	now       func() time.Time // of the census; nil is time.Now
 }
@@ -66,18 +90,21 @@ type Options struct {
 	Level *slog.LevelVar
 	// AfterStep is handed to the till.
 	AfterStep func(step string)
-	// Reach changes how strangers' doors are reached: resolver, dialer and roots, for a street of doors on loopback.
+	// Reach changes how strangers' doors are reached: resolver, dialer and roots, for a street of
+	// doors on loopback.
 	Reach func(*fetch.Config)
 }
 
 // API describes every route of the service: what the generator renders the API description from.
 func API() []api.Route {
-	return slices.Concat(counter.Routes(nil), dynamic.Describe((*desk.Desk)(nil).Rows()), dynamic.Describe((*roster.Desk)(nil).Rows()))
+	return slices.Concat(counter.Routes(nil), clock.Routes(), desk.Routes(), roster.Routes(), mcp.Routes(),
+		visitors.Routes(), a2a.Routes(), bounty.Routes(), trade.Routes())
 }
 
-// Open puts a shop together and looks at its networks once. Those that cannot settle are left out until they can. Close it.
+// Open puts a shop together and looks at its networks once. Those that cannot settle are left out
+// until they can. Close it.
 func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
-	s := &Shop{Config: *c, Log: o.Log, reach: o.Reach}
+	s := &Shop{Config: *c, Log: o.Log, reach: o.Reach, refusals: keeper.NewRefusals()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -105,6 +132,7 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.exclusive = !strings.HasPrefix(spec, "postgres")
 	metrics := dynamic.NewMetrics()
 	if err := s.openRails(metrics); err != nil {
 		return nil, err
@@ -116,49 +144,110 @@ func Open(ctx context.Context, c *Config, o Options) (_ *Shop, err error) {
 	if s.archive, err = s.openArchive(ctx); err != nil {
 		return nil, err
 	}
-	s.Till, err = till.New(till.Config{
-		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring, Secret: secret, Log: s.Log,
-		SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
-		Exclusive: !strings.HasPrefix(spec, "postgres"), HighWater: high, AfterStep: o.AfterStep,
-		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) }, Late: metrics.Late,
-	})
-	if err != nil {
+	if err := s.openTimestamps(o, metrics); err != nil {
 		return nil, err
-	}
-	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes()})
-	if err != nil {
-		return nil, err
-	}
-	s.runs = append(s.runs, s.Till.Run, func(ctx context.Context) error { return s.serveControl(ctx, spec) })
-	if c.Census.Hourly {
-		s.runs = append(s.runs, s.hourly)
 	}
 	budgets, err := budget.New(s.DB, c.Instruments.budgets(dynamic.Budgets()))
 	if err != nil {
 		return nil, err
 	}
+	s.budgets = budgets
+	if err := s.openLaunchWallet(o); err != nil {
+		return nil, err
+	}
 	if s.Desk, err = s.openDesk(keys[0], secret, budgets, o); err != nil {
+		return nil, err
+	}
+	if err := s.runJob(s.Desk.ReportsRow(), metrics); err != nil {
+		return nil, err
+	}
+	calls, err := s.openTill(o, metrics, guard, high, keys, secret)
+	if err != nil {
+		return nil, err
+	}
+	sells, err := counter.New(counter.Config{Till: s.Till, Recorded: recorded(s.archive), Classes: s.classes(),
+		Door: s.doorPage, Callbacks: calls, Weather: s.weather,
+		Stamp: func(ctx context.Context) (string, string, error) { return s.Visitors.WeeksStamp(ctx) }})
+	if err != nil {
+		return nil, err
+	}
+	s.runs = append(s.runs, s.watchContact, s.Till.Run,
+		func(ctx context.Context) error { return s.serveControl(ctx, spec) })
+	if c.Census.Hourly {
+		s.runs = append(s.runs, s.hourly)
+	}
+	if err := errors.Join(s.openVisitors(keys[0]), s.openBounties(keys[0], guard.Ready),
+		s.openTrade(sells, budgets)); err != nil {
 		return nil, err
 	}
 	return s, s.openServer(sells, o.Level, metrics, budgets)
 }
 
+// openTill opens the till behind the desk, whose readings it sells, and what does later what it has
+// sold.
+func (s *Shop) openTill(o Options, metrics *dynamic.Metrics, guard *gas.Guard, high till.HighWater,
+	keys []*attest.Key, secret []byte) (counter.Callbacks, error) {
+	c := &s.Config
+	looks, err := s.lookClient(o)
+	if err != nil {
+		return nil, err
+	}
+	s.quotes = keeper.NewQuotes(s.DB)
+	s.runs = append(s.runs, s.quotes.Run, s.measure(metrics))
+	s.Till, err = till.New(till.Config{
+		BaseURL: c.BaseURL, Site: s.Site, DB: s.DB, Rails: s.Rails, Gas: guard, Keys: keys, Ring: s.Ring,
+		Shelves: []till.Shelf{till.Goods, till.Pages(keys[0]), till.Porch(s.weather), till.Commissions},
+		Secret:  secret, Log: s.Log, SettleWait: time.Duration(c.Server.SettleWait), MaxInFlight: c.Server.MaxInFlight,
+		Exclusive: s.exclusive, HighWater: high, AfterStep: o.AfterStep, Late: metrics.Late,
+		Outcome: func(network string, state till.State) { metrics.Purchase(network, string(state)) },
+		Money: func(network string, state till.State, atomic int64) {
+			metrics.Money(network, string(state), atomic)
+		},
+		Quoted: s.quotes.Add, Refused: s.refusals.Add, Readings: s.Desk.Sold(), Addresses: s.Desk.Sold(),
+		Timestamps: timestamp.Queue{Open: len(c.Timestamps.Calendars) > 0}, Callbacks: callback.Queue{},
+		Looks: look.Queue{Client: looks}, Watches: watch.Queue{}, Launches: s.launches(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.openKeeper(), s.openLooks(looks, metrics), s.openWatches(metrics),
+		s.openLaunches(metrics)); err != nil {
+		return nil, err
+	}
+	return s.openCallbacks(o, metrics)
+}
+
 // openServer puts the rows of all instruments and the published tree behind one handler.
-func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics *dynamic.Metrics, budgets *budget.Set) error {
+func (s *Shop) openServer(sells *counter.Counter, level *slog.LevelVar, metrics *dynamic.Metrics,
+	budgets *budget.Set) error {
 	c := &s.Config
 	proxies, err := prefixes(c.Server.TrustedProxies)
 	if err != nil {
 		return err
 	}
-	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive), Refused: s.refused, Hourly: c.Census.Hourly}
+	why := &roster.Desk{Store: roster.New(s.DB), BaseURL: c.BaseURL, Now: time.Now, Record: lastRow(s.archive),
+		Refused: s.refused, Hourly: c.Census.Hourly}
+	doors, err := s.openDoors(sells)
+	if err != nil {
+		return err
+	}
+	hours := &clock.Clock{Config: clock.Config{BaseURL: c.BaseURL, Site: s.Site, Chrome: s.chrome, Weather: s.weather,
+		Now: time.Now}}
 	s.Server, err = dynamic.New(dynamic.Config{
-		Rows: slices.Concat(sells.Rows(), s.Desk.Rows(), why.Rows()), Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets, TrustedProxies: proxies,
-		Drains: []dynamic.Drain{s.Till, s.Desk}, Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
+		Rows: slices.Concat(sells.Rows(), hours.Rows(), s.Desk.Rows(), why.Rows(), doors.Rows(), s.Visitors.Rows(),
+			s.Bounties.Rows(),
+			s.Trade.Rows(),
+			(&a2a.Door{Tool: doors.Call, Timeout: sells.BuyTime()}).Rows()),
+		Site: s.tree, BaseURL: c.BaseURL, Log: s.Log, Level: level, Metrics: metrics, Budgets: budgets,
+		TrustedProxies: proxies, Drains: []dynamic.Drain{s.Till, s.Desk}, Callers: s.callers,
+		Ready:     []func(context.Context) error{s.ledgerReady, s.sellsSomewhere},
+		Renderers: map[string]dynamic.Renderer{"host": s.hostPages},
 	})
 	return err
 }
 
-// openLedger opens the ledger and, where one is configured, the mark of how far it has come, which is nil otherwise.
+// openLedger opens the ledger and, where one is configured, the mark of how far it has come, which
+// is nil otherwise.
 func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (high till.HighWater, err error) {
 	if s.DB, err = dynamic.Open(ctx, spec); err != nil || s.Config.HighWater == "" {
 		return nil, err
@@ -174,6 +263,7 @@ func (s *Shop) openLedger(ctx context.Context, spec string, key *attest.Key) (hi
 
 // openRails opens a rail for each network.
 func (s *Shop) openRails(metrics *dynamic.Metrics) error {
+	s.asked = metrics.Asked
 	for _, n := range s.Config.Networks {
 		r, err := s.openRail(n)
 		if err != nil {
@@ -185,7 +275,8 @@ func (s *Shop) openRails(metrics *dynamic.Metrics) error {
 	return nil
 }
 
-// openSite opens the published tree with what it was built from, or, where no tree is served here, the sources.
+// openSite opens the published tree with what it was built from, or, where no tree is served here,
+// the sources.
 func (s *Shop) openSite() error {
 	c := &s.Config
 	if c.Public == "" {
@@ -200,7 +291,8 @@ func (s *Shop) openSite() error {
 		s.Site, s.chrome = e.Site, func() *templates.Chrome { return e.Chrome }
 		return nil
 	}
-	tree, err := dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring, BaseURL: c.BaseURL, Edition: s.edition})
+	tree, err := dynamic.OpenSite(dynamic.SiteConfig{Pointer: c.Public, Twins: c.Twins, Ring: s.Ring,
+		BaseURL: c.BaseURL, Edition: s.edition})
 	if err != nil {
 		return err
 	}
@@ -223,9 +315,11 @@ func (s *Shop) Close() error {
 	return errors.Join(errs...)
 }
 
-// Serve serves on ln, and metrics on debug where that is given, until ctx ends; then it finishes what is under way.
+// Serve serves on ln, and metrics on debug where that is given, until ctx ends; then it finishes
+// what is under way.
 func (s *Shop) Serve(ctx context.Context, ln, debug net.Listener) error {
-	// The background work outlives the listener: purchases under way need the chain's watchers to the end.
+	// The background work outlives the listener: purchases under way need the chain's watchers to
+	// the end.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	for _, run := range s.runs {
@@ -293,10 +387,12 @@ func (s *Shop) keys() ([]*attest.Key, error) {
 	return keys, identityInForce(k, s.Ring)
 }
 
-// identityInForce demands that a key is the ring's identity: another key of the same ring would sign what nobody accepts.
+// identityInForce demands that a key is the ring's identity: another key of the same ring would
+// sign what nobody accepts.
 func identityInForce(k *attest.Key, ring attest.Ring) error {
 	if ring.Identity().KID != k.KID() {
-		return fmt.Errorf("keys.identity %s is not the identity in force in keys.ring: name that one's file, or finish the handover with store key handover", k.KID())
+		return fmt.Errorf("keys.identity %s is not the identity in force in keys.ring: name that one's file, or "+
+			"finish the handover with store key handover", k.KID())
 	}
 	return nil
 }
@@ -313,52 +409,29 @@ func IdentityKey(c *Config) (*attest.Key, error) {
 	return k, nil
 }
 
-// LogKey loads the key that signs the checkpoints of the record's log, and demands that it is the one in force.
+// LogKey loads the key that signs the checkpoints of the record's log, and demands that it is the
+// one in force.
 func LogKey(c *Config, ring attest.Ring) (*attest.Key, error) {
 	if c.Keys.Log == "" {
 		return nil, errors.New("keys.log is needed to write the record: make it with store key init")
 	}
-	k := attest.SpecimenKeyFor(attest.PurposeLog)
-	if c.Keys.Log != specimen {
+	return inForce(c.Keys.Log, attest.PurposeLog, ring)
+}
+
+// inForce loads the key of a purpose, and demands that it is the one in force.
+func inForce(file string, p attest.Purpose, ring attest.Ring) (*attest.Key, error) {
+	name := "keys." + string(p)
+	k := attest.SpecimenKeyFor(p)
+	if file != specimen {
 		var err error
-		if k, err = attest.LoadKey(c.Keys.Log); err != nil {
-			return nil, missingKey("keys.log", err)
+		if k, err = attest.LoadKey(file); err != nil {
+			return nil, missingKey(name, err)
 		}
 	}
-	if inForce, ok := ring.For(attest.PurposeLog); !ok || inForce.KID != k.KID() {
-		return nil, fmt.Errorf("keys.log %s is not the log key in force in keys.ring", k.KID())
+	if in, ok := ring.For(p); !ok || in.KID != k.KID() {
+		return nil, fmt.Errorf("%s %s is not the %s key in force in keys.ring", name, k.KID(), p)
 	}
 	return k, nil
-}
-
-// Ring loads the published keys. Those of the specimen are in its record once a key of it was handed over.
-func Ring(c *Config) (attest.Ring, error) {
-	if c.Keys.Ring == specimen {
-		return specimenRing(c.Record)
-	}
-	b, err := os.ReadFile(c.Keys.Ring)
-	if err != nil {
-		return attest.Ring{}, missingKey("keys.ring", err)
-	}
-	return attest.ParseRing(b)
-}
-
-func specimenRing(rec string) (attest.Ring, error) {
-	b, err := os.ReadFile(filepath.Join(rec, record.RingFile))
-	if rec == "" || errors.Is(err, fs.ErrNotExist) {
-		return attest.SpecimenRing(), nil
-	}
-	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading the specimen's keys: %w", err)
-	}
-	held, err := attest.ParseRing(b)
-	if err == nil && held.Continues(attest.SpecimenRing()) != nil {
-		err = held.Continues(attest.SpecimenRingBefore())
-	}
-	if err != nil {
-		return attest.Ring{}, fmt.Errorf("reading the specimen's keys in %s: %w", rec, err)
-	}
-	return held, nil
 }
 
 // ledgerSpec is the ledger's address, which may be kept in a file because it holds a password.
@@ -384,75 +457,6 @@ func OpenLedger(ctx context.Context, c *Config) (ledger.DB, error) {
 		return nil, err
 	}
 	return dynamic.Open(ctx, spec)
-}
-
-// chain is how a configured network is read.
-func (n NetworkConfig) chain() (evm.Config, error) {
-	cfg, known := evm.Preset(n.ID)
-	if !known {
-		return cfg, errors.New("is not a network this store knows; it is one row in the table of networks")
-	}
-	cfg.RPC = n.RPC
-	if n.RPCFile != "" {
-		b, err := secretFile(n.RPCFile)
-		if err != nil {
-			return cfg, fmt.Errorf("reading rpc_file: %w", err)
-		}
-		cfg.RPC = strings.Fields(string(b))
-	}
-	if n.Depth > 0 {
-		cfg.Depth = n.Depth
-	}
-	if n.Finality > 0 {
-		cfg.Finality = n.Finality
-	}
-	if n.Poll > 0 {
-		cfg.Poll = time.Duration(n.Poll)
-	}
-	switch n.GenesisHash {
-	case "":
-	case "any":
-		cfg.GenesisHash = ""
-	default:
-		cfg.GenesisHash = n.GenesisHash
-	}
-	return cfg, nil
-}
-
-// openRail makes the rail of one configured network.
-func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
-	cfg, err := n.chain()
-	if err != nil {
-		return nil, err
-	}
-	cfg.PayTo, cfg.Log = n.PayTo, s.Log
-	if err := n.costs(&cfg); err != nil {
-		return nil, err
-	}
-	if n.Facilitator != "" {
-		f, err := facilitator.New(facilitator.Config{URL: n.Facilitator})
-		if err != nil {
-			return nil, err
-		}
-		cfg.Settler = f
-		return evm.New(cfg)
-	}
-	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
-		b, err := secretFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading relayer_key: %w", err)
-		}
-		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
-		if err != nil {
-			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
-		}
-		if i == 0 {
-			cfg.Relayer = key
-		} else {
-			cfg.Relayers = append(cfg.Relayers, key)
-		}
-	}
-	return evm.New(cfg)
 }
 
 func prefixes(list []string) ([]netip.Prefix, error) {

@@ -41,41 +41,85 @@ func (s *Shop) certificatePage(id string, v counter.Verification) ([]byte, error
 		paper.SignedBy = "The identity key in force, " + by.Key
 		if by.Status == attest.SignerRetired {
 			paper.SignedBy = "A retired identity key, " + by.Key
-			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+". What it signed before stays good.")
+			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+
+				". What it signed before stays good.")
 		}
 	}
 	if v.Reason == "no_published_key" {
 		view.Says = append(view.Says, "No key that this store has published made this signature.")
 	}
 	if v.PredatesPayment {
-		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; their absence is no defect.")
+		view.Says = append(view.Says, "Certificates of before 2026-07-31 were issued without the payment fields; "+
+			"their absence is no defect.")
 	}
 	return templates.RenderCertificate(view)
 }
 
-// recordPage renders the verification of what the signed record holds: a round, a row or an observation.
+// recordPage renders the verification of what the signed record holds: a round, a row or an
+// observation.
 func (s *Shop) recordPage(id string, v counter.Verification) ([]byte, error) {
+	return templates.RenderCertificate(s.paperView(id, v))
+}
+
+// paperView is the page of something that is signed, with its members as facts.
+func (s *Shop) paperView(id string, v counter.Verification) templates.CertificateView {
 	view := s.verifyView(id, v)
 	paper := templates.RecordPaper(templates.RecordView{
 		ID: id, Class: v.ArtifactClass, Issuer: view.Chrome.Title, VerifyURL: view.Chrome.BaseURL + "/api/verify/" + id,
 		Order: v.Proof.SignatureCovers, Report: v.Report, Shown: visible.Text,
 	})
-	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload, v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
+	paper.SignedPayload, paper.Signature, paper.PublicKey, paper.Algorithm = v.Proof.SignedPayload,
+		v.Proof.Signature.String(), v.Proof.PublicKey.String(), v.Proof.Algorithm
 	paper.DoesNotProve = v.DoesNotProve
 	if by := v.SignedBy; by != nil {
 		paper.SignedBy = "The key " + by.Key
 		if by.Status == attest.SignerRetired {
 			paper.SignedBy += ", which was retired on " + by.RetiredOn
-			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+". What it signed before stays good.")
+			view.Says = append(view.Says, "The key that signed this was retired on "+by.RetiredOn+
+				". What it signed before stays good.")
 		}
 	}
 	if in := v.Inclusion; in != nil {
-		paper.Facts = append(paper.Facts, templates.Fact{Name: "Leaf of the log", Value: strconv.FormatInt(in.Leaf, 10) + " of " + strconv.FormatInt(in.LogSize, 10), Mono: true})
-		view.Says = append(view.Says, "It stands in the store's transparency log; the proof of that is in the JSON form of this page.")
+		paper.Facts = append(paper.Facts,
+			templates.Fact{Name: "Leaf of the log", Value: strconv.FormatInt(in.Leaf, 10) + " of " +
+				strconv.FormatInt(in.LogSize, 10), Mono: true})
+		view.Says = append(view.Says, "It stands in the store's transparency log; the proof of that is in the JSON "+
+			"form of this page.")
 	}
-	view.Paper, view.State = &paper, templates.StateValid
+	view.Paper, view.State, view.SignatureJCS = &paper, templates.StateValid, v.Proof.SignatureJCS.String()
 	if !v.Valid {
 		view.State = templates.StateInvalid
 	}
-	return templates.RenderCertificate(view)
+	return view
+}
+
+// artifactPage renders the verification of what was signed beside a certificate: an anchor, a pass,
+// an order.
+func (s *Shop) artifactPage(id string, v counter.Verification) ([]byte, error) {
+	return templates.RenderCertificate(s.artifactView(id, v))
+}
+
+// artifactText is the page of a report in Markdown.
+func (s *Shop) artifactText(id string, v counter.Verification) ([]byte, error) {
+	return templates.RenderReport(s.artifactView(id, v))
+}
+
+func (s *Shop) artifactView(id string, v counter.Verification) templates.CertificateView {
+	if v.Report == nil {
+		v.Report = v.Anchor
+	}
+	page := s.paperView(id, v)
+	switch {
+	case v.Reason == "no_published_key":
+		page.Says = append(page.Says, "No key that this store has published made this signature.")
+	case v.Valid && v.Status == "reversed":
+		page.State = templates.StateReversed
+	}
+	if v.Valid {
+		var a attest.Audit
+		if attest.ParseCanonical([]byte(v.Proof.SignedPayload), &a) == nil { // of another class it is not
+			page.Findings = templates.ReportFindings(a, visible.Text)
+		}
+	}
+	return page
 }

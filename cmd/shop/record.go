@@ -13,7 +13,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// RecordOrigin is the origin of the record's log: the store's public host and the record's place on it.
+// RecordOrigin is the origin of the record's log: the store's public host and the record's place on
+// it.
 func RecordOrigin(c *Config) (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" {
@@ -56,8 +57,8 @@ func CoverRecord(ctx context.Context, c *Config, w *record.Writer) error {
 	return w.Cover(ctx, meta)
 }
 
-// CoverWhatChanged signs the manifest anew where it does not know the record as it is: a crash may have come between the
-// two, or a handover of keys.
+// CoverWhatChanged signs the manifest anew where it does not know the record as it is: a crash may
+// have come between the two, or a handover of keys.
 func CoverWhatChanged(ctx context.Context, c *Config, w *record.Writer) error {
 	if ok, err := covered(c.Record, w.Ring); err != nil || ok {
 		return err
@@ -73,8 +74,8 @@ func recordMeta(c *Config) (attest.Meta, error) {
 	return attest.Meta{BaseURL: c.BaseURL, ContentDigest: site.Digest}, nil
 }
 
-// covered reports whether the record's manifest knows the log's last checkpoint, which changes with every row and
-// observation, and the ring of keys, which changes with a handover.
+// covered reports whether the record's manifest knows the log's last checkpoint, which changes with
+// every row and observation, and the ring of keys, which changes with a handover.
 func covered(dir string, ring attest.Ring) (bool, error) {
 	fsys := os.DirFS(dir)
 	layout := attest.CorpusLayout()

@@ -63,12 +63,13 @@ func TestKeepRoom(t *testing.T) {
 	}
 }
 
-// TestRoomFollowsWhatLives: the limit grows with what is held, so that the collector never runs for nothing.
+// TestRoomFollowsWhatLives: the limit grows with what is held, so that the collector never runs for
+// nothing.
 func TestRoomFollowsWhatLives(t *testing.T) {
 	const room = 32 << 20
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
-	k := &keeper{room: room}
+	k := &keptRoom{room: room}
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(limit)
 	held := make([]byte, 96<<20)

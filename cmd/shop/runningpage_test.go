@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPageHoldsTheExample keeps the configuration on the page about running a store equal to what `store config` prints, and readable.
+// TestPageHoldsTheExample keeps the configuration on the page about running a store equal to what
+// `store config` prints, and readable.
 func TestPageHoldsTheExample(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "content", "pages", "running.md"))
 	if err != nil {

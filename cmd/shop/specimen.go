@@ -28,24 +28,32 @@ func local(c *Config) (bool, error) {
 	return loopback(u.Hostname()) && (c.Listen == "" || loopback(host)), nil
 }
 
-// mayServe refuses the specimen's keys on anything but a loopback address. A specimen key is known by itself, under
-// whatever name of a file it came.
+// mayServe refuses the specimen's keys, and the example's address to be paid at, on anything but a
+// loopback address. A specimen key is known
+// by itself, under whatever name of a file it came.
 func (s *Shop) mayServe() error {
 	if here, err := local(&s.Config); err != nil || here {
 		return err
 	}
 	if s.Config.Keys.Log == specimen {
-		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store key init", errSpecimen)
+		return fmt.Errorf("%w: keys.log is the specimen key, whose private half is public; make your own with store "+
+			"key init", errSpecimen)
+	}
+	if s.Config.Keys.Webhook == specimen {
+		return fmt.Errorf("%w: keys.webhook is the specimen key, whose private half is public; make your own with "+
+			"store key init", errSpecimen)
 	}
 	for _, k := range s.Ring.Current {
 		if attest.IsSpecimen(ed25519.PublicKey(k.Public)) {
-			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with store key init", errSpecimen, k.Purpose)
+			return fmt.Errorf("%w: keys.%s is the specimen key, whose private half is public; make your own with "+
+				"store key init", errSpecimen, k.Purpose)
 		}
 	}
-	return nil
+	return s.paysSomebody()
 }
 
-// maySell refuses the specimen's texts, and its keeper and address, on anything but a loopback address.
+// maySell refuses the specimen's texts, and its keeper and address, on anything but a loopback
+// address.
 func (s *Shop) maySell(site *content.Site) error {
 	if here, err := local(&s.Config); err != nil || here {
 		return err
@@ -58,13 +66,14 @@ func (s *Shop) maySell(site *content.Site) error {
 		return err
 	}
 	if len(borrowed) > 0 {
-		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock, then run store build", errSpecimen, strings.Join(borrowed, ", "))
+		return fmt.Errorf("%w: these pools still hold texts of the specimen: %s; write your own into stock, then run "+
+			"store build", errSpecimen, strings.Join(borrowed, ", "))
 	}
 	return nil
 }
 
-// ownName refuses a site that still names the specimen's keeper or address: whoever has a question or found a hole would
-// write to nobody.
+// ownName refuses a site that still names the specimen's keeper or address: whoever has a question
+// or found a hole would write to nobody.
 func ownName(site *content.Site) error {
 	first, err := LoadSpecimen()
 	if err != nil {
@@ -78,7 +87,8 @@ func ownName(site *content.Site) error {
 		left = append(left, fmt.Sprintf("contact = %q", site.Config.Contact))
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%w: site.toml still has the specimen's %s; write your own there, then run store build", errSpecimen, strings.Join(left, " and "))
+		return fmt.Errorf("%w: site.toml still has the specimen's %s; write your own there, then run store build",
+			errSpecimen, strings.Join(left, " and "))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 
 // TimestampsConfig says who proves when a round existed.
 type TimestampsConfig struct {
-	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at: two or more."`
+	Calendars []string `toml:"calendars" doc:"OpenTimestamps calendars or pools that each round's digest is handed in at, and each that a buyer of bitcoin_anchor brings: two or more. Empty sells no bitcoin_anchor."`
 	Upgrades  []string `toml:"upgrades" doc:"Calendars that are asked for the finished proof, as their addresses stand in pending ones. Only these and calendars are ever asked. Empty takes the public calendars."`
 	Headers   string   `toml:"headers" doc:"File of Bitcoin block headers, a height and 160 hexadecimal digits a line, such as your own node writes, the newest within the hour: proofs are checked by them, and the order of a census is drawn by them. Empty has none."`
 	Explorers []string `toml:"explorers" doc:"Addresses of Esplora APIs that are asked for headers which the file does not have, and for the newest height. Two must agree on each."`
@@ -38,18 +38,23 @@ func publicCalendars() []string {
 
 func (t TimestampsConfig) check() error {
 	var errs []error
-	for name, list := range map[string][]string{"calendars": t.Calendars, "upgrades": t.Upgrades, "explorers": t.Explorers} {
+	for name, list := range map[string][]string{"calendars": t.Calendars, "upgrades": t.Upgrades,
+		"explorers": t.Explorers} {
 		for _, raw := range list {
-			if u, err := url.Parse(raw); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || strings.HasSuffix(raw, "/") {
-				errs = append(errs, fmt.Errorf("timestamps.%s: %q is not https://host without a slash at its end", name, raw))
+			if u, err := url.Parse(raw); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
+				strings.HasSuffix(raw, "/") {
+				errs = append(errs, fmt.Errorf("timestamps.%s: %q is not https://host without a slash at its end", name,
+					raw))
 			}
 		}
 	}
 	if len(t.Calendars) == 1 {
-		errs = append(errs, errors.New("timestamps.calendars: one calendar alone may vanish with its proofs: name two or more"))
+		errs = append(errs, errors.New("timestamps.calendars: one calendar alone may vanish with its proofs: name "+
+			"two or more"))
 	}
 	if len(t.Explorers) == 1 {
-		errs = append(errs, errors.New("timestamps.explorers: one explorer alone is taken at its word: name two or more"))
+		errs = append(errs, errors.New("timestamps.explorers: one explorer alone is taken at its word: name two or "+
+			"more"))
 	}
 	return errors.Join(errs...)
 }
@@ -84,8 +89,9 @@ type stamper struct {
 	out       Stamped
 }
 
-// Stamp hands in what no calendar has proved yet, asks for the proofs that have become more since, and covers the record
-// with what is new. Each answer is a file of its own. A calendar that fails is a problem in the report, not an error.
+// Stamp hands in what no calendar has proved yet, asks for the proofs that have become more since,
+// and covers the record with what is new. Each answer is a file of its own. A calendar that fails
+// is a problem in the report, not an error.
 func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 	if len(c.Timestamps.Calendars) == 0 {
 		return Stamped{}, errors.New("no calendar is configured: name two or more as timestamps.calendars")
@@ -97,31 +103,14 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 	if _, err := w.CatchUp(ctx); err != nil {
 		return Stamped{}, err
 	}
-	s := &stamper{o: o, record: os.DirFS(c.Record), headers: map[int64]ots.Header{}, out: Stamped{Files: []string{}, Problems: []string{}}}
+	s := &stamper{o: o, record: os.DirFS(c.Record), headers: map[int64]ots.Header{},
+		out: Stamped{Files: []string{}, Problems: []string{}}}
 	if s.client, err = o.client(c); err != nil {
 		return s.out, err
 	}
 	s.bitcoin = bitcoin{explorers: c.Timestamps.Explorers, client: s.client}
-	upgrades := c.Timestamps.Upgrades
-	if len(upgrades) == 0 {
-		upgrades = publicCalendars()
-	}
-	for _, raw := range c.Timestamps.Calendars {
-		r, err := calendar.New(s.client, raw)
-		if err != nil {
-			return s.out, err
-		}
-		s.calendars, s.upgrades = append(s.calendars, r), append(s.upgrades, r)
-	}
-	for _, raw := range upgrades {
-		if slices.Contains(c.Timestamps.Calendars, raw) {
-			continue
-		}
-		r, err := calendar.New(s.client, raw)
-		if err != nil {
-			return s.out, err
-		}
-		s.upgrades = append(s.upgrades, r)
+	if s.calendars, s.upgrades, err = c.Timestamps.remotes(s.client); err != nil {
+		return s.out, err
 	}
 	if c.Timestamps.Headers != "" {
 		if s.headers, err = readHeaders(c.Timestamps.Headers); err != nil {
@@ -141,6 +130,33 @@ func Stamp(ctx context.Context, c *Config, o Outside) (Stamped, error) {
 		return s.out, CoverRecord(ctx, c, w)
 	}
 	return s.out, nil
+}
+
+// remotes are the calendars that digests are handed in at, and all that are asked what became of
+// them.
+func (t TimestampsConfig) remotes(client *fetch.Client) (calendars, upgrades []ots.Calendar, err error) {
+	asked := t.Upgrades
+	if len(asked) == 0 {
+		asked = publicCalendars()
+	}
+	for _, raw := range t.Calendars {
+		r, err := calendar.New(client, raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		calendars, upgrades = append(calendars, r), append(upgrades, r)
+	}
+	for _, raw := range asked {
+		if slices.Contains(t.Calendars, raw) {
+			continue
+		}
+		r, err := calendar.New(client, raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		upgrades = append(upgrades, r)
+	}
+	return calendars, upgrades, nil
 }
 
 // subjectsOf are the rounds and the anchors of the record.
@@ -166,7 +182,8 @@ func subjectsOf(c *Config, w *record.Writer) ([]subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest, dir: record.AnchorProofDir(a.Sequence),
+		out = append(out, subject{name: fmt.Sprintf("anchor %d", a.Sequence), digest: digest,
+			dir: record.AnchorProofDir(a.Sequence),
 			add: func(ctx context.Context, cal string, p ots.Proof, h map[int64]ots.Header) (string, error) {
 				return w.AddAnchorProof(ctx, a.Sequence, cal, p, h)
 			}})
@@ -304,7 +321,8 @@ func (s *stamper) addHeaders(ctx context.Context, sub subject, cal string, p ots
 	return nil
 }
 
-// held reads what stands about a subject, merged for each calendar, and the heights whose headers do.
+// held reads what stands about a subject, merged for each calendar, and the heights whose headers
+// do.
 func (s *stamper) held(sub subject) (all []held, headers map[int64]bool, err error) {
 	headers = map[int64]bool{}
 	entries, err := fs.ReadDir(s.record, sub.dir)

@@ -65,8 +65,10 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 	}
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	none := iter.Seq2[record.Row, error](func(func(record.Row, error) bool) {})
-	_, err = w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: none,
-		Roster: record.Roster{Sources: []record.RosterSource{}}, Inflows: record.Inflows{From: at.Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}}})
+	_, err = w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at,
+		Battery: "v2", Rows: none,
+		Roster: record.Roster{Sources: []record.RosterSource{}}, Inflows: record.Inflows{From: at.Format(time.RFC3339),
+			To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,8 @@ func aRound(t *testing.T, c *Config, sequence int64) {
 // verified demands that the record and its manifest verify.
 func verified(t *testing.T, c *Config) audit.CloneReport {
 	t.Helper()
-	report, err := audit.Clone(t.Context(), os.DirFS(c.Record), audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
+	report, err := audit.Clone(t.Context(), os.DirFS(c.Record),
+		audit.CloneOptions{RecordOptions: audit.RecordOptions{Difficulty: 1e-12}})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatalf("%v, %v", report.Problems, err)
 	}
@@ -101,7 +104,8 @@ func (a *almanac) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	uri := "https://" + r.Host
-	pending := slices.Concat([]byte{0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, byte(len(uri) + 1), byte(len(uri))}, []byte(uri))
+	pending := slices.Concat([]byte{0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, byte(len(uri) + 1),
+		byte(len(uri))}, []byte(uri))
 	switch at := strings.Split(r.URL.Path, "/"); {
 	case r.URL.Path == "/digest":
 		body, err := io.ReadAll(r.Body)
@@ -155,9 +159,11 @@ func mine(root []byte) ots.Header {
 
 func TestStampsUntilABlockHoldsThem(t *testing.T) {
 	c := observingConfig(t.TempDir())
-	c.Timestamps = TimestampsConfig{Calendars: []string{"https://a.example.com", "https://b.example.com"}, Upgrades: []string{"https://a.example.com", "https://c.example.com"},
+	c.Timestamps = TimestampsConfig{Calendars: []string{"https://a.example.com", "https://b.example.com"},
+		Upgrades:  []string{"https://a.example.com", "https://c.example.com"},
 		Explorers: []string{"https://explorer1.example.com", "https://explorer2.example.com"}}
-	a := &almanac{down: map[string]bool{"a.example.com": true, "b.example.com": true}, blocks: map[int64]ots.Header{}, asked: map[string]int{}}
+	a := &almanac{down: map[string]bool{"a.example.com": true, "b.example.com": true}, blocks: map[int64]ots.Header{},
+		asked: map[string]int{}}
 	o := outside(t, a)
 	aRound(t, c, 1)
 	aRound(t, c, 2)
@@ -168,15 +174,18 @@ func TestStampsUntilABlockHoldsThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Stamped != stamped || got.Upgraded != upgraded || got.Headers != headers || got.Pending != pending || len(got.Problems) != problems {
-			t.Fatalf("%+v, want %d stamped, %d upgraded, %d headers, %d pending, %d problems", got, stamped, upgraded, headers, pending, problems)
+		if got.Stamped != stamped || got.Upgraded != upgraded || got.Headers != headers || got.Pending != pending ||
+			len(got.Problems) != problems {
+			t.Fatalf("%+v, want %d stamped, %d upgraded, %d headers, %d pending, %d problems", got, stamped, upgraded,
+				headers, pending, problems)
 		}
 		if len(got.Files) > 0 {
 			verified(t, c)
 		}
 		return got
 	}
-	// Two rounds and the first anchor: nobody answers, then one calendar, which is too few, then the other.
+	// Two rounds and the first anchor: nobody answers, then one calendar, which is too few, then
+	// the other.
 	stamp(0, 0, 0, 3, 3)
 	change(func() { a.down["b.example.com"] = false })
 	stamp(3, 0, 0, 3, 3)
@@ -223,7 +232,8 @@ func TestHeadersOfOnesOwnNode(t *testing.T) {
 	aRound(t, c, 1)
 	a := &almanac{mined: true, blocks: map[int64]ots.Header{}, asked: map[string]int{}}
 	file := filepath.Join(t.TempDir(), "headers")
-	c.Timestamps = TimestampsConfig{Calendars: []string{"https://a.example.com", "https://b.example.com"}, Upgrades: []string{"https://a.example.com"}}
+	c.Timestamps = TimestampsConfig{Calendars: []string{"https://a.example.com", "https://b.example.com"},
+		Upgrades: []string{"https://a.example.com"}}
 	o := outside(t, a)
 	for range 2 {
 		if _, err := Stamp(t.Context(), c, o); err != nil {
@@ -301,7 +311,8 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 	seed := func(b byte) ed25519.PrivateKey {
 		return ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune(b)), 32)))
 	}
-	good, bad := &cosigner{name: "good.example", key: seed('g'), fail: 1}, &cosigner{name: "bad.example", key: seed('b'), bad: true}
+	good, bad := &cosigner{name: "good.example", key: seed('g'), fail: 1},
+		&cosigner{name: "bad.example", key: seed('b'), bad: true}
 	byHost := map[string]http.Handler{"good.example.com": good, "bad.example.com": bad}
 	o := outside(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := byHost[r.Host]; h != nil && r.URL.Path == "/log/add-checkpoint" {
@@ -310,7 +321,8 @@ func TestWitnessesCosignTheHead(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNotFound)
 	}))
-	c.Witnesses = []WitnessConfig{{URL: "https://good.example.com/log", Key: good.witness().Key()}, {URL: "https://bad.example.com/log", Key: bad.witness().Key()}}
+	c.Witnesses = []WitnessConfig{{URL: "https://good.example.com/log", Key: good.witness().Key()},
+		{URL: "https://bad.example.com/log", Key: bad.witness().Key()}}
 	if err := c.checkWitnesses(); err != nil {
 		t.Fatal(err)
 	}

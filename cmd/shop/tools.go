@@ -44,8 +44,8 @@ func BuildInput(c *Config) (generator.Input, error) {
 		return generator.Input{}, err
 	}
 	in := generator.Input{
-		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" && c.Content == "",
-		MaxHostFiles: c.HostPages, PrivateSite: c.Instruments.private(),
+		Site: site, API: API(), Ring: ring, Key: key, OutDir: c.Public, TwinsDir: c.Twins, PublicPools: c.Stock == "" &&
+			c.Content == "", MaxHostFiles: c.HostPages, PrivateSite: c.Instruments.private(),
 	}
 	for _, n := range c.Networks {
 		in.Networks = append(in.Networks, n.ID)
@@ -72,14 +72,14 @@ func BuildInput(c *Config) (generator.Input, error) {
 	return in, nil
 }
 
-// Backup writes a snapshot of the configured ledger. A bbolt file that is being served is read through its process;
-// PostgreSQL, or a file that nobody holds, directly.
+// Backup writes a snapshot of the configured ledger. A bbolt file that is being served is read
+// through its process; PostgreSQL, or a file that nobody holds, directly.
 func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return err
 	}
-	if ok, err := askServer(ctx, spec, http.MethodGet, "/backup", w); ok || err != nil {
+	if ok, err := askServer(ctx, spec, http.MethodGet, "/backup", nil, w); ok || err != nil {
 		return err
 	}
 	db, err := openExisting(ctx, c, spec)
@@ -90,15 +90,16 @@ func Backup(ctx context.Context, c *Config, w io.Writer) (err error) {
 	return ledger.Backup(ctx, db, w)
 }
 
-// Reopen opens a restored and reconciled store for business where nothing that was sent before can land any more, in its
-// serving process where there is one, and writes a line of JSON for each network. till.ErrNotYet says that some have to
-// wait.
+// Reopen opens a restored and reconciled store for business where nothing that was sent before can
+// land any more, in its serving process where there is one, and writes a line of JSON for each
+// network. till.ErrNotYet says that some have to wait.
 func Reopen(ctx context.Context, c *Config, o till.ReopenOptions, log *slog.Logger, w io.Writer) error {
 	ask := url.Values{"network": {o.Network}}
 	if o.Dry {
 		ask.Set("dry", "")
 	}
-	return asKeeper(ctx, c, log, http.MethodPost, "/reopen?"+ask.Encode(), w, func(s *Shop) error { return s.reopen(ctx, o, w) })
+	return asKeeper(ctx, c, log, http.MethodPost, "/reopen?"+ask.Encode(), w,
+		func(s *Shop) error { return s.reopen(ctx, o, w) })
 }
 
 func (s *Shop) reopen(ctx context.Context, o till.ReopenOptions, w io.Writer) error {
@@ -126,14 +127,15 @@ func jsonLines[T any](w io.Writer, list []T) error {
 	return nil
 }
 
-// asKeeper does the keeper's work in the process that serves the store, where there is one; else in a shop that is opened
-// for it and serves nothing.
-func asKeeper(ctx context.Context, c *Config, log *slog.Logger, method, path string, w io.Writer, work func(*Shop) error) (err error) {
+// asKeeper does the keeper's work in the process that serves the store, where there is one; else in
+// a shop that is opened for it and serves nothing.
+func asKeeper(ctx context.Context, c *Config, log *slog.Logger, method, path string, w io.Writer,
+	work func(*Shop) error) (err error) {
 	spec, err := ledgerSpec(c)
 	if err != nil {
 		return err
 	}
-	if ok, err := askServer(ctx, spec, method, path, w); ok || err != nil {
+	if ok, err := askServer(ctx, spec, method, path, nil, w); ok || err != nil {
 		return err
 	}
 	s, err := openQuietly(ctx, c, spec, log)
@@ -182,10 +184,11 @@ func Restore(ctx context.Context, c *Config, r io.Reader) (err error) {
 	return ledger.Restore(ctx, db, r, till.Shut)
 }
 
-// Reconcile compares a restored ledger with the chains and with the high-water files of every process of the store: the
-// configured one, where there is, and others. Lines that cannot be read are an error, unless they are to be skipped; then
-// they are told in the log.
-func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled, err error) {
+// Reconcile compares a restored ledger with the chains and with the high-water files of every
+// process of the store: the configured one, where there is, and others. Lines that cannot be read
+// are an error, unless they are to be skipped; then they are told in the log.
+func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *slog.Logger) (_ []till.Reconciled,
+	err error) {
 	quiet := *c
 	quiet.Public, quiet.HighWater, quiet.Record = "", "", ""
 	s, err := Open(ctx, &quiet, Options{Log: log})
@@ -201,7 +204,9 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 	for _, file := range files {
 		m, err := till.ReadHighWater(file, s.Ring)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no high-water file %s: put its copy there first, or numbers and secrets may be given twice; if it is lost, store keeper high-water rebuild makes what ledger and chains still know", file)
+			return nil, fmt.Errorf("there is no high-water file %s: put its copy there first, or numbers and secrets "+
+				"may be given twice; if it is lost, store keeper high-water rebuild makes what ledger and chains "+
+				"still know", file)
 		}
 		if _, bad := errors.AsType[*till.Unreadable](err); bad {
 			unreadable = append(unreadable, err)
@@ -212,7 +217,8 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 		marks = append(marks, m...)
 	}
 	if len(unreadable) > 0 && !skip {
-		return nil, fmt.Errorf("%w\nwhat these lines held may be given twice: bring a whole copy, or go on without them with -skip-unreadable", errors.Join(unreadable...))
+		return nil, fmt.Errorf("%w\nwhat these lines held may be given twice: bring a whole copy, or go on without "+
+			"them with -skip-unreadable", errors.Join(unreadable...))
 	}
 	recorded, err := observed(c, s.Ring)
 	if err != nil {
@@ -221,7 +227,8 @@ func Reconcile(ctx context.Context, c *Config, files []string, skip bool, log *s
 	return s.Till.Reconcile(ctx, marks, recorded)
 }
 
-// RebuildHighWater makes the configured high-water file anew from ledger and chains. dry writes nothing.
+// RebuildHighWater makes the configured high-water file anew from ledger and chains. dry writes
+// nothing.
 func RebuildHighWater(ctx context.Context, c *Config, dry bool, log *slog.Logger) (_ till.Rebuilt, err error) {
 	if c.HighWater == "" {
 		return till.Rebuilt{}, errors.New("the configuration names no high_water file")
@@ -270,7 +277,8 @@ func GitKey(c *Config) (*attest.Key, error) {
 	return attest.LoadKey(c.Keys.Git)
 }
 
-// GitEmail is the address in publication commits: the keeper's where it is one, else a name on the store's host.
+// GitEmail is the address in publication commits: the keeper's where it is one, else a name on the
+// store's host.
 func GitEmail(site *content.Site) string {
 	if mail, ok := strings.CutPrefix(site.Config.Contact, "mailto:"); ok {
 		return mail

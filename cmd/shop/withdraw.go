@@ -16,9 +16,11 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// Withdraw takes a stranger's text off the record, by its digest, through the process that serves the store where there is
-// one: that it is gone and why is put on the feed, and the next export removes its file. dry changes nothing.
-func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (out feed.Withdrawal, err error) {
+// Withdraw takes a stranger's text off the record, by its digest, through the process that serves
+// the store where there is one: that it is gone and why is put on the feed, and the next export
+// removes its file. dry changes nothing.
+func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log *slog.Logger) (out feed.Withdrawal,
+	err error) {
 	if c.Record == "" {
 		return out, errors.New("record, the folder of the signed record, is not configured")
 	}
@@ -27,7 +29,8 @@ func Withdraw(ctx context.Context, c *Config, w record.Withdrawn, dry bool, log 
 		q.Set("dry", "")
 	}
 	var b bytes.Buffer
-	err = asKeeper(ctx, c, log, http.MethodPost, "/withdraw?"+q.Encode(), &b, func(s *Shop) error { return s.withdraw(ctx, w, dry, &b) })
+	err = asKeeper(ctx, c, log, http.MethodPost, "/withdraw?"+q.Encode(), &b,
+		func(s *Shop) error { return s.withdraw(ctx, w, dry, &b) })
 	if err == nil {
 		err = json.Unmarshal(b.Bytes(), &out, json.RejectUnknownMembers(true))
 	}
@@ -61,7 +64,9 @@ func (s *Shop) withdraw(ctx context.Context, w record.Withdrawn, dry bool, to io
 	case dry:
 		out.NextStep = "nothing was changed: leave -dry-run out to withdraw it"
 	default:
-		out.NextStep = "run store build, which takes the text's file out of the record and off the pages, and store publish where the record is published: copies that others made before keep it, and so do the last trees of earlier builds on this machine, which nobody is served"
+		out.NextStep = "run store build, which takes the text's file out of the record and off the pages, and store " +
+			"publish where the record is published: copies that others made before keep it, and so do the last trees " +
+			"of earlier builds on this machine, which nobody is served"
 	}
 	return json.MarshalWrite(to, out)
 }

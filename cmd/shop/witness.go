@@ -28,7 +28,8 @@ func (c *Config) checkWitnesses() error {
 	for i, w := range c.Witnesses {
 		u, err := url.Parse(w.URL)
 		if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || strings.HasSuffix(w.URL, "/") {
-			errs = append(errs, fmt.Errorf("witness %d: url must be https://host/prefix without a slash at its end", i+1))
+			errs = append(errs, fmt.Errorf("witness %d: url must be https://host/prefix without a slash at its end",
+				i+1))
 		}
 		if _, err := tlog.ParseWitness(w.Key); err != nil {
 			errs = append(errs, fmt.Errorf("witness %d: %w", i+1, err))
@@ -107,7 +108,8 @@ type WitnessAnswer struct {
 	Split   bool   `json:"split_view,omitzero"` // it has seen another history: look at this at once
 }
 
-// Witness shows the log's head to every configured witness, keeps the cosignatures that verify, and covers the record.
+// Witness shows the log's head to every configured witness, keeps the cosignatures that verify, and
+// covers the record.
 func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 	if len(c.Witnesses) == 0 {
 		return Witnessed{}, errors.New("no witness is configured: name them as [[witness]] with url and key")
@@ -163,7 +165,8 @@ func Witness(ctx context.Context, c *Config, o Outside) (Witnessed, error) {
 }
 
 // cosign asks one witness and keeps what it signed; nil where that was kept before.
-func cosign(ctx context.Context, w *record.Writer, log *tlog.Log, r *witness.Remote, o Outside) (fresh *tlog.Cosignature, err error) {
+func cosign(ctx context.Context, w *record.Writer, log *tlog.Log, r *witness.Remote,
+	o Outside) (fresh *tlog.Cosignature, err error) {
 	err = o.thrice(ctx, func() error {
 		lines, err := r.Ask(ctx, log, 0)
 		if err != nil {

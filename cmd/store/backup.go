@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"agentstore/cmd/shop"
-	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/till"
 )
 
-// runBackup writes one consistent snapshot of the ledger, reads it back and checks it before it gets its name.
+// runBackup writes one consistent snapshot of the ledger, reads it back and checks it before it
+// gets its name.
 func runBackup(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
 	if err := c.parse(1, 1); err != nil {
@@ -60,26 +59,31 @@ func runBackup(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s: %d entries, %d bytes, verified. It holds private answers: keep it as you keep the ledger.\n", target, entries, st.Size())
+	fmt.Fprintf(c.stdout, "%s: %d entries, %d bytes, verified. It holds private answers: keep it as you keep the "+
+		"ledger.\n", target, entries, st.Size())
 	return nil
 }
 
-// runRestore fills an empty ledger from a backup and leaves it closed. It then reads every network for what was paid
-// since the backup, and the high-water files of all processes for what was given away since.
+// runRestore fills an empty ledger from a backup and leaves it closed. It then reads every network
+// for what was paid since the backup, and the high-water files of all processes for what was given
+// away since.
 func runRestore(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
-	only := c.flags.Bool("reconcile", false, "do not restore; read the chains and the high-water file again for a ledger that is restored and closed")
-	dry := c.flags.Bool("dry-run", false, "check the backup and change nothing")
+	only := c.flags.Bool("reconcile", false, "do not restore; read the chains and the high-water file again for a "+
+		"ledger that is restored and closed")
+	dry := c.flags.Bool("dry-run", false, "restore into a ledger that is thrown away, and say what would come of it")
 	var files []string
-	c.flags.Func("high-water", "high-water `FILE` of a further process of the store, beside the configured one; once for each", func(s string) error {
+	c.flags.Func("high-water", "high-water `FILE` of a further process of the store, beside the configured one; once "+
+		"for each", func(s string) error {
 		files = append(files, s)
 		return nil
 	})
-	skip := c.flags.Bool("skip-unreadable", false, "go on without the lines of high-water files that cannot be read: what they held may be given twice")
+	skip := c.flags.Bool("skip-unreadable", false,
+		"go on without the lines of high-water files that cannot be read: what they held may be given twice")
 	if err := c.parse(0, 1); err != nil {
 		return err
 	}
-	if (c.flags.NArg() == 1) == *only {
+	if (c.flags.NArg() == 1) == *only || *only && *dry {
 		c.flags.Usage()
 		return errUsage
 	}
@@ -96,12 +100,11 @@ func runRestore(ctx context.Context, c *call) error {
 		if _, err := ledger.Verify(in); err != nil {
 			return fmt.Errorf("%s is not a whole backup: %w", c.flags.Arg(0), err)
 		}
-		if *dry {
-			fmt.Fprintf(c.stdout, "%s is a whole backup; nothing was changed\n", c.flags.Arg(0))
-			return nil
-		}
 		if _, err := in.Seek(0, 0); err != nil {
 			return err
+		}
+		if *dry {
+			return restoreDrill(ctx, c, cfg, in, files, *skip)
 		}
 		if err := shop.Restore(ctx, cfg, in); err != nil {
 			return err
@@ -110,7 +113,8 @@ func runRestore(ctx context.Context, c *call) error {
 	}
 	found, err := shop.Reconcile(ctx, cfg, files, *skip, c.logger)
 	if err != nil {
-		return fmt.Errorf("restored, but not compared with the chains and high-water files (run store restore -reconcile when that can be): %w", err)
+		return fmt.Errorf("restored, but not compared with the chains and high-water files (run store restore "+
+			"-reconcile when that can be): %w", err)
 	}
 	e := json.NewEncoder(c.stdout)
 	for _, r := range found {
@@ -122,68 +126,27 @@ func runRestore(ctx context.Context, c *call) error {
 	return nil
 }
 
-// runKeeper is the keeper's desk.
-func runKeeper(ctx context.Context, c *call) error {
-	what := c.subverb("reopen", "owed", "withdraw", "high-water")
-	rebuild := what != "high-water" || c.subverb("rebuild") != ""
-	digest := ""
-	if what == "withdraw" && len(c.args) > 0 && !strings.HasPrefix(c.args[0], "-") {
-		digest, c.args = c.args[0], c.args[1:] // before the flags, which Go's flag package stops at
-	}
-	file := c.flags.String("config", "store.toml", "configuration file")
-	reason := c.flags.String("reason", "", "withdraw: why the text is taken off the record; it stands there for ever, so it repeats nothing of the text")
-	network := c.flags.String("network", "", "reopen: one network, such as eip155:8453; all of them when left out")
-	wait := c.flags.Bool("wait", false, "reopen: wait until nothing that was sent before the restore can land any more")
-	dry := c.flags.Bool("dry-run", false, "say what would be done and change nothing")
-	if err := c.parse(0, 0); err != nil {
-		return err
-	}
-	if what == "" || !rebuild {
-		c.flags.Usage()
-		return errUsage
-	}
-	if what == "withdraw" {
-		problem := ""
-		switch {
-		case digest == "":
-			problem = "name the text by its SHA-256, which stands beside it in its observation and in the name of its file words/SHA256.json"
-		case len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "":
-			problem = fmt.Sprintf("%.80q is not 64 lower-case hexadecimal digits", digest)
-		case *reason == "":
-			problem = "say why with -reason"
-		}
-		if problem != "" {
-			fmt.Fprintln(c.stderr, "store keeper withdraw: "+problem)
-			return errUsage
-		}
-	}
-	cfg, err := shop.Load(*file)
+// restoreDrill says what restoring a backup would come to.
+func restoreDrill(ctx context.Context, c *call, cfg *shop.Config, in *os.File, files []string, skip bool) error {
+	d, err := shop.Drill(ctx, cfg, in, files, skip, c.logger)
 	if err != nil {
+		return fmt.Errorf("%s is a whole backup, and restoring it would fail: %w", in.Name(), err)
+	}
+	if err := json.NewEncoder(c.stdout).Encode(d); err != nil {
 		return err
 	}
-	switch what {
-	case "withdraw":
-		out, err := shop.Withdraw(ctx, cfg, record.Withdrawn{SHA256: digest, Reason: *reason}, *dry, c.logger)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(c.stdout).Encode(out)
-	case "owed":
-		return shop.Owed(ctx, cfg, c.logger, c.stdout)
-	case "high-water":
-		made, err := shop.RebuildHighWater(ctx, cfg, *dry, c.logger)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(c.stdout).Encode(made)
+	fmt.Fprintf(c.stdout, "%s is a whole backup; nothing was changed\n", in.Name())
+	if d.Occupied {
+		fmt.Fprintln(c.stdout, "The configured ledger is there: move its file away first, or the restore refuses it.")
 	}
-	return reopen(ctx, c, cfg, till.ReopenOptions{Network: *network, Dry: *dry}, *wait && !*dry)
+	return nil
 }
 
 // reopenEvery is how often a restored store is asked again whether it may be opened.
 const reopenEvery = 15 * time.Second
 
-// reopen opens a restored store, at once or when it may be. What is said is the last word on each network.
+// reopen opens a restored store, at once or when it may be. What is said is the last word on each
+// network.
 func reopen(ctx context.Context, c *call, cfg *shop.Config, o till.ReopenOptions, wait bool) error {
 	for {
 		var out bytes.Buffer

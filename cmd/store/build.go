@@ -15,9 +15,11 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// specimenConfig is what is built without a configuration: the specimen of this repository, at its one fixed address.
+// specimenConfig is what is built without a configuration: the specimen of this repository, at its
+// one fixed address.
 func specimenConfig() (*shop.Config, error) {
-	c := &shop.Config{Public: "public", Record: "corpus", Twins: filepath.Join("var", "twins"), Keys: shop.KeysConfig{Identity: "specimen", Ring: "specimen", Log: "specimen"}}
+	c := &shop.Config{Public: "public", Record: "corpus", Twins: filepath.Join("var", "twins"),
+		Keys: shop.KeysConfig{Identity: "specimen", Ring: "specimen", Log: "specimen"}}
 	site, err := shop.LoadSpecimen()
 	if err != nil {
 		return nil, err
@@ -26,9 +28,9 @@ func specimenConfig() (*shop.Config, error) {
 	return c, nil
 }
 
-// siteConfig loads the configuration of a verb that needs one: the named one, or the store.toml of the folder, as the
-// other verbs do. Only where there is none is it the specimen's, and file is "": nobody's site may become the specimen by
-// a word left out.
+// siteConfig loads the configuration of a verb that needs one: the named one, or the store.toml of
+// the folder, as the other verbs do. Only where there is none is it the specimen's, and file is "":
+// nobody's site may become the specimen by a word left out.
 func siteConfig(file *string) (*shop.Config, error) {
 	if *file == "" {
 		if _, err := os.Stat(ownConfig); errors.Is(err, fs.ErrNotExist) {
@@ -44,12 +46,15 @@ const ownConfig = "store.toml"
 
 // runBuild renders content into public.
 func runBuild(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen is built into ./public)")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
+		"specimen is built into ./public)")
 	out := c.flags.String("out", "", "build one tree into this folder, in place, instead of the configured one")
-	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, as it is done anyway for a configured site")
+	tree := c.flags.Bool("tree", false, "build a new tree beside the current one and move the pointer to it, as it "+
+		"is done anyway for a configured site")
 	full := c.flags.Bool("full", false, "ignore the record of the last build")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
-	verifier := c.flags.String("verifier", "", "folder with the verifier for browsers, as make verifier makes it, instead of the configured one")
+	verifier := c.flags.String("verifier", "", "folder with the verifier for browsers, as make verifier makes it, "+
+		"instead of the configured one")
 	if err := c.parse(0, 0); err != nil {
 		return err
 	}
@@ -99,8 +104,10 @@ func runBuild(ctx context.Context, c *call) error {
 	return nil
 }
 
-// build builds into a folder, or a tree beside the one that a pointer leads to, and returns where the files are.
-func (c *call) build(ctx context.Context, in generator.Input, public string, tree bool) (string, generator.Report, error) {
+// build builds into a folder, or a tree beside the one that a pointer leads to, and returns where
+// the files are.
+func (c *call) build(ctx context.Context, in generator.Input, public string, tree bool) (string, generator.Report,
+	error) {
 	defer c.progress(&in, "building")()
 	if tree {
 		t, err := generator.BuildTree(ctx, in, public)
@@ -110,7 +117,8 @@ func (c *call) build(ctx context.Context, in generator.Input, public string, tre
 	return public, report, err
 }
 
-// progress shows a bar on a person's terminal and nothing elsewhere. The returned function wipes it.
+// progress shows a bar on a person's terminal and nothing elsewhere. The returned function wipes
+// it.
 func (c *call) progress(in *generator.Input, what string) func() {
 	if !isTerminal(c.stderr) {
 		return func() {}
@@ -118,7 +126,8 @@ func (c *call) progress(in *generator.Input, what string) func() {
 	var bar *progressbar.ProgressBar
 	in.Progress = func(done, total int) {
 		if bar == nil {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(what),
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr),
+				progressbar.OptionSetDescription(what),
 				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
 		}
 		bar.ChangeMax(max(total, 1))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,20 +22,32 @@ import (
 
 // buyFlags are the flags of store buy.
 type buyFlags struct {
-	wallet, journal, ceiling, network, amount, out string
-	yes, resume, json                              bool
+	wallets                                               []string
+	rpc, journal, ceiling, network, amount, protocol, out string
+	yes, resume, json                                     bool
 }
 
 // runBuy shows a door's terms, asks, and buys.
 func runBuy(ctx context.Context, c *call) error {
 	var f buyFlags
-	c.flags.StringVar(&f.wallet, "wallet", "", "file (0600) with the hex key of the wallet that pays; without one the terms are shown and nothing is bought")
-	c.flags.StringVar(&f.journal, "journal", filepath.Join("var", "purchases"), "folder in which purchases are journalled before they are signed for")
+	c.flags.Func("wallet", "file (0600) with the key of the wallet that pays: 32 bytes of hex on EVM networks, or the "+
+		"list of 64 numbers that solana-keygen writes; may be given once for each. Without one the terms are shown "+
+		"and nothing is bought", func(file string) error {
+		f.wallets = append(f.wallets, file)
+		return nil
+	})
+	c.flags.StringVar(&f.rpc, "solana-rpc", "", "node of Solana (URL) that is asked for a recent blockhash where a "+
+		"door gives none")
+	c.flags.StringVar(&f.journal, "journal", filepath.Join("var", "purchases"),
+		"folder in which purchases are journalled before they are signed for")
 	c.flags.StringVar(&f.ceiling, "max", "1", "the most that may be paid, in USDC")
 	c.flags.StringVar(&f.network, "network", "", "pay on this network (CAIP-2) only")
 	c.flags.StringVar(&f.amount, "amount", "", "pay exactly this amount in USDC, where a door offers several")
+	c.flags.StringVar(&f.protocol, "protocol", buyer.ByX402, "pay by this protocol: "+buyer.ByX402+", or "+buyer.ByMPP+
+		" (evm/charge)")
 	c.flags.BoolVar(&f.yes, "yes", false, "do not ask")
-	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no URL do only that")
+	c.flags.BoolVar(&f.resume, "resume", false, "finish purchases that were cut short, before anything else; with no "+
+		"URL do only that")
 	c.flags.BoolVar(&f.json, "json", false, "print JSON; implies that nobody is asked, so --yes is needed to pay")
 	c.flags.StringVar(&f.out, "out", "", "write what was bought to this file")
 	if err := c.parse(0, 1); err != nil {
@@ -89,12 +102,19 @@ func runBuy(ctx context.Context, c *call) error {
 
 // buyer is what the flags say of the buyer and of the purchase.
 func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
-	cfg.Journal, opts.Choice.Network = f.journal, f.network
+	cfg.Journal, opts.Choice.Network, cfg.SolanaRPC = buyer.Folder(f.journal), f.network, f.rpc
+	switch f.protocol {
+	case buyer.ByX402:
+	case buyer.ByMPP:
+		opts.Choice.Protocol = f.protocol
+	default:
+		return cfg, opts, because(errUsage, "-protocol: %q is neither %s nor %s", f.protocol, buyer.ByX402, buyer.ByMPP)
+	}
 	if cfg.Ceiling, err = content.ParseUSDC(f.ceiling); err != nil {
 		return cfg, opts, because(errUsage, "-max: %w", err)
 	}
-	if f.wallet != "" {
-		if cfg.Wallet, err = walletKey(f.wallet); err != nil {
+	for _, file := range f.wallets {
+		if err := openWallet(&cfg, file); err != nil {
 			return cfg, opts, err
 		}
 	}
@@ -108,7 +128,7 @@ func (f *buyFlags) buyer() (cfg buyer.Config, opts buyer.Options, err error) {
 
 // agree shows the terms and reports whether they are to be paid.
 func (c *call) agree(f buyFlags, target string, terms *buyer.Terms, choice buyer.Choice) (bool, error) {
-	look := f.wallet == "" || !f.yes // nothing is bought where nobody can be asked
+	look := len(f.wallets) == 0 || !f.yes // nothing is bought where nobody can be asked
 	switch {
 	case !f.json:
 		fmt.Fprint(c.stdout, terms.Text())
@@ -121,10 +141,10 @@ func (c *call) agree(f buyFlags, target string, terms *buyer.Terms, choice buyer
 		return false, nil
 	}
 	// Who only looks is told what a choice of theirs leaves nothing of; a price is theirs to read.
-	if terms.Chosen < 0 && (f.wallet != "" || choice != (buyer.Choice{})) {
+	if terms.Chosen < 0 && (len(f.wallets) > 0 || choice != (buyer.Choice{})) {
 		return false, because(errNo, "%s", hintFor(target, terms, choice))
 	}
-	if f.wallet == "" {
+	if len(f.wallets) == 0 {
 		fmt.Fprintln(c.stdout, "Nothing was bought: name a wallet with -wallet FILE.")
 		return false, nil
 	}
@@ -139,15 +159,15 @@ func (c *call) agree(f buyFlags, target string, terms *buyer.Terms, choice buyer
 	return ok, err
 }
 
-// hintFor is what to do where nothing can be paid: the flag that leaves nothing over is the one to change. Why that is
-// stands in the terms, which were shown.
+// hintFor is what to do where nothing can be paid: the flag that leaves nothing over is the one to
+// change. Why that is stands in the terms, which were shown.
 func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 	host := target
 	if u, err := url.Parse(target); err == nil {
 		host = u.Host
 	}
 	var networks, amounts []string
-	fits := false
+	fits, unable := false, false
 	for _, e := range terms.Entries {
 		if !slices.Contains(networks, e.Network) {
 			networks = append(networks, e.Network)
@@ -155,7 +175,7 @@ func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 		if choice.Network != "" && e.Network != choice.Network {
 			continue
 		}
-		fits = true
+		fits, unable = true, unable || e.Unable
 		if usdc := content.FormatUSDC(e.Atomic); e.Atomic > 0 && !slices.Contains(amounts, usdc) {
 			amounts = append(amounts, usdc)
 		}
@@ -163,9 +183,13 @@ func hintFor(target string, terms *buyer.Terms, choice buyer.Choice) string {
 	hint := "raise -max if the price is what you expect"
 	switch {
 	case choice.Network != "" && !fits:
-		hint = fmt.Sprintf("it takes nothing on -network %s; leave that out, or name one of: %q", choice.Network, networks)
+		hint = fmt.Sprintf("it takes nothing on -network %s; leave that out, or name one of: %q", choice.Network,
+			networks)
 	case choice.Amount != 0 && !slices.Contains(amounts, content.FormatUSDC(choice.Amount)):
-		hint = fmt.Sprintf("it does not ask for -amount %s; leave that out, or name one of: %s", content.FormatUSDC(choice.Amount), strings.Join(amounts, ", "))
+		hint = fmt.Sprintf("it does not ask for -amount %s; leave that out, or name one of: %s",
+			content.FormatUSDC(choice.Amount), strings.Join(amounts, ", "))
+	case unable:
+		hint = "give what is lacking: -wallet for the other kind of network, or -solana-rpc"
 	}
 	return fmt.Sprintf("nothing that %q asks for can be paid: the terms say why\nhint: %s", host, hint)
 }
@@ -214,22 +238,54 @@ func (c *call) show(r *buyer.Result, asJSON bool) error {
 	return nil
 }
 
-// walletKey reads a wallet's key from a file that only its owner may read.
-func walletKey(file string) (*wallet.Key, error) {
+// openWallet reads a wallet's key from a file that only its owner may read. Which kind it is shows
+// in its form; there is one of each.
+func openWallet(cfg *buyer.Config, file string) error {
 	st, err := os.Stat(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if st.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s may be read by others than its owner: chmod 600 it", file)
+		return fmt.Errorf("%s may be read by others than its owner: chmod 600 it", file)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	k, err := wallet.ParseKey(strings.TrimSpace(string(b)))
+	if text := bytes.TrimSpace(b); bytes.HasPrefix(text, []byte("[")) {
+		if cfg.Solana != nil {
+			return because(errUsage, "-wallet: %s is a second wallet of Solana", file)
+		}
+		cfg.Solana, err = solanaKey(text)
+	} else {
+		if cfg.Wallet != nil {
+			return because(errUsage, "-wallet: %s is a second wallet of EVM networks", file)
+		}
+		cfg.Wallet, err = wallet.ParseKey(string(text))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s does not hold a wallet key (32 bytes of hex)", file)
+		// The text of a parse error could repeat the key.
+		return fmt.Errorf("%s does not hold a wallet key (32 bytes of hex, or a list of 64 numbers)", file)
 	}
-	return k, nil
+	return nil
+}
+
+// solanaKey reads what solana-keygen writes: seed and public key as a list of numbers.
+func solanaKey(text []byte) (ed25519.PrivateKey, error) {
+	var numbers []uint8
+	var list []uint16 // []uint8 would be read from base64
+	if err := json.Unmarshal(text, &list); err != nil || len(list) != ed25519.PrivateKeySize {
+		return nil, errors.New("not 64 numbers")
+	}
+	for _, n := range list {
+		if n > 255 {
+			return nil, errors.New("a number is no byte")
+		}
+		numbers = append(numbers, uint8(n))
+	}
+	key := ed25519.NewKeyFromSeed(numbers[:ed25519.SeedSize])
+	if !bytes.Equal(key, numbers) {
+		return nil, errors.New("its halves do not belong together")
+	}
+	return key, nil
 }

@@ -18,9 +18,11 @@ func runCensus(ctx context.Context, c *call) error { return censusWith(ctx, c, s
 // censusWith is runCensus with what no flag says.
 func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	file := c.flags.String("config", "store.toml", "configuration file")
-	week := c.flags.String("week", "", "ISO week such as 2026-W47; the last one may still be finished and sealed while no later round is")
+	week := c.flags.String("week", "", "ISO week such as 2026-W47; the last one may still be finished and sealed "+
+		"while no later round is")
 	walkOnly := c.flags.Bool("walk-only", false, "walk, and leave sealing to a process that holds the record's keys")
-	hourly := c.flags.Bool("hourly", false, "begin the round of this week if nobody did, put the hosts that declared themselves since onto it, and walk; seals no round")
+	hourly := c.flags.Bool("hourly", false, "begin the round of this week if nobody did, put the hosts that declared "+
+		"themselves since onto it, and walk; seals no round")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -39,7 +41,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 	if isTerminal(c.stderr) && !*asJSON {
 		o.Progress = func(done, due int64) {
 			if bar == nil {
-				bar = progressbar.NewOptions64(due, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription("walking"),
+				bar = progressbar.NewOptions64(due, progressbar.OptionSetWriter(os.Stderr),
+					progressbar.OptionSetDescription("walking"),
 					progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
 			}
 			bar.ChangeMax64(due)
@@ -65,7 +68,8 @@ func censusWith(ctx context.Context, c *call, o shop.CensusOptions) error {
 
 // censusText says in a few lines what a run came to.
 func censusText(r census.Report) string {
-	text := fmt.Sprintf("%s: %d hosts known by name, %d due, %d walked by this process, %d added; control door walked %d times, failed %d\n",
+	text := fmt.Sprintf("%s: %d hosts known by name, %d due, %d walked by this process, %d added; control door "+
+		"walked %d times, failed %d\n",
 		r.Week, r.Listed, r.Due, r.Walked, r.Added, r.Control.Walks, r.Control.Failed)
 	switch r.Outcome {
 	case census.OutcomeSealed, census.OutcomeStood:
@@ -83,7 +87,8 @@ func censusText(r census.Report) string {
 		text += "this week's round takes no more hosts: nothing was added\n"
 	}
 	if r.Lot == census.LotOwn {
-		text += "no Bitcoin block could be had, so the census drew its own order, and twice in a row is suspect: name timestamps.explorers or timestamps.headers\n"
+		text += "no Bitcoin block could be had, so the census drew its own order, and twice in a row is suspect: " +
+			"name timestamps.explorers or timestamps.headers\n"
 	}
 	if r.Capped {
 		text += "the cap struck: hosts beyond it have rows that say so\n"

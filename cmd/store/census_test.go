@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,11 +26,13 @@ import (
 	"agentstore/corpus/audit"
 	"agentstore/corpus/census"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger/ledgertest"
 )
 
-// streetVariable holds, in a process that a test started, the way to the test's street: then that process is the store.
+// streetVariable holds, in a process that a test started, the way to the test's street: then that
+// process is the store.
 const streetVariable = "STORE_TEST_STREET"
 
 func TestMain(m *testing.M) {
@@ -48,7 +51,8 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(raw), &far); err != nil {
 			panic(err)
 		}
-		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: os.Stdout, stderr: os.Stderr, args: os.Args[1:]}
+		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: os.Stdout, stderr: os.Stderr,
+			args: os.Args[1:]}
 		c.logger = newLogger(os.Stderr, &c.level, true)
 		if err := censusWith(context.Background(), c, shop.CensusOptions{Reach: far.reach, Now: thursday}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -59,7 +63,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// thursday is when it is in all processes of a test: a census that ran across the end of its week would be another.
+// thursday is when it is in all processes of a test: a census that ran across the end of its week
+// would be another.
 func thursday() time.Time { return time.Date(2026, 11, 12, 12, 0, 0, 0, time.UTC) }
 
 // farStreet leads a process to the doors of a street that another process opened.
@@ -217,7 +222,8 @@ func (o *ordeal) run(b *block, kills int64) {
 				}
 				done := make(chan error, 1)
 				go func() { done <- cmd.Wait() }()
-				// Half of the kills come early, when the roster is written and the first walks begin.
+				// Half of the kills come early, when the roster is written and the first walks
+				// begin.
 				mortal := left.Add(-1) >= 0
 				var killer <-chan time.Time
 				if mortal {
@@ -303,7 +309,11 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 			b.t.Errorf("a row of %s, which nobody named", row.Host)
 		}
 		visits := b.street.Visits(row.Host) - before[row.Host]
-		if visits > 1 {
+		most := 1
+		if b.street.ByConnection(row.Host) {
+			most = 2 // its own file was asked for first
+		}
+		if visits > most {
 			b.t.Errorf("%s was walked %d times", row.Host, visits)
 		}
 		switch {
@@ -314,7 +324,8 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 			if visits == 0 && row.Verdict != record.VerdictUnreachable {
 				b.t.Errorf("%s is %s, and nobody was there", row.Host, row.Verdict)
 			}
-		case row.Reason != record.ReasonMethodUnresolved:
+		case !slices.Contains([]string{record.ReasonMethodUnresolved, record.ReasonNotJudged, probe.ReasonChallenged},
+			row.Reason):
 			b.t.Errorf("%s: %s for the reason %s", row.Host, row.Verdict, row.Reason)
 		}
 	}
@@ -325,7 +336,8 @@ func (o *ordeal) check(b *block, config string, before map[string]int) {
 	}
 }
 
-// TestKilledCensus: three processes share a census and are killed at random moments; whoever is left ends it.
+// TestKilledCensus: three processes share a census and are killed at random moments; whoever is
+// left ends it.
 func TestKilledCensus(t *testing.T) {
 	b := openBlock(t, 1)
 	var o ordeal
@@ -348,13 +360,17 @@ func TestSoakKilledCensus(t *testing.T) {
 	if o.interrupted == 0 {
 		t.Error("no walk was ever interrupted: the kills came at the wrong moments")
 	}
-	t.Logf("%d kills over %d rounds: %d hosts interrupted, %d probed, each walked once", o.killed.Load(), rounds, o.interrupted, o.probed)
+	t.Logf("%d kills over %d rounds: %d hosts interrupted, %d probed, each walked once", o.killed.Load(), rounds,
+		o.interrupted, o.probed)
 }
 
-// TestASealedRoundSaysWhatIsNext reads what a run says at its end: a round that was just sealed is nowhere to be seen yet.
+// TestASealedRoundSaysWhatIsNext reads what a run says at its end: a round that was just sealed is
+// nowhere to be seen yet.
 func TestASealedRoundSaysWhatIsNext(t *testing.T) {
-	for outcome, want := range map[string]bool{census.OutcomeSealed: true, census.OutcomeStood: false, census.OutcomeWalked: false, census.OutcomeNotOpen: false} {
-		if got := strings.Contains(censusText(census.Report{Week: "2026-W47", Outcome: outcome}), "store build"); got != want {
+	for outcome, want := range map[string]bool{census.OutcomeSealed: true, census.OutcomeStood: false,
+		census.OutcomeWalked: false, census.OutcomeNotOpen: false} {
+		if got := strings.Contains(censusText(census.Report{Week: "2026-W47", Outcome: outcome}),
+			"store build"); got != want {
 			t.Errorf("%s: names store build: %v", outcome, got)
 		}
 	}

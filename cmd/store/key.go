@@ -16,8 +16,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the ring beside them
-// is their published half.
+// runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the
+// ring beside them is their published half.
 func runKey(ctx context.Context, c *call) error {
 	what := c.subverb("init", "list", "handover")
 	dir := c.flags.String("dir", "var/keys", "folder of the keys")
@@ -25,7 +25,8 @@ func runKey(ctx context.Context, c *call) error {
 	purpose := c.flags.String("purpose", string(attest.PurposeIdentity), "handover: which key, identity or log")
 	reason := c.flags.String("reason", "", "handover: why, for the public record")
 	on := c.flags.String("on", time.Now().UTC().Format(time.DateOnly), "date on which the key begins to be used, UTC")
-	config := c.flags.String("config", "store.toml", "handover of the log: configuration file, which names the record whose last head the outgoing key signs")
+	config := c.flags.String("config", "store.toml",
+		"handover of the log: configuration file, which names the record whose last head the outgoing key signs")
 	dry := c.flags.Bool("dry-run", false, "say what would be done and do nothing")
 	if err := c.parse(0, 0); err != nil {
 		return err
@@ -39,7 +40,8 @@ func runKey(ctx context.Context, c *call) error {
 	case "list":
 		return keyList(c, *dir, *asJSON)
 	case "handover":
-		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on, Reason: *reason}, *dry)
+		return keyHandover(ctx, c, *config, *dir, attest.Change{Purpose: attest.Purpose(*purpose), Effective: *on,
+			Reason: *reason}, *dry)
 	}
 	c.flags.Usage()
 	return errUsage
@@ -51,14 +53,16 @@ func keyInit(c *call, dir, on string, dry bool) error {
 		if err := shop.NoKeys(dir); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stdout, "would make in %s: one key each for %v, ring.json and till.secret\n", dir, attest.Purposes())
+		fmt.Fprintf(c.stdout, "would make in %s: one key each for %v, ring.json and till.secret\n", dir,
+			attest.Purposes())
 		return nil
 	}
 	ring, err := shop.MakeKeys(dir, on)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "keys made in %s; identity %s\nBack this folder up where the ledger's backup is not. Nothing in it belongs into git.\n", dir, ring.Identity().KID)
+	fmt.Fprintf(c.stdout, "keys made in %s; identity %s\nBack this folder up where the ledger's backup is not. "+
+		"Nothing in it belongs into git.\n", dir, ring.Identity().KID)
 	return nil
 }
 
@@ -84,16 +88,17 @@ func keyList(c *call, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
-// keyHandover makes a new identity or log key and has the outgoing one sign that it follows. The outgoing private half
-// stays beside it, named by its key id; that of an identity is needed for purchases that it still has to sign. What was
-// cut off is finished by the same call.
+// keyHandover makes a new identity or log key and has the outgoing one sign that it follows. The
+// outgoing private half stays beside it, named by its key id; that of an identity is needed for
+// purchases that it still has to sign. What was cut off is finished by the same call.
 func keyHandover(ctx context.Context, c *call, config, dir string, change attest.Change, dry bool) error {
 	p := change.Purpose
 	if change.Reason == "" {
 		return because(errUsage, "say why with -reason: the record is public and for ever")
 	}
 	if p != attest.PurposeIdentity && p != attest.PurposeLog {
-		return because(errUsage, "-purpose %q is neither identity nor log; a key for another purpose is replaced by its file", p)
+		return because(errUsage, "-purpose %q is neither identity nor log; a key for another purpose is replaced by "+
+			"its file", p)
 	}
 	ring, err := readRing(dir)
 	if err != nil {
@@ -104,12 +109,12 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 		return err
 	}
 	if dry {
-		fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), change.Effective, change.Reason)
-		return nil
+		return handoverDrill(ctx, c, config, dir, ring, old, change)
 	}
-	// The new key is on disk before anything names it; for the log, the record knows of the handover before the folder of
-	// keys does, so that nothing that runs signs with the outgoing key behind it. Whatever a crash leaves, no private half is
-	// lost, and the rings say which one is in force.
+	// The new key is on disk before anything names it; for the log, the record knows of the
+	// handover before the folder of keys does, so that nothing that runs signs with the outgoing
+	// key behind it. Whatever a crash leaves, no private half is lost, and the rings say which one
+	// is in force.
 	pending := shop.KeyFile(dir, p) + ".next"
 	fresh, err := keyAt(pending)
 	if err != nil {
@@ -129,7 +134,7 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 			return err
 		}
 	}
-	retired := filepath.Join(dir, string(p)+"-"+old.KID()+".pem")
+	retired := retiredFile(dir, p, old)
 	if err := os.Link(shop.KeyFile(dir, p), retired); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -138,13 +143,66 @@ func keyHandover(ctx context.Context, c *call, config, dir string, change attest
 	}
 	if p == attest.PurposeLog {
 		if err := shop.CoverHandover(ctx, config); err != nil {
-			return fmt.Errorf("the log was handed over, and the record's manifest does not know it yet: %w\nhint: store build makes it anew", err)
+			return fmt.Errorf("the log was handed over, and the record's manifest does not know it yet: %w\nhint: "+
+				"store build makes it anew", err)
 		}
-		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it. What runs with the ring of before writes nothing more: restart it.\n", fresh.KID())
+		fmt.Fprintf(c.stdout, "log handed over to %s\nThe next checkpoint is signed by it. What runs with the ring "+
+			"of before writes nothing more: restart it.\n", fresh.KID())
 		return nil
 	}
-	fmt.Fprintf(c.stdout, "identity handed over to %s\nAdd %q to keys.older until every purchase signed before is delivered, then build, publish and restart.\n", fresh.KID(), retired)
+	fmt.Fprintf(c.stdout, "identity handed over to %s\nAdd %q to keys.older until every purchase signed before is "+
+		"delivered, then build, publish and restart.\n", fresh.KID(), retired)
 	return nil
+}
+
+// handoverDrill says what a handover would change. That of an identity is tried, to a key that is
+// thrown away; that of the log is signed with the head that the record has then.
+func handoverDrill(ctx context.Context, c *call, config, dir string, ring attest.Ring, old *attest.Key,
+	change attest.Change) error {
+	p := change.Purpose
+	pending := shop.KeyFile(dir, p) + ".next"
+	fresh, err := attest.LoadKey(pending)
+	switch {
+	case err == nil:
+		fmt.Fprintf(c.stdout, "would go on with a handover that was cut off, to %s, which is in %s\n", fresh.KID(),
+			pending)
+	case errors.Is(err, fs.ErrNotExist):
+		if fresh, err = attest.Generate(rand.Reader); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	more := 1
+	switch inForce, _ := ring.For(p); {
+	case inForce.KID == fresh.KID():
+		more = 0 // it was cut off behind the ring
+	case p == attest.PurposeLog:
+		if _, err := shop.Load(config); err != nil {
+			return fmt.Errorf("the record whose last head is signed is not known: %w\nhint: name the configuration "+
+				"file with -config", err)
+		}
+	default:
+		if _, err := ring.Handover(change, old, fresh.Public()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(c.stdout, "would hand the %s over from %s to a new key on %s: %s\n", p, old.KID(), change.Effective,
+		change.Reason)
+	fmt.Fprintf(c.stdout, "would write %s: %d handovers, %d retired keys\n", shop.RingFile(dir),
+		len(ring.Handovers)+more, len(ring.Retired)+more)
+	fmt.Fprintf(c.stdout, "would write %s: the new key\n", shop.KeyFile(dir, p))
+	fmt.Fprintf(c.stdout, "would write %s: the outgoing key\n", retiredFile(dir, p, old))
+	if p == attest.PurposeLog {
+		fmt.Fprintln(c.stdout, "would sign the record's last head by the outgoing key, and make its manifest anew")
+	}
+	fmt.Fprintln(c.stdout, "nothing was changed")
+	return nil
+}
+
+// retiredFile is where the private half of an outgoing key is kept.
+func retiredFile(dir string, p attest.Purpose, old *attest.Key) string {
+	return filepath.Join(dir, string(p)+"-"+old.KID()+".pem")
 }
 
 // keyAt is the key in a file, which is made where there is none.

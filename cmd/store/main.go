@@ -1,9 +1,10 @@
-// Store is the whole service in one binary: it builds and publishes the static half, serves the dynamic half, keeps
-// keys and backups, verifies what anybody cloned, and buys.
+// Store is the whole service in one binary: it builds and publishes the static half, serves the
+// dynamic half, keeps keys and backups, verifies what anybody cloned, and buys.
 //
 //	store <verb> [flags] [arguments]
 //
-// Exit codes: 0 done; 1 failed; 2 called wrongly; 3 the answer is no (verification failed, purchase refused).
+// Exit codes: 0 done; 1 failed; 2 called wrongly; 3 the answer is no (verification failed, purchase
+// refused).
 package main
 
 import (
@@ -32,8 +33,21 @@ type verb struct {
 	run   func(ctx context.Context, v *call) error
 }
 
-// line is how the verb is called. The word after a verb with subverbs comes before the flags, which Go's flag package
-// stops at.
+// tables are the words of those verbs that have too many for a line.
+var tables = map[string]func() []word{"keeper": keeperWords}
+
+// word is one thing that a verb does, in the table of its help.
+type word struct{ name, about, short string }
+
+// tabulate writes the table of a verb's words.
+func tabulate(w io.Writer, words []word) {
+	for _, v := range words {
+		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace(v.name+" "+v.about), v.short)
+	}
+}
+
+// line is how the verb is called. The word after a verb with subverbs comes before the flags, which
+// Go's flag package stops at.
 func (v *verb) line() string {
 	if v.sub {
 		return v.name + " " + v.args + " [flags]"
@@ -42,23 +56,34 @@ func (v *verb) line() string {
 }
 
 // verbs is every verb, in the order of the help.
-var verbs = []verb{
-	{"init", "DIR", "make a keeper's site in DIR", false, runInit},
-	{"config", "", "print an annotated example of the configuration file", false, runConfig},
-	{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
-	{"build", "", "render content into the published tree", false, runBuild},
-	{"watch", "", "build on every change and show it in a browser", false, runWatch},
-	{"publish", "REPOSITORY", "commit the published tree to a publication repository", false, runPublish},
-	{"serve", "", "serve the store", false, runServe},
-	{"census", "", "walk the doors that are known, and seal the week's round", false, runCensus},
-	{"stamp", "", "hand rounds in at OpenTimestamps calendars and fetch what became of them", false, runStamp},
-	{"witness", "", "have witnesses cosign the head of the record's log", false, runWitness},
-	{"verify", "DIR | FILE", "check a clone or a bundle without trusting anybody, or make a bundle: store verify -h", false, runVerify},
-	{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", false, runCheck},
-	{"buy", "URL", "buy from a door, journalled, within a ceiling", false, runBuy},
-	{"backup", "FILE", "write a verified backup of the ledger while the store runs", false, runBackup},
-	{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", false, runRestore},
-	{"keeper", "reopen | owed | withdraw SHA256 | high-water rebuild", "the keeper's desk: open a restored store, list what is owed, withdraw a stranger's text, make a lost high-water file anew", true, runKeeper},
+func verbs() []verb {
+	return []verb{
+		{"init", "DIR", "make a keeper's site in DIR", false, runInit},
+		{"config", "", "print an annotated example of the configuration file", false, runConfig},
+		{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
+		{"build", "", "render content into the published tree", false, runBuild},
+		{"watch", "", "build on every change and show it in a browser", false, runWatch},
+		{"publish", "REPOSITORY", "commit the published tree to a publication repository", false, runPublish},
+		{"serve", "", "serve the store", false, runServe},
+		{"doctor", "", "look at all that a store stands on, and say what mends what is wrong", false, runDoctor},
+		{"facilitator", "", "settle other sellers' x402 payments; off until [facilitator] is configured", false,
+			runFacilitator},
+		{"census", "", "walk the doors that are known, and seal the week's round", false, runCensus},
+		{"stamp", "", "hand rounds in at OpenTimestamps calendars and fetch what became of them", false, runStamp},
+		{"witness", "", "have witnesses cosign the head of the record's log", false, runWitness},
+		{"verify", "DIR | FILE",
+			"check a clone or a bundle without trusting anybody, or make a bundle: store verify -h",
+			false, runVerify},
+		{"check", "URL…", "read doors that ask to be paid and say what to change: store check -h", false, runCheck},
+		{"buy", "URL", "buy from a door, journalled, within a ceiling", false, runBuy},
+		{"backup", "FILE", "write a verified backup of the ledger while the store runs", false, runBackup},
+		{"restore", "FILE", "restore a backup into an empty ledger, closed until reopened", false, runRestore},
+		{"keeper", "VERB", "the keeper's desk: store keeper help lists its verbs", true, runKeeper},
+		{"version", "", "say what the program was built from", false, runVersion},
+		{"completion", "bash | zsh | fish", "write what a shell completes the verbs and their flags by", false,
+			runCompletion},
+		{"man", "", "write the manual page, store(1)", false, runMan},
+	}
 }
 
 // call is one run of a verb: its flags, arguments and streams.
@@ -71,8 +96,8 @@ type call struct {
 	logger *slog.Logger
 }
 
-// What a run comes to beside success, each an exit code. Returned by itself, what there is to say has been printed;
-// because adds what is still to be said.
+// What a run comes to beside success, each an exit code. Returned by itself, what there is to say
+// has been printed; because adds what is still to be said.
 var (
 	errFailed   = errors.New("failed")
 	errUsage    = errors.New("called wrongly") // the call cannot be understood
@@ -96,8 +121,9 @@ func main() {
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// untilSignal is a context that ends with the first signal to stop. From then on such a signal does what it does by
-// default, so that a second one ends at once what takes too long to end well: everything that matters is journalled.
+// untilSignal is a context that ends with the first signal to stop. From then on such a signal does
+// what it does by default, so that a second one ends at once what takes too long to end well:
+// everything that matters is journalled.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	first := make(chan os.Signal, 1)
@@ -118,14 +144,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	}
-	for _, v := range verbs {
+	for _, v := range verbs() {
 		if v.name != args[0] {
 			continue
 		}
-		c := &call{flags: flag.NewFlagSet("store "+v.name, flag.ContinueOnError), stdout: stdout, stderr: stderr, args: args[1:]}
+		c := &call{flags: flag.NewFlagSet("store "+v.name, flag.ContinueOnError), stdout: stdout, stderr: stderr,
+			args: args[1:]}
 		c.flags.SetOutput(stderr)
 		c.flags.Usage = func() {
 			fmt.Fprintf(stderr, "usage: store %s\n  %s\n", v.line(), v.short)
+			if table := tables[v.name]; table != nil {
+				tabulate(stderr, table())
+			}
 			c.flags.PrintDefaults()
 		}
 		c.logger = newLogger(stderr, &c.level, false)
@@ -153,14 +183,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func usage(w io.Writer) {
 	fmt.Fprint(w, "usage: store <verb> [flags] [arguments]\n\n")
-	for _, v := range verbs {
+	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-42s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
 	}
-	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the answer is no,\n4 what was verified does not show all that it has to.\n")
+	fmt.Fprint(w, "\nstore <verb> -h shows a verb's flags. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the "+
+		"answer is no,\n4 what was verified does not show all that it has to.\n")
 }
 
-// subverb takes the word after the verb off the arguments. Without one the help is asked for or the call is wrong, once
-// parse has made the flags known; "" is returned then.
+// subverb takes the word after the verb off the arguments. Without one the help is asked for or the
+// call is wrong, once parse has made the flags known; "" is returned then.
 func (c *call) subverb(known ...string) string {
 	if len(c.args) == 0 || !slices.Contains(known, c.args[0]) {
 		return ""

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,15 +29,28 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
+// solanaPurse is a wallet file as solana-keygen writes it.
+func solanaPurse(t *testing.T) string {
+	t.Helper()
+	var numbers []string
+	for _, b := range ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) {
+		numbers = append(numbers, strconv.Itoa(int(b)))
+	}
+	return file(t, "solana.json", "["+strings.Join(numbers, ",")+"]")
+}
+
 // door asks for two dollars.
 func door(t *testing.T) string {
 	t.Helper()
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h, err := x402.Encode(x402.Required{X402Version: 2, Resource: x402.Resource{URL: s.URL + r.URL.Path}, Accepts: []rail.Requirement{{
-			Scheme: "exact", Network: "eip155:8453", Amount: "2000000", Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-			PayTo: "0x3E472E63d09B1bBdf8F0466b8FCB3d4482B9059E", MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "USD Coin", "version": "2"},
-		}}})
+		h, err := x402.Encode(x402.Required{X402Version: 2, Resource: x402.Resource{URL: s.URL + r.URL.Path},
+			Accepts: []rail.Requirement{{
+				Scheme: "exact", Network: "eip155:8453", Amount: "2000000",
+				Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+				PayTo: "0x3E472E63d09B1bBdf8F0466b8FCB3d4482B9059E", MaxTimeoutSeconds: 300,
+				Extra: map[string]any{"name": "USD Coin", "version": "2"},
+			}}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -76,37 +91,75 @@ func TestExitCodes(t *testing.T) {
 		{"key init -dry-run -dir " + keys, 1, "", "in use"},
 		{"key handover -dir " + keys, 2, "", "-reason"},
 		{"key handover -reason x -purpose git -dir " + keys, 2, "", "neither identity nor log"},
-		{"keeper -h", 0, "", "usage: store keeper reopen | owed | withdraw SHA256 | high-water rebuild [flags]"},
+		{"keeper -h", 0, "", "usage: store keeper VERB [flags]"},
+		{"keeper help", 0, "answer ORDER", ""},
+		{"keeper help me", 2, "", "usage: store keeper VERB"},
+		{"keeper reply", 2, "", "store keeper reply: name the letter"},
+		{"keeper reply let_abc -text x", 2, "", "store keeper reply: name the letter"},
+		{"keeper reply let_abcdefghij2345672345", 2, "", "store keeper reply: say what with -text-file or -text"},
+		{"keeper letters let_abcdefghij2345672345", 2, "", "usage: store keeper"},
+		{"keeper publish-tip tip_abcdefghij2345672345 -slug ../x", 2, "", "store keeper publish-tip: the slug must be"},
+		{"keeper quote req_abcdefghij2345672345 -price dear", 2, "", "store keeper quote: name the price"},
+		{"keeper quote req_abcdefghij2345672345 -price 0", 2, "", "store keeper quote: name the price"},
+		{"keeper stamp-line 2026-48 -text x", 2, "", "store keeper stamp-line: name the week"},
+		{"init -networks bitcoin " + keys + "/site", 2, "", "is none this store sells on: name some of polygon, "},
 		{"keeper", 2, "", "usage: store keeper"},
 		{"keeper high-water", 2, "", "usage: store keeper"},
+		{"keeper answer", 2, "", "store keeper answer: name the order"},
+		{"keeper answer order_ABC -text x", 2, "", "store keeper answer: name the order"},
+		{"keeper answer order_abcdefghij2345672345 -config " + keys + "/nowhere.toml", 1, "", "no such file"},
+		{"keeper note", 2, "", "store keeper note: name the month"},
+		{"keeper note 2026-13 -text x", 2, "", "store keeper note: name the month"},
+		{"keeper orders -config " + keys + "/nowhere.toml", 1, "", "no such file"},
 		{"keeper withdraw", 2, "", "store keeper withdraw: name the text by its SHA-256"},
 		{"keeper withdraw " + strings.Repeat("ab", 32), 2, "", "store keeper withdraw: say why with -reason"},
 		{"keeper withdraw ABC -reason x", 2, "", "64 lower-case hexadecimal digits"},
+		{"keeper statement bazaar", 2, "", "store keeper statement: say of which month with -month"},
+		{"keeper statement -month 2026-11", 2, "", "store keeper statement: name the account"},
+		{"keeper statement Bazaar -month 2026-11", 2, "", "store keeper statement: name the account"},
+		{"keeper received -usd 12.50", 2, "", "store keeper received: name the account"},
+		{"keeper received bazaar -name x", 2, "", "-usd"},
+		{"keeper received bazaar -name x -usd -1", 2, "", "-usd"},
+		{"keeper accounts bazaar", 2, "", "usage: store keeper"},
+		{"keeper accounts -config " + keys + "/nowhere.toml", 1, "", "no such file"},
 		{"keeper owed -config " + keys + "/nowhere.toml", 1, "", "no such file"},
 		{"verify " + keys + "/nowhere", 1, "", "no such file"},
 		{"serve -config " + file(t, "store.toml", shop.Annotated(deaf)), 1, "", "listen is empty"},
 		{"buy -max dear " + asked, 2, "", "-max"},
+		{"buy -wallet " + purse + " -wallet " + purse + " " + asked, 2, "", "a second wallet of EVM networks"},
+		{"buy -wallet " + file(t, "half.json", "[1,2,3]") + " " + asked, 1, "", "or a list of 64 numbers"},
+		{"buy -wallet " + file(t, "unlike.json", "["+strings.Repeat("7,", 63)+"7]") + " " + asked, 1, "",
+			"does not hold a wallet key"},
+		{"buy -yes -max 2 -wallet " + solanaPurse(t) + " -journal " + journal + " " + asked, 3,
+			"an Ethereum wallet would be needed", "hint: give what is lacking: -wallet"},
 		{"buy -amount -1 " + asked, 2, "", "-amount"},
 		{"buy " + asked, 0, "Nothing was bought", ""},
 		{"buy -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "hint: raise -max"},
-		{"buy -yes -network eip155:1 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", `it takes nothing on -network eip155:1; leave that out, or name one of: ["eip155:8453"]`},
-		{"buy -network eip155:1 " + asked, 3, "2 USDC", "it takes nothing on -network eip155:1"}, // without a wallet too
-		{"buy -yes -amount 0.5 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC", "it does not ask for -amount 0.5; leave that out, or name one of: 2\n"},
-		{"buy -json -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, `"chosen":-1`, "hint: raise -max"},
+		{"buy -yes -network eip155:1 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC",
+			`it takes nothing on -network eip155:1; leave that out, or name one of: ["eip155:8453"]`},
+		// without a wallet too
+		{"buy -network eip155:1 " + asked, 3, "2 USDC", "it takes nothing on -network eip155:1"},
+		{"buy -yes -amount 0.5 -wallet " + purse + " -journal " + journal + " " + asked, 3, "2 USDC",
+			"it does not ask for -amount 0.5; leave that out, or name one of: 2\n"},
+		{"buy -json -yes -wallet " + purse + " -journal " + journal + " " + asked, 3, `"chosen":-1`,
+			"hint: raise -max"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.call), &stdout, &stderr)
 		if code != c.code || !strings.Contains(stdout.String(), c.out) || !strings.Contains(stderr.String(), c.say) ||
 			code != 0 && stdout.Len()+stderr.Len() == 0 {
-			t.Errorf("store %s: exit code %d, want %d\nstdout %.300s want %q\nstderr %.300s want %q", c.call, code, c.code, &stdout, c.out, &stderr, c.say)
+			t.Errorf("store %s: exit code %d, want %d\nstdout %.300s want %q\nstderr %.300s want %q", c.call, code,
+				c.code, &stdout, c.out, &stderr, c.say)
 		}
-		if strings.Count(stderr.String(), "no such file") > 1 || strings.Contains(stderr.String(), "nothing was found out") {
+		if strings.Count(stderr.String(), "no such file") > 1 ||
+			strings.Contains(stderr.String(), "nothing was found out") {
 			t.Errorf("store %s says the same twice: %s", c.call, &stderr)
 		}
 	}
 }
 
-// In a keeper's folder no verb takes the specimen for the keeper's site because -config was left out.
+// In a keeper's folder no verb takes the specimen for the keeper's site because -config was left
+// out.
 func TestOwnConfigurationIsTheDefault(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	for _, call := range []string{"init " + dir, "key init -dir " + filepath.Join(dir, "var", "keys")} {
@@ -124,7 +177,8 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever builds a new site sees it, changes a word and builds it again, long before anything is on its record.
+	// Whoever builds a new site sees it, changes a word and builds it again, long before anything
+	// is on its record.
 	for range 2 {
 		var said bytes.Buffer
 		if code := run(t.Context(), []string{"build"}, &said, &said); code != 0 {
@@ -133,7 +187,8 @@ func TestOwnConfigurationIsTheDefault(t *testing.T) {
 	}
 	r, err := audit.Clone(t.Context(), os.DirFS("public/current"), audit.CloneOptions{Ring: keys})
 	if err != nil || !r.Sound() || r.KID != ring.Identity().KID {
-		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems, err)
+		t.Errorf("the tree in public is signed by %s, the keeper is %s: %v %v", r.KID, ring.Identity().KID, r.Problems,
+			err)
 	}
 	if err := os.Remove("store.toml"); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 	"agentstore/generator"
 )
 
-// insideStreet is a street in a company's own network. The guard is left as it is configured: the resolver alone is the
-// street's, and the dialer behind the guard.
+// insideStreet is a street in a company's own network. The guard is left as it is configured: the
+// resolver alone is the street's, and the dialer behind the guard.
 type insideStreet struct{ farStreet }
 
 func (s insideStreet) reach(cfg *fetch.Config) {
@@ -40,8 +40,8 @@ func (s insideStreet) LookupNetIP(ctx context.Context, network, host string) ([]
 	return []netip.Addr{netip.AddrFrom4(b)}, nil
 }
 
-// TestPrivateSite walks a company's own doors, which nothing else reaches, builds the company's site from the round, and
-// tries to make it public in every way there is.
+// TestPrivateSite walks a company's own doors, which nothing else reaches, builds the company's
+// site from the round, and tries to make it public in every way there is.
 func TestPrivateSite(t *testing.T) {
 	s, err := street.Open()
 	if err != nil {
@@ -76,8 +76,9 @@ git = "keys/git.pem"
 list = "doors.txt"
 `
 	doors := "https://ready-many." + street.Domain + "/paid\nhttps://ready-dual." + street.Domain + ":8443/paid\n"
-	for name, text := range map[string]string{"public.toml": public, "doors.txt": doors, "ca.pem": string(s.PEM()), "private.toml": public +
-		"[instruments]\nprivate_networks = [\"10.20.0.0/16\"]\nprivate_ports = [8443]\nprivate_ca = \"ca.pem\"\n"} {
+	for name, text := range map[string]string{"public.toml": public, "doors.txt": doors, "ca.pem": string(s.PEM()),
+		"private.toml": public +
+			"[instruments]\nprivate_networks = [\"10.20.0.0/16\"]\nprivate_ports = [8443]\nprivate_ca = \"ca.pem\"\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,8 @@ list = "doors.txt"
 	t.Chdir(dir)
 	census := func(config string) (string, error) {
 		var said bytes.Buffer
-		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: &said, stderr: &said, args: []string{"-config", config}}
+		c := &call{flags: flag.NewFlagSet("store census", flag.ContinueOnError), stdout: &said, stderr: &said,
+			args: []string{"-config", config}}
 		c.logger = newLogger(&said, &c.level, false)
 		err := censusWith(t.Context(), c, shop.CensusOptions{Reach: inside.reach, Now: thursday})
 		return said.String(), err
@@ -116,29 +118,34 @@ list = "doors.txt"
 		}
 	}
 	var said bytes.Buffer
-	if code := kit.Run(t.Context(), "verify", []string{"record"}, &said, &said); code != 0 || !strings.Contains(said.String(), "It is PRIVATE") {
+	if code := kit.Run(t.Context(), "verify", []string{"record"}, &said, &said); code != 0 ||
+		!strings.Contains(said.String(), "It is PRIVATE") {
 		t.Errorf("verify: exit code %d: %s", code, &said)
 	}
 
 	// No public site is made of it, and no tree is left.
-	if code, said := store("build", "-config", "public.toml"); code == 0 || !strings.Contains(said, generator.ErrPrivateRecord.Error()) || !strings.Contains(said, "hint: ") {
+	if code, said := store("build", "-config", "public.toml"); code == 0 ||
+		!strings.Contains(said, generator.ErrPrivateRecord.Error()) || !strings.Contains(said, "hint: ") {
 		t.Errorf("store build as a public site: exit code %d: %s", code, said)
 	}
 	if left, err := filepath.Glob("public/trees/*"); err != nil || len(left) > 0 {
 		t.Errorf("the refused build left %v, %v", left, err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "--bare", "-b", "main", "clone.git").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "--bare", "-b", "main",
+		"clone.git").CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	publish := func(config string) {
 		t.Helper()
 		code, said := store("publish", "-config", config, "clone.git")
-		if code == 0 || !strings.Contains(said, generator.ErrPrivateRecord.Error()) || !strings.Contains(said, "hint: ") {
+		if code == 0 || !strings.Contains(said, generator.ErrPrivateRecord.Error()) ||
+			!strings.Contains(said, "hint: ") {
 			t.Errorf("store publish -config %s: exit code %d: %s", config, code, said)
 		}
 	}
 	// Nor does the record go out beside a tree that tells nothing of it.
-	if err := os.WriteFile("bare.toml", []byte(strings.Replace(public, "record = \"record\"\n", "", 1)), 0o600); err != nil {
+	if err := os.WriteFile("bare.toml", []byte(strings.Replace(public, "record = \"record\"\n", "", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, said := store("build", "-config", "bare.toml"); code != 0 {
@@ -150,15 +157,17 @@ list = "doors.txt"
 	if code, said := store("build", "-config", "private.toml"); code != 0 {
 		t.Fatalf("store build: exit code %d: %s", code, said)
 	}
-	for name, want := range map[string]string{"corpus.json": `"private": true`, "corpus/index.json": `"private": true`, "corpus/index.html": "not for publication",
-		"corpus.md": "not for publication", "corpus/trajectory.json": `"private": true`} {
-		if b, err := os.ReadFile(filepath.Join("public", "current", name)); err != nil || !strings.Contains(string(b), want) {
+	for name, want := range map[string]string{"corpus.json": `"private": true`, "corpus/index.json": `"private": true`,
+		"corpus/index.html": "not for publication",
+		"corpus.md":         "not for publication", "corpus/trajectory.json": `"private": true`} {
+		if b, err := os.ReadFile(filepath.Join("public", "current", name)); err != nil ||
+			!strings.Contains(string(b), want) {
 			t.Errorf("%s does not say that it is private: %v", name, err)
 		}
 	}
 
-	// Nothing that was made of it is licensed to anybody. The names of defects are the store's own, and so is the paper for
-	// scorers, which begins with the word that none of it holds here.
+	// Nothing that was made of it is licensed to anybody. The names of defects are the store's own,
+	// and so is the paper for scorers, which begins with the word that none of it holds here.
 	own := regexp.MustCompile(`^(defects[./]|openapi\.(json|md)$|api\.md$|scorers[./])`)
 	licences := 0
 	for name, body := range filesBelow(t, filepath.Join("public", "current")+"/") {
@@ -174,7 +183,8 @@ list = "doors.txt"
 	}
 	host := filepath.Join("public", "current", filepath.FromSlash(derive.HostPath("ready-many."+street.Domain)))
 	for _, name := range []string{"index.html", "index.md"} {
-		if b, err := os.ReadFile(filepath.Join(host, name)); err != nil || !strings.Contains(string(b), derive.PrivateLicense) {
+		if b, err := os.ReadFile(filepath.Join(host, name)); err != nil ||
+			!strings.Contains(string(b), derive.PrivateLicense) {
 			t.Errorf("the host's %s does not say that it is private: %v", name, err)
 		}
 	}
@@ -186,7 +196,8 @@ list = "doors.txt"
 	publish("private.toml")
 	publish("bare.toml")
 	objects, err := exec.CommandContext(t.Context(), "git", "--git-dir", "clone.git", "count-objects", "-v").Output()
-	if err != nil || !strings.HasPrefix(string(objects), "count: 0\n") || !strings.Contains(string(objects), "in-pack: 0\n") {
+	if err != nil || !strings.HasPrefix(string(objects), "count: 0\n") ||
+		!strings.Contains(string(objects), "in-pack: 0\n") {
 		t.Errorf("a refused publication left objects: %s, %v", objects, err)
 	}
 

@@ -15,9 +15,11 @@ import (
 	"agentstore/generator"
 )
 
-// runPublish commits the published tree and the record to a publication repository, signed by the git key.
+// runPublish commits the published tree and the record to a publication repository, signed by the
+// git key.
 func runPublish(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen in ./public is published)")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
+		"specimen in ./public is published)")
 	branch := c.flags.String("branch", "main", "branch to commit to")
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
@@ -42,7 +44,8 @@ func runPublish(ctx context.Context, c *call) error {
 	}
 	folders := map[string]string{"public": tree}
 	if cfg.Record != "" {
-		for _, part := range []string{"evidence", "keys", "log", "manifest", "manifest.cosignatures.json", "manifest.json", "observations", "proofs", "rounds", "words"} {
+		for _, part := range []string{"evidence", "keys", "log", "manifest", "manifest.cosignatures.json",
+			"manifest.json", "observations", "proofs", "rounds", "words"} {
 			at := filepath.Join(cfg.Record, part)
 			if _, err := os.Stat(at); err == nil {
 				folders["corpus/"+part] = at
@@ -53,8 +56,8 @@ func runPublish(ctx context.Context, c *call) error {
 	}
 	report, err := generator.Publish(ctx, generator.PublishInput{
 		Repo: c.flags.Arg(0), Branch: *branch, Folders: folders, Message: *message,
-		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(), Signer: attest.NewGitSigner(key),
-		Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
+		Name: in.Site.Config.Keeper, Email: shop.GitEmail(in.Site), When: time.Now().UTC(),
+		Signer: attest.NewGitSigner(key), Site: in.Site, PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring,
 	})
 	if err != nil {
 		return err
@@ -70,7 +73,8 @@ func runPublish(ctx context.Context, c *call) error {
 		fmt.Fprintf(c.stdout, "%s: nothing to publish, %s is up to date\n", c.flags.Arg(0), report.Commit)
 		return nil
 	}
-	fmt.Fprintf(c.stdout, "%s: commit %s, %d files, %d changed, %d deleted\nA clone is checked with: git -c gpg.ssh.allowedSignersFile=FILE verify-commit HEAD, where FILE holds\n%s",
+	fmt.Fprintf(c.stdout, "%s: commit %s, %d files, %d changed, %d deleted\nA clone is checked with: git -c "+
+		"gpg.ssh.allowedSignersFile=FILE verify-commit HEAD, where FILE holds\n%s",
 		c.flags.Arg(0), report.Commit, report.Files, report.Changed, report.Deleted, signers)
 	return nil
 }

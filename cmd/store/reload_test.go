@@ -28,6 +28,7 @@ const verbVariable = "STORE_TEST_VERB"
 type soldHere struct {
 	t         *testing.T
 	dir, base string
+	net       *chaintest.Net
 	serving   *exec.Cmd
 	said      *bytes.Buffer
 }
@@ -36,6 +37,7 @@ func newSoldHere(t *testing.T) *soldHere {
 	t.Helper()
 	s := &soldHere{t: t, dir: newSite(t)}
 	chain := chaintest.New(t, chaintest.Options{})
+	s.net = chain
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,8 @@ var priceLine = regexp.MustCompile(`(?m)^price = .*$`)
 // price edits what hello costs.
 func (s *soldHere) price(usdc string) {
 	s.t.Helper()
-	s.write("content/shelf/hello.md", func(text string) string { return priceLine.ReplaceAllString(text, `price = "`+usdc+`"`) })
+	s.write("content/shelf/hello.md",
+		func(text string) string { return priceLine.ReplaceAllString(text, `price = "`+usdc+`"`) })
 }
 
 // store runs a verb to its end.
@@ -194,7 +197,8 @@ func (s *soldHere) prices() (menu, page, till string) {
 	if err := json.Unmarshal([]byte(s.get("/menu/hello.json", 200)), &good); err != nil {
 		s.t.Error(err)
 	}
-	if m := regexp.MustCompile(`([0-9.]+) USDC`).FindStringSubmatch(s.get("/menu/hello", 200, "Accept", "text/markdown")); m != nil {
+	if m := regexp.MustCompile(`([0-9.]+) USDC`).FindStringSubmatch(s.get("/menu/hello", 200, "Accept",
+		"text/markdown")); m != nil {
 		page = m[1]
 	}
 	var terms struct {
@@ -212,7 +216,8 @@ func (s *soldHere) prices() (menu, page, till string) {
 func (s *soldHere) agree(when, want string) {
 	s.t.Helper()
 	if menu, page, till := s.prices(); menu != want || page != want || till != want {
-		s.t.Fatalf("%s: the catalogue says %s, the page %s, the till %s, want %s\n%s", when, menu, page, till, want, s.said)
+		s.t.Fatalf("%s: the catalogue says %s, the page %s, the till %s, want %s\n%s", when, menu, page, till, want,
+			s.said)
 	}
 }
 
@@ -230,12 +235,13 @@ func (s *soldHere) becomes(when, want string) {
 	s.agree(when, want)
 }
 
-// A keeper edits and builds while the store runs, and it is killed between any two steps: what a page says and what the
-// till asks agree at each moment, and a broken edit changes nothing.
+// A keeper edits and builds while the store runs, and it is killed between any two steps: what a
+// page says and what the till asks agree at each moment, and a broken edit changes nothing.
 func TestStoreFollowsItsTree(t *testing.T) {
 	s := newSoldHere(t)
 	s.build()
-	if to, err := os.Readlink(filepath.Join(s.dir, "public", "current")); err != nil || !strings.HasPrefix(to, "trees/") {
+	if to, err := os.Readlink(filepath.Join(s.dir, "public", "current")); err != nil ||
+		!strings.HasPrefix(to, "trees/") {
 		t.Fatalf("there is no pointer to the tree: %q, %v", to, err)
 	}
 	s.serve()
@@ -282,7 +288,8 @@ func TestStoreFollowsItsTree(t *testing.T) {
 	s.becomes("after builds that were killed", "0.6")
 
 	// The pools are private, so nothing of them stands where the tree is.
-	secret := regexp.MustCompile(`text = "([^"]{80})`).FindStringSubmatch(filesBelow(t, filepath.Join(s.dir, "var", "stock"))["secrets.toml"])
+	secret := regexp.MustCompile(`text = "([^"]{80})`).FindStringSubmatch(filesBelow(t,
+		filepath.Join(s.dir, "var", "stock"))["secrets.toml"])
 	for name, body := range filesBelow(t, filepath.Join(s.dir, "public")) {
 		if strings.HasSuffix(name, ".zip") || secret != nil && strings.Contains(body, secret[1]) {
 			t.Errorf("public/%s holds private sources", name)
@@ -290,7 +297,8 @@ func TestStoreFollowsItsTree(t *testing.T) {
 	}
 }
 
-// Many ask while trees are swapped: nobody sees a 500, and nobody sees a page of one tree beside a price of another.
+// Many ask while trees are swapped: nobody sees a 500, and nobody sees a page of one tree beside a
+// price of another.
 func TestTreesAreSwappedUnderLoad(t *testing.T) {
 	s := newSoldHere(t)
 	s.build()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"syscall"
 
@@ -31,30 +33,89 @@ func runServe(ctx context.Context, c *call) error {
 		cfg.Ledger, cfg.LedgerFile = *ledger, ""
 	}
 	if cfg.Listen == "" {
-		return errors.New("listen is empty, which would be any port of every address: name one in the configuration or with -listen")
+		return errors.New("listen is empty, which would be any port of every address: name one in the configuration " +
+			"or with -listen")
 	}
-	if cfg.Server.LogLevel != "" {
-		if err := c.level.UnmarshalText([]byte(cfg.Server.LogLevel)); err != nil {
-			return fmt.Errorf("server.log_level: %w", err)
-		}
+	if err := c.logTo(cfg); err != nil {
+		return err
 	}
-	c.logger = newLogger(c.stderr, &c.level, cfg.Server.LogJSON)
 	if os.Getenv("GOGC") == "" {
-		// What a store holds is small and what it allocates is short-lived, so collecting at twice the size is collecting
-		// all the time: at five times it takes a tenth less of the processor, for some ten megabytes.
+		// What a store holds is small and what it allocates is short-lived, so collecting at twice
+		// the size is collecting all the time: at five times it takes a tenth less of the
+		// processor, for some ten megabytes.
 		debug.SetGCPercent(400)
 	}
 	s, err := shop.Open(ctx, cfg, shop.Options{Log: c.logger, Level: &c.level})
 	if err != nil {
 		return err
 	}
-	ln, err := listenOn("listen", cfg.Listen)
+	stop := c.reloads(*file)
+	defer stop()
+	return c.serve(ctx, s, "listen", cfg.Listen)
+}
+
+// reloads reads the configuration again at each SIGHUP, until stop is called, and takes up what can
+// be changed while a store serves: how much is logged. The published tree is followed without being
+// told; everything else is for the next start, which is said. A configuration with a fault changes
+// nothing.
+func (c *call) reloads(file string) (stop func()) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-told:
+			case <-ended:
+				return
+			}
+			cfg, err := shop.Load(file)
+			var level slog.Level
+			if err == nil && cfg.Server.LogLevel != "" {
+				err = level.UnmarshalText([]byte(cfg.Server.LogLevel))
+			}
+			if err != nil {
+				c.logger.Error("the configuration was not read again", "err", err)
+				continue
+			}
+			c.level.Set(level)
+			c.logger.Info("the configuration was read again: the log level holds from now on, the rest from the "+
+				"next start", "log_level", level)
+		}
+	}()
+	return func() { signal.Stop(told); close(ended) }
+}
+
+// logTo makes the logger that a configuration asks for.
+func (c *call) logTo(cfg *shop.Config) error {
+	if cfg.Server.LogLevel != "" {
+		if err := c.level.UnmarshalText([]byte(cfg.Server.LogLevel)); err != nil {
+			return fmt.Errorf("server.log_level: %w", err)
+		}
+	}
+	c.logger = newLogger(c.stderr, &c.level, cfg.Server.LogJSON)
+	return nil
+}
+
+// serve serves a shop on the address of a key of its configuration until ctx ends, and closes it.
+func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) error {
+	ln, err := listenOn(key, address)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	cfg := &s.Config
 	var debugListener net.Listener
 	if cfg.DebugListen != "" {
 		if debugListener, err = listenOn("debug_listen", cfg.DebugListen); err != nil {
+			return errors.Join(err, ln.Close(), s.Close())
+		}
+	}
+	if cfg.Desk.Listen != "" {
+		deskListener, err := listenOn("desk.listen", cfg.Desk.Listen)
+		if err == nil {
+			err = s.ServeDesk(deskListener)
+		}
+		if err != nil {
 			return errors.Join(err, ln.Close(), s.Close())
 		}
 	}
@@ -70,7 +131,8 @@ func listenOn(key, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s = %q: another program has that port, maybe this store already; stop it, or name another port in the configuration", key, address)
+		return nil, fmt.Errorf("%s = %q: another program has that port, maybe this store already; stop it, or name "+
+			"another port in the configuration", key, address)
 	case err != nil:
 		return nil, fmt.Errorf("%s = %q: %w; want an address and a port, such as 127.0.0.1:4020", key, address, err)
 	}

@@ -15,7 +15,8 @@ func TestATakenPortIsNamedByItsKey(t *testing.T) {
 	defer ln.Close()
 	taken := ln.Addr().String()
 	for key, address := range map[string]string{"listen": taken, "debug_listen": taken} {
-		if _, err := listenOn(key, address); err == nil || !strings.Contains(err.Error(), key+` = "`+address+`": another program has that port`) {
+		if _, err := listenOn(key, address); err == nil || !strings.Contains(err.Error(), key+` = "`+address+
+			`": another program has that port`) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// stuckVariable stands in a process that a test started and that, told to stop, does not come to an end.
+// stuckVariable stands in a process that a test started and that, told to stop, does not come to an
+// end.
 const stuckVariable = "STORE_TEST_STUCK"
 
 func stuck() {
@@ -23,7 +24,8 @@ func stuck() {
 
 // The first signal lets things finish, the second ends them.
 func TestTheSecondSignalEndsAtOnce(t *testing.T) {
-	for _, signals := range [][2]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}, {syscall.SIGINT, syscall.SIGTERM}} {
+	for _, signals := range [][2]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT},
+		{syscall.SIGINT, syscall.SIGTERM}} {
 		child := exec.CommandContext(t.Context(), os.Args[0])
 		child.Env = append(os.Environ(), stuckVariable+"=1")
 		out, err := child.StdoutPipe()

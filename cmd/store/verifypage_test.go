@@ -40,9 +40,10 @@ func commands(page []byte) []string {
 	return out
 }
 
-// TestCommandsOfTheVerifyPages runs every command that /verify and /verify/run name, as a script and in their order, on a
-// shop that was just made, on one with rounds and no key for the repository of its record, and on the specimen. A page that
-// cannot name commands that work says so.
+// TestCommandsOfTheVerifyPages runs every command that /verify and /verify/run name, as a script
+// and in their order, on a shop that was just made, on one with rounds and no key for the
+// repository of its record, and on the specimen. A page that cannot name commands that work says
+// so.
 func TestCommandsOfTheVerifyPages(t *testing.T) {
 	made := func(rounds int64) string {
 		t.Helper()
@@ -62,7 +63,8 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(config, regexp.MustCompile(`(?m)^git = .*$`).ReplaceAll(raw, []byte(`git = ""`)), 0o644); err != nil {
+			if err := os.WriteFile(config, regexp.MustCompile(`(?m)^git = .*$`).ReplaceAll(raw, []byte(`git = ""`)),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,10 +79,13 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 		for n := range rounds {
 			at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(n))
 			var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
-				yield(record.Row{Host: "a.example", URL: "https://a.example/", Source: record.SourceRevisit, Verdict: record.VerdictNotProbed, Reason: "interrupted",
-					Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil)
+				yield(record.Row{Host: "a.example", URL: "https://a.example/", Source: record.SourceRevisit,
+					Verdict: record.VerdictNotProbed, Reason: "interrupted",
+					Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{},
+					Protocols: []string{}}, nil)
 			}
-			if _, err := w.Seal(t.Context(), record.Draft{Sequence: n + 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
+			if _, err := w.Seal(t.Context(), record.Draft{Sequence: n + 1, Week: record.ISOWeek(at), TakenAt: at,
+				Battery: "v2", Rows: rows}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -100,7 +105,8 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "verify"), fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec %q \"$@\"\n", asVerify, self), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "verify"), fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec %q \"$@\"\n", asVerify,
+		self), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -110,7 +116,8 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 	}{
 		"a fresh shop":                  {made(0), example.BaseURL, nil, "has no rounds yet"},
 		"a shop with rounds and no key": {made(2), example.BaseURL, nil, "not published as a git repository here"},
-		"the specimen":                  {filepath.Join("..", "..", "public"), specimen.BaseURL, []string{"git", "curl", "git", "git", "verify", "verify", "verify"}, "nobody can take back"},
+		"the specimen": {filepath.Join("..", "..", "public"), specimen.BaseURL,
+			[]string{"git", "curl", "git", "git", "verify", "verify", "verify"}, "nobody can take back"},
 	} {
 		server := httptest.NewServer(http.FileServer(http.Dir(c.tree)))
 		var programs []string
@@ -129,7 +136,8 @@ func TestCommandsOfTheVerifyPages(t *testing.T) {
 			script := strings.ReplaceAll(strings.Join(lines, "\n"), c.base, server.URL)
 			shell := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script)
 			shell.Dir = t.TempDir()
-			shell.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+shell.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
+			shell.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+				"HOME="+shell.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
 			if out, err := shell.CombinedOutput(); err != nil {
 				t.Errorf("%s, %s: %v\n%s\n%s", name, page, err, script, out)
 			}

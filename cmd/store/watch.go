@@ -13,9 +13,11 @@ import (
 	"agentstore/generator"
 )
 
-// runWatch builds on every change into a folder of its own and shows the pages on a loopback address.
+// runWatch builds on every change into a folder of its own and shows the pages on a loopback
+// address.
 func runWatch(ctx context.Context, c *call) error {
-	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the specimen's sources in ./content are watched)")
+	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
+		"specimen's sources in ./content are watched)")
 	listen := c.flags.String("listen", "127.0.0.1:4030", "loopback address on which the pages are shown")
 	out := c.flags.String("out", filepath.Join("var", "watch"), "folder of the watcher's own for what it builds")
 	if err := c.parse(0, 0); err != nil {
@@ -27,7 +29,8 @@ func runWatch(ctx context.Context, c *call) error {
 	}
 	if *file == "" {
 		if _, err := os.Stat(filepath.Join("content", "site.toml")); errors.Is(err, fs.ErrNotExist) {
-			return errors.New("there is no content/site.toml here: run this in a site's folder or name its configuration with -config")
+			return errors.New("there is no content/site.toml here: run this in a site's folder or name its " +
+				"configuration with -config")
 		}
 		cfg.Content = "content"
 	}
@@ -67,16 +70,17 @@ func runWatch(ctx context.Context, c *call) error {
 	})
 }
 
-// watchFolder is where the watcher builds. What it builds is not for the public, and a build removes what is not its own,
-// so no folder that something else uses will do, nor one within it or around it.
+// watchFolder is where the watcher builds. What it builds is not for the public, and a build
+// removes what is not its own, so no folder that something else uses will do, nor one within it or
+// around it.
 func watchFolder(cfg *shop.Config, out string) (string, error) {
 	dir, err := filepath.Abs(out)
 	if err != nil {
 		return "", err
 	}
 	for _, used := range []struct{ key, path string }{
-		{"content", cfg.Content}, {"stock", cfg.Stock}, {"public", cfg.Public}, {"record", cfg.Record}, {"twins", cfg.Twins},
-		{"view", shop.ViewDir(cfg)}, {"verifier", cfg.Verifier},
+		{"content", cfg.Content}, {"stock", cfg.Stock}, {"public", cfg.Public}, {"record", cfg.Record},
+		{"twins", cfg.Twins}, {"view", shop.ViewDir(cfg)}, {"verifier", cfg.Verifier},
 	} {
 		if used.path == "" {
 			continue
@@ -86,7 +90,8 @@ func watchFolder(cfg *shop.Config, out string) (string, error) {
 			return "", err
 		}
 		if within(dir, path) || within(path, dir) {
-			return "", fmt.Errorf("-out %s meets %s, the folder %s of the configuration; hint: name an empty folder beside it, or leave -out away", out, path, used.key)
+			return "", fmt.Errorf("-out %s meets %s, the folder %s of the configuration; hint: name an empty folder "+
+				"beside it, or leave -out away", out, path, used.key)
 		}
 	}
 	return dir, nil

@@ -55,10 +55,12 @@ func TestWatchTakesNoFolderInUse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(mine, "letter.txt"), []byte("dear"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, out := range []string{".", "./", "..", "content", "content/pages/new", "public", "public/preview", "corpus", "var", "var/keys", "var/stock", mine} {
+	for _, out := range []string{".", "./", "..", "content", "content/pages/new", "public", "public/preview", "corpus",
+		"var", "var/keys", "var/stock", mine} {
 		ctx, stop := context.WithCancel(t.Context())
 		said := &until{word: "built", found: stop} // where it does watch, it ends with the first build
-		if code := run(ctx, []string{"watch", "-listen", "127.0.0.1:0", "-out", out}, said, said); code != 1 || !strings.Contains(said.String(), "hint: ") {
+		if code := run(ctx, []string{"watch", "-listen", "127.0.0.1:0", "-out", out}, said, said); code != 1 ||
+			!strings.Contains(said.String(), "hint: ") {
 			t.Errorf("watch -out %s: exit code %d: %s", out, code, &said.Buffer)
 		}
 		stop()
@@ -89,7 +91,8 @@ func TestWatchBuildsWhereItStands(t *testing.T) {
 	defer stop()
 	out := &until{word: "rendered", found: stop}
 	var wrong bytes.Buffer
-	if code := run(ctx, []string{"watch", "-config", config, "-listen", "127.0.0.1:0", "-out", "."}, out, &wrong); code != 0 || wrong.Len() > 0 {
+	if code := run(ctx, []string{"watch", "-config", config, "-listen", "127.0.0.1:0", "-out", "."}, out,
+		&wrong); code != 0 || wrong.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, &out.Buffer, &wrong)
 	}
 	if _, err := os.Stat("menu.json"); err != nil {

@@ -15,8 +15,9 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// TestAKeeperWithdrawsAText sells a stranger's word onto the record and has the keeper take it off again while the store
-// runs: the digest stays, the text is gone from the record and from the pages, and the record verifies.
+// TestAKeeperWithdrawsAText sells a stranger's word onto the record and has the keeper take it off
+// again while the store runs: the digest stays, the text is gone from the record and from the
+// pages, and the record verifies.
 func TestAKeeperWithdrawsAText(t *testing.T) {
 	s := newSoldHere(t)
 	const word = "zyzzyvalike"
@@ -30,7 +31,8 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}, Epitaph: "It rests."})
+		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word},
+			Epitaph: "It rests."})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -69,12 +71,14 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 	digest := strings.TrimSuffix(filepath.Base(files[0]), ".json")
 	s.serve()
 
-	if code, said := s.store("keeper", "withdraw", strings.Repeat("ab", 32), "-reason", "asked for"); code != 1 || !strings.Contains(said, "no public text of the record has this digest; hint:") {
+	if code, said := s.store("keeper", "withdraw", strings.Repeat("ab", 32), "-reason", "asked for"); code != 1 ||
+		!strings.Contains(said, "no public text of the record has this digest; hint:") {
 		t.Errorf("an unknown digest: exit code %d: %s", code, said)
 	}
 	withdraw := func(flags ...string) (out feed.Withdrawal) {
 		t.Helper()
-		code, said := s.store(append([]string{"keeper", "withdraw", digest, "-reason", "its author asked for it"}, flags...)...)
+		code, said := s.store(append([]string{"keeper", "withdraw", digest, "-reason", "its author asked for it"},
+			flags...)...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
@@ -84,7 +88,8 @@ func TestAKeeperWithdrawsAText(t *testing.T) {
 		}
 		return out
 	}
-	if out := withdraw("--dry-run"); !out.DryRun || out.Kind != record.ObservationRetiredWord || out.WithdrawnBy != 0 || out.Already {
+	if out := withdraw("--dry-run"); !out.DryRun || out.Kind != record.ObservationRetiredWord || out.WithdrawnBy != 0 ||
+		out.Already {
 		t.Errorf("a rehearsal: %+v", out)
 	}
 	first := withdraw()

@@ -9,8 +9,8 @@ import (
 	"agentstore/corpus/fetch"
 )
 
-// runWitness shows the log's head to the configured witnesses and keeps their cosignatures. The answer is no (exit code
-// 3) when none of them signed, or one has seen another history.
+// runWitness shows the log's head to the configured witnesses and keeps their cosignatures. The
+// answer is no (exit code 3) when none of them signed, or one has seen another history.
 func runWitness(ctx context.Context, c *call) error { return witnessReaching(ctx, c, nil) }
 
 // witnessReaching is runWitness with another way to witnesses.
@@ -35,7 +35,8 @@ func witnessReaching(ctx context.Context, c *call, reach func(*fetch.Config)) er
 	if *asJSON {
 		err = json.NewEncoder(c.stdout).Encode(report)
 	} else {
-		fmt.Fprintf(c.stdout, "%s: size %d, root %s, cosigned by %d of %d witnesses\n", report.Origin, report.Size, report.Root, report.Signed, len(report.By))
+		fmt.Fprintf(c.stdout, "%s: size %d, root %s, cosigned by %d of %d witnesses\n", report.Origin, report.Size,
+			report.Root, report.Signed, len(report.By))
 		for _, w := range report.By {
 			switch {
 			case w.Split:
@@ -55,7 +56,8 @@ func witnessReaching(ctx context.Context, c *call, reach func(*fetch.Config)) er
 	return err
 }
 
-// runStamp hands new rounds in at the configured calendars and fetches proofs that have become more.
+// runStamp hands new rounds in at the configured calendars and fetches proofs that have become
+// more.
 func runStamp(ctx context.Context, c *call) error { return stampReaching(ctx, c, nil) }
 
 // stampReaching is runStamp with another way to calendars.
@@ -76,7 +78,8 @@ func stampReaching(ctx context.Context, c *call, reach func(*fetch.Config)) erro
 	if *asJSON {
 		return json.NewEncoder(c.stdout).Encode(report)
 	}
-	fmt.Fprintf(c.stdout, "%d digests handed in, %d proofs upgraded, %d block headers added, %d still pending\n", report.Stamped, report.Upgraded, report.Headers, report.Pending)
+	fmt.Fprintf(c.stdout, "%d digests handed in, %d proofs upgraded, %d block headers added, %d still pending\n",
+		report.Stamped, report.Upgraded, report.Headers, report.Pending)
 	for _, f := range report.Files {
 		fmt.Fprintln(c.stdout, f)
 	}

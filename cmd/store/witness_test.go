@@ -21,7 +21,8 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// TestWhatOthersAnswer runs the verbs that ask witnesses and calendars, with some that give nothing.
+// TestWhatOthersAnswer runs the verbs that ask witnesses and calendars, with some that give
+// nothing.
 func TestWhatOthersAnswer(t *testing.T) {
 	dir := t.TempDir()
 	witness := tlog.Witness{Name: "w.example", Public: attest.SpecimenKeyFor(attest.PurposeGit).Public()}
@@ -51,7 +52,8 @@ key = %q
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}); err != nil {
 		t.Fatal(err)
 	}
 	status, body := 0, ""
@@ -71,13 +73,16 @@ key = %q
 		no     bool
 		says   string
 	}{
-		"a witness of another log": {witnessReaching, http.StatusNotFound, "", true, "cosigned by 0 of 1 witnesses\nw.example: asking witness w.example: it does not know this log"},
-		"a split view":             {witnessReaching, http.StatusConflict, "7\n", true, "w.example: SPLIT VIEW: "},
-		"calendars that are down":  {stampReaching, http.StatusServiceUnavailable, "", false, "0 digests handed in, 0 proofs upgraded, 0 block headers added, 1 still pending\nproblem: anchor 1: "},
+		"a witness of another log": {witnessReaching, http.StatusNotFound, "", true,
+			"cosigned by 0 of 1 witnesses\nw.example: asking witness w.example: it does not know this log"},
+		"a split view": {witnessReaching, http.StatusConflict, "7\n", true, "w.example: SPLIT VIEW: "},
+		"calendars that are down": {stampReaching, http.StatusServiceUnavailable, "", false,
+			"0 digests handed in, 0 proofs upgraded, 0 block headers added, 1 still pending\nproblem: anchor 1: "},
 	} {
 		status, body = c.status, c.body
 		var out bytes.Buffer
-		run := &call{flags: flag.NewFlagSet("store", flag.ContinueOnError), stdout: &out, stderr: t.Output(), args: []string{"-config", file}}
+		run := &call{flags: flag.NewFlagSet("store", flag.ContinueOnError), stdout: &out, stderr: t.Output(),
+			args: []string{"-config", file}}
 		run.logger = newLogger(t.Output(), &run.level, true)
 		if err := c.run(t.Context(), run, far.reach); errors.Is(err, errNo) != c.no || !c.no && err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -1,20 +1,24 @@
-// Verify checks, with no network and no server code, a clone of a published store or of its record, or one exported
-// bundle: every byte of a tree is covered by the signature of the store's key, or named as left out; each row of a
-// record is signed and in its place, the rounds form one chain, nothing is missing from the log, each host index is what
-// the rows give, every verdict whose walk is kept is reached again; and what the proofs of time show.
+// Verify checks, with no network and no server code, a clone of a published store or of its record,
+// or one exported bundle: every byte of a tree is covered by the signature of the store's key, or
+// named as left out; each row of a record is signed and in its place, the rounds form one chain,
+// nothing is missing from the log, each host index is what the rows give, every verdict whose walk
+// is kept is reached again; and what the proofs of time show.
 //
 //	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
 //
-// With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a history that does not
-// go on from it, even if the store itself signed it. With -export it puts evidence from a record into one file
-// (store-bundle/v1) that can be checked by itself for years to come.
+// With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a
+// history that does not go on from it, even if the store itself signed it. With -export it puts
+// evidence from a record into one file (store-bundle/v1) that can be checked by itself for years to
+// come.
 //
-// A bundle may have been cut: one that lacks a row of a host, from its first to the bundle's newest round, is unproven,
-// and so is one that ends before the remembered checkpoint or before the week of -as-of.
+// A bundle may have been cut: one that lacks a row of a host, from its first to the bundle's newest
+// round, is unproven, and so is one that ends before the remembered checkpoint or before the week
+// of -as-of.
 //
-// It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when what is there holds
-// and does not show all that it has to, 1 when the tree could not be read and 2 when it was called wrongly.
+// It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when
+// what is there holds and does not show all that it has to, 1 when the tree could not be read and 2
+// when it was called wrongly.
 package main
 
 import (

@@ -71,10 +71,12 @@ func refuses(t *testing.T, dir, name, what string) {
 	}
 }
 
-// longFile is the size above which a file's bytes are changed at this many places only, outside of soaks.
+// longFile is the size above which a file's bytes are changed at this many places only, outside of
+// soaks.
 const longFile = 1_500
 
-// TestEveryByteOfAFileOfEachKind changes each byte of the smallest published file of each kind, one at a time.
+// TestEveryByteOfAFileOfEachKind changes each byte of the smallest published file of each kind, one
+// at a time.
 func TestEveryByteOfAFileOfEachKind(t *testing.T) { changeEveryByte(t, longFile) }
 
 // TestSoakEveryByteOfAFileOfEachKind does so with long files as well.
@@ -85,8 +87,8 @@ func TestSoakEveryByteOfAFileOfEachKind(t *testing.T) {
 	changeEveryByte(t, 1<<30)
 }
 
-// changeEveryByte changes at most so many bytes of each file, spread over it. Each file stands in a tree of its own,
-// signed like the specimen, so that some hundred thousand checks are affordable.
+// changeEveryByte changes at most so many bytes of each file, spread over it. Each file stands in a
+// tree of its own, signed like the specimen, so that some hundred thousand checks are affordable.
 func changeEveryByte(t *testing.T, most int) {
 	public := os.DirFS(filepath.Join("..", "..", "public"))
 	smallest := make(map[string]string) // kind → its smallest file
@@ -145,7 +147,8 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 	if err != nil {
 		return 0, err
 	}
-	sealed, err := m.Seal(attest.SpecimenKey(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)})
+	sealed, err := m.Seal(attest.SpecimenKey(), attest.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)})
 	if err != nil {
 		return 0, err
 	}
@@ -180,8 +183,8 @@ func changeAlone(ctx context.Context, name string, body []byte, most int) (chang
 // signingKey is where a tree has its keys.
 const signingKey = ".well-known/store-signing-key"
 
-// TestRandomBytesElsewhere changes 20,000 random bytes all over the specimen. Many files are spoilt at once, one byte
-// each, and the answer must name every one of them.
+// TestRandomBytesElsewhere changes 20,000 random bytes all over the specimen. Many files are spoilt
+// at once, one byte each, and the answer must name every one of them.
 func TestRandomBytesElsewhere(t *testing.T) {
 	public := os.DirFS(filepath.Join("..", "..", "public"))
 	tree := make(fstest.MapFS)
@@ -192,8 +195,8 @@ func TestRandomBytesElsewhere(t *testing.T) {
 		}
 		b, err := fs.ReadFile(public, name)
 		tree[name] = &fstest.MapFile{Data: b, Mode: 0o644}
-		// While the head, a part or the keys are spoilt, the files under them are not judged: those are changed alone,
-		// byte by byte, in the test above.
+		// While the head, a part or the keys are spoilt, the files under them are not judged: those
+		// are changed alone, byte by byte, in the test above.
 		if !strings.HasPrefix(name, ".well-known/manifest") && name != ".well-known/store-signing-key" && len(b) > 0 {
 			names = append(names, name)
 		}
@@ -232,13 +235,15 @@ func TestRandomBytesElsewhere(t *testing.T) {
 	}
 }
 
-// TestAddedAndMissing takes every file away, many at a time, and demands that each is named; then it adds some.
+// TestAddedAndMissing takes every file away, many at a time, and demands that each is named; then
+// it adds some.
 func TestAddedAndMissing(t *testing.T) {
 	dir := specimen(t)
 	for some := range slices.Chunk(files(t, dir), 60) {
 		held := make(map[string][]byte)
 		for _, name := range some {
-			// Without its keys, or without what is signed, a tree is refused before its files are looked at.
+			// Without its keys, or without what is signed, a tree is refused before its files are
+			// looked at.
 			if name == signingKey || strings.HasPrefix(name, ".well-known/manifest") {
 				lacks(t, dir, name)
 				continue
@@ -310,12 +315,14 @@ func TestCalledWrongly(t *testing.T) {
 		t.Error("a folder that is not there verified")
 	}
 	trees := t.TempDir() // as store build leaves it
-	if err := errors.Join(os.MkdirAll(filepath.Join(trees, "trees", "one"), 0o755), os.Symlink(filepath.Join("trees", "one"), filepath.Join(trees, "current"))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(trees, "trees", "one"), 0o755),
+		os.Symlink(filepath.Join("trees", "one"), filepath.Join(trees, "current"))); err != nil {
 		t.Fatal(err)
 	}
 	out.Reset()
 	errs.Reset()
-	if code := run([]string{trees}, &out, &errs); code != 1 || !strings.Contains(errs.String(), filepath.Join(trees, "current")) {
+	if code := run([]string{trees}, &out, &errs); code != 1 ||
+		!strings.Contains(errs.String(), filepath.Join(trees, "current")) {
 		t.Errorf("of a folder of trees: exit %d, it says %s%s", code, &out, &errs)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // writeRecord writes a record of two rounds in which the hosts were not probed.
 func writeRecord(t *testing.T, hosts ...string) *record.Writer {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(2) {
 		grow(t, w, n+1, hosts...)
 	}
@@ -34,16 +35,20 @@ func grow(t *testing.T, w *record.Writer, sequence int64, hosts ...string) {
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	var rows iter.Seq2[record.Row, error] = func(yield func(record.Row, error) bool) {
 		for _, h := range hosts {
-			if !yield(record.Row{Host: h, URL: "https://" + h + "/", Source: record.SourceRevisit, Verdict: record.VerdictNotProbed, Reason: "interrupted",
-				Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}, nil) {
+			if !yield(record.Row{Host: h, URL: "https://" + h + "/", Source: record.SourceRevisit,
+				Verdict: record.VerdictNotProbed, Reason: "interrupted",
+				Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{},
+				Protocols: []string{}}, nil) {
 				return
 			}
 		}
 	}
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Rows: rows}); err != nil {
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
+		Battery: "v2", Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +64,8 @@ func TestRecordIsRemembered(t *testing.T) {
 		}
 		return out.String()
 	}
-	if out := runs(w.Dir, 0); !strings.Contains(out, "2 rounds (2026-W37 to 2026-W38), 4 rows and 0 observations") || strings.Contains(out, "seen before") {
+	if out := runs(w.Dir, 0); !strings.Contains(out, "2 rounds (2026-W37 to 2026-W38), 4 rows and 0 observations") ||
+		strings.Contains(out, "seen before") {
 		t.Errorf("the first time: %s", out)
 	}
 	grow(t, w, 3, "a.example")
@@ -88,7 +94,8 @@ func TestRecordIsRemembered(t *testing.T) {
 	}
 }
 
-// TestWitnessByCommand names a witness to the command: its cosignature of the log's head is checked and told.
+// TestWitnessByCommand names a witness to the command: its cosignature of the log's head is checked
+// and told.
 func TestWitnessByCommand(t *testing.T) {
 	w := writeRecord(t, "a.example")
 	key := attest.SpecimenKeyFor(attest.PurposeGit)
@@ -105,15 +112,18 @@ func TestWitnessByCommand(t *testing.T) {
 	const at = 1_790_000_000
 	line := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(id)), at)
 	line = append(line, key.Sign(fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, head.Text))...)
-	if _, err := w.Cosign(t.Context(), fmt.Appendf(nil, "— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(line)), []tlog.Witness{witness}); err != nil {
+	if _, err := w.Cosign(t.Context(), fmt.Appendf(nil, "— %s %s\n", witness.Name,
+		base64.StdEncoding.EncodeToString(line)), []tlog.Witness{witness}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
 	other := tlog.Witness{Name: "other.example", Public: attest.SpecimenKey().Public()}
 	code, out := checkWith(w.Dir, "-witness", witness.Key(), "-witness", other.Key())
-	for _, want := range []string{fmt.Sprintf("Witness witness.example cosigned 1 of its checkpoints, the newest of size %d at 2026-09-21T14:13:20Z", head.Size), "Witness other.example cosigned none of its checkpoints"} {
+	for _, want := range []string{fmt.Sprintf("Witness witness.example cosigned 1 of its checkpoints, the newest of "+
+		"size %d at 2026-09-21T14:13:20Z", head.Size), "Witness other.example cosigned none of its checkpoints"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, and it does not say %q: %s", code, want, out)
 		}
@@ -125,7 +135,8 @@ func TestWitnessByCommand(t *testing.T) {
 	if code, out := checkWith(w.Dir, "-export", "a.example", "-o", file); code != 0 {
 		t.Fatal(out)
 	}
-	if code, out := checkWith(file, "-witness", witness.Key()); code != 1 || !strings.Contains(out, "holds no cosignatures") {
+	if code, out := checkWith(file, "-witness", witness.Key()); code != 1 ||
+		!strings.Contains(out, "holds no cosignatures") {
 		t.Errorf("of a bundle: exit %d: %s", code, out)
 	}
 }

@@ -1,7 +1,7 @@
-// Package api describes the service's routes and documents as plain data: method, pattern, parameters with types and
-// limits, request and response schemas, how a route is served. It knows neither the server nor the generator; both
-// read it. The mux, /openapi.json, tool definitions, metrics labels and the markdown of the API are derived from it,
-// so no route is described twice.
+// Package api describes the service's routes and documents as plain data: method, pattern,
+// parameters with types and limits, request and response schemas, how a route is served. It knows
+// neither the server nor the generator; both read it. The mux, /openapi.json, tool definitions,
+// metrics labels and the markdown of the API are derived from it, so no route is described twice.
 package api
 
 import (
@@ -33,8 +33,8 @@ const (
 	Header In = "header"
 )
 
-// Param is one parameter of a route. Lengths count Unicode code points. Empty limits mean none, but a string
-// parameter without MaxLength is refused by the table's test: every input has a limit.
+// Param is one parameter of a route. Lengths count Unicode code points. Empty limits mean none, but
+// a string parameter without MaxLength is refused by the table's test: every input has a limit.
 type Param struct {
 	Name        string
 	In          In
@@ -49,9 +49,11 @@ type Param struct {
 	Maximum     *float64
 	Multiline   bool // line breaks and tabs are allowed; other control characters never are
 	Description string
+	Example     string // a value that works, "" for none
 }
 
-// Body is a request body. Schema describes JSON; Limit is in bytes. An Optional body may be left out.
+// Body is a request body. Schema describes JSON; Limit is in bytes. An Optional body may be left
+// out.
 type Body struct {
 	Optional    bool
 	ContentType string
@@ -82,13 +84,17 @@ type Route struct {
 	Responses   []Response
 	Serve       Serve
 	Paid        bool
-	Tool        string        // name of the free tool that it is, one of FreeTools; empty: not a tool
-	Budget      string        // name of the shared budget it spends; empty: none
-	Timeout     time.Duration // whole-request limit; 0: the server's default
-	Version     string        // "v1" where the path carries one
-	Since       string        // UTC date from which Version is served, YYYY-MM-DD; empty where Version is
-	Deprecated  time.Time     // when deprecation began or begins (RFC 9745); zero: never
-	Sunset      time.Time     // when it stops being served (RFC 8594); zero: never
-	Uncounted   bool          // its requests are counted in no metric
-	Internal    bool          // not in the public API description (keeper's desk, debug)
+	// Prices are what it asks, in atomic units of USDC, where it has prices of its own. Quoted says
+	// that they stand nowhere but in the terms of one order.
+	Prices     []int64
+	Quoted     bool
+	Tool       string        // name of the free tool that it is, one of FreeTools; empty: not a tool
+	Budget     string        // name of the shared budget it spends; empty: none
+	Timeout    time.Duration // whole-request limit; 0: the server's default
+	Version    string        // "v1" where the path carries one
+	Since      string        // UTC date from which Version is served, YYYY-MM-DD; empty where Version is
+	Deprecated time.Time     // when deprecation began or begins (RFC 9745); zero: never
+	Sunset     time.Time     // when it stops being served (RFC 8594); zero: never
+	Uncounted  bool          // its requests are counted in no metric
+	Internal   bool          // not in the public API description (keeper's desk, debug)
 }

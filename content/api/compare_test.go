@@ -24,15 +24,28 @@ func TestAdditionsAreCompatible(t *testing.T) {
 	}
 }
 
-// A row for each way in which the comparison is asked for more than it does by itself, and some for what it does.
+// A row for each way in which the comparison is asked for more than it does by itself, and some for
+// what it does.
 func TestBreaksAreFound(t *testing.T) {
 	for want, change := range map[string]func([]Route) []Route{
-		"api operation id `buy_item` removed":             func(r []Route) []Route { r[0].Name = "buy"; return r },
-		"the optional response header `payment-response`": func(r []Route) []Route { r[0].Responses[0].Headers = nil; return r },
-		"POST /api/preflight/v1: now asks for a payment":  func(r []Route) []Route { r[1].Paid = true; return r },
-		"GET /api/buy/{item_id}: api path removed":        func(r []Route) []Route { return r[1:] },
-		"deleted the `query` request parameter `detail`":  func(r []Route) []Route { r[0].Params = slices.Delete(r[0].Params, 1, 2); return r },
-		"removed the request property `since`":            func(r []Route) []Route { delete(r[1].Body.Schema.Properties, "since"); return r },
+		"api operation id `buy_item` removed": func(r []Route) []Route { r[0].Name = "buy"; return r },
+		"the optional response header `payment-response`": func(
+			r []Route) []Route {
+			r[0].Responses[0].Headers = nil
+			return r
+		},
+		"POST /api/preflight/v1: now asks for a payment": func(r []Route) []Route { r[1].Paid = true; return r },
+		"GET /api/buy/{item_id}: api path removed":       func(r []Route) []Route { return r[1:] },
+		"deleted the `query` request parameter `detail`": func(r []Route) []Route {
+			r[0].Params = slices.Delete(
+				r[0].Params, 1, 2)
+			return r
+		},
+		"removed the request property `since`": func(r []Route) []Route {
+			delete(r[1].Body.Schema.Properties,
+				"since")
+			return r
+		},
 		"removed the required property `verdict` from the response": func(r []Route) []Route {
 			delete(r[0].Responses[0].Schema.Properties, "verdict")
 			return r

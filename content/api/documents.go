@@ -44,37 +44,40 @@ func (c Cache) Control() string {
 	}
 }
 
-// Representation is one form of a document: a file below public/. Path may hold the parameter of the document's path,
-// as in menu/{item_id}.json. A family without a URL path may have a parameter that takes slashes, as in
-// corpus/log/tile/{tile...}; its files answer at their own paths.
+// Representation is one form of a document: a file below public/. Path may hold the parameter of
+// the document's path, as in menu/{item_id}.json. A family without a URL path may have a parameter
+// that takes slashes, as in corpus/log/tile/{tile...}; its files answer at their own paths.
 type Representation struct {
 	MediaType string
 	Path      string
 }
 
-// Document is a published file that is also a route. The generator renders it (a renderer for each Name), the server
-// answers it; neither describes it again.
+// Document is a published file that is also a route. The generator renders it (a renderer for each
+// Name), the server answers it; neither describes it again.
 type Document struct {
-	Name        string // operationId of its route and metrics label; permanent
-	Path        string // URL path: /menu/{item_id}; empty: a file, or a family of files, that answers at its own path alone
+	Name string // operationId of its route and metrics label; permanent
+	// URL path: /menu/{item_id}; empty: a file, or a family of files, that answers at its own path
+	// alone
+	Path        string
 	Summary     string // one line
 	Description string // Markdown
 	Tags        []string
 	Params      []Param
 	Files       []Representation // the representations; the first is what a client without a preference gets
-	Serve       Serve            // File, or Negotiated where there is more than one representation
-	Cache       Cache
-	InSitemap   bool
-	Hidden      bool // served, but no part of the API description (style sheet, icon)
+	Serve       Serve            // follows: Negotiated where there is more than one representation, and File otherwise
+	Cache       Cache            // Short unless the row says otherwise
+	InSitemap   bool             // follows: it has a page at an address
+	Hidden      bool             // served, but no part of the API description (style sheet, icon)
 	Tool        string
 	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }
 
-// QueryAddress answers /corpus/diff.json?since=2026-W40 with the bytes of the file whose parameter is that value. A value
-// that no file has is 404, a malformed one 400. Without a value it answers Without, and 400 where that is empty. The refusals
-// list the values that there are as a member called Known.
+// QueryAddress answers /corpus/diff.json?since=2026-W40 with the bytes of the file whose parameter
+// is that value. A value that no file has is 404, a malformed one 400. Without a value it answers
+// Without, and 400 where that is empty. The refusals list the values that there are as a member
+// called Known.
 type QueryAddress struct {
 	Name        string // of its route
 	Path        string
@@ -88,19 +91,21 @@ type QueryAddress struct {
 	Description string
 }
 
-// FileFor maps a URL path to the file below public/ that holds its representation of a media type. A page is a
-// folder with an index.html; a twin has the path's own name with the extension of its type:
+// FileFor maps a URL path to the file below public/ that holds its representation of a media type.
+// A page is a folder with an index.html; a twin has the path's own name with the extension of its
+// type:
 //
 //	FileFor("/", HTML) == "index.html"          FileFor("/", Markdown) == "index.md"
 //	FileFor("/what", HTML) == "what/index.html" FileFor("/what", Markdown) == "what.md"
 //	FileFor("/what", JSON) == "what.json"       FileFor("/menu.json", Markdown) == "menu.md"
 //
-// The last segment of a host's page is a name with dots of its own, and .md is a country: both texts stand in its folder.
+// The last segment of a host's page is a name with dots of its own, and .md is a country: both
+// texts stand in its folder.
 //
 //	FileFor("/corpus/host/a.md", HTML) == "corpus/host/a.md/index.html"  FileFor("/corpus/host/a.md", Markdown) == "corpus/host/a.md/index.md"
 //
-// A path that ends in an extension names its file itself, except for its twins of other types; so does a well-known one
-// without an extension, which has no twins.
+// A path that ends in an extension names its file itself, except for its twins of other types; so
+// does a well-known one without an extension, which has no twins.
 func FileFor(urlPath, mediaType string) string {
 	p := strings.TrimPrefix(urlPath, "/")
 	ext := extension(mediaType)
@@ -134,7 +139,7 @@ func extension(mediaType string) string {
 		return ".html"
 	case Markdown:
 		return ".md"
-	case JSON, DIDJSON, OpenAPIJSON:
+	case JSON, DIDJSON, OpenAPIJSON, AICatalog:
 		return ".json"
 	case XML:
 		return ".xml"
@@ -158,8 +163,8 @@ func pages(urlPath string, mediaTypes ...string) []Representation {
 	return files
 }
 
-// Twins are the representations that also stand at a URL of their own: all but the page of a folder and the file
-// that the document's own path names.
+// Twins are the representations that also stand at a URL of their own: all but the page of a folder
+// and the file that the document's own path names.
 func (d Document) Twins() []Representation {
 	if d.Path == "" {
 		return nil
@@ -178,22 +183,24 @@ func (d Document) TwinName(f Representation) string {
 	return d.Name + "_" + strings.TrimPrefix(extension(f.MediaType), ".")
 }
 
-// OwnPaths describes the files of a document without a path, which answer at their own: for the description of the API
-// alone, since no handler is needed for them.
+// OwnPaths describes the files of a document without a path, which answer at their own: for the
+// description of the API alone, since no handler is needed for them.
 func (d Document) OwnPaths() []Route {
 	if d.Path != "" || d.Hidden {
 		return nil
 	}
 	var routes []Route
 	for i, f := range d.Files {
-		r := Route{Name: d.Name, Method: "GET", Pattern: "/" + f.Path, Summary: d.Summary, Description: d.Description, Tags: d.Tags, Serve: File,
-			Responses: []Response{{Status: 200, ContentType: f.MediaType, Description: d.Summary}}}
+		r := Route{Name: d.Name, Method: "GET", Pattern: "/" + f.Path, Summary: d.Summary, Description: d.Description,
+			Tags: d.Tags, Serve: File,
+			Responses: []Response{{Status: 200, ContentType: f.MediaType}}}
 		if i > 0 {
 			r.Name += "_" + strings.TrimPrefix(extension(f.MediaType), ".")
 		}
 		if head, rest, family := strings.Cut(r.Pattern, "{"); family {
 			name, tail, _ := strings.Cut(rest, "}")
-			p := Param{In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 200, Description: "Which of the files."}
+			p := Param{In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 200,
+				Description: "Which of the files."}
 			var deep bool
 			if p.Name, deep = strings.CutSuffix(name, "..."); deep {
 				p.Description = "Which of the files; it may hold slashes."
@@ -205,7 +212,8 @@ func (d Document) OwnPaths() []Route {
 	return routes
 }
 
-// Routes describes the routes of a document: its own and those of its twins. None for a file without a URL.
+// Routes describes the routes of a document: its own and those of its twins. None for a file
+// without a URL.
 func (d Document) Routes() []Route {
 	if d.Path == "" || d.TreeOnly {
 		return nil
@@ -215,12 +223,14 @@ func (d Document) Routes() []Route {
 		Tags: d.Tags, Params: d.Params, Serve: d.Serve, Internal: d.Hidden, Tool: d.Tool,
 	}
 	for _, f := range d.Files {
-		main.Responses = append(main.Responses, Response{Status: 200, ContentType: f.MediaType, Description: d.Summary})
+		main.Responses = append(main.Responses, Response{Status: 200, ContentType: f.MediaType})
 	}
-	noRange := Response{Status: 416, ContentType: "application/problem+json", Description: "The Range is beyond the end."}
+	noRange := Response{Status: 416, ContentType: "application/problem+json",
+		Description: "The Range is beyond the end."}
 	main.Responses = append(main.Responses, noRange)
 	if len(d.Files) > 1 {
-		main.Responses = append(main.Responses, Response{Status: 406, ContentType: "application/problem+json", Description: "Accept refuses every representation."})
+		main.Responses = append(main.Responses, Response{Status: 406, ContentType: "application/problem+json",
+			Description: "Accept refuses every representation."})
 	}
 	routes := []Route{main}
 	for _, f := range d.Twins() {
@@ -231,7 +241,7 @@ func (d Document) Routes() []Route {
 		twin.Summary = strings.TrimSuffix(d.Summary, ".") + ", as " + kindName(kind)
 		twin.Description = "The same bytes as `" + d.Path + "` asked for with `Accept: " + bare(f.MediaType) + "`."
 		twin.Serve = File
-		twin.Responses = []Response{{Status: 200, ContentType: f.MediaType, Description: d.Summary}, noRange}
+		twin.Responses = []Response{{Status: 200, ContentType: f.MediaType}, noRange}
 		routes = append(routes, twin)
 	}
 	if q := d.Query; q != nil {
@@ -239,8 +249,9 @@ func (d Document) Routes() []Route {
 			return Response{Status: status, ContentType: "application/problem+json", Description: says}
 		}
 		routes = append(routes, Route{
-			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tags: d.Tags, Params: []Param{q.Param}, Serve: Query, Tool: q.Tool,
-			Responses: []Response{{Status: 200, ContentType: d.Files[0].MediaType, Description: d.Summary}, noRange,
+			Name: q.Name, Method: "GET", Pattern: q.Path, Summary: q.Summary, Description: q.Description, Tags: d.Tags,
+			Params: []Param{q.Param}, Serve: Query, Tool: q.Tool,
+			Responses: []Response{{Status: 200, ContentType: d.Files[0].MediaType}, noRange,
 				refusal(400, "The value is missing or malformed."), refusal(404, "There is nothing for this value.")},
 		})
 	}

@@ -17,9 +17,10 @@ func TestFileFor(t *testing.T) {
 		{"/.well-known/store-signing-key", PlainText, ".well-known/store-signing-key"},
 		{"/.well-known/did.json", DIDJSON, ".well-known/did.json"},
 		{"/corpus", JSON, "corpus.json"}, {"/corpus/{sequence}.ots", Binary, "corpus/{sequence}.ots"},
-		{"/corpus/host/shop.md", HTML, "corpus/host/shop.md/index.html"}, {"/corpus/host/shop.md", Markdown, "corpus/host/shop.md/index.md"},
-		{"/corpus/host/shop.md", JSON, "corpus/host/shop.md.json"},
-		{"/llms.txt", PlainText, "llms.txt"}, {"/sitemap.xml", XML, "sitemap.xml"},
+		{"/corpus/host/shop.md", HTML, "corpus/host/shop.md/index.html"},
+		{"/corpus/host/shop.md", Markdown, "corpus/host/shop.md/index.md"},
+		{"/corpus/host/shop.md", JSON, "corpus/host/shop.md.json"}, {"/llms.txt", PlainText, "llms.txt"},
+		{"/sitemap.xml", XML, "sitemap.xml"},
 	} {
 		if got := FileFor(c.url, c.mediaType); got != c.want {
 			t.Errorf("FileFor(%q, %q) = %q, want %q", c.url, c.mediaType, got, c.want)
@@ -65,7 +66,8 @@ func TestDocumentsAreWellFormed(t *testing.T) {
 }
 
 func TestTwinsAreRoutesOfTheirOwn(t *testing.T) {
-	d := Document{Name: "what", Path: "/what", Summary: "Short.", Files: pages("/what", JSON, Markdown, HTML), Serve: Negotiated}
+	d := Document{Name: "what", Path: "/what", Summary: "Short.", Files: pages("/what", JSON, Markdown, HTML),
+		Serve: Negotiated}
 	var got []string
 	for _, r := range d.Routes() {
 		got = append(got, r.Name+" "+r.Pattern+" "+string(r.Serve))

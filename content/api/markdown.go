@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// BuildMarkdown renders the API for readers of Markdown: the same facts as the OpenAPI description, in the same order.
+// BuildMarkdown renders the API for readers of Markdown: the same facts as the OpenAPI description,
+// in the same order.
 func BuildMarkdown(info Info, routes []Route, documents []Document) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: the API\n\n%s\n\n", info.Title, info.Summary)
-	fmt.Fprintf(&b, "Contract version %s. All paths are relative to %s. The same as OpenAPI 3.1: [/openapi.json](%s/openapi.json).\n\n",
+	fmt.Fprintf(&b, "Contract version %s. All paths are relative to %s. The same as OpenAPI 3.1: "+
+		"[/openapi.json](%s/openapi.json).\n\n",
 		ContractVersion, info.BaseURL, info.BaseURL)
 	if info.Guidance != "" {
 		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(info.Guidance))
@@ -36,8 +38,10 @@ func BuildMarkdown(info Info, routes []Route, documents []Document) []byte {
 			}
 		}
 	}
-	b.WriteString("## Errors\n\nEvery 4xx and 5xx is an `application/problem+json` object (RFC 9457) with type, title, status, detail, instance and the older error. " +
-		"Its type is the address of a page that says what to do. After a payment was presented it also says delivered, billed, retry and next_step.\n")
+	b.WriteString("## Errors\n\nEvery 4xx and 5xx is an `application/problem+json` object (RFC 9457) with type, " +
+		"title, status, detail, instance and the older error. " +
+		"Its type is the address of a page that says what to do. After a payment was presented it also says " +
+		"delivered, billed, retry and next_step.\n")
 	return []byte(b.String())
 }
 
@@ -67,7 +71,8 @@ func section(b *strings.Builder, r Route) {
 	if len(r.Params) > 0 {
 		b.WriteString("| input | in | type | limits | |\n| --- | --- | --- | --- | --- |\n")
 		for _, p := range r.Params {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", p.Name, p.In, p.Type, cell(strings.Join(limits(p), ", ")), cell(p.Description))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", p.Name, p.In, p.Type, cell(strings.Join(limits(p), ", ")),
+				cell(p.Description))
 		}
 		b.WriteString("\n")
 	}

@@ -82,8 +82,8 @@ func empty(v any) bool {
 	return false
 }
 
-// BuildOpenAPI renders the OpenAPI 3.1 description of all public routes: those of the documents first, in their
-// order, then the others in theirs. Equal inputs give equal bytes.
+// BuildOpenAPI renders the OpenAPI 3.1 description of all public routes: those of the documents
+// first, in their order, then the others in theirs. Equal inputs give equal bytes.
 func BuildOpenAPI(info Info, routes []Route, documents []Document) ([]byte, error) {
 	all := Published(routes, documents)
 	paths := object{}
@@ -115,33 +115,54 @@ func BuildOpenAPI(info Info, routes []Route, documents []Document) ([]byte, erro
 	for _, t := range slices.Sorted(maps.Keys(tags)) {
 		tagList = append(tagList, object{{"name", t}, {"description", tagText[t]}})
 	}
+	common, err := share(paths)
+	if err != nil {
+		return nil, fmt.Errorf("describing the API: %w", err)
+	}
 	doc := object{
 		{"openapi", "3.1.0"},
 		{"info", object{
 			{"title", info.Title}, {"summary", info.Summary}, {"description", info.Description},
-			{"x-guidance", info.Guidance}, {"contact", contact(info)}, {"license", license(info)}, {"version", ContractVersion},
+			{"x-guidance", info.Guidance}, {"contact", contact(info)}, {"license", license(info)},
+			{"version", ContractVersion},
 		}},
 		{"servers", []any{object{{"url", info.BaseURL}}}},
-		// Nothing needs an account: a payment is made per request, and a bearer token comes with what it opens.
+		{"x-service-info", object{
+			{"categories", []string{"shopping", "data"}},
+			{"docs", object{{"homepage", info.BaseURL + "/"}, {"apiReference", info.BaseURL + "/openapi.json"},
+				{"llms", info.BaseURL + "/llms.txt"}}},
+		}},
+		// Nothing needs an account: a payment is made per request, and a bearer token comes with
+		// what it opens.
 		{"security", []any{object{}}},
 		{"tags", tagList},
 		{"paths", paths},
-		{"components", object{
-			{"schemas", object{{"Problem", problemSchema()}}},
-			{"securitySchemes", object{{"bearer", object{
-				{"type", "http"}, {"scheme", "bearer"}, {"description", "The private token that came with what is asked for, such as recovery.status_token of a purchase."},
-			}}}},
-		}},
+		{"components", append(common, member{"securitySchemes", securitySchemes})},
 	}
 	var buf bytes.Buffer
-	if err := json.MarshalWrite(&buf, doc, json.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
+	if err := lines(&buf, doc, 3); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
 	buf.WriteByte('\n')
 	return buf.Bytes(), nil
 }
 
-// Published is what the API description holds: the routes of the documents and the routes, without what is internal.
+// securitySchemes are the two uses of Authorization.
+var securitySchemes = object{
+	{"bearer", object{
+		{"type", "http"}, {"scheme", "bearer"},
+		{"description", "The private token that came with what is asked for, such as " +
+			"recovery.status_token of a purchase."},
+	}},
+	{"payment", object{
+		{"type", "http"}, {"scheme", "payment"},
+		{"description", "A credential of the Payment scheme (MPP) that answers the challenge in " +
+			"WWW-Authenticate of a 402."},
+	}},
+}
+
+// Published is what the API description holds: the routes of the documents and the routes, without
+// what is internal.
 func Published(routes []Route, documents []Document) []Route {
 	var all []Route
 	for _, d := range documents {
@@ -181,26 +202,34 @@ func operation(info Info, r Route) object {
 	if !r.Deprecated.IsZero() {
 		op = append(op, member{"deprecated", true})
 	}
-	security := object{}
+	security := []any{object{}}
 	var params []any
 	for _, p := range r.Params {
-		if p.In == Header && strings.EqualFold(p.Name, "Authorization") {
-			// OpenAPI takes this field as a security scheme only.
-			security = object{{"bearer", []any{}}}
-			continue
+		switch {
+		case p.In != Header || !strings.EqualFold(p.Name, "Authorization"):
+			params = append(params, parameter(p))
+		// OpenAPI takes this field as a security scheme only. One of several ways to pay is none
+		// that has to be.
+		case r.Paid:
+			security = append(security, object{{"payment", []any{}}})
+		default:
+			security = []any{object{{"bearer", []any{}}}}
 		}
-		params = append(params, parameter(p))
 	}
-	op = append(op, member{"security", []any{security}}, member{"parameters", params})
+	op = append(op, member{"security", security}, member{"parameters", params})
 	if r.Body != nil {
 		op = append(op, member{"requestBody", object{
-			{"description", strings.TrimSuffix(r.Body.Description, ".") + ". At most " + strconv.FormatInt(r.Body.Limit, 10) + " bytes."},
+			{"description", strings.TrimSuffix(r.Body.Description, ".") + ". At most " + strconv.FormatInt(r.Body.Limit,
+				10) + " bytes."},
 			{"required", !r.Body.Optional},
 			{"content", object{{bare(r.Body.ContentType), object{{"schema", r.Body.Schema}}}}},
 		}})
 	}
 	op = append(op, member{"responses", responses(r)})
-	if r.Paid {
+	if r.Prices != nil {
+		info.Prices = r.Prices
+	}
+	if r.Paid && !r.Quoted {
 		op = append(op, member{"x-payment-info", paymentInfo(info)}, member{"x-price-options", priceOptions(info)})
 	}
 	return op
@@ -208,7 +237,8 @@ func operation(info Info, r Route) object {
 
 func parameter(p Param) object {
 	return object{
-		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required}, {"schema", limited(p)},
+		{"name", p.Name}, {"in", string(p.In)}, {"description", p.Description}, {"required", p.Required},
+		{"schema", limited(p)}, {"example", p.Example},
 	}
 }
 
@@ -221,7 +251,8 @@ func limited(p Param) object {
 	if p.MaxLength > 0 && p.Type == "string" {
 		schema = append(schema, member{"maxLength", p.MaxLength})
 	}
-	return append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum}, member{"maximum", p.Maximum})
+	return append(schema, member{"pattern", p.Pattern}, member{"enum", p.Enum}, member{"minimum", p.Minimum},
+		member{"maximum", p.Maximum})
 }
 
 // response is what is said of one status.
@@ -291,7 +322,8 @@ func responses(r Route) object {
 		refuse(404, "There is nothing of that name.")
 	}
 	if r.Paid {
-		refuse(402, "Payment required: the terms are in PAYMENT-REQUIRED and in the body.", "PAYMENT-REQUIRED")
+		refuse(402, "Payment required: the terms are in PAYMENT-REQUIRED, WWW-Authenticate and the body.",
+			"PAYMENT-REQUIRED", "WWW-Authenticate")
 	}
 	if r.Body != nil {
 		refuse(413, "The body is larger than the limit.")
@@ -321,7 +353,10 @@ const problemType = "application/problem+json"
 var RateFields = []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
 
 var headerText = map[string]string{
-	"PAYMENT-REQUIRED":    "The terms: base64 of the JSON of an x402 version 2 PaymentRequired.",
+	"PAYMENT-REQUIRED": "The terms: base64 of the JSON of an x402 version 2 PaymentRequired.",
+	"WWW-Authenticate": "The terms by MPP, where its network takes payments: a challenge of the Payment scheme " +
+		"for the least amount.",
+	"Payment-Receipt":     "What was settled by MPP: base64url of the JSON of a receipt.",
 	"PAYMENT-RESPONSE":    "What was settled: base64 of the JSON of an x402 SettleResponse.",
 	"Idempotent-Replayed": "true where this is the original answer given again.",
 	"Retry-After":         "Seconds to wait before trying again.",
@@ -340,7 +375,13 @@ func headerType(name string) string {
 	return "string"
 }
 
-// paymentInfo is the extension by which x402 readers find paid operations.
+// What is paid by MPP: USDC on Base.
+const (
+	mppNetwork  = "eip155:8453"
+	mppCurrency = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+)
+
+// paymentInfo is the extension by which readers of x402 and of MPP find paid operations.
 func paymentInfo(info Info) object {
 	price := object{{"mode", "dynamic"}, {"currency", "USD"}}
 	switch len(info.Prices) {
@@ -350,7 +391,18 @@ func paymentInfo(info Info) object {
 	default:
 		price = append(price, member{"min", usd(slices.Min(info.Prices))}, member{"max", usd(slices.Max(info.Prices))})
 	}
-	return object{{"price", price}, {"protocols", []any{object{{"x402", object{{"networks", info.Networks}}}}}}}
+	protocols := []any{object{{"x402", object{{"networks", info.Networks}}}}}
+	if !slices.Contains(info.Networks, mppNetwork) {
+		return object{{"price", price}, {"protocols", protocols}}
+	}
+	// draft-payment-discovery: the amount is null because it depends on what is bought, and no
+	// other member is allowed.
+	offer := object{{"intent", "charge"}, {"method", "evm"}, {"amount", jsontext.Value("null")},
+		{"currency", mppCurrency},
+		{"description", "USDC on " + mppNetwork + "; the amount is in the challenge"}}
+	return object{{"price", price},
+		{"protocols", append(protocols, object{{"mpp", object{{"networks", []string{mppNetwork}}}}})},
+		{"offers", []any{offer}}}
 }
 
 // priceOptions are all amounts that are asked, in USDC, the least first.
@@ -378,7 +430,8 @@ func problemSchema() object {
 		{"description", "An RFC 9457 problem document. Further members depend on the type."},
 		{"required", []string{"type", "title", "status", "detail", "instance", "error"}},
 		{"properties", object{
-			{"type", object{{"type", "string"}, {"format", "uri"}, {"description", "The address of the problem's page; its last segment is the code."}}},
+			{"type", object{{"type", "string"}, {"format", "uri"},
+				{"description", "The address of the problem's page; its last segment is the code."}}},
 			{"title", text("The kind of problem, always the same for a type.")},
 			{"status", object{{"type", "integer"}, {"description", "The HTTP status."}}},
 			{"detail", text("What happened and what to do next.")},
@@ -388,9 +441,12 @@ func problemSchema() object {
 				{"type", "object"}, {"required", []string{"field", "problem"}},
 				{"properties", object{{"field", text("Its name.")}, {"problem", text("What is wrong with it.")}}},
 			}}}},
-			{"delivered", object{{"type", "boolean"}, {"description", "After a payment was presented: whether the goods were delivered."}}},
-			{"billed", object{{"type", "string"}, {"enum", []string{"yes", "no", "unknown"}}, {"description", "After a payment was presented: whether money moved."}}},
-			{"retry", object{{"type", "string"}, {"enum", []string{"never", "now", "after", "same_payment"}}, {"description", "After a payment was presented: whether and how to try again."}}},
+			{"delivered", object{{"type", "boolean"},
+				{"description", "After a payment was presented: whether the goods were delivered."}}},
+			{"billed", object{{"type", "string"}, {"enum", []string{"yes", "no", "unknown"}},
+				{"description", "After a payment was presented: whether money moved."}}},
+			{"retry", object{{"type", "string"}, {"enum", []string{"never", "now", "after", "same_payment"}},
+				{"description", "After a payment was presented: whether and how to try again."}}},
 			{"next_step", text("What to do now.")},
 		}},
 	}

@@ -23,29 +23,36 @@ type probeAnswer struct {
 }
 
 var testInfo = Info{
-	BaseURL: "https://store.example", Title: "Store", Summary: "A store.", Description: "A general store.", Guidance: "Read /llms.txt.",
-	Contact: "mailto:keeper@store.example", License: "Apache-2.0", Prices: []int64{20_000_000, 5000, 2_500_000, 5000},
+	BaseURL: "https://store.example", Title: "Store", Summary: "A store.", Description: "A general store.",
+	Guidance: "Read /llms.txt.", Contact: "mailto:keeper@store.example", License: "Apache-2.0",
+	Prices: []int64{20_000_000, 5000, 2_500_000, 5000},
 }
 
 func testRoutes() []Route {
 	zero := 0.0
 	return []Route{
 		{
-			Name: "buy_item", Method: "GET", Pattern: "/api/buy/{item_id}", Summary: "Buy.", Tags: []string{"purchase"}, Serve: Paid, Paid: true,
-			Params: []Param{ItemID,
+			Name: "buy_item", Method: "GET", Pattern: "/api/buy/{item_id}", Summary: "Buy.", Tags: []string{"purchase"},
+			Serve: Paid, Paid: true, Params: []Param{ItemID,
 				{Name: "detail", In: QueryP, Type: "string", MaxLength: 600, Description: "Details."},
 				{Name: "max_usd", In: QueryP, Type: "number", Minimum: &zero, Description: "A ceiling."}},
-			Responses: []Response{{Status: 200, ContentType: "application/json", Schema: SchemaFor[probeAnswer](), Headers: []string{"PAYMENT-RESPONSE"}, Description: "Delivered."}},
+			Responses: []Response{{Status: 200, ContentType: "application/json", Schema: SchemaFor[probeAnswer](),
+				Headers: []string{"PAYMENT-RESPONSE"}, Description: "Delivered."}},
 		},
 		{
-			Name: "preflight_v1", Method: "POST", Pattern: "/api/preflight/v1", Summary: "Read a door.", Tags: []string{"purchase"}, Serve: Metered, Budget: "preflight",
-			Body:       &Body{ContentType: JSON, Schema: StrictSchemaFor[probeRequest](), Limit: 4096, Description: "The door."},
-			Responses:  []Response{{Status: 200, ContentType: JSON, Schema: SchemaFor[probeAnswer](), Description: "The reading."}},
+			Name: "preflight_v1", Method: "POST", Pattern: "/api/preflight/v1", Summary: "Read a door.",
+			Tags: []string{"purchase"}, Serve: Metered, Budget: "preflight",
+			Body: &Body{ContentType: JSON, Schema: StrictSchemaFor[probeRequest](), Limit: 4096,
+				Description: "The door."},
+			Responses: []Response{{Status: 200, ContentType: JSON, Schema: SchemaFor[probeAnswer](),
+				Description: "The reading."}},
 			Deprecated: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
 		},
 		{
-			Name: "purchase_status", Method: "GET", Pattern: "/api/purchase-status/{id}", Summary: "Status.", Tags: []string{"purchase"}, Serve: Private,
-			Params: []Param{{Name: "id", In: Path, Type: "string", Required: true, MaxLength: 64, Description: "An id."},
+			Name: "purchase_status", Method: "GET", Pattern: "/api/purchase-status/{id}", Summary: "Status.",
+			Tags: []string{"purchase"}, Serve: Private,
+			Params: []Param{{Name: "id", In: Path, Type: "string", Required: true, MaxLength: 64,
+				Description: "An id."},
 				{Name: "Authorization", In: Header, Type: "string", MaxLength: 80, Description: "Bearer."}},
 			Responses: []Response{{Status: 200, ContentType: JSON, Schema: SchemaFor[probeAnswer]()}},
 		},
@@ -106,7 +113,8 @@ func TestOpenAPIIsValid(t *testing.T) {
 	if !metered.Deprecated {
 		t.Error("a deprecated route is not marked")
 	}
-	if s := doc.Paths.Value("/api/purchase-status/{id}").Get; len(*s.Security) != 1 || (*s.Security)[0]["bearer"] == nil || len(s.Parameters) != 1 {
+	if s := doc.Paths.Value("/api/purchase-status/{id}").Get; len(*s.Security) != 1 ||
+		(*s.Security)[0]["bearer"] == nil || len(s.Parameters) != 1 {
 		t.Error("Authorization is not described as a security scheme")
 	}
 }
@@ -119,7 +127,8 @@ func TestOpenAPIIsDeterministic(t *testing.T) {
 
 func TestOpenAPIRefusesTheSameTwice(t *testing.T) {
 	r := testRoutes()
-	for name, routes := range map[string][]Route{"operation": append(r, r[0]), "name": append(r, Route{Name: "home", Method: "GET", Pattern: "/x", Summary: "x"})} {
+	for name, routes := range map[string][]Route{"operation": append(r, r[0]),
+		"name": append(r, Route{Name: "home", Method: "GET", Pattern: "/x", Summary: "x"})} {
 		if _, err := BuildOpenAPI(testInfo, routes, Documents); err == nil {
 			t.Errorf("the same %s twice was taken", name)
 		}
@@ -160,7 +169,8 @@ func TestMarkdownNamesEveryRoute(t *testing.T) {
 			t.Errorf("%s %s stands %d times in the Markdown", r.Method, r.Pattern, n)
 		}
 	}
-	for _, want := range []string{"at most 600 characters", "| url | string | required. the address to read |", "Deprecated from 2027-01-01", "Paid: answers 402"} {
+	for _, want := range []string{"at most 600 characters", "| url | string | required. the address to read |",
+		"Deprecated from 2027-01-01", "Paid: answers 402"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the Markdown does not say %q", want)
 		}
@@ -168,25 +178,28 @@ func TestMarkdownNamesEveryRoute(t *testing.T) {
 }
 
 func TestUSD(t *testing.T) {
-	for atomic, want := range map[int64]string{5000: "0.005", 1_000_000: "1", 990_000: "0.99", 12_345_678: "12.345678", 0: "0"} {
+	for atomic, want := range map[int64]string{5000: "0.005", 1_000_000: "1", 990_000: "0.99", 12_345_678: "12.345678",
+		0: "0"} {
 		if got := usd(atomic); got != want {
 			t.Errorf("usd(%d) = %q, want %q", atomic, got, want)
 		}
 	}
 }
 
-// TestRefusalsAreDescribedAsTheyAre: a refusal of another media type is no problem object, and whatever judges its
-// inputs can refuse one.
+// TestRefusalsAreDescribedAsTheyAre: a refusal of another media type is no problem object, and
+// whatever judges its inputs can refuse one.
 func TestRefusalsAreDescribedAsTheyAre(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(build(t, []Route{{
 		Name: "badge", Method: "GET", Pattern: "/badge", Summary: "A badge.", Tags: []string{"purchase"}, Serve: Ledger,
-		Responses: []Response{{Status: 404, ContentType: "image/svg+xml"}, {Status: 402, ContentType: JSON}, {Status: 410, ContentType: "application/problem+json"}},
+		Responses: []Response{{Status: 404, ContentType: "image/svg+xml"}, {Status: 402, ContentType: JSON},
+			{Status: 410, ContentType: "application/problem+json"}},
 	}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	answers := doc.Paths.Value("/badge").Get.Responses
-	for status, want := range map[string]string{"400": "#/components/schemas/Problem", "404": "string", "402": "", "410": "#/components/schemas/Problem"} {
+	for status, want := range map[string]string{"400": "#/components/schemas/Problem", "404": "string", "402": "",
+		"410": "#/components/schemas/Problem"} {
 		got := "no such answer"
 		if r := answers.Value(status); r != nil {
 			for _, media := range r.Value.Content {

@@ -1,16 +1,35 @@
 package api
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// Documents is the one table of published files that are routes. The generator renders each row by its Name, the
-// server answers each row from the published tree, and both are tested to be complete. Names and paths are permanent.
-var Documents = slices.Concat(storeDocuments, recordDocuments, ownDocuments)
+// Documents is the one table of published files that are routes. The generator renders each row by
+// its Name, the server answers each row from the published tree, and both are tested to be
+// complete. Names and paths are permanent.
+var Documents = complete(slices.Concat(storeDocuments, agentDocuments, mcpDocuments, discoveryDocuments,
+	recordDocuments, ownDocuments))
+
+// complete adds what follows from the rest of a row.
+func complete(docs []Document) []Document {
+	for i := range docs {
+		d := &docs[i]
+		d.Serve, d.Cache = File, cmp.Or(d.Cache, Short)
+		if len(d.Files) > 1 {
+			d.Serve = Negotiated
+		}
+		d.InSitemap = d.Path != "" &&
+			slices.ContainsFunc(d.Files, func(r Representation) bool { return r.MediaType == HTML })
+	}
+	return docs
+}
 
 // ownDocuments stand behind all others, since any address is of their form.
 var ownDocuments = []Document{
 	{
 		Name: "own_page", Path: "/{page...}", Summary: "A page of the keeper's own.",
-		Files: pages("/{page...}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true, Hidden: true, TreeOnly: true,
+		Files: pages("/{page...}", HTML, Markdown), Hidden: true, TreeOnly: true,
 	},
 }
 
@@ -20,70 +39,105 @@ var storeDocuments = []Document{
 		Name: "home", Path: "/", Summary: "The storefront.",
 		Description: "What is sold, at what price, and how it is bought and verified.",
 		Tags:        []string{tagStorefront}, Files: pages("/", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "menu", Path: "/menu.json", Summary: "The catalogue: every good with its price and buy URL.",
-		Description: "Every good on the shelf with its price, fulfilment, inputs and buy URL, and pointers to what is free.",
-		Tags:        []string{tagStorefront}, Files: pages("/menu.json", JSON, Markdown),
-		Serve: Negotiated, Cache: Short,
+		Description: "Every good on the shelf with its price, fulfilment, inputs and buy URL, and pointers to what " +
+			"is free.",
+		Tags: []string{tagStorefront}, Files: pages("/menu.json", JSON, Markdown),
 	},
 	{
 		Name: "menu_item", Path: "/menu/{item_id}", Summary: "One good.",
 		Description: "One good of the catalogue: JSON, Markdown, or a page for browsers.",
 		Tags:        []string{tagStorefront}, Params: []Param{ItemID},
 		Files: pages("/menu/{item_id}", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "what", Path: "/what", Summary: "A short overview for whoever approves a spending.",
 		Description: "What this is, what it costs at most, what a payment can and cannot do.",
 		Tags:        []string{tagStorefront}, Files: pages("/what", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "running", Path: "/running", Summary: "How a keeper makes and runs a store of their own.",
 		Description: "The commands, the daily work, and every key of the configuration.",
 		Tags:        []string{tagStorefront}, Files: pages("/running", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "pricing", Path: "/pricing.md", Summary: "All prices in one table.",
-		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown), Serve: File, Cache: Short,
+		Tags: []string{tagStorefront}, Files: pages("/pricing.md", Markdown),
 	},
 	{
 		Name: "verify_guide", Path: "/verify", Summary: "How to verify what the store signed, without the store.",
 		Tags: []string{tagSigning}, Files: pages("/verify", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "llms", Path: "/llms.txt", Summary: "The guide for language models.",
-		Tags: []string{tagAgents}, Files: pages("/llms.txt", PlainText), Serve: File, Cache: Short,
+		Tags: []string{tagAgents}, Files: pages("/llms.txt", PlainText),
 	},
 	{
-		Name: "llms_full", Path: "/llms-full.txt", Summary: "The guide for language models: the same bytes as /llms.txt.",
-		Tags: []string{tagAgents}, Files: pages("/llms-full.txt", PlainText), Serve: File, Cache: Short,
+		Name: "llms_full", Path: "/llms-full.txt",
+		Summary: "The guide for language models: the same bytes as /llms.txt.", Tags: []string{tagAgents},
+		Files: pages("/llms-full.txt", PlainText),
 	},
 	{
 		Name: "guide_section", Path: "/guide/{topic}.md", Summary: "One section of the guide for language models.",
-		Tags: []string{tagAgents}, Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40, Pattern: "^[a-z]+$", Description: "The name of a section of /llms.txt in lower case."}},
-		Files: pages("/guide/{topic}.md", Markdown), Serve: File, Cache: Short,
+		Tags: []string{tagAgents},
+		Params: []Param{{Name: "topic", In: Path, Type: "string", Required: true, MinLength: 1, MaxLength: 40,
+			Pattern: "^[a-z]+$", Description: "The name of a section of /llms.txt in lower case."}},
+		Files: pages("/guide/{topic}.md", Markdown),
 		Query: &QueryAddress{
-			Name: "guide", Path: "/guide", Summary: "The store's guide, or one section of it.", Malformed: "invalid_input", Known: "known_topics", Missing: "section called", Without: "/llms.txt", Tool: "read_store_guide",
-			Description: "Without a topic, the bytes of `/llms.txt`. With one, those of `/guide/{topic}.md`. An unknown topic is 404, a malformed one 400; both list `known_topics`.",
-			Param:       Param{Name: "topic", In: QueryP, Type: "string", MaxLength: 40, Description: "The name of a section in lower case, such as free or goods."},
+			Name: "guide", Path: "/guide", Summary: "The store's guide, or one section of it.",
+			Malformed: "invalid_input", Known: "known_topics", Missing: "section called", Without: "/llms.txt",
+			Tool: "read_store_guide", Description: "Without a topic, the bytes of `/llms.txt`. With one, those of " +
+				"`/guide/{topic}.md`. An unknown topic is 404, a malformed one 400; both list `known_topics`.",
+			Param: Param{Name: "topic", In: QueryP, Type: "string", MaxLength: 40,
+				Description: "The name of a section in lower case, such as free or goods."},
 		},
+	},
+	{
+		Name: "almanac", Path: "/almanac", Summary: "The index of the almanac, newest first.",
+		Description: "Each page with its title, date, price, and a signed commitment to its text, which tells " +
+			"nothing of it. The index is free; a page is bought at its address.",
+		Tags: []string{tagStorefront}, Files: pages("/almanac", JSON, Markdown, HTML),
+	},
+	{
+		Name: "gazette", Path: "/gazette", Summary: "The index of the gazette, newest issue first.",
+		Description: "Each issue with its title, date, price, and a signed commitment to its text, which tells " +
+			"nothing of it. The index is free; an issue is bought at its address.",
+		Tags: []string{tagStorefront}, Files: pages("/gazette", JSON, Markdown, HTML),
+	},
+	{
+		Name: "zodiac", Path: "/zodiac", Summary: "The twelve signs.",
+		Description: "The signs, and by what rule a wallet has one of them, for ever. A wallet's own page is at " +
+			"`/zodiac/{address}`.",
+		Tags: []string{tagStorefront}, Files: pages("/zodiac", JSON, Markdown, HTML),
+	},
+	{
+		Name: "zodiac_archive", Path: "/zodiac/archive", Summary: "The index of the zodiac's weeks that are over.",
+		Description: "Each page of a week and a sign with its title, price, and a signed commitment to its text, " +
+			"which tells nothing of it. The index is free; a page is bought at its address.",
+		Tags: []string{tagStorefront}, Files: pages("/zodiac/archive", JSON, Markdown, HTML),
+	},
+	{
+		Name: "tips", Path: "/tips", Summary: "The index of tips, newest first.",
+		Description: "Each tip with its title, who is credited with it, its price, and a signed commitment to its " +
+			"text, which tells nothing of it. The index is free; a tip is bought at its address.",
+		Tags: []string{tagStorefront}, Files: pages("/tips", JSON, Markdown, HTML),
+	},
+	{
+		Name: "directory", Path: "/directory", Summary: "Reviews of neighbours, a line each.",
+		Description: "What the keeper has to say of services, projects and kinds of endpoints nearby: opinions, and " +
+			"no readings.",
+		Tags: []string{tagStorefront}, Files: pages("/directory", JSON, Markdown, HTML),
 	},
 	{
 		Name: "retired_words", Path: "/retired-words", Summary: "The public register of retired words.",
 		Description: "Words that a patron retired, with the date of each. JSON, Markdown, or a page for browsers.",
 		Tags:        []string{tagStorefront}, Files: pages("/retired-words", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "problems", Path: "/problems", Summary: "Every problem code.",
 		Tags: []string{tagAgents}, Files: pages("/problems", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
 		Name: "problem", Path: "/problems/{code}", Summary: "What a problem code means and what to do about it.",
@@ -93,63 +147,79 @@ var storeDocuments = []Document{
 			Name: "code", In: Path, Type: "string", Required: true, MinLength: 3, MaxLength: 60,
 			Pattern: "^[a-z][a-z0-9_]*$", Description: "A problem code, such as sold_out.",
 		}},
-		Files: pages("/problems/{code}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Files: pages("/problems/{code}", HTML, Markdown),
 	},
 	{
-		Name: "store_attestation_v1", Path: "/spec/store-attestation/v1", Summary: "The format of what the store signs, version 1.",
-		Description: "The artifact format with its stability promise and test vectors.",
-		Tags:        []string{tagSigning}, Files: pages("/spec/store-attestation/v1", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Name: "store_attestation_v1", Path: "/spec/store-attestation/v1",
+		Summary:     "The format of what the store signs, version 1.",
+		Description: "The artifact format with its stability promise and test vectors.", Tags: []string{tagSigning},
+		Files: pages("/spec/store-attestation/v1", HTML, Markdown),
 	},
 	{
-		Name: "store_bundle_v1", Path: "/spec/store-bundle/v1", Summary: "The format of a bundle of evidence, version 1.",
-		Description: "One file that shows rows of the record, where they stand and who signed them, checked without a network.",
-		Tags:        []string{tagSigning}, Files: pages("/spec/store-bundle/v1", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Name: "store_bundle_v1", Path: "/spec/store-bundle/v1",
+		Summary: "The format of a bundle of evidence, version 1.",
+		Description: "One file that shows rows of the record, where they stand and who signed them, checked without " +
+			"a network.", Tags: []string{tagSigning}, Files: pages("/spec/store-bundle/v1", HTML, Markdown),
 	},
 	{
 		Name: "store_corpus_v1", Path: "/spec/store-corpus/v1", Summary: "The format of the signed record, version 1.",
-		Description: "Every byte of the record that is signed or hashed, and what a verifier refuses: enough to write one.",
-		Tags:        []string{tagSigning}, Files: pages("/spec/store-corpus/v1", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Description: "Every byte of the record that is signed or hashed, and what a verifier refuses: enough to " +
+			"write one.",
+		Tags: []string{tagSigning}, Files: pages("/spec/store-corpus/v1", HTML, Markdown),
 	},
 	{
-		Name: "store_report_v1", Path: "/spec/store-report/v1", Summary: "What the reports of the instruments have in common, version 1.",
-		Description: "The words, members and order of the reports on doors, cards, directories, pages and signed offers.",
-		Tags:        []string{tagSigning}, Files: pages("/spec/store-report/v1", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Name: "store_corpus_vectors_index", Path: "/spec/vectors/index.json",
+		Summary: "The test vectors of store-corpus/v1: records that hold, and records that break one rule each.",
+		Tags:    []string{tagSigning}, Files: pages("/spec/vectors/index.json", JSON), Cache: Checked,
+	},
+	{
+		Name: "store_corpus_vectors", Summary: "One vector: its files, and the rule that it breaks.",
+		Files: []Representation{{MediaType: JSON, Path: "spec/vectors/{name...}.json"}}, Cache: Checked,
+		Tags: []string{tagSigning},
+	},
+	{
+		Name: "store_report_v1", Path: "/spec/store-report/v1",
+		Summary: "What the reports of the instruments have in common, version 1.",
+		Description: "The words, members and order of the reports on doors, cards, directories, pages and signed " +
+			"offers.", Tags: []string{tagSigning}, Files: pages("/spec/store-report/v1", HTML, Markdown),
+	},
+	{
+		Name: "store_callback_v1", Path: "/spec/store-callback/v1",
+		Summary:     "How a receiver is told of a completed order, version 1.",
+		Description: "The message, its signatures and the keys that check them, the tries, and a vector.",
+		Tags:        []string{tagSigning}, Files: pages("/spec/store-callback/v1", HTML, Markdown),
 	},
 	{
 		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",
-		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same check is a program, cmd/verify.",
-		Tags:        []string{tagSigning}, Files: pages("/verify/run", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same " +
+			"check is a program, cmd/verify.",
+		Tags: []string{tagSigning}, Files: pages("/verify/run", HTML, Markdown),
 	},
 	{
 		Name: "verify_script", Path: "/verify/run.js", Summary: "The script of /verify/run.",
-		Files: pages("/verify/run.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+		Files: pages("/verify/run.js", JavaScript), Hidden: true,
 	},
 	{
 		Name: "verify_worker", Path: "/verify/worker.js", Summary: "The script of its worker.",
-		Files: pages("/verify/worker.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+		Files: pages("/verify/worker.js", JavaScript), Hidden: true,
 	},
 	{
 		Name: "try", Path: "/try", Summary: "Paste a URL and read the report.",
 		Description: "The form for people. Works without a script; what it posts is described at POST /try.",
 		Tags:        []string{tagInstruments}, Files: pages("/try", HTML, Markdown),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
 	},
 	{
-		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, how tiers, coverage and gaps are counted, and what none of it proves.",
-		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, the rules of tiers, how coverage and gaps are counted, and what each signed artifact is worth.",
-		Tags:        []string{tagInstruments}, Files: pages("/criteria", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Name: "criteria", Path: "/criteria", Summary: "What is asked of a door, in which words it is answered, how " +
+			"tiers, coverage and gaps are counted, and what none of it proves.",
+		Description: "Checks, advisories, ladder, verdicts, the rule by which two readings are compared, the rules " +
+			"of tiers, how coverage and gaps are counted, and what each signed artifact is worth.",
+		Tags: []string{tagInstruments}, Files: pages("/criteria", JSON, Markdown, HTML),
 	},
 	{
 		Name: "defects", Path: "/defects", Summary: "The vocabulary of defects.",
-		Description: "A stable name for each way in which a door is broken: what it asserts, what it costs, what shows it and what would refute it. CC-BY-4.0.",
-		Tags:        []string{tagInstruments}, Files: pages("/defects", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Description: "A stable name for each way in which a door is broken: what it asserts, what it costs, what " +
+			"shows it and what would refute it. CC-BY-4.0.",
+		Tags: []string{tagInstruments}, Files: pages("/defects", JSON, Markdown, HTML),
 	},
 	{
 		Name: "defect", Path: "/defects/{id}", Summary: "One defect.",
@@ -158,160 +228,207 @@ var storeDocuments = []Document{
 			Name: "id", In: Path, Type: "string", Required: true, MinLength: 3, MaxLength: 60,
 			Pattern: "^[a-z0-9]+(-[a-z0-9]+)*$", Description: "The id of a defect, such as no-402.",
 		}},
-		Files: pages("/defects/{id}", HTML, Markdown), Serve: Negotiated, Cache: Short, InSitemap: true,
+		Files: pages("/defects/{id}", HTML, Markdown),
 	},
 	{
-		Name: "conformance_guide", Path: "/conformance", Summary: "Offers and receipts, fixtures, and doors to practise on.",
-		Description: "How offers and receipts of any issuer are checked, the fixtures that a verifier is tried on, and the practice doors with what a right buyer does at each.",
-		Tags:        []string{tagInstruments}, Files: pages("/conformance", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Name: "conformance_guide", Path: "/conformance",
+		Summary: "Offers and receipts, fixtures, and doors to practise on.",
+		Description: "How offers and receipts of any issuer are checked, the fixtures that a verifier is tried on, " +
+			"and the practice doors with what a right buyer does at each.", Tags: []string{tagInstruments},
+		Files: pages("/conformance", JSON, Markdown, HTML),
 	},
 	{
-		Name: "conformance_vectors", Path: "/.well-known/conformance/offer-receipt-vectors.json", Summary: "The fixture set of the conformance desk.",
-		Description: "The same bytes as GET /api/conformance/v1/fixtures.",
-		Tags:        []string{tagInstruments}, Files: pages("/.well-known/conformance/offer-receipt-vectors.json", JSON), Serve: File, Cache: Checked,
+		Name: "conformance_vectors", Path: "/.well-known/conformance/offer-receipt-vectors.json",
+		Summary:     "The fixture set of the conformance desk.",
+		Description: "The same bytes as GET /api/conformance/v1/fixtures.", Tags: []string{tagInstruments},
+		Files: pages("/.well-known/conformance/offer-receipt-vectors.json",
+			JSON), Cache: Checked,
 	},
 	{
 		Name: "openapi", Path: "/openapi.json", Summary: "This description of the API, OpenAPI 3.1.",
-		Tags: []string{tagAgents}, Description: "As Markdown it is what `/api.md` is.", Files: pages("/openapi.json", JSON, Markdown), Serve: Negotiated, Cache: Short,
+		Tags: []string{tagAgents}, Description: "As Markdown it is what `/api.md` is.",
+		Files: pages("/openapi.json", JSON, Markdown),
 	},
 	{
-		Name: "openapi_tools", Path: "/openapi-tools.json", Summary: "The free instruments as function-calling tool definitions.",
-		Description: "Derived from the same table as /openapi.json: `tools` are the definitions, `calls` says how each is made over HTTP.",
-		Tags:        []string{tagAgents}, Files: pages("/openapi-tools.json", JSON), Serve: File, Cache: Short,
+		Name: "openapi_tools", Path: "/openapi-tools.json",
+		Summary: "The free instruments as function-calling tool definitions.",
+		Description: "Derived from the same table as /openapi.json: `tools` are the definitions, `calls` says how " +
+			"each is made over HTTP.", Tags: []string{tagAgents}, Files: pages("/openapi-tools.json", JSON),
 	},
 	{
 		Name: "api_guide", Path: "/api.md", Summary: "The API in Markdown.",
-		Tags: []string{tagAgents}, Files: pages("/api.md", Markdown), Serve: File, Cache: Short,
+		Tags: []string{tagAgents}, Files: pages("/api.md", Markdown),
 	},
 	{
 		Name: "deprecation", Path: "/deprecation", Summary: "Which versions are served, since when, and until when.",
-		Description: "A version being retired is listed here with its date before its answers carry Deprecation and Sunset.",
-		Tags:        []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
-		Serve: Negotiated, Cache: Short, InSitemap: true,
+		Description: "A version being retired is listed here with its date before its answers carry Deprecation and " +
+			"Sunset.",
+		Tags: []string{tagAgents}, Files: pages("/deprecation", JSON, Markdown, HTML),
 	},
 	{
 		Name: "robots", Path: "/robots.txt", Summary: "What crawlers may read.",
-		Tags: []string{tagAgents}, Files: pages("/robots.txt", PlainText), Serve: File, Cache: Short,
+		Tags: []string{tagAgents}, Files: pages("/robots.txt", PlainText),
 	},
 	{
 		Name: "sitemap", Path: "/sitemap.xml", Summary: "All pages with the date they changed.",
-		Tags: []string{tagAgents}, Files: pages("/sitemap.xml", XML), Serve: File, Cache: Short,
+		Tags: []string{tagAgents}, Files: pages("/sitemap.xml", XML),
 	},
 	{
-		Name: "signing_key", Path: "/.well-known/store-signing-key", Summary: "The current ed25519 public key in hex, the retired ones, and their handovers.",
-		Tags: []string{tagSigning}, Files: pages("/.well-known/store-signing-key", JSON), Serve: File, Cache: Checked,
+		Name: "signing_key", Path: "/.well-known/store-signing-key",
+		Summary: "The current ed25519 public key in hex, the retired ones, and their handovers.",
+		Tags:    []string{tagSigning}, Files: pages("/.well-known/store-signing-key", JSON), Cache: Checked,
 	},
 	{
 		Name: "did", Path: "/.well-known/did.json", Summary: "The did:web document with current and retired keys.",
-		Tags: []string{tagSigning}, Files: pages("/.well-known/did.json", DIDJSON), Serve: File, Cache: Checked,
+		Tags: []string{tagSigning}, Files: pages("/.well-known/did.json", DIDJSON), Cache: Checked,
 	},
 	{
-		Name: "anchor_log", Path: "/.well-known/anchor-log.json", Summary: "A hash chain over the state of the identity key, anchored to Bitcoin.",
-		Description: "One entry for each handover of the identity key and each count of artifacts that the signed record holds, each with the OpenTimestamps proof of its digest as far as there is one.",
-		Tags:        []string{tagSigning}, Files: pages("/.well-known/anchor-log.json", JSON), Serve: File, Cache: Checked,
+		Name: "anchor_log", Path: "/.well-known/anchor-log.json",
+		Summary: "A hash chain over the state of the identity key, anchored to Bitcoin.",
+		Description: "One entry for each handover of the identity key and each count of artifacts that the signed " +
+			"record holds, each with the OpenTimestamps proof of its digest as far as there is one.",
+		Tags: []string{tagSigning}, Files: pages("/.well-known/anchor-log.json", JSON), Cache: Checked,
 	},
 	{
-		Name: "security_txt", Path: "/.well-known/security.txt", Summary: "Where to report a security problem (RFC 9116).",
-		Tags: []string{tagAgents}, Files: pages("/.well-known/security.txt", PlainText), Serve: File, Cache: Short,
+		Name: "security_txt", Path: "/.well-known/security.txt",
+		Summary: "Where to report a security problem (RFC 9116).", Tags: []string{tagAgents},
+		Files: pages("/.well-known/security.txt", PlainText),
 	},
 	{
 		Name: "style", Path: "/style.css", Summary: "The one style sheet.",
-		Files: pages("/style.css", CSS), Serve: File, Cache: Short, Hidden: true,
+		Files: pages("/style.css", CSS), Hidden: true,
 	},
 	{
 		Name: "try_script", Path: "/try.js", Summary: "The one script: it adds to /try and is needed for nothing.",
-		Files: pages("/try.js", JavaScript), Serve: File, Cache: Short, Hidden: true,
+		Files: pages("/try.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "door_style", Path: "/door.css", Summary: "What a paid door's page adds to the style sheet.",
+		Files: pages("/door.css", CSS), Hidden: true,
+	},
+	{
+		Name: "door_script", Path: "/door.js",
+		Summary: "The script of a paid door's page, which pays with a wallet of the browser.",
+		Files:   pages("/door.js", JavaScript), Hidden: true,
+	},
+	{
+		Name: "wallet_script", Path: "/wallet.js", Summary: "Has a wallet of the browser sign, for the pages that pay.",
+		Files: pages("/wallet.js", JavaScript), Hidden: true,
 	},
 	{
 		Name: "favicon", Path: "/favicon.svg", Summary: "The stamp.",
-		Files: pages("/favicon.svg", SVG), Serve: File, Cache: Short, Hidden: true,
+		Files: pages("/favicon.svg", SVG), Hidden: true,
 	},
 	{
 		Name: "not_found", Summary: "What a browser is shown at an unknown address.",
-		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Cache: Checked, Hidden: true,
 	},
 	{
 		Name: "cdn_headers", Summary: "The header fields of every route, for a content network that reads _headers.",
-		Files: []Representation{{MediaType: PlainText, Path: "_headers"}}, Serve: File, Cache: Checked, Hidden: true,
+		Files: []Representation{{MediaType: PlainText, Path: "_headers"}}, Cache: Checked, Hidden: true,
 	},
 	{
 		Name: "round", Path: "/corpus/{sequence}.json", Summary: "One signed round of the record.",
-		Description: "The header as it was signed, under `round`, and its rows as they were signed, each on a line of its own, under `rows`. " +
-			"A round of more than 20,000 rows has `parts` in their place: where each part is, how many rows it has, and the SHA-256 of its bytes, which the header holds too.",
-		Tags: []string{tagRecord}, Params: []Param{Sequence}, Files: pages("/corpus/{sequence}.json", JSON), Serve: File, Cache: Immutable,
+		Description: "The header as it was signed, under `round`, and its rows as they were signed, each on a line " +
+			"of its own, under `rows`. " +
+			"A round of more than 20,000 rows has `parts` in their place: where each part is, how many rows it has, " +
+			"and the SHA-256 of its bytes, which the header holds too.",
+		Tags: []string{tagRecord}, Params: []Param{Sequence}, Files: pages("/corpus/{sequence}.json", JSON),
+		Cache: Immutable,
 	},
 	{
 		Name: "round_parts", Summary: "The rows of a large round, part by part.",
-		Files: []Representation{{MediaType: JSONLines, Path: "corpus/parts/{part...}.jsonl"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: JSONLines, Path: "corpus/parts/{part...}.jsonl"}}, Cache: Immutable,
+		Tags: []string{tagRecord},
 	},
 	{
-		Name: "log_checkpoint", Path: "/corpus/log/checkpoint", Summary: "The last signed checkpoint of the record's transparency log.",
-		Description: "A signed note (C2SP tlog-checkpoint). Tiles and entry bundles stand beside it as C2SP tlog-tiles says, under `/corpus/log/tile/`.",
-		Tags:        []string{tagRecord}, Files: pages("/corpus/log/checkpoint", PlainText), Serve: File, Cache: Checked,
+		Name: "log_checkpoint", Path: "/corpus/log/checkpoint",
+		Summary: "The last signed checkpoint of the record's transparency log.",
+		Description: "A signed note (C2SP tlog-checkpoint). Tiles and entry bundles stand beside it as C2SP " +
+			"tlog-tiles says, under `/corpus/log/tile/`.", Tags: []string{tagRecord},
+		Files: pages("/corpus/log/checkpoint", PlainText), Cache: Checked,
 	},
 	{
 		Name: "log_tiles", Summary: "Tiles and entry bundles of the log.",
-		Files: []Representation{{MediaType: Binary, Path: "corpus/log/tile/{tile...}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: Binary, Path: "corpus/log/tile/{tile...}"}}, Cache: Immutable,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "log_checkpoints", Summary: "Every checkpoint that was signed, by the size of the log.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/checkpoints/{size}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/checkpoints/{size}"}}, Cache: Immutable,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "log_cosignatures", Summary: "What third parties signed under a checkpoint, by its size.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Cache: Checked,
+		Tags: []string{tagRecord},
 	},
 	{
-		Name: "evidence_packs", Summary: "The redacted judgement inputs of a round, part by part: one gzip member each.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Serve: File, Cache: Checked, // may be withdrawn
+		Name: "evidence_packs", Summary: "The redacted judgement inputs of a round, part by part: one gzip member " +
+			"each.",
+		// may be withdrawn
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/evidence/{part...}.jsonl.gz"}}, Cache: Checked,
 		Tags: []string{tagRecord},
 	},
 	{
 		Name: "evidence_indexes", Summary: "Where in its pack each judgement input is, for requests with Range.",
-		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: JSON, Path: "corpus/evidence/{part...}.index.json"}}, Cache: Checked,
+		Tags: []string{tagRecord},
 	},
 	{
-		Name: "words", Summary: "A text that a stranger wrote, with the salt under which an observation has its digest.",
-		Files: []Representation{{MediaType: JSON, Path: "corpus/words/{sha256}.json"}}, Serve: File, Cache: Checked, // may be withdrawn
+		Name: "words", Summary: "A text that a stranger wrote, with the salt under which an observation has its " +
+			"digest.",
+		// may be withdrawn
+		Files: []Representation{{MediaType: JSON, Path: "corpus/words/{sha256}.json"}}, Cache: Checked,
 		Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk", Path: "/corpus/bulk/digests.json", Summary: "The bulk files of the record, with their digests.",
-		Description: "All rows as JSON lines (`rows.jsonl.gz`, each line a signed row), as a table (`rows.csv.gz`) and as a SQLite file (`rows.sqlite`), and what each week added (`delta-<week>.jsonl.gz`, which never changes). " +
+		Description: "All rows as JSON lines (`rows.jsonl.gz`, each line a signed row), as a table (`rows.csv.gz`) " +
+			"and as a SQLite file (`rows.sqlite`), and what each week added (`delta-<week>.jsonl.gz`, which never " +
+			"changes). " +
 			"All of the record is cloned with `git clone <base_url>/corpus.git`.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Serve: File, Cache: Checked,
+		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Cache: Checked,
 	},
 	{
-		Name: "allowed_signers", Path: "/corpus/allowed-signers", Summary: "The keys that sign commits, as git reads them.",
-		Description: "An allowed signers file of OpenSSH, for `git -c gpg.ssh.allowedSignersFile=FILE verify-commit HEAD` in a clone of `<base_url>/corpus.git`. " +
+		Name: "allowed_signers", Path: "/corpus/allowed-signers",
+		Summary: "The keys that sign commits, as git reads them.",
+		Description: "An allowed signers file of OpenSSH, for `git -c gpg.ssh.allowedSignersFile=FILE verify-commit " +
+			"HEAD` in a clone of `<base_url>/corpus.git`. " +
 			"The same keys stand in the signing-key document; compare them with one learned elsewhere.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/allowed-signers", PlainText), Serve: File, Cache: Checked,
+		Tags: []string{tagRecord}, Files: pages("/corpus/allowed-signers", PlainText), Cache: Checked,
 	},
 	{
-		Name: "bulk_dictionary", Path: "/corpus/bulk/dictionary", Summary: "What each column, table and view of the bulk files means.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/dictionary", JSON, Markdown), Serve: Negotiated, Cache: Checked,
+		Name: "bulk_dictionary", Path: "/corpus/bulk/dictionary",
+		Summary: "What each column, table and view of the bulk files means.", Tags: []string{tagRecord},
+		Files: pages("/corpus/bulk/dictionary", JSON, Markdown), Cache: Checked,
 	},
 	{
 		Name: "bulk_rows", Summary: "All rows of the record, as JSON lines and as CSV.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/rows.{form}.gz"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/rows.{form}.gz"}}, Cache: Checked,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk_database", Summary: "All rows of the record, as a SQLite file.",
-		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows.sqlite"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: SQLite, Path: "corpus/bulk/rows.sqlite"}}, Cache: Checked,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "bulk_deltas", Summary: "The rows of one week.",
-		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/delta-{week}.jsonl.gz"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: Gzip, Path: "corpus/bulk/delta-{week}.jsonl.gz"}}, Cache: Immutable,
+		Tags: []string{tagRecord},
 	},
 	{
 		Name: "git_packs", Summary: "Packs of the record's git repository and their indexes.",
-		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Serve: File, Cache: Immutable, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: Binary, Path: "corpus.git/objects/pack/{pack}"}}, Cache: Immutable,
+		Tags: []string{tagRecord},
 	},
 	{
-		// info/refs must not come as application/x-git-upload-pack-advertisement: there is no such service.
+		// info/refs must not come as application/x-git-upload-pack-advertisement: there is no such
+		// service.
 		Name: "git_heads", Summary: "Where the record's git repository stands: HEAD, refs and the list of packs.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Serve: File, Cache: Checked, Tags: []string{tagRecord},
+		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Cache: Checked,
+		Tags: []string{tagRecord},
 	},
 }
 

@@ -8,19 +8,24 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaFor is the JSON Schema of T as it stands in JSON. The description of a member is its field's tag `jsonschema`;
-// a member is required unless its tag `json` says omitempty or omitzero. Members may be added later, so an object
-// allows others than its own. It panics for a type that has no schema: types are fixed when the program is built.
+// SchemaFor is the JSON Schema of T as it stands in JSON. The description of a member is its
+// field's tag `jsonschema`; a member is required unless its tag `json` says omitempty or omitzero.
+// Members may be added later, so an object allows others than its own. No list is null, for an
+// empty one is written as [] (see [Marshal]), and no member is that is left out where there is
+// none. It panics for a type that has no schema: types are fixed when the program is built.
 func SchemaFor[T any]() *jsonschema.Schema {
 	s := StrictSchemaFor[T]()
 	open(s)
 	return s
 }
 
-// StrictSchemaFor is SchemaFor for what the service is sent: members that it does not know are refused.
+// StrictSchemaFor is SchemaFor for what the service is sent: members that it does not know are
+// refused.
 func StrictSchemaFor[T any]() *jsonschema.Schema { return strict(reflect.TypeFor[T]()) }
 
 // SchemaOf is SchemaFor for the type of v.
@@ -38,8 +43,8 @@ func strict(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// written has the schemas of the types below t that do not stand in JSON as what they are in Go: bytes that write
-// themselves as text, other bytes (base64), and ready JSON, which may be anything.
+// written has the schemas of the types below t that do not stand in JSON as what they are in Go:
+// bytes that write themselves as text, other bytes (base64), and ready JSON, which may be anything.
 func written(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 	seen := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[big.Int](): {Type: "string", Pattern: "^[0-9]+$"}}
 	visited := make(map[reflect.Type]bool)
@@ -77,8 +82,8 @@ func written(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 	return seen
 }
 
-// open drops additionalProperties: false from a schema and all below it. In version 0.4 of the library a false schema
-// is {"not": {}}.
+// open drops from a schema and all below it additionalProperties: false, which is {"not": {}} in
+// version 0.4 of the library, and null where an answer has none.
 func open(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -86,9 +91,15 @@ func open(s *jsonschema.Schema) {
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil {
 		s.AdditionalProperties = nil
 	}
+	if slices.Contains(s.Types, "array") {
+		notNull(s)
+	}
 	open(s.AdditionalProperties)
 	open(s.Items)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if !slices.Contains(s.Required, name) {
+			notNull(s.Properties[name])
+		}
 		open(s.Properties[name])
 	}
 	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf, s.AllOf} {
@@ -97,3 +108,22 @@ func open(s *jsonschema.Schema) {
 		}
 	}
 }
+
+// notNull takes null out of the types of a schema.
+func notNull(s *jsonschema.Schema) {
+	types := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" })
+	switch len(types) {
+	case len(s.Types):
+	case 1:
+		s.Type, s.Types = types[0], nil
+	default:
+		s.Types = types
+	}
+}
+
+// asBefore writes what encoding/json does, but for lists without elements.
+var asBefore = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false))
+
+// Marshal writes an answer as [SchemaFor] describes it: as encoding/json does, and a list without
+// elements as [] even where it is nil.
+func Marshal(v any) ([]byte, error) { return json.Marshal(v, asBefore) }

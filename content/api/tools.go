@@ -11,44 +11,103 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FreeTools are the names of the free tools, which are all that a route's Tool may be. They are the same at
-// every door for agents.
+// FreeTools are the names of the free tools, which are all that a route's Tool may be. They are the
+// same at every door for agents.
 var FreeTools = []string{
-	"check_a2a_card", "check_purchase", "read_store_guide", "read_binder", "look_in_window", "preflight_endpoint", "look_at_door", "check_before_you_pay",
-	"check_conformance", "verify_artifact", "check_order", "find_in_catalog",
+	"check_a2a_card", "check_purchase", "read_store_guide", "read_binder", "look_in_window", "preflight_endpoint",
+	"look_at_door", "check_before_you_pay", "check_conformance", "verify_artifact", "check_order", "find_in_catalog",
 }
 
 // statusToken is what a tool calls the bearer token of its route.
 const statusToken = "status_token"
 
-// BuildTools renders the routes that are tools as definitions for function calling, in the order of FreeTools, and beside
-// them how each is called over HTTP. Equal inputs give equal bytes.
-func BuildTools(info Info, routes []Route, documents []Document) ([]byte, error) {
-	var tools []any
-	calls := object{}
+// A Tool is a free instrument as a function: what it is called, what it takes, and where in a
+// request to its route each argument goes.
+type Tool struct {
+	Name, Title, Description string
+	Route                    Route
+	Parameters               []byte // JSON Schema of the arguments, an object
+	Arguments                []Argument
+	Accept                   string // what to ask for, "" for whatever there is
+	parameters               object
+}
+
+// Argument is one argument of a tool.
+type Argument struct {
+	Name     string
+	In       In // Path, QueryP, Header, or InBody
+	Header   string
+	Bearer   bool // in the header after the word Bearer
+	Required bool
+}
+
+// InBody is where an argument goes that is a member of the JSON body.
+const InBody In = "body"
+
+// where says it in words.
+func (a Argument) where() string {
+	switch {
+	case a.Bearer:
+		return "header " + a.Header + ", after the word Bearer"
+	case a.In == Header:
+		return "header " + a.Header
+	}
+	return string(a.In)
+}
+
+// Tools are the routes that are tools, in the order of FreeTools.
+func Tools(routes []Route, documents []Document) ([]Tool, error) {
+	var tools []Tool
+	all := Published(routes, documents)
 	for _, name := range FreeTools {
-		all := Published(routes, documents)
 		i := slices.IndexFunc(all, func(r Route) bool { return r.Tool == name })
 		if i < 0 {
 			continue
 		}
-		parameters, where, err := arguments(all[i])
-		if err != nil {
+		t := Tool{Name: name, Title: strings.TrimSuffix(all[i].Summary, "."), Route: all[i]}
+		t.Description = t.Title + "."
+		if d := all[i].Description; d != "" {
+			t.Description += " " + d
+		}
+		var err error
+		if t.parameters, t.Arguments, err = arguments(all[i]); err != nil {
 			return nil, fmt.Errorf("describing the tool %s: %w", name, err)
 		}
-		says := strings.TrimSuffix(all[i].Summary, ".") + "."
-		if d := all[i].Description; d != "" {
-			says += " " + d
+		if t.Parameters, err = json.Marshal(t.parameters, json.Deterministic(true)); err != nil {
+			return nil, fmt.Errorf("describing the tool %s: %w", name, err)
 		}
-		tools = append(tools, object{{"type", "function"}, {"function", object{{"name", name}, {"description", says}, {"parameters", parameters}}}})
-		accept := JSON
-		if !slices.ContainsFunc(all[i].Responses, func(r Response) bool { return r.Status == 200 && r.ContentType == JSON }) {
-			accept = ""
+		if slices.ContainsFunc(all[i].Responses, func(r Response) bool {
+			return r.Status == 200 && r.ContentType == JSON
+		}) {
+			t.Accept = JSON
 		}
-		calls = append(calls, member{name, object{{"method", all[i].Method}, {"url", info.BaseURL + all[i].Pattern}, {"accept", accept}, {"arguments", where}}})
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// BuildTools renders the tools as definitions for function calling, and beside them how each is
+// called over HTTP. Equal inputs give equal bytes.
+func BuildTools(info Info, routes []Route, documents []Document) ([]byte, error) {
+	all, err := Tools(routes, documents)
+	if err != nil {
+		return nil, err
+	}
+	var tools []any
+	calls := object{}
+	for _, t := range all {
+		tools = append(tools, object{{"type", "function"},
+			{"function", object{{"name", t.Name}, {"description", t.Description}, {"parameters", t.parameters}}}})
+		where := object{}
+		for _, a := range t.Arguments {
+			where = append(where, member{a.Name, a.where()})
+		}
+		calls = append(calls, member{t.Name, object{{"method", t.Route.Method}, {"url", info.BaseURL + t.Route.Pattern},
+			{"accept", t.Accept}, {"arguments", where}}})
 	}
 	doc := object{
-		{"note", "tools are the free instruments as function definitions; calls says how each is made over HTTP: where its arguments go, with the others in a JSON body. None needs an account or a payment."},
+		{"note", "tools are the free instruments as function definitions; calls says how each is made over HTTP: " +
+			"where its arguments go, with the others in a JSON body. None needs an account or a payment."},
 		{"tools", tools}, {"calls", calls},
 	}
 	var buf bytes.Buffer
@@ -60,28 +119,29 @@ func BuildTools(info Info, routes []Route, documents []Document) ([]byte, error)
 }
 
 // arguments are the inputs of a route as one object, and where each goes.
-func arguments(r Route) (parameters, where object, err error) {
+func arguments(r Route) (parameters object, where []Argument, err error) {
 	properties, required := object{}, []string{}
-	put := func(name string, schema any, in string, must bool) error {
-		if slices.ContainsFunc(properties, func(m member) bool { return m.name == name }) {
-			return fmt.Errorf("two inputs are called %s", name)
+	put := func(schema any, a Argument) error {
+		if slices.ContainsFunc(where, func(b Argument) bool { return a.Name == b.Name }) {
+			return fmt.Errorf("two inputs are called %s", a.Name)
 		}
-		properties, where = append(properties, member{name, schema}), append(where, member{name, in})
-		if must {
-			required = append(required, name)
+		properties, where = append(properties, member{a.Name, schema}), append(where, a)
+		if a.Required {
+			required = append(required, a.Name)
 		}
 		return nil
 	}
 	for _, p := range r.Params {
-		name, in := p.Name, string(p.In)
+		a := Argument{Name: p.Name, In: p.In, Required: p.Required}
 		if p.In == Header {
-			in = "header " + p.Name
+			a.Header = p.Name
 			if strings.EqualFold(p.Name, "Authorization") {
-				name, in = statusToken, "header Authorization, after the word Bearer"
-				p.Description, p.MaxLength, p.Required = strings.TrimPrefix(p.Description, "Bearer and "), p.MaxLength-len("Bearer "), true
+				a.Name, a.Bearer, a.Required = statusToken, true, true
+				p.Description, p.MaxLength = strings.TrimPrefix(p.Description, "Bearer and "),
+					p.MaxLength-len("Bearer ")
 			}
 		}
-		if err := put(name, append(object{{"description", p.Description}}, limited(p)...), in, p.Required); err != nil {
+		if err := put(append(object{{"description", p.Description}}, limited(p)...), a); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -90,11 +150,13 @@ func arguments(r Route) (parameters, where object, err error) {
 			return nil, nil, fmt.Errorf("its body is %s", cmp.Or(b.ContentType, "without a schema"))
 		}
 		for _, name := range b.Schema.PropertyOrder {
-			if err := put(name, b.Schema.Properties[name], "body", slices.Contains(b.Schema.Required, name)); err != nil {
+			if err := put(b.Schema.Properties[name], Argument{Name: name, In: InBody,
+				Required: slices.Contains(b.Schema.Required, name)}); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	parameters = object{{"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false}}
+	parameters = object{{"type", "object"}, {"properties", properties}, {"required", required},
+		{"additionalProperties", false}}
 	return parameters, where, nil
 }

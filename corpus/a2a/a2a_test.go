@@ -33,8 +33,9 @@ const one = `{"capabilities":{"streaming":false},"defaultInputModes":["applicati
 
 func served(card string) exchange.Exchange {
 	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: at}, StartedAt: judged,
-		Response: exchange.Response{Status: 200, Body: []byte(card), Header: http.Header{"Content-Type": {"application/json"},
-			"Cache-Control": {"public, max-age=300"}, "Etag": {`"1"`}}}}
+		Response: exchange.Response{Status: 200, Body: []byte(card),
+			Header: http.Header{"Content-Type": {"application/json"},
+				"Cache-Control": {"public, max-age=300"}, "Etag": {`"1"`}}}}
 }
 
 // look runs the checker, with further answers by URL and everything else not found.
@@ -49,7 +50,8 @@ func look(t testing.TB, c Checker, first exchange.Exchange, answers map[string]s
 		if next == nil {
 			return r
 		}
-		x := exchange.Exchange{Request: next.Request, StartedAt: judged, Response: exchange.Response{Status: 404, Header: http.Header{}}}
+		x := exchange.Exchange{Request: next.Request, StartedAt: judged, Response: exchange.Response{Status: 404,
+			Header: http.Header{}}}
 		if body, ok := answers[next.Kind+" "+next.Request.URL]; ok {
 			x.Response.Status, x.Response.Body = 200, []byte(body)
 		}
@@ -69,9 +71,12 @@ func check(r Report, name string) Check {
 }
 
 func TestRightCards(t *testing.T) {
-	for dialect, card := range map[string]string{Dialect03: plain, Dialect10: one, DialectHybrid: strings.Replace(plain, "{", "{"+one[strings.Index(one, `"supportedInterfaces"`):strings.LastIndex(one, `,"version"`)]+",", 1)} {
+	for dialect, card := range map[string]string{Dialect03: plain, Dialect10: one,
+		DialectHybrid: strings.Replace(plain, "{",
+			"{"+one[strings.Index(one, `"supportedInterfaces"`):strings.LastIndex(one, `,"version"`)]+",", 1)} {
 		r := look(t, Checker{URL: at}, served(card), nil)
-		if r.Dialect != dialect || r.Verdict != Pass || r.ValidCard != (dialect != Dialect10) || len(r.Checks) != 19 || len(r.Fixes) != 0 {
+		if r.Dialect != dialect || r.Verdict != Pass || r.ValidCard != (dialect != Dialect10) || len(r.Checks) != 19 ||
+			len(r.Fixes) != 0 {
 			t.Errorf("%s: %+v", dialect, r)
 		}
 		if (len(r.Gaps) == 0) != (dialect == DialectHybrid) {
@@ -89,13 +94,16 @@ var broken = []struct{ name, old, new, check, code string }{
 	{"no capabilities", `"capabilities":{"streaming":false},`, ``, "schema", "SCHEMA"},
 	{"capabilities list", `{"streaming":false}`, `[]`, "schema", "SCHEMA"},
 	{"streaming text", `"streaming":false`, `"streaming":"no"`, "schema", "SCHEMA"},
-	{"modes text", `"defaultInputModes":["application/json"]`, `"defaultInputModes":"application/json"`, "schema", "SCHEMA"},
+	{"modes text", `"defaultInputModes":["application/json"]`, `"defaultInputModes":"application/json"`, "schema",
+		"SCHEMA"},
 	{"modes numbers", `"defaultInputModes":["application/json"]`, `"defaultInputModes":[1]`, "schema", "SCHEMA"},
 	{"no output modes", `"defaultOutputModes":["application/json"],`, ``, "schema", "SCHEMA"},
 	{"skill without tags", `,"tags":["evidence"]`, ``, "schema", "SCHEMA"},
 	{"skill without id", `"id":"buy",`, ``, "schema", "SCHEMA"},
-	{"skill text", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `["buy"]`, "schema", "SCHEMA"},
-	{"skills object", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `{}`, "schema", "SCHEMA"},
+	{"skill text", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `["buy"]`, "schema",
+		"SCHEMA"},
+	{"skills object", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `{}`, "schema",
+		"SCHEMA"},
 	{"tags numbers", `["evidence"]`, `[true]`, "schema", "SCHEMA"},
 	{"no version", `,"version":"1.0.0"`, ``, "schema", "SCHEMA"},
 	{"provider without url", `,"url":"https://store.example.test"}`, `}`, "schema", "SCHEMA"},
@@ -106,33 +114,44 @@ var broken = []struct{ name, old, new, check, code string }{
 	{"security object", `[{"key":[]}]`, `{"key":[]}`, "schema", "SCHEMA"},
 	{"scopes text", `{"key":[]}`, `{"key":"all"}`, "schema", "SCHEMA"},
 	{"oauth without flows", `{"in":"header","name":"X-Key","type":"apiKey"}`, `{"type":"oauth2"}`, "schema", "SCHEMA"},
-	{"oauth with a flow without scopes", `{"in":"header","name":"X-Key","type":"apiKey"}`, `{"type":"oauth2","flows":{"clientCredentials":{"tokenUrl":"x"}}}`, "schema", "SCHEMA"},
+	{"oauth with a flow without scopes", `{"in":"header","name":"X-Key","type":"apiKey"}`,
+		`{"type":"oauth2","flows":{"clientCredentials":{"tokenUrl":"x"}}}`, "schema", "SCHEMA"},
 	{"signature without protected", `"skills"`, `"signatures":[{"signature":"x"}],"skills"`, "schema", "SCHEMA"},
 	{"extension without uri", `"streaming":false`, `"extensions":[{"required":true}]`, "schema", "SCHEMA"},
 	{"extended card text", `"skills"`, `"supportsAuthenticatedExtendedCard":"yes","skills"`, "schema", "SCHEMA"},
-	{"neither version nor url", `"url":"https://store.example.test/a2a","version"`, `"version"`, "dialect", "UNKNOWN_DIALECT"},
+	{"neither version nor url", `"url":"https://store.example.test/a2a","version"`, `"version"`, "dialect",
+		"UNKNOWN_DIALECT"},
 	{"no protocolVersion", `"protocolVersion":"0.3.0",`, ``, "dialect", "UNKNOWN_DIALECT"},
 	{"a name twice", `"name":"Store"`, `"name":"Store","name":"Shop"`, "json", "DUPLICATE_KEY"},
 	{"cut off", `"version":"1.0.0"}`, ``, "json", "NOT_JSON"},
 	{"byte order mark", `{"additionalInterfaces"`, "\ufeff" + `{"additionalInterfaces"`, "json", "NOT_JSON"},
 	{"bad UTF-8", `Sells reports.`, "Sells\xff", "json", "NOT_JSON"},
-	{"no skills", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `[]`, "conformance-kit", "KIT"},
+	{"no skills", `[{"description":"Sells.","id":"buy","name":"Buy","tags":["evidence"]}]`, `[]`, "conformance-kit",
+		"KIT"},
 	{"empty version", `"version":"1.0.0"`, `"version":""`, "conformance-kit", "KIT"},
-	{"skill twice", `"skills":[`, `"skills":[{"description":"Sells.","id":"buy","name":"Buy","tags":[]},`, "conformance-kit", "KIT"},
-	{"mode text", `"defaultInputModes":["application/json"]`, `"defaultInputModes":["text"]`, "conformance-kit", "MEDIA_TYPE"},
+	{"skill twice", `"skills":[`, `"skills":[{"description":"Sells.","id":"buy","name":"Buy","tags":[]},`,
+		"conformance-kit", "KIT"},
+	{"mode text", `"defaultInputModes":["application/json"]`, `"defaultInputModes":["text"]`, "conformance-kit",
+		"MEDIA_TYPE"},
 	{"0.2.9", `"0.3.0"`, `"0.2.9"`, "protocol-version", "VERSION"},
 	{"0.3", `"0.3.0"`, `"0.3"`, "protocol-version", "VERSION"},
 	{"implicit transport", `"preferredTransport":"JSONRPC",`, ``, "preferred-transport", "IMPLICIT_TRANSPORT"},
 	{"conflict", `{"transport":"JSONRPC"`, `{"transport":"GRPC"`, "interfaces", "CONFLICT"},
-	{"not repeated", `{"transport":"JSONRPC","url":"https://store.example.test/a2a"}`, `{"transport":"GRPC","url":"https://store.example.test/g"}`, "interfaces", "MAIN_NOT_REPEATED"},
-	{"http", `"url":"https://store.example.test/a2a","version"`, `"url":"http://store.example.test/a2a","version"`, "urls", "NOT_HTTPS"},
+	{"not repeated", `{"transport":"JSONRPC","url":"https://store.example.test/a2a"}`,
+		`{"transport":"GRPC","url":"https://store.example.test/g"}`, "interfaces", "MAIN_NOT_REPEATED"},
+	{"http", `"url":"https://store.example.test/a2a","version"`, `"url":"http://store.example.test/a2a","version"`,
+		"urls", "NOT_HTTPS"},
 	{"relative", `"url":"https://store.example.test"}`, `"url":"/"}`, "urls", "NOT_HTTPS"},
-	{"foreign", `"url":"https://store.example.test/a2a","version"`, `"url":"https://other.test/a2a","version"`, "urls", "FOREIGN_HOST"},
+	{"foreign", `"url":"https://store.example.test/a2a","version"`, `"url":"https://other.test/a2a","version"`, "urls",
+		"FOREIGN_HOST"},
 	{"dangling", `[{"key":[]}]`, `[{"token":[]}]`, "security", "DANGLING_SECURITY"},
 	{"secret", `X-Key`, `AKIAABCDEFGHIJKLMNOP`, "security", "SECRET"},
 	{"private key", `"type":"apiKey"`, `"type":"apiKey","jwk":{"kty":"OKP","d":"x"}`, "security", "SECRET"},
-	{"alg none", `"skills"`, `"signatures":[{"protected":"eyJhbGciOiJub25lIiwia2lkIjoieCJ9","signature":""}],"skills"`, "signature-form", "BAD_JWS"},
-	{"alg HS256", `"skills"`, `"signatures":[{"protected":"eyJhbGciOiJIUzI1NiIsImtpZCI6IngifQ","signature":""}],"skills"`, "signature-form", "BAD_JWS"},
+	{"alg none", `"skills"`, `"signatures":[{"protected":"eyJhbGciOiJub25lIiwia2lkIjoieCJ9","signature":""}],"skills"`,
+		"signature-form", "BAD_JWS"},
+	{"alg HS256", `"skills"`,
+		`"signatures":[{"protected":"eyJhbGciOiJIUzI1NiIsImtpZCI6IngifQ","signature":""}],"skills"`, "signature-form",
+		"BAD_JWS"},
 	{"padded", `"skills"`, `"signatures":[{"protected":"e30=","signature":""}],"skills"`, "signature-form", "BAD_JWS"},
 }
 
@@ -144,7 +163,8 @@ func TestBrokenCards(t *testing.T) {
 		}
 		r := look(t, Checker{URL: at}, served(card), nil)
 		c := check(r, b.check)
-		if c.Code != b.code || c.State != Fail && c.State != Warn || r.Verdict != Fail && r.Verdict != Warn || len(r.Fixes) == 0 {
+		if c.Code != b.code || c.State != Fail && c.State != Warn || r.Verdict != Fail && r.Verdict != Warn ||
+			len(r.Fixes) == 0 {
 			t.Errorf("%s: %+v, verdict %s", b.name, c, r.Verdict)
 		}
 	}
@@ -163,7 +183,8 @@ const rich = `{"protocolVersion":"0.3.0","name":"n","description":"d","url":"htt
 
 // mutate calls each with every value inside v left out or replaced, one at a time.
 func mutate(v any, each func()) {
-	others := []any{nil, true, 1.5, "x", []any{}, map[string]any{}, []any{nil}, []any{"x"}, map[string]any{"x": "y"}, []any{map[string]any{}}}
+	others := []any{nil, true, 1.5, "x", []any{}, map[string]any{}, []any{nil}, []any{"x"}, map[string]any{"x": "y"},
+		[]any{map[string]any{}}}
 	switch v := v.(type) {
 	case map[string]any:
 		for name, m := range v {
@@ -197,7 +218,8 @@ func TestTheOfficialSchemaAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cards := []string{plain, one, string(sample), "{}", "[]", "5", strings.Replace(plain, "{", `{"supportedInterfaces":[],`, 1)}
+	cards := []string{plain, one, string(sample), "{}", "[]", "5",
+		strings.Replace(plain, "{", `{"supportedInterfaces":[],`, 1)}
 	for _, b := range broken {
 		if card := strings.Replace(plain, b.old, b.new, 1); b.check != "json" {
 			cards = append(cards, card)
@@ -243,7 +265,8 @@ func TestTheOfficialSchemaAgrees(t *testing.T) {
 }
 
 func TestLiveQuestions(t *testing.T) {
-	const tasks, stream = KindTasksGet + " https://store.example.test/a2a", KindStream + " https://store.example.test/a2a"
+	const tasks, stream = KindTasksGet + " https://store.example.test/a2a", KindStream +
+		" https://store.example.test/a2a"
 	streaming := strings.Replace(plain, `"streaming":false`, `"streaming":true`, 1)
 	for _, c := range []struct {
 		name, card, tasks, stream string
@@ -252,14 +275,17 @@ func TestLiveQuestions(t *testing.T) {
 		{"right", plain, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`, "", Pass, Pass},
 		{"unknown method", plain, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601}}`, "", Warn, Pass},
 		{"HTML", plain, `<html>`, "", Fail, Pass},
-		{"overclaim", streaming, `{"jsonrpc":"2.0","result":{}}`, `{"jsonrpc":"2.0","error":{"code":-32004}}`, Pass, Warn},
-		{"streams", streaming, `{"jsonrpc":"2.0","result":{}}`, `{"jsonrpc":"2.0","error":{"code":-32602}}`, Pass, Pass},
+		{"overclaim", streaming, `{"jsonrpc":"2.0","result":{}}`, `{"jsonrpc":"2.0","error":{"code":-32004}}`, Pass,
+			Warn},
+		{"streams", streaming, `{"jsonrpc":"2.0","result":{}}`, `{"jsonrpc":"2.0","error":{"code":-32602}}`, Pass,
+			Pass},
 	} {
 		r := look(t, Checker{URL: at, Live: true}, served(c.card), map[string]string{tasks: c.tasks, stream: c.stream})
 		if check(r, "endpoint").State != c.endpoint || check(r, "streaming").State != c.streams {
 			t.Errorf("%s: %+v, %+v", c.name, check(r, "endpoint"), check(r, "streaming"))
 		}
-		if r := look(t, Checker{URL: at}, served(c.card), nil); check(r, "endpoint").State != NotChecked || len(r.Evidence.Requests) != 1 {
+		if r := look(t, Checker{URL: at}, served(c.card), nil); check(r, "endpoint").State != NotChecked ||
+			len(r.Evidence.Requests) != 1 {
 			t.Errorf("%s: asked without being asked to: %+v", c.name, r.Evidence.Requests)
 		}
 	}
@@ -277,26 +303,30 @@ func TestTheWalkKnowsTheLiveQuestions(t *testing.T) {
 }
 
 func TestWhereTheCardLies(t *testing.T) {
-	for status, want := range map[int]State{200: Pass, 301: Fail, 404: Absent, 410: Absent, 401: Fail, 503: Unreachable, 0: Unreachable} {
+	for status, want := range map[int]State{200: Pass, 301: Fail, 404: Absent, 410: Absent, 401: Fail, 503: Unreachable,
+		0: Unreachable} {
 		x := served(plain)
 		x.Response.Status = status
 		if r := look(t, Checker{URL: at}, x, nil); check(r, "card-found").State != want || r.Verdict != want {
 			t.Errorf("%d: %+v", status, r)
 		}
 	}
-	if r := look(t, Checker{URL: "https://store.example.test/.well-known/agent.json"}, served(plain), nil); check(r, "card-found").Code != "LEGACY_PATH" {
+	if r := look(t, Checker{URL: "https://store.example.test/.well-known/agent.json"}, served(plain), nil); check(r,
+		"card-found").Code != "LEGACY_PATH" {
 		t.Errorf("the old path: %+v", check(r, "card-found"))
 	}
 	x := served(plain)
 	x.Response.Header = http.Header{"Content-Type": {"text/html"}}
-	if r := look(t, Checker{URL: at}, x, nil); check(r, "content-type").State != Warn || check(r, "caching").State != Warn {
+	if r := look(t, Checker{URL: at}, x, nil); check(r, "content-type").State != Warn ||
+		check(r, "caching").State != Warn {
 		t.Errorf("headers: %+v", r.Checks)
 	}
 }
 
 func FuzzStep(f *testing.F) {
 	for _, b := range broken {
-		f.Add([]byte(strings.Replace(plain, b.old, b.new, 1)), []byte(keys["key https://store.example.test/.well-known/jwks.json"]))
+		f.Add([]byte(strings.Replace(plain, b.old, b.new, 1)),
+			[]byte(keys["key https://store.example.test/.well-known/jwks.json"]))
 	}
 	f.Add([]byte(one), []byte("{}"))
 	f.Fuzz(func(t *testing.T, card, key []byte) {
@@ -316,7 +346,8 @@ func FuzzStep(f *testing.F) {
 				}
 				return
 			}
-			recorded = append(recorded, exchange.Exchange{Request: next.Request, StartedAt: judged, Response: exchange.Response{Status: 200, Header: http.Header{}, Body: key}})
+			recorded = append(recorded, exchange.Exchange{Request: next.Request, StartedAt: judged,
+				Response: exchange.Response{Status: 200, Header: http.Header{}, Body: key}})
 			if len(recorded) > c.MaxRequests() {
 				t.Fatal("too many requests")
 			}

@@ -232,7 +232,8 @@ func (j *judge) transports() {
 	}
 }
 
-// urls judges every URL of the card. Whether hosts resolve is not asked: one GET is made, and no other name looked up.
+// urls judges every URL of the card. Whether hosts resolve is not asked: one GET is made, and no
+// other name looked up.
 func (j *judge) urls() {
 	host := ""
 	if u, err := url.Parse(j.asked.URL); err == nil {
@@ -274,8 +275,9 @@ func (j *judge) urls() {
 	}
 }
 
-var secrets = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY|\bsk_live_[0-9A-Za-z]{16}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{30}|` +
-	`\bxox[abprs]-[0-9A-Za-z-]{20}|\bAIza[0-9A-Za-z_-]{35}|\bsk-(ant-|proj-)?[0-9A-Za-z_-]{32}`)
+var secrets = regexp.MustCompile(
+	`-----BEGIN [A-Z ]*PRIVATE KEY|\bsk_live_[0-9A-Za-z]{16}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{30}|` +
+		`\bxox[abprs]-[0-9A-Za-z-]{20}|\bAIza[0-9A-Za-z_-]{35}|\bsk-(ant-|proj-)?[0-9A-Za-z_-]{32}`)
 
 func (j *judge) security() {
 	var wrong []string
@@ -287,7 +289,8 @@ func (j *judge) security() {
 			}
 			for _, name := range slices.Sorted(maps.Keys(names)) {
 				if _, ok := object(j.card["securitySchemes"])[name]; !ok {
-					wrong = note(wrong, fmt.Sprintf("%s/%d", at, i), fmt.Sprintf("names the scheme %.60q, which is not defined", name))
+					wrong = note(wrong, fmt.Sprintf("%s/%d", at, i),
+						fmt.Sprintf("names the scheme %.60q, which is not defined", name))
 				}
 			}
 		}

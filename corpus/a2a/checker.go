@@ -2,13 +2,14 @@ package a2a
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/verdict"
@@ -20,8 +21,8 @@ const (
 	KindStream   = "a2a-stream"
 )
 
-// The bodies of the two live questions: a task that does not exist, and a message without a message. Neither makes an
-// agent work.
+// The bodies of the two live questions: a task that does not exist, and a message without a
+// message. Neither makes an agent work.
 const (
 	BodyTasksGet = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"00000000-0000-4000-8000-000000000000"}}`
 	BodyStream   = `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`
@@ -33,7 +34,8 @@ const (
 	maxSignatures = 8
 )
 
-// Checker judges the card at URL. Live asks for the two checks that send a POST to the agent's endpoint.
+// Checker judges the card at URL. Live asks for the two checks that send a POST to the agent's
+// endpoint.
 type Checker struct {
 	URL  string
 	Live bool
@@ -62,7 +64,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	j.answers(wants, recorded[1:])
 	for i := range recorded {
 		x := &recorded[i]
-		j.Evidence.Requests = append(j.Evidence.Requests, Request{x.Request.Method, bounded(x.Request.URL, 300), x.Response.Status})
+		j.Evidence.Requests = append(j.Evidence.Requests, Request{x.Request.Method, bounded(x.Request.URL, 300),
+			x.Response.Status})
 	}
 	j.conclude()
 	return j.Report, nil, nil
@@ -80,14 +83,16 @@ type judge struct {
 
 func newJudge(c Checker, x exchange.Exchange) *judge {
 	j := &judge{asked: c, x: x, answer: map[string]exchange.Exchange{}}
-	j.Report = Report{Version: Version, CardVersion: CardVersion, URL: c.URL, Dialect: DialectNone, Signatures: []Signature{}, Fixes: []Fix{}, Gaps: []string{},
+	j.Report = Report{Version: Version, CardVersion: CardVersion, URL: c.URL, Dialect: DialectNone,
+		Signatures: []Signature{}, Fixes: []Fix{}, Gaps: []string{},
 		ObservedAt: x.StartedAt.Add(x.Duration).UTC().Truncate(time.Second), CannotTell: cannotTell}
 	for i, r := range rows {
-		j.Checks = append(j.Checks, Check{Number: i + 1, Name: r.name, State: NotChecked, Detail: "not reached", Source: r.source})
+		j.Checks = append(j.Checks, Check{Number: i + 1, Name: r.name, State: NotChecked, Detail: "not reached",
+			Source: r.source})
 	}
-	sum := sha256.Sum256(x.Response.Body)
-	j.Evidence.Evidence = verdict.Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body),
-		SHA256: hex.EncodeToString(sum[:])}
+	j.Evidence.Evidence = verdict.Evidence{Status: x.Response.Status,
+		ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body),
+		SHA256: attest.Digest(sha256.Sum256(x.Response.Body)).String()}
 	return j
 }
 
@@ -108,19 +113,17 @@ func (j *judge) where(n int, problems []string) { j.Checks[n-1].Where = problems
 
 // conclude derives the verdict and the fixes.
 func (j *judge) conclude() {
-	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn}
-	j.Verdict = Pass
-	rank := len(worst)
+	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn, Pass}
+	rank := len(worst) - 1
 	for i, c := range j.Checks {
-		for r, s := range worst {
-			if c.State == s && r < rank {
-				rank, j.Verdict = r, s
-			}
+		if r := slices.Index(worst, c.State); r >= 0 {
+			rank = min(rank, r)
 		}
 		if c.State == Fail || c.State == Warn || c.State == Absent || c.State == Unverifiable {
 			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: rows[i].fix})
 		}
 	}
+	j.Verdict = worst[rank]
 }
 
 // wants lists the further requests in the order in which they are made.
@@ -137,8 +140,10 @@ func (j *judge) wants() []probe.Next {
 	}
 	if at := j.endpoint(); j.asked.Live && at != "" {
 		post := func(kind, body string) {
-			out = append(out, probe.Next{Kind: kind, Request: exchange.Request{Method: http.MethodPost, URL: at, Body: []byte(body),
-				Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}}})
+			out = append(out, probe.Next{Kind: kind, Request: exchange.Request{Method: http.MethodPost, URL: at,
+				Body: []byte(body),
+				Header: http.Header{"Content-Type": {"application/json"},
+					"Accept": {"application/json, text/event-stream"}}}})
 		}
 		post(KindTasksGet, BodyTasksGet)
 		if object(j.card["capabilities"])["streaming"] == true {

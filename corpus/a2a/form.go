@@ -15,8 +15,8 @@ const (
 	FormOne    = "F3" // A2A 1.0, section 8.4.1, as @a2a-js/sdk 1.x makes it
 )
 
-// forms returns the bytes that each form signs, in the order in which they are tried. A form that cannot be made of the
-// card is left out; a form may have two readings.
+// forms returns the bytes that each form signs, in the order in which they are tried. A form that
+// cannot be made of the card is left out; a form may have two readings.
 func forms(card map[string]node) []formed {
 	bare := maps.Clone(card)
 	delete(bare, "signatures")
@@ -36,7 +36,8 @@ func forms(card map[string]node) []formed {
 		return out
 	}
 	out = append(out, formed{FormPython, write(nil, python, true)})
-	// Its models leave out the type of a security scheme, being a default; a reader that does not is met too.
+	// Its models leave out the type of a security scheme, being a default; a reader that does not
+	// is met too.
 	if typed := object(object(python)["securitySchemes"]); typed != nil {
 		for name, s := range typed {
 			if o := object(s); o != nil {

@@ -78,7 +78,8 @@ func parseNode(d *jsontext.Decoder) (node, error) {
 	return o, err
 }
 
-// write appends v as compact JSON, members sorted by code point; ascii escapes all else, as Python does.
+// write appends v as compact JSON, members sorted by code point; ascii escapes all else, as Python
+// does.
 func write(b []byte, v node, ascii bool) []byte {
 	switch v := v.(type) {
 	case nil:

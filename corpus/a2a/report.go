@@ -40,7 +40,8 @@ type Report struct {
 	Version     string `json:"version"`
 	CardVersion string `json:"card_version_checked"`
 	URL         string `json:"url"`
-	// Verdict is the worst that the checks found: Fail, Unreachable, Absent, Unverifiable, Warn or Pass.
+	// Verdict is the worst that the checks found: Fail, Unreachable, Absent, Unverifiable, Warn or
+	// Pass.
 	Verdict State `json:"verdict"`
 	// ValidCard says whether the card is one of CardVersion by the official schema.
 	ValidCard  bool        `json:"valid_0_3_0"`
@@ -110,23 +111,30 @@ const (
 )
 
 var rows = [19]row{
-	{"card-found", sourceSpec, "serve the card at /.well-known/agent-card.json with status 200 and without authentication; the path changed in 0.3.0"},
+	{"card-found", sourceSpec, "serve the card at /.well-known/agent-card.json with status 200 and without " +
+		"authentication; the path changed in 0.3.0"},
 	{"no-redirect", sourceSpec, "serve the card in place instead of redirecting"},
 	{"content-type", sourceSpec, "send Content-Type: application/json"},
 	{"json", sourceJSON, "emit one JSON object in UTF-8, without a byte order mark and with each name once"},
 	{"dialect", sourceSpec, "add protocolVersion and url (0.3.0), or supportedInterfaces (1.0)"},
 	{"schema", sourceSpec, "correct the members named in where"},
-	{"conformance-kit", sourceTCK, "list at least one skill, give each its own id, name media types as type/subtype, and give the agent a version"},
+	{"conformance-kit", sourceTCK, "list at least one skill, give each its own id, name media types as type/subtype, " +
+		"and give the agent a version"},
 	{"protocol-version", sourceSpec, `set protocolVersion to "0.3.0"`},
 	{"preferred-transport", "A2A 0.3.0, section 5.6.1", `add "preferredTransport": "JSONRPC", or what url speaks`},
-	{"interfaces", "A2A 0.3.0, section 5.6", "repeat the main url and transport in additionalInterfaces, and give each URL one transport"},
+	{"interfaces", "A2A 0.3.0, section 5.6", "repeat the main url and transport in additionalInterfaces, and give " +
+		"each URL one transport"},
 	{"urls", "A2A 0.3.0, section 5.3", "use absolute https URLs, on the card's own host where you can"},
-	{"security", "A2A 0.3.0, section 5.5", "define every name of security in securitySchemes, and take secrets out of the card"},
+	{"security", "A2A 0.3.0, section 5.5", "define every name of security in securitySchemes, and take secrets out " +
+		"of the card"},
 	{"endpoint", "A2A 0.3.0, section 7", "answer JSON-RPC at url: an error envelope, or 401, 402 or 403"},
 	{"streaming", "A2A 0.3.0, section 7.2", "set capabilities.streaming to false, or implement message/stream"},
 	{"signed", sourceOne, "sign the card, so that readers can tell it from a copy"},
-	{"signature-form", sourceJWS, "make each signature a JWS with a detached payload: base64url without padding, alg and kid in the protected header, no none and no HMAC"},
-	{"signature-key", sourceOne, "publish the key: a jku on your own host, a did:web URL as kid, or /.well-known/jwks.json"},
-	{"signature-valid", sourceOne, "sign the canonical form of the card as it is served; keep it ASCII and without empty members, so that the forms agree"},
+	{"signature-form", sourceJWS, "make each signature a JWS with a detached payload: base64url without padding, alg " +
+		"and kid in the protected header, no none and no HMAC"},
+	{"signature-key", sourceOne, "publish the key: a jku on your own host, a did:web URL as kid, or " +
+		"/.well-known/jwks.json"},
+	{"signature-valid", sourceOne, "sign the canonical form of the card as it is served; keep it ASCII and without " +
+		"empty members, so that the forms agree"},
 	{"caching", "A2A 1.0.1, section 8.6", "send Cache-Control with max-age, and an ETag"},
 }

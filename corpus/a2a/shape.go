@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A shape says what members an object has. Unknown members are allowed everywhere, as in the official schemas.
+// A shape says what members an object has. Unknown members are allowed everywhere, as in the
+// official schemas.
 type shape []field
 
 // A field is one member of a shape.
@@ -17,7 +18,9 @@ type field struct {
 	of       *shape // of objects, lists and maps of objects
 	required bool
 	enum     []string // of texts
-	implicit node     // the value that the Python SDK leaves out, and for 1.0 the protobuf default of a member without presence
+	// the value that the Python SDK leaves out, and for 1.0 the protobuf default of a member
+	// without presence
+	implicit node
 }
 
 type kind int
@@ -38,73 +41,105 @@ const (
 // The shapes of A2A 0.3.0, from its JSON schema (draft-07).
 var (
 	card03 = shape{
-		{name: "name", required: true}, {name: "description", required: true}, {name: "url", required: true}, {name: "version", required: true},
-		{name: "protocolVersion", required: true, implicit: "0.3.0"}, {name: "preferredTransport", implicit: "JSONRPC"},
-		{name: "additionalInterfaces", kind: kindList, of: &interface03}, {name: "capabilities", kind: kindObject, of: &capabilities03, required: true},
-		{name: "defaultInputModes", kind: kindTexts, required: true}, {name: "defaultOutputModes", kind: kindTexts, required: true},
-		{name: "skills", kind: kindList, of: &skill03, required: true}, {name: "provider", kind: kindObject, of: &provider03},
-		{name: "iconUrl"}, {name: "documentationUrl"}, {name: "securitySchemes", kind: kindScheme}, {name: "security", kind: kindListMaps},
-		{name: "supportsAuthenticatedExtendedCard", kind: kindBool}, {name: "signatures", kind: kindList, of: &signature03},
+		{name: "name", required: true}, {name: "description", required: true}, {name: "url", required: true},
+		{name: "version", required: true}, {name: "protocolVersion", required: true, implicit: "0.3.0"},
+		{name: "preferredTransport", implicit: "JSONRPC"}, {name: "additionalInterfaces", kind: kindList,
+			of: &interface03}, {name: "capabilities", kind: kindObject,
+			of: &capabilities03, required: true},
+		{name: "defaultInputModes", kind: kindTexts, required: true}, {name: "defaultOutputModes", kind: kindTexts,
+			required: true},
+		{name: "skills", kind: kindList, of: &skill03, required: true},
+		{name: "provider", kind: kindObject, of: &provider03}, {name: "iconUrl"}, {name: "documentationUrl"},
+		{name: "securitySchemes", kind: kindScheme}, {name: "security", kind: kindListMaps},
+		{name: "supportsAuthenticatedExtendedCard", kind: kindBool},
+		{name: "signatures", kind: kindList, of: &signature03},
 	}
-	interface03    = shape{{name: "url", required: true}, {name: "transport", required: true}}
-	provider03     = shape{{name: "organization", required: true}, {name: "url", required: true}}
-	signature03    = shape{{name: "protected", required: true}, {name: "signature", required: true}, {name: "header", kind: kindAny}}
+	interface03 = shape{{name: "url", required: true}, {name: "transport", required: true}}
+	provider03  = shape{{name: "organization", required: true}, {name: "url", required: true}}
+	signature03 = shape{{name: "protected", required: true}, {name: "signature", required: true},
+		{name: "header", kind: kindAny}}
 	capabilities03 = shape{{name: "streaming", kind: kindBool}, {name: "pushNotifications", kind: kindBool},
 		{name: "stateTransitionHistory", kind: kindBool}, {name: "extensions", kind: kindList, of: &extension03}}
-	extension03 = shape{{name: "uri", required: true}, {name: "description"}, {name: "required", kind: kindBool}, {name: "params", kind: kindAny}}
-	skill03     = shape{{name: "id", required: true}, {name: "name", required: true}, {name: "description", required: true},
-		{name: "tags", kind: kindTexts, required: true}, {name: "examples", kind: kindTexts}, {name: "inputModes", kind: kindTexts},
-		{name: "outputModes", kind: kindTexts}, {name: "security", kind: kindListMaps}}
-	flows03 = shape{{name: "authorizationCode", kind: kindObject, of: &codeFlow}, {name: "clientCredentials", kind: kindObject, of: &tokenFlow},
+	extension03 = shape{{name: "uri", required: true}, {name: "description"}, {name: "required", kind: kindBool},
+		{name: "params", kind: kindAny}}
+	skill03 = shape{{name: "id", required: true}, {name: "name", required: true},
+		{name: "description", required: true},
+		{name: "tags", kind: kindTexts, required: true}, {name: "examples", kind: kindTexts},
+		{name: "inputModes", kind: kindTexts}, {name: "outputModes", kind: kindTexts},
+		{name: "security", kind: kindListMaps}}
+	flows03 = shape{{name: "authorizationCode", kind: kindObject, of: &codeFlow},
+		{name: "clientCredentials", kind: kindObject, of: &tokenFlow},
 		{name: "implicit", kind: kindObject, of: &implicitFlow}, {name: "password", kind: kindObject, of: &tokenFlow}}
-	codeFlow = shape{{name: "authorizationUrl", required: true}, {name: "tokenUrl", required: true}, {name: "refreshUrl"},
+	codeFlow = shape{{name: "authorizationUrl", required: true}, {name: "tokenUrl", required: true},
+		{name: "refreshUrl"},
 		{name: "scopes", kind: kindTextMap, required: true}}
-	tokenFlow    = shape{{name: "tokenUrl", required: true}, {name: "refreshUrl"}, {name: "scopes", kind: kindTextMap, required: true}}
-	implicitFlow = shape{{name: "authorizationUrl", required: true}, {name: "refreshUrl"}, {name: "scopes", kind: kindTextMap, required: true}}
+	tokenFlow = shape{{name: "tokenUrl", required: true}, {name: "refreshUrl"},
+		{name: "scopes", kind: kindTextMap, required: true}}
+	implicitFlow = shape{{name: "authorizationUrl", required: true}, {name: "refreshUrl"},
+		{name: "scopes", kind: kindTextMap, required: true}}
 )
 
 // schemes03 are the security schemes of 0.3.0 by their type.
 var schemes03 = map[string]shape{
-	"apiKey":        {{name: "type", required: true}, {name: "description"}, {name: "name", required: true}, {name: "in", required: true, enum: []string{"cookie", "header", "query"}}},
-	"http":          {{name: "type", required: true}, {name: "description"}, {name: "scheme", required: true}, {name: "bearerFormat"}},
-	"oauth2":        {{name: "type", required: true}, {name: "description"}, {name: "flows", kind: kindObject, of: &flows03, required: true}, {name: "oauth2MetadataUrl"}},
-	"openIdConnect": {{name: "type", required: true}, {name: "description"}, {name: "openIdConnectUrl", required: true}},
-	"mutualTLS":     {{name: "type", required: true}, {name: "description"}},
+	"apiKey": {{name: "type", required: true}, {name: "description"}, {name: "name", required: true},
+		{name: "in", required: true, enum: []string{"cookie", "header", "query"}}},
+	"http": {{name: "type", required: true}, {name: "description"}, {name: "scheme", required: true},
+		{name: "bearerFormat"}},
+	"oauth2": {{name: "type", required: true}, {name: "description"},
+		{name: "flows", kind: kindObject, of: &flows03, required: true}, {name: "oauth2MetadataUrl"}},
+	"openIdConnect": {{name: "type", required: true}, {name: "description"},
+		{name: "openIdConnectUrl", required: true}},
+	"mutualTLS": {{name: "type", required: true}, {name: "description"}},
 }
 
 // The shapes of A2A 1.0, from its protobuf definition.
 var (
 	card10 = shape{
 		{name: "name", required: true}, {name: "description", required: true}, {name: "version", required: true},
-		{name: "supportedInterfaces", kind: kindList, of: &interface10, required: true}, {name: "provider", kind: kindObject, of: &provider03},
-		{name: "documentationUrl"}, {name: "iconUrl"}, {name: "capabilities", kind: kindObject, of: &capabilities10, required: true},
-		{name: "securitySchemes", kind: kindMap, of: &scheme10}, {name: "securityRequirements", kind: kindList, of: &requirement10},
-		{name: "defaultInputModes", kind: kindTexts, required: true}, {name: "defaultOutputModes", kind: kindTexts, required: true},
-		{name: "skills", kind: kindList, of: &skill10, required: true}, {name: "signatures", kind: kindList, of: &signature03},
+		{name: "supportedInterfaces", kind: kindList, of: &interface10, required: true},
+		{name: "provider", kind: kindObject, of: &provider03}, {name: "documentationUrl"}, {name: "iconUrl"},
+		{name: "capabilities", kind: kindObject, of: &capabilities10, required: true},
+		{name: "securitySchemes", kind: kindMap, of: &scheme10}, {name: "securityRequirements", kind: kindList,
+			of: &requirement10},
+		{name: "defaultInputModes", kind: kindTexts, required: true}, {name: "defaultOutputModes", kind: kindTexts,
+			required: true},
+		{name: "skills", kind: kindList, of: &skill10, required: true},
+		{name: "signatures", kind: kindList, of: &signature03},
 	}
-	interface10    = shape{{name: "url", required: true}, {name: "protocolBinding", required: true}, {name: "protocolVersion", required: true}, {name: "tenant"}}
+	interface10 = shape{{name: "url", required: true}, {name: "protocolBinding", required: true},
+		{name: "protocolVersion", required: true}, {name: "tenant"}}
 	capabilities10 = shape{{name: "streaming", kind: kindBool}, {name: "pushNotifications", kind: kindBool},
 		{name: "extensions", kind: kindList, of: &extension10}, {name: "extendedAgentCard", kind: kindBool}}
-	extension10   = shape{{name: "uri"}, {name: "description"}, {name: "required", kind: kindBool, implicit: false}, {name: "params", kind: kindAny}}
+	extension10 = shape{{name: "uri"}, {name: "description"}, {name: "required", kind: kindBool, implicit: false},
+		{name: "params", kind: kindAny}}
 	requirement10 = shape{{name: "schemes", kind: kindMap, of: &texts10}}
 	texts10       = shape{{name: "list", kind: kindTexts}}
-	skill10       = shape{{name: "id", required: true}, {name: "name", required: true}, {name: "description", required: true},
-		{name: "tags", kind: kindTexts, required: true}, {name: "examples", kind: kindTexts}, {name: "inputModes", kind: kindTexts},
-		{name: "outputModes", kind: kindTexts}, {name: "securityRequirements", kind: kindList, of: &requirement10}}
-	scheme10 = shape{{name: "apiKeySecurityScheme", kind: kindObject, of: &apiKey10}, {name: "httpAuthSecurityScheme", kind: kindObject, of: &http10},
-		{name: "oauth2SecurityScheme", kind: kindObject, of: &oauth10}, {name: "openIdConnectSecurityScheme", kind: kindObject, of: &openID10},
+	skill10       = shape{{name: "id", required: true}, {name: "name", required: true},
+		{name: "description", required: true},
+		{name: "tags", kind: kindTexts, required: true}, {name: "examples", kind: kindTexts},
+		{name: "inputModes", kind: kindTexts}, {name: "outputModes", kind: kindTexts},
+		{name: "securityRequirements", kind: kindList, of: &requirement10}}
+	scheme10 = shape{{name: "apiKeySecurityScheme", kind: kindObject, of: &apiKey10},
+		{name: "httpAuthSecurityScheme", kind: kindObject, of: &http10},
+		{name: "oauth2SecurityScheme", kind: kindObject, of: &oauth10},
+		{name: "openIdConnectSecurityScheme", kind: kindObject, of: &openID10},
 		{name: "mtlsSecurityScheme", kind: kindObject, of: &described10}}
-	apiKey10    = shape{{name: "description"}, {name: "location", required: true}, {name: "name", required: true}}
-	http10      = shape{{name: "description"}, {name: "scheme", required: true}, {name: "bearerFormat"}}
-	oauth10     = shape{{name: "description"}, {name: "flows", kind: kindObject, of: &flows10, required: true}, {name: "oauth2MetadataUrl"}}
+	apiKey10 = shape{{name: "description"}, {name: "location", required: true}, {name: "name", required: true}}
+	http10   = shape{{name: "description"}, {name: "scheme", required: true}, {name: "bearerFormat"}}
+	oauth10  = shape{{name: "description"}, {name: "flows", kind: kindObject, of: &flows10, required: true},
+		{name: "oauth2MetadataUrl"}}
 	openID10    = shape{{name: "description"}, {name: "openIdConnectUrl", required: true}}
 	described10 = shape{{name: "description"}}
-	flows10     = shape{{name: "authorizationCode", kind: kindObject, of: &codeFlow10}, {name: "clientCredentials", kind: kindObject, of: &tokenFlow},
-		{name: "implicit", kind: kindObject, of: &looseFlow10}, {name: "password", kind: kindObject, of: &looseFlow10}, {name: "deviceCode", kind: kindObject, of: &deviceFlow10}}
+	flows10     = shape{{name: "authorizationCode", kind: kindObject, of: &codeFlow10},
+		{name: "clientCredentials", kind: kindObject, of: &tokenFlow},
+		{name: "implicit", kind: kindObject, of: &looseFlow10}, {name: "password", kind: kindObject, of: &looseFlow10},
+		{name: "deviceCode", kind: kindObject, of: &deviceFlow10}}
 	codeFlow10 = append(slices.Clone(codeFlow), field{name: "pkceRequired", kind: kindBool, implicit: false})
 	// Both deprecated flows; each has one of the two URLs.
-	looseFlow10  = shape{{name: "authorizationUrl"}, {name: "tokenUrl"}, {name: "refreshUrl"}, {name: "scopes", kind: kindTextMap}}
-	deviceFlow10 = shape{{name: "deviceAuthorizationUrl", required: true}, {name: "tokenUrl", required: true}, {name: "refreshUrl"}, {name: "scopes", kind: kindTextMap, required: true}}
+	looseFlow10 = shape{{name: "authorizationUrl"}, {name: "tokenUrl"}, {name: "refreshUrl"},
+		{name: "scopes", kind: kindTextMap}}
+	deviceFlow10 = shape{{name: "deviceAuthorizationUrl", required: true}, {name: "tokenUrl", required: true},
+		{name: "refreshUrl"}, {name: "scopes", kind: kindTextMap, required: true}}
 )
 
 // maxProblems bounds what a report says of one card's shape.
@@ -182,7 +217,8 @@ func (f field) check(problems []string, at string, v node) []string {
 		problems = each(problems, at, v, func(p []string, at string, v node) []string {
 			s, ok := schemes03[text(object(v)["type"])]
 			if !ok {
-				return note(p, at, "is no security scheme: its type is none of apiKey, http, oauth2, openIdConnect, mutualTLS")
+				return note(p, at, "is no security scheme: its type is none of apiKey, http, oauth2, openIdConnect, "+
+					"mutualTLS")
 			}
 			return s.check(p, at, v)
 		})

@@ -31,14 +31,18 @@ func testKey(t testing.TB) *attest.Key {
 }
 
 func document(id string) string {
-	return `{"id":"did:web:store.example.test","verificationMethod":[{"id":"` + id + `","type":"JsonWebKey","controller":"did:web:store.example.test","publicKeyJwk":` + testJWK + `}],"assertionMethod":["` + id + `"]}`
+	return `{"id":"did:web:store.example.test","verificationMethod":[{"id":"` + id +
+		`","type":"JsonWebKey","controller":"did:web:store.example.test","publicKeyJwk":` + testJWK +
+		`}],"assertionMethod":["` + id + `"]}`
 }
 
 var keys = map[string]string{
-	"did https://store.example.test/.well-known/did.json":  document("did:web:store.example.test#key-1"),
-	"key https://store.example.test/.well-known/jwks.json": `{"keys":[` + strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) + `]}`,
-	"key https://keys.store.example.test/jwks.json":        `{"keys":[` + strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) + `]}`,
-	"key https://elsewhere.test/jwks.json":                 `{"keys":[` + strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) + `]}`,
+	"did https://store.example.test/.well-known/did.json": document("did:web:store.example.test#key-1"),
+	"key https://store.example.test/.well-known/jwks.json": `{"keys":[` +
+		strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) + `]}`,
+	"key https://keys.store.example.test/jwks.json": `{"keys":[` + strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) +
+		`]}`, "key https://elsewhere.test/jwks.json": `{"keys":[` +
+		strings.Replace(testJWK, "{", `{"kid":"key-1",`, 1) + `]}`,
 }
 
 func TestKeptVectorsOfTheOlderForms(t *testing.T) {
@@ -69,7 +73,8 @@ func TestKeptVectorsOfTheOlderForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := look(t, Checker{URL: at}, served(string(b)), keys)
-		if len(r.Signatures) != 1 || r.Signatures[0].State != Pass || r.Signatures[0].Form != c.form || check(r, "signature-valid").State != c.state {
+		if len(r.Signatures) != 1 || r.Signatures[0].State != Pass || r.Signatures[0].Form != c.form ||
+			check(r, "signature-valid").State != c.state {
 			t.Errorf("%s: %+v, %+v", c.form, r.Signatures, check(r, "signature-valid"))
 		}
 		parsed, err := parse(b)
@@ -84,15 +89,18 @@ func TestKeptVectorsOfTheOlderForms(t *testing.T) {
 			t.Errorf("%s is not %s", c.form, c.payload)
 		}
 		changed := strings.Replace(string(b), "Example Store Agent", "Example Shop Agent", 1)
-		if r := look(t, Checker{URL: at}, served(changed), keys); r.Verdict != Fail || check(r, "signature-valid").Code != "INVALID" {
+		if r := look(t, Checker{URL: at}, served(changed), keys); r.Verdict != Fail ||
+			check(r, "signature-valid").Code != "INVALID" {
 			t.Errorf("%s of another card: %+v", c.form, r.Signatures)
 		}
 	}
 }
 
 func TestTheStockSDKAgreesOnTheFormOfOne(t *testing.T) {
-	hybrid := strings.Replace(plain, "{", "{"+one[strings.Index(one, `"supportedInterfaces"`):strings.LastIndex(one, `,"version"`)]+",", 1)
-	odd := strings.NewReplacer(`"Sells reports."`, `"Sells “reports” \u0001 \ud83d\ude00 <&>"`, `"streaming":false`, `"streaming":true,"extendedAgentCard":false,"extensions":[{"uri":"https://x.test/e","required":false,"params":{"a":"","b":[],"c":1.50,"d":[null,"x"],"é":{"z":1,"y":2}}},{"uri":"u","required":true}]`,
+	hybrid := strings.Replace(plain, "{",
+		"{"+one[strings.Index(one, `"supportedInterfaces"`):strings.LastIndex(one, `,"version"`)]+",", 1)
+	odd := strings.NewReplacer(`"Sells reports."`, `"Sells “reports” \u0001 \ud83d\ude00 <&>"`, `"streaming":false`,
+		`"streaming":true,"extendedAgentCard":false,"extensions":[{"uri":"https://x.test/e","required":false,"params":{"a":"","b":[],"c":1.50,"d":[null,"x"],"é":{"z":1,"y":2}}},{"uri":"u","required":true}]`,
 		`"skills"`, `"iconUrl":"","documentationUrl":"https://x.test","provider":{"organization":"","url":""},"unknown":{"a":1},"securityRequirements":[{"schemes":{"key":{"list":[]},"o":{"list":["a"]}}}],"securitySchemes":{"key":{"apiKeySecurityScheme":{"location":"header","name":"X","extra":1}},"o":{"oauth2SecurityScheme":{"flows":{"authorizationCode":{"authorizationUrl":"a","tokenUrl":"b","scopes":{"s":"t"},"pkceRequired":false}}}},"e":{}},"skills"`,
 		`"protocolBinding"`, `"tenant":"","protocolBinding"`).Replace(one)
 	cards := []string{one, hybrid, odd, plain, "{}"}
@@ -110,13 +118,16 @@ func TestTheStockSDKAgreesOnTheFormOfOne(t *testing.T) {
 	private := json.RawMessage(strings.Replace(testJWK, "{", `{"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",`, 1))
 	var questions []question
 	for _, c := range cards {
-		questions = append(questions, question{Canonical: c}, question{Sign: c, KID: "did:web:store.example.test#key-1", JWK: private})
+		questions = append(questions, question{Canonical: c}, question{Sign: c, KID: "did:web:store.example.test#key-1",
+			JWK: private})
 		parsed, err := parse([]byte(c))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours := withSignature(t, object(parsed), FormOne, `{"alg":"EdDSA","typ":"JOSE","kid":"did:web:store.example.test#key-1"}`)
-		questions = append(questions, question{Verify: ours, JWK: json.RawMessage(testJWK)}, question{Verify: strings.Replace(ours, `"Store"`, `"Shop"`, 1), JWK: json.RawMessage(testJWK)})
+		ours := withSignature(t, object(parsed), FormOne,
+			`{"alg":"EdDSA","typ":"JOSE","kid":"did:web:store.example.test#key-1"}`)
+		questions = append(questions, question{Verify: ours, JWK: json.RawMessage(testJWK)},
+			question{Verify: strings.Replace(ours, `"Store"`, `"Shop"`, 1), JWK: json.RawMessage(testJWK)})
 	}
 	var answers []answer
 	oracles.Ask(t, "cards.mjs", questions, &answers)
@@ -134,7 +145,8 @@ func TestTheStockSDKAgreesOnTheFormOfOne(t *testing.T) {
 		if !verified.OK || tampered.OK != (c == "{}") {
 			t.Errorf("card %d: the SDK says of our signature %+v, of a changed card %+v", i, verified, tampered)
 		}
-		// The SDK adds members of its own type to the card it returns; the signature is moved to the card as it was.
+		// The SDK adds members of its own type to the card it returns; the signature is moved to
+		// the card as it was.
 		var whole struct{ Signatures []any }
 		if err := json.Unmarshal([]byte(signed.Value), &whole); err != nil || len(whole.Signatures) != 1 {
 			t.Fatalf("card %d: signed %s, %v", i, signed.Value, err)
@@ -143,7 +155,9 @@ func TestTheStockSDKAgreesOnTheFormOfOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := look(t, Checker{URL: at}, served(strings.TrimSuffix(strings.Replace(c, "{", `{"signatures":`+string(one)+",", 1), ",}")+map[bool]string{true: "}"}[c == "{}"]), keys)
+		r := look(t, Checker{URL: at},
+			served(strings.TrimSuffix(strings.Replace(c, "{", `{"signatures":`+string(one)+",", 1), ",}")+
+				map[bool]string{true: "}"}[c == "{}"]), keys)
 		if len(r.Signatures) != 1 || r.Signatures[0].State != Pass {
 			t.Errorf("card %d: of the SDK's signature we say %+v", i, r.Signatures)
 		}
@@ -157,7 +171,8 @@ func withSignature(t testing.TB, card map[string]node, form, header string) stri
 	for _, f := range forms(card) {
 		if f.name == form {
 			s := testKey(t).Sign([]byte(protected + "." + base64.RawURLEncoding.EncodeToString(f.bytes)))
-			signed := map[string]node{"signatures": []node{map[string]node{"protected": protected, "signature": base64.RawURLEncoding.EncodeToString(s)}}}
+			signed := map[string]node{"signatures": []node{map[string]node{"protected": protected,
+				"signature": base64.RawURLEncoding.EncodeToString(s)}}}
 			maps.Copy(signed, card)
 			return string(write(nil, signed, false))
 		}
@@ -182,7 +197,8 @@ func TestKeys(t *testing.T) {
 		{"well known", `{"alg":"EdDSA","kid":"key-1"}`, Pass, ""},
 		{"jku", `{"alg":"EdDSA","kid":"key-1","jku":"https://keys.store.example.test/jwks.json"}`, Pass, ""},
 		{"foreign jku", `{"alg":"EdDSA","kid":"key-1","jku":"https://elsewhere.test/jwks.json"}`, Warn, "FOREIGN_KEY"},
-		{"http jku", `{"alg":"EdDSA","kid":"key-1","jku":"http://store.example.test/jwks.json"}`, Unverifiable, "KEY_NOT_FOUND"},
+		{"http jku", `{"alg":"EdDSA","kid":"key-1","jku":"http://store.example.test/jwks.json"}`, Unverifiable,
+			"KEY_NOT_FOUND"},
 		{"no such key", `{"alg":"EdDSA","kid":"key-9"}`, Unverifiable, "KEY_NOT_FOUND"},
 		{"gone", `{"alg":"EdDSA","kid":"key-1","jku":"https://gone.test/jwks.json"}`, Unverifiable, "KEY_NOT_FOUND"},
 	} {
@@ -192,7 +208,8 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	rsa := withSignature(t, object(parsed), FormWhole, `{"alg":"RS256","kid":"key-1"}`)
-	if r := look(t, Checker{URL: at}, served(rsa), keys); r.Signatures[0].State != Unverifiable || r.Verdict != Unverifiable {
+	if r := look(t, Checker{URL: at}, served(rsa), keys); r.Signatures[0].State != Unverifiable ||
+		r.Verdict != Unverifiable {
 		t.Errorf("an algorithm that is not known: %+v", r.Signatures)
 	}
 }

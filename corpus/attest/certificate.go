@@ -45,15 +45,6 @@ type Certificate struct {
 	TradeInstruction string `json:"trade_instruction,omitzero"`
 }
 
-// CanonicalBytes returns the bytes that are signed: the present fields in the
-// fixed order, compact.
-func (c Certificate) CanonicalBytes() ([]byte, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return Canonical(c)
-}
-
 func (c Certificate) check() error {
 	switch {
 	case c.CertID == "" || c.Item == "" || c.Date == "":
@@ -63,7 +54,8 @@ func (c Certificate) check() error {
 	case !isMoment(c.Date):
 		return fmt.Errorf("checking certificate: %q is neither a date nor an RFC 3339 time in UTC", c.Date)
 	}
-	for name, s := range map[string]string{"tip_usdc": c.TipUSDC, "paid_usdc": c.PaidUSDC, "trade_price_usd": c.TradePriceUSD} {
+	for name, s := range map[string]string{"tip_usdc": c.TipUSDC, "paid_usdc": c.PaidUSDC,
+		"trade_price_usd": c.TradePriceUSD} {
 		if s != "" && !isDecimal(s) {
 			return fmt.Errorf("checking certificate: %s %q is not a decimal amount", name, s)
 		}
@@ -203,7 +195,8 @@ func VerifySigned(s Signed, ring Ring) (Signer, error) {
 // of displayed fields the signature does not cover: those the payload does not
 // have, and those it has with another value. The names are sorted. An error
 // means that the signature itself is bad.
-func Check(pub ed25519.PublicKey, signedPayload string, signature []byte, displayed map[string]any) (notCovered []string, err error) {
+func Check(pub ed25519.PublicKey, signedPayload string, signature []byte,
+	displayed map[string]any) (notCovered []string, err error) {
 	if !Verify(pub, []byte(signedPayload), signature) {
 		return nil, errors.New("checking signature: it does not fit the signed payload")
 	}

@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"reflect"
 	"slices"
@@ -37,7 +38,8 @@ func TestCertificateFieldsAreTheSpecifiedOnes(t *testing.T) {
 }
 
 func TestSignedPayloadIsExact(t *testing.T) {
-	c := Certificate{CertID: "cert_x", Item: "hello", Date: "2026-11-20", PatronNumber: 1, Payer: "0xé<", PaidUSDC: "0.5"}
+	c := Certificate{CertID: "cert_x", Item: "hello", Date: "2026-11-20", PatronNumber: 1, Payer: "0xé<",
+		PaidUSDC: "0.5"}
 	s := must[Signed](t)(c.Sign(testKey(1)))
 	const want = `{"cert_id":"cert_x","item":"hello","patron_number":1,"date":"2026-11-20","paid_usdc":"0.5","payer":"0xé<"}`
 	if s.SignedPayload != want {
@@ -50,7 +52,7 @@ func TestSignedPayloadIsExact(t *testing.T) {
 	if !Verify(testKey(1).Public(), []byte(sorted), s.SignatureJCS) {
 		t.Error("the second signature is not over the RFC 8785 form")
 	}
-	if b := must[[]byte](t)(c.CanonicalBytes()); string(b) != want {
+	if b := must[[]byte](t)(Canonical(c)); string(b) != want {
 		t.Errorf("canonical bytes = %s", b)
 	}
 }
@@ -70,10 +72,12 @@ func TestVerifySaysWhoSigned(t *testing.T) {
 	ring := testRing(t)
 	signed := must[Signed](t)(fullCertificate().Sign(testKey(1)))
 	by := must[Signer](t)(VerifySigned(signed, ring))
-	if want := (Signer{Key: testKey(1).KID(), Status: SignerCurrent, Since: "2026-01-02", Purpose: PurposeIdentity, Public: Hex(testKey(1).Public())}); !cmp.Equal(by, want) {
+	if want := (Signer{Key: testKey(1).KID(), Status: SignerCurrent, Since: "2026-01-02", Purpose: PurposeIdentity,
+		Public: Hex(testKey(1).Public())}); !cmp.Equal(by, want) {
 		t.Errorf("signer %+v, want %+v", by, want)
 	}
-	ring = must[Ring](t)(ring.Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "yearly"}, testKey(1), testKey(5).Public()))
+	ring = must[Ring](t)(ring.Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "yearly"},
+		testKey(1), testKey(5).Public()))
 	by = must[Signer](t)(VerifySigned(signed, ring))
 	if by.Status != SignerRetired || by.RetiredOn != "2026-12-01" {
 		t.Errorf("after the handover: %+v", by)
@@ -113,7 +117,8 @@ func TestCheckNamesWhatIsNotCovered(t *testing.T) {
 	key := testKey(1)
 	s := must[Signed](t)(Certificate{CertID: "cert_x", Item: "hello", Date: "2026-11-20", PatronNumber: 7}.Sign(key))
 	got, err := Check(key.Public(), s.SignedPayload, s.Signature, map[string]any{
-		"cert_id": "cert_x", "item": "hello!", "patron_number": 7, "date": "2026-11-20", "badge_url": "/badges/7.svg", "note": "",
+		"cert_id": "cert_x", "item": "hello!", "patron_number": 7, "date": "2026-11-20", "badge_url": "/badges/7.svg",
+		"note": "",
 	})
 	if want := []string{"badge_url", "item", "note"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("not covered: %q, %v, want %q", got, err, want)
@@ -125,14 +130,17 @@ func TestCheckNamesWhatIsNotCovered(t *testing.T) {
 
 func TestCertificateShape(t *testing.T) {
 	for name, change := range map[string]func(*Certificate){
-		"no id": func(c *Certificate) { c.CertID = "" }, "no item": func(c *Certificate) { c.Item = "" }, "no date": func(c *Certificate) { c.Date = "" },
-		"bad date": func(c *Certificate) { c.Date = "2026-02-30" }, "local time": func(c *Certificate) { c.Date = "2026-02-20T10:00:00+01:00" },
+		"no id": func(c *Certificate) { c.CertID = "" }, "no item": func(c *Certificate) { c.Item = "" },
+		"no date": func(c *Certificate) { c.Date = "" }, "bad date": func(c *Certificate) { c.Date = "2026-02-30" },
+		"local time":   func(c *Certificate) { c.Date = "2026-02-20T10:00:00+01:00" },
 		"fraction":     func(c *Certificate) { c.Date = "2026-02-20T10:00:00.5Z" },
 		"negative":     func(c *Certificate) { c.PatronNumber = -1 },
 		"large number": func(c *Certificate) { c.PatronNumber = MaxInteger + 1 },
-		"amount":       func(c *Certificate) { c.PaidUSDC = "1e3" }, "seven places": func(c *Certificate) { c.TipUSDC = "0.1234567" },
-		"leading zero": func(c *Certificate) { c.TradePriceUSD = "01" }, "bare point": func(c *Certificate) { c.PaidUSDC = "1." },
-		"bad text": func(c *Certificate) { c.Note = "\xff" },
+		"amount":       func(c *Certificate) { c.PaidUSDC = "1e3" },
+		"seven places": func(c *Certificate) { c.TipUSDC = "0.1234567" },
+		"leading zero": func(c *Certificate) { c.TradePriceUSD = "01" },
+		"bare point":   func(c *Certificate) { c.PaidUSDC = "1." },
+		"bad text":     func(c *Certificate) { c.Note = "\xff" },
 	} {
 		c := fullCertificate()
 		change(&c)
@@ -140,7 +148,8 @@ func TestCertificateShape(t *testing.T) {
 			t.Errorf("%s is signed", name)
 		}
 	}
-	for date, want := range map[string]bool{"2026-07-30": true, "2026-07-30T23:59:59Z": true, "2026-07-31": false, "2026-07-31T00:00:00Z": false, "": false} {
+	for date, want := range map[string]bool{"2026-07-30": true, "2026-07-30T23:59:59Z": true, "2026-07-31": false,
+		"2026-07-31T00:00:00Z": false, "": false} {
 		if got := (Certificate{Date: date}).PredatesPayment(); got != want {
 			t.Errorf("%s predates payment fields: %v", date, got)
 		}
@@ -148,7 +157,7 @@ func TestCertificateShape(t *testing.T) {
 }
 
 func FuzzParseCertificate(f *testing.F) {
-	f.Add(must[[]byte](f)(fullCertificate().CanonicalBytes()))
+	f.Add(must[[]byte](f)(Canonical(fullCertificate())))
 	f.Add([]byte(`{"cert_id":"c","item":"i","date":"2026-01-01"}`))
 	f.Add([]byte(`{"item":"i","cert_id":"c","date":"2026-01-01"}`))
 	f.Add([]byte(`{"cert_id":"c","item":"\u0069","date":"2026-01-01"}`))
@@ -157,8 +166,40 @@ func FuzzParseCertificate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := c.CanonicalBytes(); err != nil || string(again) != string(raw) {
+		if again, err := Canonical(c); err != nil || string(again) != string(raw) {
 			t.Errorf("%q is written %q, %v", raw, again, err)
 		}
 	})
+}
+
+// network and payer are the two halves of a CAIP-10 account, in any namespace: an address is signed
+// as it is spelled, and one that differs in case alone is another.
+func TestPayersOfEachNamespace(t *testing.T) {
+	for network, payer := range map[string]string{
+		"eip155:8453": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+		"solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM",
+	} {
+		c := Certificate{CertID: "cert_x", Item: "hello", Date: "2026-11-22", PatronNumber: 1, Network: network,
+			Payer: payer, SettlementTx: "tx"}
+		s := must[Signed](t)(c.Sign(testKey(1)))
+		if err := s.Verify(testKey(1).Public()); err != nil {
+			t.Errorf("%s: %v", network, err)
+		}
+		s.Certificate.Payer = strings.ToLower(payer)
+		if s.Verify(testKey(1).Public()) == nil {
+			t.Errorf("%s: a payer in lower case is taken for the one that was signed", network)
+		}
+		left, err := Check(testKey(1).Public(), s.SignedPayload, s.Signature,
+			map[string]any{"network": network, "payer": strings.ToLower(payer)})
+		if err != nil || !slices.Equal(left, []string{"payer"}) {
+			t.Errorf("%s: not covered %v, %v", network, left, err)
+		}
+		key := testKey(2)
+		jws := must[string](t)(SignReceipt(key, "did:web:shop.example#k", Receipt{Version: 1, Network: network,
+			ResourceURL: "https://shop.example/x", Payer: payer, IssuedAt: 1, Transaction: "tx"}))
+		r, err := OpenReceipt(jws, func(string) (ed25519.PublicKey, error) { return key.Public(), nil })
+		if err != nil || r.Payer != payer || r.Network != network {
+			t.Errorf("%s: receipt %+v, %v", network, r, err)
+		}
+	}
 }

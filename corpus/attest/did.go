@@ -75,7 +75,8 @@ func DIDDocument(baseHost string, ring Ring, services ...Service) ([]byte, error
 	add := func(k PublicKey) {
 		doc.Methods = append(doc.Methods, verificationMethod{
 			ID: DIDURL(baseHost, k.KID), Type: "JsonWebKey", Controller: did,
-			JWK: &jwk{KTY: "OKP", CRV: "Ed25519", X: base64.RawURLEncoding.EncodeToString(k.Public), KID: k.KID, Alg: "EdDSA"},
+			JWK: &jwk{KTY: "OKP", CRV: "Ed25519", X: base64.RawURLEncoding.EncodeToString(k.Public), KID: k.KID,
+				Alg: "EdDSA"},
 		})
 	}
 	for _, k := range ring.Current {
@@ -144,7 +145,8 @@ func ParseSigningKeyDocument(raw []byte) (Ring, error) {
 		return Ring{}, fmt.Errorf("parsing signing key document: %w", err)
 	}
 	if doc.Format != AttestationFormat || doc.Algorithm != Algorithm {
-		return Ring{}, fmt.Errorf("parsing signing key document: format %q with algorithm %q", doc.Format, doc.Algorithm)
+		return Ring{}, fmt.Errorf("parsing signing key document: format %q with algorithm %q", doc.Format,
+			doc.Algorithm)
 	}
 	identity := PublicKey{Purpose: PurposeIdentity, Public: doc.PublicKey, KID: doc.KID, Since: doc.Since}
 	r := Ring{

@@ -7,10 +7,12 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// A certificate is signed over its own fields in their fixed order, and verified from the bytes that it carries.
+// A certificate is signed over its own fields in their fixed order, and verified from the bytes
+// that it carries.
 func Example() {
 	key := attest.SpecimenKey()
-	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello", PatronNumber: 1, Date: "2026-11-20"}.Sign(key)
+	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello", PatronNumber: 1,
+		Date: "2026-11-20"}.Sign(key)
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+
+	"agentstore/corpus/rule"
 )
 
 // HandoverFormat names the signed record by which a key names its successor.
@@ -26,9 +28,10 @@ type Handover struct {
 	Signature  Hex      `json:"signature,omitzero"`
 }
 
-// LogHead is the state of the log at which its key changes hands: the last head that the outgoing key signed. A
-// checkpoint of more leaves is not its own, whatever its signature; one of fewer is not the incoming key's. The size is
-// 0, with the root of the empty tree, where nothing was logged yet.
+// LogHead is the state of the log at which its key changes hands: the last head that the outgoing
+// key signed. A checkpoint of more leaves is not its own, whatever its signature; one of fewer is
+// not the incoming key's. The size is 0, with the root of the empty tree, where nothing was logged
+// yet.
 type LogHead struct {
 	Size int64  `json:"size"` // leaves
 	Root Digest `json:"root"`
@@ -75,15 +78,15 @@ func (h Handover) payload() ([]byte, error) {
 func (h Handover) Verify() error {
 	switch {
 	case h.Format != HandoverFormat:
-		return fmt.Errorf("verifying handover: format is %q, want %q", h.Format, HandoverFormat)
+		return rule.RingForm.Errorf("verifying handover: format is %q, want %q", h.Format, HandoverFormat)
 	case len(h.FromPublic) != ed25519.PublicKeySize || len(h.ToPublic) != ed25519.PublicKeySize:
-		return errors.New("verifying handover: a public key has the wrong length")
+		return rule.RingForm.Errorf("verifying handover: a public key has the wrong length")
 	case h.FromKID != KID(ed25519.PublicKey(h.FromPublic)) || h.ToKID != KID(ed25519.PublicKey(h.ToPublic)):
-		return errors.New("verifying handover: a kid is not the thumbprint of its key")
+		return rule.RingKey.Errorf("verifying handover: a kid is not the thumbprint of its key")
 	case h.FromKID == h.ToKID:
 		return errors.New("verifying handover: a key cannot follow itself")
 	case !isDate(h.Effective):
-		return fmt.Errorf("verifying handover: %q is not a date", h.Effective)
+		return rule.RingForm.Errorf("verifying handover: %q is not a date", h.Effective)
 	case h.Purpose == PurposeLog && h.LastHead == nil:
 		return errors.New("verifying handover: of a log key, and it does not name the last head that the key signed")
 	case h.Purpose != PurposeLog && h.LastHead != nil:
@@ -99,7 +102,7 @@ func (h Handover) Verify() error {
 		return err
 	}
 	if !Verify(ed25519.PublicKey(h.FromPublic), payload, h.Signature) {
-		return errors.New("verifying handover: the outgoing key did not sign it")
+		return rule.RingSignature.Errorf("verifying handover: the outgoing key did not sign it")
 	}
 	return nil
 }

@@ -219,7 +219,8 @@ func ParseOffer(payload []byte) (Offer, error) {
 	if o.Version != 1 {
 		return Offer{}, fmt.Errorf("parsing offer: version %d", o.Version)
 	}
-	for _, f := range [][2]string{{"resourceUrl", o.ResourceURL}, {"scheme", o.Scheme}, {"network", o.Network}, {"asset", o.Asset}, {"payTo", o.PayTo}, {"amount", o.Amount}} {
+	for _, f := range [][2]string{{"resourceUrl", o.ResourceURL}, {"scheme", o.Scheme}, {"network", o.Network},
+		{"asset", o.Asset}, {"payTo", o.PayTo}, {"amount", o.Amount}} {
 		if f[1] == "" {
 			return Offer{}, fmt.Errorf("parsing offer: no %s", f[0])
 		}

@@ -15,7 +15,8 @@ import (
 
 var testOffer = Offer{
 	Version: 1, ResourceURL: "https://shop.example/x?a=1", Scheme: "exact", Network: "eip155:8453",
-	Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", Amount: "1000", ValidUntil: 2000000000,
+	Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+	Amount: "1000", ValidUntil: 2000000000,
 }
 
 var testReceipt = Receipt{
@@ -57,8 +58,10 @@ func TestStockOffersAndReceipts(t *testing.T) {
 func TestDeclaredOrderIsRFC8785(t *testing.T) {
 	odd := "<&>\u2028é\n\x01\"\\\U0001f600"
 	for _, v := range []any{testOffer, testReceipt,
-		Offer{Amount: odd, Asset: odd, Network: odd, PayTo: odd, ResourceURL: odd, Scheme: odd, ValidUntil: MaxInteger, Version: 1},
-		Receipt{IssuedAt: -MaxInteger, Network: odd, Payer: odd, ResourceURL: odd, Transaction: odd, Version: 1}, Offer{}, Receipt{}} {
+		Offer{Amount: odd, Asset: odd, Network: odd, PayTo: odd, ResourceURL: odd, Scheme: odd, ValidUntil: MaxInteger,
+			Version: 1},
+		Receipt{IssuedAt: -MaxInteger, Network: odd, Payer: odd, ResourceURL: odd, Transaction: odd, Version: 1},
+		Offer{}, Receipt{}} {
 		declared, sorted := must[[]byte](t)(Canonical(v)), must[[]byte](t)(JCS(v))
 		if !bytes.Equal(declared, sorted) {
 			t.Errorf("%s is not %s", declared, sorted)
@@ -158,7 +161,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestSignatureHasNoTwin(t *testing.T) {
 	key, message := testKey(1), []byte("m")
 	signature := key.Sign(message)
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989",
+		10)
 	little := slices.Clone(signature[32:])
 	slices.Reverse(little)
 	s := new(big.Int).SetBytes(little)
@@ -171,7 +175,8 @@ func TestSignatureHasNoTwin(t *testing.T) {
 }
 
 func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
-	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01", Reason: "yearly"}, testKey(1), testKey(5).Public()))
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeIdentity, Effective: "2026-12-01",
+		Reason: "yearly"}, testKey(1), testKey(5).Public()))
 	resolve := ring.Resolver("Store.example:8402")
 	for _, seed := range []byte{1, 5} {
 		pub, err := resolve("did:web:store.example%3A8402#" + testKey(seed).KID())
@@ -179,7 +184,8 @@ func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
 			t.Errorf("key %d: %v", seed, err)
 		}
 	}
-	for _, kid := range []string{"", testKey(1).KID(), "did:web:store.example#" + testKey(1).KID(), "did:web:store.example%3A8402#" + testKey(2).KID(), "did:web:store.example%3A8402#"} {
+	for _, kid := range []string{"", testKey(1).KID(), "did:web:store.example#" + testKey(1).KID(),
+		"did:web:store.example%3A8402#" + testKey(2).KID(), "did:web:store.example%3A8402#"} {
 		if _, err := resolve(kid); !errors.Is(err, ErrUnknownKey) {
 			t.Errorf("%q: %v", kid, err)
 		}
@@ -189,10 +195,13 @@ func TestResolverKnowsIdentityKeysOnly(t *testing.T) {
 func TestPayloadsAreStrict(t *testing.T) {
 	offer := string(must[[]byte](t)(JCS(testOffer)))
 	for name, bad := range map[string]string{
-		"version 2": strings.Replace(offer, `"version":1`, `"version":2`, 1), "fraction": strings.Replace(offer, `2000000000`, `2000000000.5`, 1),
-		"no payTo": strings.Replace(offer, `"payTo"`, `"payto"`, 1), "number": strings.Replace(offer, `"1000"`, `1000`, 1),
-		"more": strings.Replace(offer, `{`, `{"more":1,`, 1), "twice": strings.Replace(offer, `{`, `{"version":1,`, 1),
-		"negative": strings.Replace(offer, `2000000000`, `-1`, 1), "huge": strings.Replace(offer, `2000000000`, `9007199254740993`, 1), "null": "null", "empty": "",
+		"version 2": strings.Replace(offer, `"version":1`, `"version":2`, 1),
+		"fraction":  strings.Replace(offer, `2000000000`, `2000000000.5`, 1),
+		"no payTo":  strings.Replace(offer, `"payTo"`, `"payto"`, 1), "number": strings.Replace(offer, `"1000"`, `1000`,
+			1), "more": strings.Replace(offer, `{`, `{"more":1,`, 1),
+		"twice":    strings.Replace(offer, `{`, `{"version":1,`, 1),
+		"negative": strings.Replace(offer, `2000000000`, `-1`, 1), "huge": strings.Replace(offer, `2000000000`,
+			`9007199254740993`, 1), "null": "null", "empty": "",
 	} {
 		if bad == offer {
 			t.Errorf("%s changes nothing", name)
@@ -203,8 +212,10 @@ func TestPayloadsAreStrict(t *testing.T) {
 	}
 	receipt := string(must[[]byte](t)(JCS(testReceipt)))
 	for name, bad := range map[string]string{
-		"version 0": strings.Replace(receipt, `"version":1`, `"version":0`, 1), "no payer": strings.Replace(receipt, `"payer"`, `"Payer"`, 1),
-		"no time": strings.Replace(receipt, `1900000000`, `0`, 1), "text": strings.Replace(receipt, `1900000000`, `"1900000000"`, 1),
+		"version 0": strings.Replace(receipt, `"version":1`, `"version":0`, 1),
+		"no payer":  strings.Replace(receipt, `"payer"`, `"Payer"`, 1),
+		"no time":   strings.Replace(receipt, `1900000000`, `0`, 1), "text": strings.Replace(receipt, `1900000000`,
+			`"1900000000"`, 1),
 	} {
 		if r, err := ParseReceipt([]byte(bad)); err == nil {
 			t.Errorf("%s is parsed: %+v", name, r)
@@ -223,7 +234,8 @@ func FuzzOpenJWS(f *testing.F) {
 			return
 		}
 		b64 := base64.RawURLEncoding.EncodeToString
-		if again := b64(j.Header) + "." + b64(j.Payload) + "." + b64(j.Signature); again != compact || !strings.HasPrefix(compact, j.SigningInput+".") {
+		if again := b64(j.Header) + "." + b64(j.Payload) + "." + b64(j.Signature); again != compact ||
+			!strings.HasPrefix(compact, j.SigningInput+".") {
 			t.Errorf("%q is another spelling of %q", compact, again)
 		}
 	})

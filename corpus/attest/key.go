@@ -210,11 +210,13 @@ func SpecimenKey() *Key { return SpecimenKeyFor(PurposeIdentity) }
 // SpecimenKeyFor is the specimen's key for a purpose, public like SpecimenKey.
 func SpecimenKeyFor(p Purpose) *Key { return specimenKey(string(p)) }
 
-// SpecimenFormerLogKey is the log key that the specimen used before SpecimenHandover, public like SpecimenKey.
+// SpecimenFormerLogKey is the log key that the specimen used before SpecimenHandover, public like
+// SpecimenKey.
 func SpecimenFormerLogKey() *Key { return specimenKey("former " + string(PurposeLog)) }
 
 func specimenKey(name string) *Key {
-	seed := sha256.Sum256([]byte("this key is a specimen, its private half is public by design, trust nothing it signs: " + name))
+	seed := sha256.Sum256([]byte("this key is a specimen, its private half is public by design, trust nothing it " +
+		"signs: " + name))
 	return newKey(seed[:])
 }
 

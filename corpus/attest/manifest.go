@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/corpus/rule"
 )
 
 // A manifest covers a tree of files. Its files are listed in parts, one part
@@ -192,17 +194,18 @@ func ParseManifest(raw []byte, l Layout) (Manifest, error) {
 	case m.Format != ManifestFormat:
 		return fail(fmt.Errorf("format is %q", m.Format))
 	case len(m.PublicKey) != ed25519.PublicKeySize || m.KID != KID(ed25519.PublicKey(m.PublicKey)):
-		return fail(errors.New("kid is not the thumbprint of the public key"))
+		return fail(rule.ManifestKey.Errorf("kid is not the thumbprint of the public key"))
 	case !Verify(ed25519.PublicKey(m.PublicKey), payload, m.Signature):
-		return fail(errors.New("the signature does not fit"))
+		return fail(rule.ManifestSignature.Errorf("the signature does not fit"))
 	}
 	var files, size int64
 	for i, p := range m.Parts {
 		if p.Path != l.partPath(p.Directory, p.Bucket) || i > 0 && comparePart(m.Parts[i-1], p) >= 0 {
-			return fail(fmt.Errorf("part %q is out of place", p.Path))
+			return fail(rule.ManifestRoot.Errorf("part %q is out of place", p.Path))
 		}
-		if i > 0 && m.Parts[i-1].Directory == p.Directory && (p.Bucket == "all" || len(m.Parts[i-1].Bucket) != len(p.Bucket)) {
-			return fail(fmt.Errorf("parts of %q overlap", p.Directory))
+		if i > 0 && m.Parts[i-1].Directory == p.Directory &&
+			(p.Bucket == "all" || len(m.Parts[i-1].Bucket) != len(p.Bucket)) {
+			return fail(rule.ManifestRoot.Errorf("parts of %q overlap", p.Directory))
 		}
 		files, size = files+p.Files, size+p.Bytes
 	}
@@ -211,7 +214,7 @@ func ParseManifest(raw []byte, l Layout) (Manifest, error) {
 		return fail(err)
 	}
 	if files != m.Files || size != m.Bytes || root != m.Root {
-		return fail(errors.New("sums or root are not those of its parts"))
+		return fail(rule.ManifestRoot.Errorf("sums or root are not those of its parts"))
 	}
 	return m, nil
 }
@@ -366,7 +369,8 @@ func parsePart(raw []byte, l Layout, ref PartRef) ([]Entry, error) {
 		if err := l.checkPath(e.Path, left); err != nil {
 			return fail(err)
 		}
-		if topDirectory(e.Path) != ref.Directory || bucketOf(e.Path, bucketDigits(ref.Bucket)) != ref.Bucket || e.Size < 0 {
+		if topDirectory(e.Path) != ref.Directory || bucketOf(e.Path, bucketDigits(ref.Bucket)) != ref.Bucket ||
+			e.Size < 0 {
 			return fail(fmt.Errorf("%q does not belong here", e.Path))
 		}
 		if i > 0 && p.Files[i-1].Path >= e.Path {

@@ -85,7 +85,8 @@ func (t *Tree) changes() iter.Seq2[change, error] {
 // told counts a directory's changes.
 type told struct{ put, gone int64 }
 
-// count counts the last changes of files, as changes yields them, by directory. The keys say enough.
+// count counts the last changes of files, as changes yields them, by directory. The keys say
+// enough.
 func (t *Tree) count() (map[string]*told, error) {
 	counts := make(map[string]*told)
 	var key []byte

@@ -215,8 +215,8 @@ func (r *revision) work(t *Tree, dir string) {
 	}
 }
 
-// update brings the changes of a directory into its parts: as many are worked out at once as there are cores, and they
-// are handed over one by one in their order.
+// update brings the changes of a directory into its parts: as many are worked out at once as there
+// are cores, and they are handed over one by one in their order.
 func (s *sealing) update(dir string, g *group) error {
 	var under []*revision
 	defer func() {

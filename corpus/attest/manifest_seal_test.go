@@ -12,8 +12,9 @@ import (
 	"agentstore/corpus/extsort"
 )
 
-// TestManyChangesEqualAFreshTree grows and shrinks a directory through all sizes of buckets, with changes that wait on
-// disk, some of them told twice, and compares each time with a tree that is told everything anew.
+// TestManyChangesEqualAFreshTree grows and shrinks a directory through all sizes of buckets, with
+// changes that wait on disk, some of them told twice, and compares each time with a tree that is
+// told everything anew.
 func TestManyChangesEqualAFreshTree(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 9))
@@ -26,7 +27,8 @@ func TestManyChangesEqualAFreshTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for step, size := range []int{PartFiles - 1, PartFiles + 1, 3 * PartFiles, 17 * PartFiles, 15 * PartFiles, 16, PartFiles + 3, 0, 5} {
+	for step, size := range []int{PartFiles - 1, PartFiles + 1, 3 * PartFiles, 17 * PartFiles, 15 * PartFiles, 16,
+		PartFiles + 3, 0, 5} {
 		tree := NewTree(PublicLayout())
 		if step > 0 {
 			tree = must[*Tree](t)(OpenTree(kept, PublicLayout()))

@@ -132,8 +132,10 @@ func TestProblemsOfATree(t *testing.T) {
 		{"missing part", func(f fstest.MapFS) { delete(f, ".well-known/manifest/host/all.json") },
 			[]string{".well-known/manifest/host/all.json: missing"}},
 		{"missing head", func(f fstest.MapFS) { delete(f, head) }, []string{head + ": missing"}},
-		{"moved", func(f fstest.MapFS) { f["z"] = f["menu.json"]; delete(f, "menu.json") }, []string{"menu.json: missing", "z: added"}},
-		{"longer", func(f fstest.MapFS) { f["host/b.example.json"].Data = []byte{0} }, []string{"host/b.example.json: changed: it has 1 bytes, and 0 were signed"}},
+		{"moved", func(f fstest.MapFS) { f["z"] = f["menu.json"]; delete(f, "menu.json") },
+			[]string{"menu.json: missing", "z: added"}},
+		{"longer", func(f fstest.MapFS) { f["host/b.example.json"].Data = []byte{0} },
+			[]string{"host/b.example.json: changed: it has 1 bytes, and 0 were signed"}},
 		{"link", func(f fstest.MapFS) {
 			f["index.html"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
 		}, []string{"index.html: changed: not a regular file"}},
@@ -279,7 +281,8 @@ func (o onlyOpened) Open(name string) (fs.File, error) {
 
 func TestNamesThatCannotBeCovered(t *testing.T) {
 	tree := NewTree(PublicLayout())
-	for _, name := range []string{"", ".", "/a", "a/../b", "a//b", "bad\xffname", "a.json/b", ".well-known/manifest.json", ".well-known/manifest/menu/all.json"} {
+	for _, name := range []string{"", ".", "/a", "a/../b", "a//b", "bad\xffname", "a.json/b",
+		".well-known/manifest.json", ".well-known/manifest/menu/all.json"} {
 		if err := tree.Put(name, 0, Digest{}); err == nil {
 			t.Errorf("Put(%q) is accepted", name)
 		}
@@ -292,7 +295,8 @@ func TestNamesThatCannotBeCovered(t *testing.T) {
 func TestIrregularFilesAreNotCovered(t *testing.T) {
 	fsys := smallTree()
 	fsys["link"] = &fstest.MapFile{Data: []byte("menu.json"), Mode: fs.ModeSymlink | 0o777}
-	if _, err := BuildManifest(t.Context(), fsys, PublicLayout()); err == nil || !strings.Contains(err.Error(), `"link"`) {
+	if _, err := BuildManifest(t.Context(), fsys, PublicLayout()); err == nil ||
+		!strings.Contains(err.Error(), `"link"`) {
 		t.Errorf("a link in the tree: %v", err)
 	}
 }
@@ -366,7 +370,8 @@ func FuzzParsePart(f *testing.F) {
 func BenchmarkOneChangeAmong300000(b *testing.B) {
 	tree := NewTree(PublicLayout())
 	for i := range 100_000 {
-		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md", "host/h%06d.example.json"} {
+		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md",
+			"host/h%06d.example.json"} {
 			name := fmt.Sprintf(form, i)
 			if err := tree.Put(name, 1, sha256.Sum256([]byte(name))); err != nil {
 				b.Fatal(err)
@@ -379,7 +384,8 @@ func BenchmarkOneChangeAmong300000(b *testing.B) {
 	for b.Loop() {
 		n++
 		t := must[*Tree](b)(OpenTree(fsys, PublicLayout()))
-		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md", "host/h%06d.example.json"} {
+		for _, form := range []string{"host/h%06d.example/index.html", "host/h%06d.example/index.md",
+			"host/h%06d.example.json"} {
 			if err := t.Put(fmt.Sprintf(form, 77_000+n%1000), int64(n), Digest{}); err != nil {
 				b.Fatal(err)
 			}

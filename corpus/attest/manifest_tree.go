@@ -144,7 +144,8 @@ func BuildManifest(ctx context.Context, fsys fs.FS, l Layout) (*Tree, error) {
 
 // hashFiles hashes the files that list sends, on all cores, and gives each
 // result to take, from several goroutines. The first error ends it.
-func hashFiles(ctx context.Context, fsys fs.FS, list func(send func(string) bool) error, take func(string, int64, Digest, error) error) error {
+func hashFiles(ctx context.Context, fsys fs.FS, list func(send func(string) bool) error,
+	take func(string, int64, Digest, error) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	names := make(chan string, 256)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"agentstore/corpus/rule"
 )
 
 // The kinds of problems that VerifyTree finds.
@@ -24,6 +26,7 @@ type Problem struct {
 	Path   string
 	Kind   string // Problem…
 	Detail string
+	Rule   rule.Rule // of store-corpus/v1, which is broken
 }
 
 // Report is the outcome of VerifyTree.
@@ -43,28 +46,31 @@ type Report struct {
 // part is bad, the files of that part are not.
 func VerifyTree(ctx context.Context, fsys fs.FS, l Layout, ring Ring) (Report, error) {
 	var r Report
-	problem := func(path, kind, detail string) { r.Problems = append(r.Problems, Problem{path, kind, detail}) }
+	problem := func(broken rule.Rule, path, kind, detail string) {
+		r.Problems = append(r.Problems, Problem{path, kind, detail, broken})
+	}
 	m, by, err := OpenManifest(fsys, l, ring)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		problem(l.Head(), ProblemMissing, "")
+		problem(rule.FileMissing, l.Head(), ProblemMissing, "")
 		return r, nil
 	case errors.Is(err, ErrUnknownKey):
-		problem(l.Head(), ProblemUnsigned, "signed by "+m.KID+", which is no published identity key")
+		problem(rule.ManifestKey, l.Head(), ProblemUnsigned, "signed by "+m.KID+", which is no published identity key")
 		return r, nil
 	case err != nil:
-		problem(l.Head(), ProblemChanged, err.Error())
+		problem(rule.Or(err, rule.ManifestForm), l.Head(), ProblemChanged, err.Error())
 		return r, nil
 	}
 	r.Manifest, r.Signer = m, by
 
-	v := verifier{layout: l, left: m.LeavesOut, want: map[string]Entry{}, parts: map[string]bool{}, digits: map[string]int{}, report: &r}
+	v := verifier{layout: l, left: m.LeavesOut, want: map[string]Entry{}, parts: map[string]bool{},
+		digits: map[string]int{}, report: &r}
 	v.readParts(fsys, m)
 	if err := v.walk(ctx, fsys); err != nil {
 		return r, fmt.Errorf("verifying tree: %w", err)
 	}
 	for name := range v.want {
-		problem(name, ProblemMissing, "")
+		problem(rule.ManifestMissing, name, ProblemMissing, "")
 	}
 	slices.Sort(r.LeftOut)
 	slices.SortFunc(r.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -89,9 +95,9 @@ func (v *verifier) readParts(fsys fs.FS, m Manifest) {
 		v.parts[ref.Path] = err == nil
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			v.problem(ref.Path, ProblemMissing, "")
+			v.problem(rule.ManifestPart, ref.Path, ProblemMissing, "")
 		case err != nil:
-			v.problem(ref.Path, ProblemChanged, err.Error())
+			v.problem(rule.ManifestPart, ref.Path, ProblemChanged, err.Error())
 		}
 		for _, e := range entries {
 			v.want[e.Path] = e
@@ -99,10 +105,10 @@ func (v *verifier) readParts(fsys fs.FS, m Manifest) {
 	}
 }
 
-func (v *verifier) problem(path, kind, detail string) {
+func (v *verifier) problem(broken rule.Rule, path, kind, detail string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.report.Problems = append(v.report.Problems, Problem{path, kind, detail})
+	v.report.Problems = append(v.report.Problems, Problem{path, kind, detail, broken})
 }
 
 // walk looks at every file of the tree and takes those it finds out of want.
@@ -118,32 +124,32 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 					return fs.SkipDir
 				}
 				if name != "." && isLeftOut(v.left, name) {
-					v.problem(name, ProblemChanged, "not a regular file")
+					v.problem(rule.FileKind, name, ProblemChanged, "not a regular file")
 				}
 				return nil
 			case isLeftOut(v.left, name) && !d.Type().IsRegular():
-				v.problem(name, ProblemChanged, "not a regular file")
+				v.problem(rule.FileKind, name, ProblemChanged, "not a regular file")
 				return nil
 			case isLeftOut(v.left, name):
 				v.report.LeftOut = append(v.report.LeftOut, name)
 				return nil
 			case v.layout.isPart(name):
 				if _, known := v.parts[name]; !known {
-					v.problem(name, ProblemAdded, "no part of the manifest")
+					v.problem(rule.ManifestPart, name, ProblemAdded, "no part of the manifest")
 				}
 				return nil
 			case !utf8.ValidString(name):
-				v.problem(name, ProblemAdded, "its name is not UTF-8")
+				v.problem(rule.ManifestAdded, name, ProblemAdded, "its name is not UTF-8")
 				return nil
 			}
 			want, signed := v.expects(name)
 			switch {
 			case !signed && v.underBadPart(name):
 			case !signed:
-				v.problem(name, ProblemAdded, "")
+				v.problem(rule.ManifestAdded, name, ProblemAdded, "")
 			case !d.Type().IsRegular():
 				v.take(name)
-				v.problem(name, ProblemChanged, "not a regular file")
+				v.problem(rule.FileKind, name, ProblemChanged, "not a regular file")
 			case !v.sized(d, want):
 			default:
 				if !send(name) {
@@ -171,7 +177,8 @@ func (v *verifier) sized(d fs.DirEntry, want Entry) bool {
 		return true
 	}
 	v.take(want.Path)
-	v.problem(want.Path, ProblemChanged, fmt.Sprintf("it has %d bytes, and %d were signed", info.Size(), want.Size))
+	v.problem(rule.ManifestChanged, want.Path, ProblemChanged,
+		fmt.Sprintf("it has %d bytes, and %d were signed", info.Size(), want.Size))
 	return false
 }
 
@@ -188,9 +195,9 @@ func (v *verifier) found(name string, size int64, sum Digest, err error) error {
 	want := v.take(name)
 	switch {
 	case err != nil:
-		v.problem(name, ProblemChanged, "it cannot be read: "+err.Error())
+		v.problem(rule.ManifestChanged, name, ProblemChanged, "it cannot be read: "+err.Error())
 	case sum != want.SHA256 || size != want.Size:
-		v.problem(name, ProblemChanged, "")
+		v.problem(rule.ManifestChanged, name, ProblemChanged, "")
 	default:
 		v.mu.Lock()
 		v.report.Files++

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"agentstore/corpus/rule"
 )
 
 // RingFormat names the file format of a Ring.
@@ -59,11 +61,13 @@ func NewRing(since string, keys map[Purpose]ed25519.PublicKey) (Ring, error) {
 	return r, r.Check()
 }
 
-// SpecimenRing is the ring of a site with the specimen's keys, which are public by design, before any handover.
+// SpecimenRing is the ring of a site with the specimen's keys, which are public by design, before
+// any handover.
 func SpecimenRing() Ring { return specimenRing(SpecimenKeyFor(PurposeLog)) }
 
-// SpecimenHandover is the UTC date on which the log of the specimen itself was handed over from SpecimenFormerLogKey.
-// The ring after it stands in its record, because it names what had been logged until then.
+// SpecimenHandover is the UTC date on which the log of the specimen itself was handed over from
+// SpecimenFormerLogKey. The ring after it stands in its record, because it names what had been
+// logged until then.
 const SpecimenHandover = "2026-10-05"
 
 // SpecimenRingBefore is the ring of the specimen itself as it was before SpecimenHandover.
@@ -88,7 +92,7 @@ const maxRingFile = 4 << 20
 // ParseRing reads the file form of a ring and checks it (see Check).
 func ParseRing(raw []byte) (Ring, error) {
 	if len(raw) > maxRingFile {
-		return Ring{}, fmt.Errorf("parsing key ring: larger than %d bytes", maxRingFile)
+		return Ring{}, rule.FileSize.Errorf("parsing key ring: larger than %d bytes", maxRingFile)
 	}
 	var r Ring
 	if err := json.Unmarshal(raw, &r, json.RejectUnknownMembers(true)); err != nil {
@@ -128,9 +132,9 @@ func (r Ring) Check() error {
 		case len(k.Public) != ed25519.PublicKeySize:
 			return fmt.Errorf("checking key ring: %s key has %d bytes", k.Purpose, len(k.Public))
 		case KID(ed25519.PublicKey(k.Public)) != k.KID:
-			return fmt.Errorf("checking key ring: kid %q is not the thumbprint of its key", k.KID)
+			return rule.RingKey.Errorf("checking key ring: kid %q is not the thumbprint of its key", k.KID)
 		case seen[k.KID]:
-			return fmt.Errorf("checking key ring: key %s stands twice", k.KID)
+			return rule.RingKey.Errorf("checking key ring: key %s stands twice", k.KID)
 		case !isDate(k.Since):
 			return fmt.Errorf("checking key ring: %q is not a date", k.Since)
 		}
@@ -143,19 +147,20 @@ func (r Ring) Check() error {
 			return err
 		}
 		if _, twice := inForce[k.Purpose]; twice {
-			return fmt.Errorf("checking key ring: two %s keys in force", k.Purpose)
+			return rule.RingKey.Errorf("checking key ring: two %s keys in force", k.Purpose)
 		}
 		inForce[k.Purpose] = k
 	}
 	if _, ok := inForce[PurposeIdentity]; !ok {
-		return errors.New("checking key ring: no identity key in force")
+		return rule.RingKey.Errorf("checking key ring: no identity key in force")
 	}
 	for _, k := range r.Retired {
 		if err := key(k.PublicKey); err != nil {
 			return err
 		}
 		if !isDate(k.RetiredOn) || k.RetiredOn < k.Since {
-			return fmt.Errorf("checking key ring: key %s cannot have been retired on %q", k.KID, k.RetiredOn)
+			return rule.RingHandover.Errorf("checking key ring: key %s cannot have been retired on %q", k.KID,
+				k.RetiredOn)
 		}
 	}
 	return r.checkHandovers(inForce)
@@ -163,7 +168,8 @@ func (r Ring) Check() error {
 
 func (r Ring) checkHandovers(inForce map[Purpose]PublicKey) error {
 	if len(r.Handovers) != len(r.Retired) {
-		return fmt.Errorf("checking key ring: %d handovers for %d retired keys", len(r.Handovers), len(r.Retired))
+		return rule.RingHandover.Errorf("checking key ring: %d handovers for %d retired keys", len(r.Handovers),
+			len(r.Retired))
 	}
 	for _, p := range Purposes() {
 		var chain []Handover
@@ -177,22 +183,29 @@ func (r Ring) checkHandovers(inForce map[Purpose]PublicKey) error {
 		}
 		current, ok := inForce[p]
 		if !ok {
-			return fmt.Errorf("checking key ring: %s keys were handed over but none is in force", p)
+			return rule.RingHandover.Errorf("checking key ring: %s keys were handed over but none is in force", p)
 		}
-		if err := VerifyHandovers(chain, ed25519.PublicKey(chain[0].FromPublic), ed25519.PublicKey(current.Public)); err != nil {
-			return err
+		if err := VerifyHandovers(chain, ed25519.PublicKey(chain[0].FromPublic),
+			ed25519.PublicKey(current.Public)); err != nil {
+			return rule.RingHandover.By(err)
 		}
 		if last := chain[len(chain)-1]; current.Since != last.Effective {
-			return fmt.Errorf("checking key ring: key %s is in force since %s but was handed over on %s", current.KID, current.Since, last.Effective)
+			return rule.RingHandover.Errorf("checking key ring: key %s is in force since %s but was handed "+
+				"over on %s", current.KID,
+				current.Since, last.Effective)
 		}
 		since := ""
 		for _, h := range chain {
 			i := slices.IndexFunc(r.Retired, func(k RetiredKey) bool { return k.KID == h.FromKID && k.Purpose == p })
 			if i < 0 || r.Retired[i].RetiredOn != h.Effective {
-				return fmt.Errorf("checking key ring: key %s is not retired on %s, as its handover says", h.FromKID, h.Effective)
+				return rule.RingHandover.Errorf("checking key ring: key %s is not retired on %s, as its "+
+					"handover says", h.FromKID,
+					h.Effective)
 			}
 			if since != "" && r.Retired[i].Since != since {
-				return fmt.Errorf("checking key ring: key %s is in force since %s but was handed over on %s", h.FromKID, r.Retired[i].Since, since)
+				return rule.RingHandover.Errorf("checking key ring: key %s is in force since %s but was "+
+					"handed over on %s", h.FromKID,
+					r.Retired[i].Since, since)
 			}
 			since = h.Effective
 		}
@@ -230,8 +243,8 @@ type Signer struct {
 // ErrNotInForce is returned for what a key signed before its time or after it.
 var ErrNotInForce = errors.New("the key was not in force")
 
-// InForce demands that the key was in force at a moment, in the form of RFC 3339 or a date alone, in UTC. On the day of a
-// handover both keys are.
+// InForce demands that the key was in force at a moment, in the form of RFC 3339 or a date alone,
+// in UTC. On the day of a handover both keys are.
 func (s Signer) InForce(at string) error {
 	date := at[:min(len(at), len(time.DateOnly))]
 	switch {
@@ -267,7 +280,8 @@ func (r Ring) LogKeys() []LogKey {
 	return out
 }
 
-// LogHandovers returns the heads at which the log changed hands after something had been logged, oldest first.
+// LogHandovers returns the heads at which the log changed hands after something had been logged,
+// oldest first.
 func (r Ring) LogHandovers() []LogHead {
 	var out []LogHead
 	for _, k := range r.LogKeys() {
@@ -278,8 +292,8 @@ func (r Ring) LogHandovers() []LogHead {
 	return out
 }
 
-// Continues reports, with a reason where it does not, whether r has every key, date and handover of an older ring and
-// goes on from it by signed handovers alone.
+// Continues reports, with a reason where it does not, whether r has every key, date and handover of
+// an older ring and goes on from it by signed handovers alone.
 func (r Ring) Continues(older Ring) error {
 	if len(r.Handovers) < len(older.Handovers) || len(r.Retired) < len(older.Retired) {
 		return errors.New("continuing a ring: it knows fewer handovers")
@@ -344,20 +358,18 @@ func (r Ring) ByPublic(pub ed25519.PublicKey) (Signer, bool) {
 	return r.find(func(k PublicKey) bool { return bytes.Equal(k.Public, pub) })
 }
 
-// ByPublicHex finds a published key by its lower-case hexadecimal form.
-func (r Ring) ByPublicHex(s string) (Signer, bool) {
-	return r.find(func(k PublicKey) bool { return k.Public.String() == s })
-}
-
 func (r Ring) find(match func(PublicKey) bool) (Signer, bool) {
 	for _, k := range r.Current {
 		if match(k) {
-			return Signer{Key: k.KID, Status: SignerCurrent, Since: k.Since, Purpose: k.Purpose, Public: k.Public}, true
+			return Signer{Key: k.KID, Status: SignerCurrent, Since: k.Since, Purpose: k.Purpose,
+				Public: k.Public}, true
 		}
 	}
 	for _, k := range r.Retired {
 		if match(k.PublicKey) {
-			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Since: k.Since, Purpose: k.Purpose, Public: k.Public}, true
+			return Signer{Key: k.KID, Status: SignerRetired, RetiredOn: k.RetiredOn, Since: k.Since,
+				Purpose: k.Purpose,
+				Public:  k.Public}, true
 		}
 	}
 	return Signer{}, false

@@ -59,7 +59,8 @@ func VerifyGit(message io.Reader, armoured []byte, ring Ring) error {
 	}
 	for _, k := range keys {
 		pub := ed25519.PublicKey(k.Public)
-		if k.Purpose == PurposeGit && bytes.Equal(sshArmour(pub, signature), armoured) && Verify(pub, signed, signature) {
+		if k.Purpose == PurposeGit && bytes.Equal(sshArmour(pub, signature), armoured) &&
+			Verify(pub, signed, signature) {
 			return nil
 		}
 	}
@@ -129,7 +130,8 @@ func AllowedSigner(email string, pub ed25519.PublicKey, validAfter, validBefore 
 	if !validBefore.IsZero() {
 		options += `,valid-before="` + validBefore.UTC().Format(layout) + `"`
 	}
-	return fmt.Sprintf("%s %s %s %s\n", email, options, sshKeyType, base64.StdEncoding.EncodeToString(sshPublic(pub))), nil
+	return fmt.Sprintf("%s %s %s %s\n", email, options, sshKeyType, base64.StdEncoding.EncodeToString(sshPublic(pub))),
+		nil
 }
 
 // AllowedSigners returns the whole allowed signers file of a ring: the git key

@@ -27,11 +27,13 @@ func signedCommit(t *testing.T, dir string, key *Key, when time.Time) string {
 	t.Helper()
 	must[string](t)(gitIn(t, dir, nil, "init", "-q", "."))
 	tree := must[string](t)(gitIn(t, dir, nil, "hash-object", "-t", "tree", "-w", "--stdin"))
-	head := fmt.Sprintf("tree %s\nauthor Store <store@store.example> %d +0000\ncommitter Store <store@store.example> %d +0000\n", tree, when.Unix(), when.Unix())
+	head := fmt.Sprintf("tree %s\nauthor Store <store@store.example> %d +0000\ncommitter Store <store@store.example> "+
+		"%d +0000\n", tree, when.Unix(), when.Unix())
 	const message = "\npublish: week 47\n"
 	armoured := must[[]byte](t)(NewGitSigner(key).Sign(strings.NewReader(head + message)))
 	signature := "gpgsig " + strings.ReplaceAll(strings.TrimSuffix(string(armoured), "\n"), "\n", "\n ") + "\n"
-	return must[string](t)(gitIn(t, dir, []byte(head+signature+message), "hash-object", "-t", "commit", "-w", "--stdin"))
+	return must[string](t)(gitIn(t, dir, []byte(head+signature+message), "hash-object", "-t", "commit", "-w",
+		"--stdin"))
 }
 
 func TestGitVerifiesOurCommits(t *testing.T) {
@@ -39,7 +41,8 @@ func TestGitVerifiesOurCommits(t *testing.T) {
 		t.Fatal("git is needed for this project and its tests")
 	}
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Log("ssh-keygen is not installed, git cannot check SSH signatures; the format is checked by TestSSHSignatureBytes")
+		t.Log("ssh-keygen is not installed, git cannot check SSH signatures; the format is checked by " +
+			"TestSSHSignatureBytes")
 		return
 	}
 	dir, key := t.TempDir(), testKey(3)
@@ -48,7 +51,8 @@ func TestGitVerifiesOurCommits(t *testing.T) {
 	line := func(key *Key, after, before time.Time) string {
 		return must[string](t)(AllowedSigner("store@store.example", key.Public(), after, before))
 	}
-	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeGit, Effective: "2026-12-01", Reason: "x"}, testKey(3), testKey(13).Public()))
+	ring := must[Ring](t)(testRing(t).Handover(Change{Purpose: PurposeGit, Effective: "2026-12-01", Reason: "x"},
+		testKey(3), testKey(13).Public()))
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		signers string
@@ -78,7 +82,8 @@ func TestGitVerifiesOurCommits(t *testing.T) {
 // (see TestGitVerifiesOurCommits).
 func TestSSHSignatureBytes(t *testing.T) {
 	armoured := must[[]byte](t)(NewGitSigner(testKey(3)).Sign(strings.NewReader("message\n")))
-	if got, want := fmt.Sprintf("%x", sha256.Sum256(armoured)), "b2839453ee072c3982fbd4640049c3fdd9c014aab5fde1e2664ae5cc672f2d1a"; got != want {
+	if got, want := fmt.Sprintf("%x", sha256.Sum256(armoured)),
+		"b2839453ee072c3982fbd4640049c3fdd9c014aab5fde1e2664ae5cc672f2d1a"; got != want {
 		t.Errorf("signature has digest %s, want %s:\n%s", got, want, armoured)
 	}
 	for line := range strings.Lines(string(armoured)) {

@@ -12,24 +12,29 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// anchored is a record with two counts of artifacts around a handover of the identity, and the key that follows.
+// anchored is a record with two counts of artifacts around a handover of the identity, and the key
+// that follows.
 func anchored(t *testing.T) *record.Writer {
 	t.Helper()
 	w := recordtest.Writer(t)
 	issued := func(at string, n int64) record.Observation {
-		return record.Observation{At: at, Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: n, Classes: []record.IssuedClass{{Class: "certificate", Total: n}}}}
+		return record.Observation{At: at, Kind: record.ObservationArtifactsIssued,
+			Issued: &record.Issued{Total: n, Classes: []record.IssuedClass{{Class: "certificate", Total: n}}}}
 	}
 	if _, err := w.Observe(t.Context(), issued("2026-10-01T00:00:00Z", 3)); err != nil {
 		t.Fatal(err)
 	}
 	next := recordtest.Key(t, 9)
-	ring, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-11-01", Reason: "it was time"}, w.Identity, next.Public())
+	ring, err := w.Ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-11-01",
+		Reason: "it was time"}, w.Identity, next.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Ring, w.Identity = ring, next
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-01T10:00:00Z", Kind: record.ObservationKeyEvent, Handover: &ring.Handovers[len(ring.Handovers)-1]},
-		record.Observation{At: "2026-11-02T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "synergy"}}, issued("2026-11-08T00:00:00Z", 7)); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-01T10:00:00Z", Kind: record.ObservationKeyEvent,
+		Handover: &ring.Handovers[len(ring.Handovers)-1]},
+		record.Observation{At: "2026-11-02T00:00:00Z", Kind: record.ObservationRetiredWord,
+			Word: &record.Said{Text: "synergy"}}, issued("2026-11-08T00:00:00Z", 7)); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -54,7 +59,8 @@ func TestAnchorsFollowTheKeys(t *testing.T) {
 		{"2026-11-08T00:00:00Z", string(next), 1, 7},
 	} {
 		a := chain[i]
-		if a.Sequence != int64(i+1) || a.TakenAt != want.at || string(a.CurrentPublicKey) != want.key || len(a.RetiredKeys) != want.retired || a.ArtifactsIssuedTotal != want.issued {
+		if a.Sequence != int64(i+1) || a.TakenAt != want.at || string(a.CurrentPublicKey) != want.key ||
+			len(a.RetiredKeys) != want.retired || a.ArtifactsIssuedTotal != want.issued {
 			t.Errorf("anchor %d is %+v", i+1, a)
 		}
 		var previous attest.Digest
@@ -89,7 +95,8 @@ func TestAnchorsAreProved(t *testing.T) {
 	}
 	full, header := inBlock(t, digest, 7)
 	for _, p := range []ots.Proof{pendingAt(t, digest, "http://a.example"), full} {
-		if name, err := w.AddAnchorProof(t.Context(), 3, "a.example", p, map[int64]ots.Header{7: header}); err != nil || !strings.HasPrefix(name, "proofs/anchor-3/a.example-") {
+		if name, err := w.AddAnchorProof(t.Context(), 3, "a.example", p, map[int64]ots.Header{7: header}); err != nil ||
+			!strings.HasPrefix(name, "proofs/anchor-3/a.example-") {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -99,7 +106,8 @@ func TestAnchorsAreProved(t *testing.T) {
 		}
 	}
 	report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{Difficulty: 1e-12})
-	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 2 || report.Proofs[1].Anchor != 3 || report.Proofs[1].State != ots.StateVerified {
+	if err != nil || len(report.Problems) > 0 || len(report.Proofs) != 2 || report.Proofs[1].Anchor != 3 ||
+		report.Proofs[1].State != ots.StateVerified {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	feed, err := recordtest.Open(t, w).Observations()
@@ -112,7 +120,8 @@ func TestAnchorsAreProved(t *testing.T) {
 		t.Errorf("it says %s", said.String())
 	}
 	l, err := recordtest.Open(t, w).AnchorLog(feed)
-	if err != nil || len(l.Entries) != 4 || l.Entries[2].OTS.Status != ots.StateUnchecked || l.Entries[2].OTS.Proof == "" || l.Entries[1].OTS.Status != "none" {
+	if err != nil || len(l.Entries) != 4 || l.Entries[2].OTS.Status != ots.StateUnchecked ||
+		l.Entries[2].OTS.Proof == "" || l.Entries[1].OTS.Status != "none" {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	// The same proof under another anchor is refused with its name.
@@ -140,7 +149,8 @@ func TestPublishedAnchorLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.AddAnchorProof(t.Context(), 1, "a.example", pendingAt(t, digest, "http://a.example"), nil); err != nil {
+	if _, err := w.AddAnchorProof(t.Context(), 1, "a.example", pendingAt(t, digest, "http://a.example"),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := recordtest.Open(t, w).AnchorLog(feed)
@@ -165,8 +175,8 @@ func TestPublishedAnchorLog(t *testing.T) {
 	for i := range raw {
 		bad := append([]byte(nil), raw...)
 		bad[i] ^= 1
-		// What describes the chain in words is covered by the tree's manifest alone, and so is what a proof says behind the
-		// digest that it is about.
+		// What describes the chain in words is covered by the tree's manifest alone, and so is what
+		// a proof says behind the digest that it is about.
 		if err := record.CheckAnchorLog(bad, w.Ring, feed); err == nil && !inWords(string(raw), i) {
 			t.Fatalf("byte %d changed, near %q", i, raw[max(0, i-20):min(len(raw), i+20)])
 		}
@@ -175,7 +185,8 @@ func TestPublishedAnchorLog(t *testing.T) {
 	if other, err := l.Encode(); err != nil || record.CheckAnchorLog(other, w.Ring, feed) == nil {
 		t.Errorf("the proof of another entry is taken: %v", err)
 	}
-	// In a clone, the tree's own manifest covers the file; a store that signs what does not follow is found out.
+	// In a clone, the tree's own manifest covers the file; a store that signs what does not follow
+	// is found out.
 	tree := fstest.MapFS{record.AnchorFile: {Data: raw}}
 	var report CloneReport
 	if err := report.anchorLog(tree, os.DirFS(w.Dir), w.Ring); err != nil || len(report.Problems) != 0 {
@@ -187,15 +198,19 @@ func TestPublishedAnchorLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree[record.AnchorFile].Data = raw
-	if err := report.anchorLog(tree, os.DirFS(w.Dir), w.Ring); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != record.AnchorFile {
+	if err := report.anchorLog(tree, os.DirFS(w.Dir), w.Ring); err != nil || len(report.Problems) != 1 ||
+		report.Problems[0].Path != record.AnchorFile {
 		t.Errorf("%v %v", report.Problems, err)
 	}
 }
 
-// inWords says whether a byte of an anchor log stands in a text for people, or in what repeats the proof.
+// inWords says whether a byte of an anchor log stands in a text for people, or in what repeats the
+// proof.
 func inWords(raw string, i int) bool {
 	line := raw[strings.LastIndexByte(raw[:i], '\n')+1:]
-	for _, name := range []string{`  "description": "`, `    "digest is`, `    "current_public_key and`, `    "proof_base64 is`, `        "status": "pending"`, `        "calendars": [`, `          "http://a.example"`, `        "proof_base64": "`} {
+	for _, name := range []string{`  "description": "`, `    "digest is`, `    "current_public_key and`,
+		`    "proof_base64 is`, `        "status": "pending"`, `        "calendars": [`, `          "http://a.example"`,
+		`        "proof_base64": "`} {
 		if strings.HasPrefix(line, name) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 )
 
 // SigningKeyFile is where a published tree keeps its own keys.
@@ -20,8 +22,8 @@ const SigningKeyFile = ".well-known/store-signing-key"
 // CloneReport says what a check of a cloned tree found.
 type CloneReport struct {
 	BaseURL string `json:"base_url"`
-	// Identity is the key in force by the ring that was used. Trusted says that the ring came from the caller and not
-	// from the tree itself: then the identity needs no further look.
+	// Identity is the key in force by the ring that was used. Trusted says that the ring came from
+	// the caller and not from the tree itself: then the identity needs no further look.
 	Identity string   `json:"identity"`
 	KID      string   `json:"kid"`
 	LogKey   string   `json:"log_key"` // in force; "" for none
@@ -33,8 +35,9 @@ type CloneReport struct {
 	LeftOut  []string `json:"left_out"`
 	// Record is there if the tree holds the record itself, as its manifest says.
 	Record *RecordReport `json:"record,omitempty"`
-	// Bare says that the record came as git brings it, without a manifest: everything that was signed is checked, and
-	// nothing tells whether a proof of time or what a row was judged by was taken away.
+	// Bare says that the record came as git brings it, without a manifest: everything that was
+	// signed is checked, and nothing tells whether a proof of time or what a row was judged by was
+	// taken away.
 	Bare bool `json:"without_manifest"`
 	// NotChecked says what could not be, in words.
 	NotChecked []string `json:"not_checked,omitempty"`
@@ -63,14 +66,16 @@ type Problem struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`
 	Detail string `json:"detail,omitempty"`
+	// Rule is the one of store-corpus/v1 that is broken; none for what stands around a record.
+	Rule rule.Rule `json:"rule,omitempty"`
 }
 
-// CloneOptions says whom the one who checks a clone trusts. The zero value trusts the tree's own keys, which shows that
-// the tree is whole and was signed by the key it names, and leaves it to the caller to compare that key with one learned
-// elsewhere.
+// CloneOptions says whom the one who checks a clone trusts. The zero value trusts the tree's own
+// keys, which shows that the tree is whole and was signed by the key it names, and leaves it to the
+// caller to compare that key with one learned elsewhere.
 type CloneOptions struct {
-	// Ring is the file form of a key ring or a copy of a signing-key document. A tree whose keys follow from it by
-	// signed handovers is as good.
+	// Ring is the file form of a key ring or a copy of a signing-key document. A tree whose keys
+	// follow from it by signed handovers is as good.
 	Ring []byte
 	RecordOptions
 }
@@ -78,8 +83,9 @@ type CloneOptions struct {
 // PublishedFolder is where a publication repository keeps the published tree, beside the record.
 const PublishedFolder = "public"
 
-// Clone checks, without any network, a published tree, a record, or what holds both: a record stands at the top or
-// under corpus, a published tree at the top or, in a publication repository, under public.
+// Clone checks, without any network, a published tree, a record, or what holds both: a record
+// stands at the top or under corpus, a published tree at the top or, in a publication repository,
+// under public.
 func Clone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error) {
 	tree = Plain(tree)
 	// The folder is the sign, and not a file in it that could be taken away.
@@ -91,7 +97,8 @@ func Clone(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, error)
 	return verifyTree(ctx, tree, o)
 }
 
-// verifyRepository checks both halves of a publication repository, each by itself and one against the other.
+// verifyRepository checks both halves of a publication repository, each by itself and one against
+// the other.
 func verifyRepository(ctx context.Context, tree fs.FS, o CloneOptions) (out CloneReport, err error) {
 	site, err := fs.Sub(tree, PublishedFolder)
 	if err != nil {
@@ -176,6 +183,9 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	if err == nil {
 		own, err = parseKeys(raw)
 	}
+	if err == nil && !site {
+		err = spelt(own, raw)
+	}
 	if err == nil {
 		if !out.Trusted {
 			keys = own
@@ -183,11 +193,16 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 		keys, err = successor(keys, own)
 	}
 	if err != nil && (!out.Trusted || own.Format != "") {
-		out.Problems = append(out.Problems, Problem{Path: file, Kind: "unreadable", Detail: err.Error()})
+		broken := rule.Or(err, rule.RingForm)
+		if errors.Is(err, fs.ErrNotExist) {
+			broken = rule.FileMissing
+		}
+		out.Problems = append(out.Problems, Problem{Path: file, Kind: "unreadable", Detail: err.Error(), Rule: broken})
 		return out, nil
 	}
 	identity := keys.Identity()
-	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	out.Identity, out.KID, out.Specimen = identity.Public.String(), identity.KID,
+		attest.IsSpecimen([]byte(identity.Public))
 	if k, ok := keys.For(attest.PurposeLog); ok {
 		out.LogKey = k.Public.String()
 	}
@@ -212,9 +227,17 @@ func verifyTree(ctx context.Context, tree fs.FS, o CloneOptions) (CloneReport, e
 	return out, nil
 }
 
-// TrustedKeys returns the newer of two rings, where own, which came with what is to be checked, follows by signed
-// handovers from trusted, or the other way round. Both may be the file form of a ring or a signing-key document. Without
-// trusted it is own that speaks for itself.
+// spelt demands that a ring stands in a file in its one spelling.
+func spelt(r attest.Ring, raw []byte) error {
+	if again, err := r.Encode(); err != nil || !bytes.Equal(again, raw) {
+		return rule.RingForm.Errorf("not written the way rings are written")
+	}
+	return nil
+}
+
+// TrustedKeys returns the newer of two rings, where own, which came with what is to be checked,
+// follows by signed handovers from trusted, or the other way round. Both may be the file form of a
+// ring or a signing-key document. Without trusted it is own that speaks for itself.
 func TrustedKeys(own, trusted []byte) (attest.Ring, error) {
 	keys, err := parseKeys(own)
 	if err != nil || len(trusted) == 0 {
@@ -243,16 +266,22 @@ func parseKeys(raw []byte) (attest.Ring, error) {
 // FindRecord returns the record that stands in a tree, at its top or under corpus.
 func FindRecord(tree fs.FS) (fs.FS, bool) {
 	place, ok := recordPlace(tree)
-	if !ok || place == "" {
-		return tree, ok
+	sub, err := at(tree, place)
+	return sub, ok && err == nil
+}
+
+// at is the folder at a place of a tree, as recordPlace names it.
+func at(tree fs.FS, place string) (fs.FS, error) {
+	if place == "" {
+		return tree, nil
 	}
-	sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
-	return sub, err == nil
+	return fs.Sub(tree, strings.TrimSuffix(place, "/"))
 }
 
 // recordPlace finds the record in a tree: by any part of it, so that none can be missing unseen.
 func recordPlace(tree fs.FS) (place string, found bool) {
-	for _, sign := range []string{"manifest.json", "rounds", "observations", "log", "proofs", "corpus/manifest.json", "corpus/rounds", "corpus/observations"} {
+	for _, sign := range []string{"manifest.json", "rounds", "observations", "log", "proofs", "corpus/manifest.json",
+		"corpus/rounds", "corpus/observations"} {
 		if _, err := fs.Stat(tree, sign); err == nil {
 			if rest, ok := strings.CutPrefix(sign, "corpus/"); ok {
 				return strings.TrimSuffix(sign, rest), true
@@ -263,8 +292,9 @@ func recordPlace(tree fs.FS) (place string, found bool) {
 	return "", false
 }
 
-// beside names what stands beside the files of a record and is none of them: by no means an error, as a record may live
-// in a folder with others, but for the one who asks to know. A published tree's manifest covers what is around it.
+// beside names what stands beside the files of a record and is none of them: by no means an error,
+// as a record may live in a folder with others, but for the one who asks to know. A published
+// tree's manifest covers what is around it.
 func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 	top, err := fs.ReadDir(tree, ".")
 	if err != nil {
@@ -277,7 +307,8 @@ func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 		}
 	}
 	for _, e := range inner {
-		if name := e.Name(); !record.Owns(name) && name != durable.LockFile && (place != "" || !site && name != ".git") {
+		if name := e.Name(); !record.Owns(name) && name != durable.LockFile &&
+			(place != "" || !site && name != ".git") {
 			r.Beside = append(r.Beside, place+name)
 		}
 	}
@@ -289,37 +320,35 @@ func (r *CloneReport) beside(tree fs.FS, place string, site bool) error {
 	return nil
 }
 
-// spelling refuses what not every machine could hold as it is here: names that differ in case alone, of which some keep
-// one and some the other, and what is neither a file nor a directory. Beside a record only the names at its top are
-// looked at, as it may live in a folder with others.
+// spelling refuses what not every machine could hold as it is here: names that differ in case
+// alone, of which some keep one and some the other, and what is neither a file nor a directory.
+// Beside a record only the names at its top are looked at, as it may live in a folder with others.
 func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
-	if place != "" && !site {
-		sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
-		if err != nil {
-			return err
-		}
-		tree = sub
-	} else {
+	if site {
 		place = ""
+	}
+	tree, err := at(tree, place)
+	if err != nil {
+		return err
 	}
 	seen := make(map[string]string)
 	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch folded := strings.ToLower(strings.ToUpper(name)); {
-		case errors.Is(err, errNotPlain):
-			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
+		case notPlain(d, err):
+			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded,
+				Detail: "neither a file nor a directory", Rule: rule.FileKind})
 			return nil
 		case err != nil:
 			return err
 		case name == ".git" && d.IsDir():
 			return fs.SkipDir
-		case !d.IsDir() && !d.Type().IsRegular():
-			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "neither a file nor a directory"})
 		case seen[folded] != "":
 			twin := seen[folded]
 			if !site && record.Owns(name) {
 				name, twin = twin, name // it is the other one that does not belong here
 			}
-			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded, Detail: "its name differs from " + twin + " in case alone"})
+			r.Problems = append(r.Problems, Problem{Path: place + name, Kind: attest.ProblemAdded,
+				Detail: "its name differs from " + twin + " in case alone", Rule: rule.FileName})
 		default:
 			seen[folded] = name
 		}
@@ -330,17 +359,20 @@ func (r *CloneReport) spelling(tree fs.FS, place string, site bool) error {
 	})
 }
 
-// cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and reports whether every
-// file of it is as it was signed.
-func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring, place string) (bool, error) {
+// cover checks the manifest of a tree whose paths begin with place and whose own keys are own, and
+// reports whether every file of it is as it was signed.
+func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, keys, own attest.Ring,
+	place string) (bool, error) {
 	report, err := attest.VerifyTree(ctx, tree, l, keys)
 	if err != nil {
 		return false, err
 	}
-	// Whoever holds a key that was given up may sign what he likes. A tree that was made before that does not know of it.
+	// Whoever holds a key that was given up may sign what he likes. A tree that was made before
+	// that does not know of it.
 	if by, ok := own.ByPublic(ed25519.PublicKey(report.Signer.Public)); ok && by.Status == attest.SignerRetired {
 		report.Problems = append(report.Problems, attest.Problem{Path: l.Head(), Kind: attest.ProblemUnsigned,
-			Detail: fmt.Sprintf("signed by %s, which the keys of this tree say was retired on %s", by.Key, by.RetiredOn)})
+			Detail: fmt.Sprintf("signed by %s, which the keys of this tree say was retired on %s", by.Key,
+				by.RetiredOn), Rule: rule.ManifestKey})
 	}
 	r.Files += report.Files
 	if r.BaseURL == "" {
@@ -349,8 +381,8 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 	for _, name := range report.LeftOut {
 		r.LeftOut = append(r.LeftOut, place+name)
 	}
-	// The manifest of a published tree that holds the record covers its files, and so does the record's own: what both
-	// found is told once, by the one that says more.
+	// The manifest of a published tree that holds the record covers its files, and so does the
+	// record's own: what both found is told once, by the one that says more.
 	type what struct{ path, kind string }
 	told := make(map[what]int, len(r.Problems))
 	for i, p := range r.Problems {
@@ -367,16 +399,14 @@ func (r *CloneReport) cover(ctx context.Context, tree fs.FS, l attest.Layout, ke
 	return len(report.Problems) == 0, nil
 }
 
-// checkRecord checks the record's manifest and, if every file is as it was signed, what the files say.
-func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys, own attest.Ring, o RecordOptions) error {
+// checkRecord checks the record's manifest and, if every file is as it was signed, what the files
+// say.
+func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string, keys, own attest.Ring,
+	o RecordOptions) error {
 	_, err := fs.Stat(tree, ".git")
 	byGit := err == nil
-	if place != "" {
-		sub, err := fs.Sub(tree, strings.TrimSuffix(place, "/"))
-		if err != nil {
-			return err
-		}
-		tree = sub
+	if tree, err = at(tree, place); err != nil {
+		return err
 	}
 	tree = record.FS{FS: tree}
 	if place == "" && bare(tree) {
@@ -385,7 +415,8 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 		if !byGit {
 			commits = "the signatures of commits, because there is no .git here"
 		}
-		r.NotChecked = append(r.NotChecked, "whether a proof of time, or what a verdict was reached from, was taken away, because there is no manifest", commits)
+		r.NotChecked = append(r.NotChecked, "whether a proof of time, or what a verdict was reached from, was taken "+
+			"away, because there is no manifest", commits)
 	} else if sound, err := r.cover(ctx, tree, attest.CorpusLayout(), keys, own, place); err != nil || !sound {
 		return err
 	}
@@ -401,7 +432,8 @@ func (r *CloneReport) checkRecord(ctx context.Context, tree fs.FS, place string,
 	return nil
 }
 
-// bare reports whether a record has no part of a manifest, as git and an archive made of its clone bring it.
+// bare reports whether a record has no part of a manifest, as git and an archive made of its clone
+// bring it.
 func bare(record fs.FS) bool {
 	l := attest.CorpusLayout()
 	for _, name := range []string{l.Head(), l.Cosignatures(), l.Place} {
@@ -430,7 +462,8 @@ func (r *CloneReport) anchorLog(site, tree fs.FS, keys attest.Ring) error {
 		return err
 	}
 	if err := record.CheckAnchorLog(raw, keys, feed); err != nil {
-		r.Problems = append(r.Problems, Problem{Path: record.AnchorFile, Kind: attest.ProblemChanged, Detail: err.Error()})
+		r.Problems = append(r.Problems, Problem{Path: record.AnchorFile, Kind: attest.ProblemChanged,
+			Detail: err.Error()})
 	}
 	return nil
 }

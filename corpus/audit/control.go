@@ -1,17 +1,17 @@
 package audit
 
 import (
-	"fmt"
-
 	"agentstore/corpus/attest"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 )
 
 // controls judges the walks to the control door of every round again, as far as they are kept.
 func (c *checker) controls() {
 	for _, round := range c.rounds {
-		e := &evidenceCheck{part: record.HeaderPath(round.Sequence), pack: record.ControlPack(round.Sequence), at: record.ControlIndexPath(round.Sequence),
+		e := &evidenceCheck{part: record.HeaderPath(round.Sequence), pack: record.ControlPack(round.Sequence),
+			at:    record.ControlIndexPath(round.Sequence),
 			judge: !c.o.Unjudged, withdrawn: c.withdrawn}
 		e.open(c.fsys)
 		for _, name := range e.files {
@@ -25,8 +25,8 @@ func (c *checker) controls() {
 	}
 }
 
-// control demands of a round's pack of control walks that it holds what the header names, but for what was withdrawn,
-// and that the verdicts are those that the header counts.
+// control demands of a round's pack of control walks that it holds what the header names, but for
+// what was withdrawn, and that the verdicts are those that the header counts.
 func (e *evidenceCheck) control(round record.Round) {
 	named := make(map[string]bool, len(round.Control.Evidence))
 	for _, digest := range round.Control.Evidence {
@@ -36,17 +36,19 @@ func (e *evidenceCheck) control(round record.Round) {
 	door := ""
 	for _, entry := range e.entries {
 		if by, gone := e.withdrawn[entry.SHA256]; gone {
-			e.fail(e.pack, attest.ProblemAdded, "observation %d withdrew what it holds of a control walk", by)
+			e.fail(rule.EvidenceWithdrawn, e.pack, attest.ProblemAdded,
+				"observation %d withdrew what it holds of a control walk", by)
 			return
 		}
 		if !named[entry.SHA256] {
-			e.fail(e.at, attest.ProblemChanged, "the round names no control walk of %s", entry.SHA256)
+			e.fail(rule.EvidenceNamed, e.at, attest.ProblemChanged, "the round names no control walk of %s",
+				entry.SHA256)
 			return
 		}
 		delete(named, entry.SHA256)
 		raw, err := e.unpack.Open(e.raw[entry.Offset:entry.Offset+entry.Bytes], entry)
 		if err != nil {
-			e.fail(e.pack, attest.ProblemChanged, "of a control walk: %v", err)
+			e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of a control walk: %v", err)
 			return
 		}
 		if !e.judge {
@@ -54,15 +56,17 @@ func (e *evidenceCheck) control(round record.Round) {
 			continue
 		}
 		j, err := probe.DecodeJudgement(raw)
+		err = rule.JudgementForm.By(err)
 		if err == nil && (j.Battery != round.Battery || door != "" && j.URL != door) {
-			err = fmt.Errorf("it is of %s by battery %s", j.URL, j.Battery)
+			err = rule.JudgementDoor.Errorf("it is of %s by battery %s", j.URL, j.Battery)
 		}
 		var report probe.Report
 		if err == nil {
 			report, err = j.Judge()
 		}
 		if err != nil {
-			e.fail(e.pack, ProblemMisjudged, "control walk %s: %v", entry.SHA256, err)
+			e.fail(rule.Or(err, rule.JudgementVerdict), e.pack, ProblemMisjudged, "control walk %s: %v",
+				entry.SHA256, err)
 			return
 		}
 		if door = j.URL; report.Verdict == probe.Ready {
@@ -80,7 +84,9 @@ func (e *evidenceCheck) control(round record.Round) {
 		case gone:
 			e.out.Withdrawn++
 		case e.raw != nil:
-			e.fail(e.at, attest.ProblemMissing, "its pack does not hold control walk %s, and no observation withdrew that", digest)
+			e.fail(rule.EvidenceMissing, e.at, attest.ProblemMissing,
+				"its pack does not hold control walk %s, and no observation withdrew "+
+					"that", digest)
 			return
 		default:
 			e.out.NotKept++
@@ -89,6 +95,8 @@ func (e *evidenceCheck) control(round record.Round) {
 	switch tally := round.Control; {
 	case !e.judge || e.problem != nil:
 	case failed > tally.Failed || ready > tally.Walks-tally.Failed:
-		e.fail(e.part, ProblemMisjudged, "of %d control walks %d failed, it says; of those that are kept, %d held and %d did not", tally.Walks, tally.Failed, ready, failed)
+		e.fail(rule.JudgementVerdict, e.part, ProblemMisjudged,
+			"of %d control walks %d failed, it says; of those that are kept, %d held "+
+				"and %d did not", tally.Walks, tally.Failed, ready, failed)
 	}
 }

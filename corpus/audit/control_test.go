@@ -14,8 +14,8 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// controlled is a round with three walks to the control door, of which the last was not answered. lie may change what
-// its header says.
+// controlled is a round with three walks to the control door, of which the last was not answered.
+// lie may change what its header says.
 func controlled(t *testing.T, lie func(*record.Control)) *record.Writer {
 	t.Helper()
 	const door = "https://store.example/paid"
@@ -39,7 +39,10 @@ func controlled(t *testing.T, lie func(*record.Control)) *record.Writer {
 		}
 		walks = append(walks, raw)
 	}
-	slices.SortFunc(walks, func(a, b []byte) int { return cmp.Compare(recordtest.Digest(string(a)), recordtest.Digest(string(b))) })
+	slices.SortFunc(walks, func(a, b []byte) int {
+		return cmp.Compare(recordtest.Digest(string(a)),
+			recordtest.Digest(string(b)))
+	})
 	d.Control = record.Control{Walks: 3, Failed: 1}
 	if lie != nil {
 		lie(&d.Control)
@@ -61,10 +64,12 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 		t.Errorf("%+v", named)
 	}
 	for name, lie := range map[string]func(*record.Control){
-		"none failed": func(c *record.Control) { c.Failed = 0 }, "another failed": func(c *record.Control) { c.Failed = 2 },
+		"none failed":    func(c *record.Control) { c.Failed = 0 },
+		"another failed": func(c *record.Control) { c.Failed = 2 },
 	} {
 		report := check(t, controlled(t, lie))
-		if len(report.Problems) != 1 || report.Problems[0].Kind != ProblemMisjudged || report.Problems[0].Path != record.HeaderPath(1) {
+		if len(report.Problems) != 1 || report.Problems[0].Kind != ProblemMisjudged ||
+			report.Problems[0].Path != record.HeaderPath(1) {
 			t.Errorf("%s: %v", name, report.Problems)
 		}
 	}
@@ -96,7 +101,8 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 		maps.Copy(whole, c.tree)
 		whole[pack], whole[index] = c.from[pack], c.from[index]
 		report, err := Record(t.Context(), whole, w.Ring, RecordOptions{})
-		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != c.problem.Path || report.Problems[0].Kind != c.problem.Kind {
+		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != c.problem.Path ||
+			report.Problems[0].Kind != c.problem.Kind {
 			t.Errorf("%s: %v, %v", name, report.Problems, err)
 		}
 	}
@@ -105,9 +111,11 @@ func TestControlWalksAreJudgedAgain(t *testing.T) {
 func TestControlFiguresAddUp(t *testing.T) {
 	digest := recordtest.Digest("a")
 	for name, bad := range map[string]record.Control{
-		"more failed than walked": {Walks: 1, Failed: 2, EvidenceLeftOut: 1}, "a walk that is not named": {Walks: 2, Evidence: []string{digest}},
-		"one twice": {Walks: 2, Evidence: []string{digest, digest}}, "no digest": {Walks: 1, Evidence: []string{"A" + digest[1:]}},
-		"less than none": {Walks: 1, Evidence: []string{digest, recordtest.Digest("b")}, EvidenceLeftOut: -1},
+		"more failed than walked":  {Walks: 1, Failed: 2, EvidenceLeftOut: 1},
+		"a walk that is not named": {Walks: 2, Evidence: []string{digest}},
+		"one twice":                {Walks: 2, Evidence: []string{digest, digest}},
+		"no digest":                {Walks: 1, Evidence: []string{"A" + digest[1:]}},
+		"less than none":           {Walks: 1, Evidence: []string{digest, recordtest.Digest("b")}, EvidenceLeftOut: -1},
 	} {
 		r := recordtest.Round(record.Part{Rows: 1})
 		r.Control = bad

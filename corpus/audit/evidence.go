@@ -14,9 +14,11 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 )
 
-// ProblemMisjudged is the kind of problem of a row that says something else than what it was judged by gives.
+// ProblemMisjudged is the kind of problem of a row that says something else than what it was judged
+// by gives.
 const ProblemMisjudged = "misjudged"
 
 // Rejudged counts the rows of a record by what became of their verdicts.
@@ -46,15 +48,16 @@ type evidenceCheck struct {
 	problem        *Problem
 }
 
-func (e *evidenceCheck) fail(path, kind, format string, args ...any) {
+func (e *evidenceCheck) fail(broken rule.Rule, path, kind, format string, args ...any) {
 	if e.problem == nil {
-		e.problem = &Problem{Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+		e.problem = &Problem{Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...), Rule: broken}
 	}
 }
 
 // openEvidence reads the pack that goes with a part, if there is one.
 func openEvidence(fsys fs.FS, sequence int64, i int, judge bool, withdrawn map[string]int64) *evidenceCheck {
-	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i), at: record.EvidenceIndexPath(sequence, i), judge: judge, withdrawn: withdrawn}
+	e := &evidenceCheck{part: record.PartPath(sequence, i), pack: record.EvidencePack(sequence, i),
+		at: record.EvidenceIndexPath(sequence, i), judge: judge, withdrawn: withdrawn}
 	e.open(fsys)
 	return e
 }
@@ -66,8 +69,8 @@ func (e *evidenceCheck) open(fsys fs.FS) {
 		if err == nil {
 			e.files = append(e.files, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			kind, detail := problemOfReading(err)
-			e.fail(name, kind, "%s", detail)
+			broken, kind, detail := problemOfReading(err)
+			e.fail(broken, name, kind, "%s", detail)
 		}
 		return raw, err == nil
 	}
@@ -77,18 +80,19 @@ func (e *evidenceCheck) open(fsys fs.FS) {
 	switch {
 	case e.problem != nil || !there && !packed:
 	case !there:
-		e.fail(e.at, attest.ProblemMissing, "its pack is there")
+		e.fail(rule.EvidencePair, e.at, attest.ProblemMissing, "its pack is there")
 	case !packed:
-		e.fail(e.pack, attest.ProblemMissing, "its index is there")
+		e.fail(rule.EvidencePair, e.pack, attest.ProblemMissing, "its index is there")
 	default:
 		x, err := record.ParseEvidenceIndex(index)
 		if err != nil {
-			e.fail(e.at, attest.ProblemChanged, "%v", err)
+			e.fail(rule.EvidenceIndex, e.at, attest.ProblemChanged, "%v", err)
 			break
 		}
 		last := x.Entries[len(x.Entries)-1]
 		if size := last.Offset + last.Bytes; size != int64(len(e.raw)) {
-			e.fail(e.pack, attest.ProblemChanged, "%d bytes, where its index tells of %d", len(e.raw), size)
+			e.fail(rule.EvidenceIndex, e.pack, attest.ProblemChanged, "%d bytes, where its index tells of %d",
+				len(e.raw), size)
 			break
 		}
 		e.entries = x.Entries
@@ -104,17 +108,23 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 	if e.problem != nil {
 		return
 	}
+	if len(e.entries) > 0 && e.entries[0].Host < row.Host {
+		e.end()
+		return
+	}
 	by, gone := e.withdrawn[row.EvidenceDigest]
 	switch kept := len(e.entries) > 0 && e.entries[0].Host == row.Host; {
 	case kept && gone:
-		e.fail(e.pack, attest.ProblemAdded, "observation %d withdrew what it holds of %s", by, row.Host)
+		e.fail(rule.EvidenceWithdrawn, e.pack, attest.ProblemAdded,
+			"observation %d withdrew what it holds of %s", by, row.Host)
 		return
 	case kept:
 	case gone:
 		e.out.Withdrawn++
 		return
 	case e.raw != nil:
-		e.fail(e.at, attest.ProblemMissing, "its pack does not hold what %s was judged by, and no observation withdrew that", row.Host)
+		e.fail(rule.EvidenceMissing, e.at, attest.ProblemMissing,
+			"its pack does not hold what %s was judged by, and no observation withdrew that", row.Host)
 		return
 	default:
 		e.out.NotKept++
@@ -123,12 +133,14 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 	entry := e.entries[0]
 	e.entries = e.entries[1:]
 	if entry.SHA256 != row.EvidenceDigest {
-		e.fail(e.at, attest.ProblemChanged, "of %s it tells of %s, the row of %s", row.Host, entry.SHA256, row.EvidenceDigest)
+		e.fail(rule.EvidenceNamed, e.at, attest.ProblemChanged, "of %s it tells of %s, the row of %s", row.Host,
+			entry.SHA256,
+			row.EvidenceDigest)
 		return
 	}
 	kept, err := e.unpack.Open(e.raw[entry.Offset:entry.Offset+entry.Bytes], entry)
 	if err != nil {
-		e.fail(e.pack, attest.ProblemChanged, "of %s: %v", row.Host, err)
+		e.fail(rule.Or(err, rule.EvidenceGzip), e.pack, attest.ProblemChanged, "of %s: %v", row.Host, err)
 		return
 	}
 	if !e.judge {
@@ -136,7 +148,7 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 		return
 	}
 	if err := Rejudge(row, raw, kept); err != nil {
-		e.fail(e.part, ProblemMisjudged, "%v", err)
+		e.fail(rule.Or(err, rule.JudgementVerdict), e.part, ProblemMisjudged, "%v", err)
 		return
 	}
 	e.out.Again++
@@ -145,25 +157,42 @@ func (e *evidenceCheck) row(row record.Row, raw []byte) {
 // end demands that every entry met its row.
 func (e *evidenceCheck) end() {
 	if len(e.entries) > 0 {
-		e.fail(e.at, attest.ProblemChanged, "no row asks for what it tells of %s", e.entries[0].Host)
+		e.fail(rule.EvidenceNamed, e.at, attest.ProblemChanged, "no row asks for what it tells of %s",
+			e.entries[0].Host)
 	}
 }
 
-// Rejudge judges what is kept of a walk again and demands that it gives the row, whose exact bytes are raw, in every
-// field that a judgement decides.
+// Rejudge judges what is kept of a walk again and demands that it gives the row, whose exact bytes
+// are raw, in every field that a judgement decides.
 func Rejudge(row record.Row, raw, judgement []byte) error {
 	fail := func(err error) error { return fmt.Errorf("judging %s again: %w", row.Host, err) }
+	if row.Reason == record.ReasonOptedOut {
+		o, err := probe.DecodeOptOut(judgement)
+		err = rule.JudgementForm.By(err)
+		if err == nil && !o.Of(row.Host) {
+			err = rule.JudgementDoor.By(fmt.Errorf("it is the word of another host: %.200q", o.Evidence.URL))
+		}
+		if err != nil {
+			return fail(err)
+		}
+		return nil
+	}
 	j, err := probe.DecodeJudgement(judgement)
 	if err != nil {
-		return fail(err)
+		return fail(rule.JudgementForm.By(err))
+	}
+	if j.URL != row.URL || j.Battery != row.Battery {
+		return fail(rule.JudgementDoor.Errorf("it is of the url %.200q by battery %s", j.URL, j.Battery))
 	}
 	report, err := j.Judge()
 	if err != nil {
 		return fail(err)
 	}
 	got := record.RowFrom(report, j)
-	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week, row.PreviousLeaf
-	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source, row.Catalog, row.Late, row.KID, row.Signature
+	got.Format, got.Origin, got.Sequence, got.Week, got.PreviousLeaf = row.Format, row.Origin, row.Sequence, row.Week,
+		row.PreviousLeaf
+	got.Host, got.Listed, got.Source, got.Catalog, got.Late, got.KID, got.Signature = row.Host, row.Listed, row.Source,
+		row.Catalog, row.Late, row.KID, row.Signature
 	got.Vantages = row.Vantages
 	if slices.ContainsFunc(row.Vantages, func(v record.Vantage) bool { return v.Verdict != got.Verdict }) {
 		got.Verdict, got.Fault = record.VerdictNotReady, record.FaultPath
@@ -185,7 +214,8 @@ func difference(again, signed []byte) string {
 		return "another row"
 	}
 	var out []string
-	for _, name := range []string{"url", "verdict", "reason", "reached_level", "failed", "advisories", "also_under", "protocols", "probe_method", "offer", "battery", "fault", "observed_at", "evidence_digest"} {
+	for _, name := range []string{"url", "verdict", "reason", "reached_level", "failed", "advisories", "also_under",
+		"protocols", "probe_method", "offer", "battery", "fault", "observed_at", "evidence_digest"} {
 		if !bytes.Equal(a[name], b[name]) {
 			out = append(out, fmt.Sprintf("%s %.200s, the row says %.200s", name, shown(a[name]), shown(b[name])))
 		}

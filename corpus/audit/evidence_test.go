@@ -12,20 +12,23 @@ import (
 	"testing/fstest"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/corpus/record/recordtest"
 )
 
 func cover(t testing.TB, w *record.Writer) {
 	t.Helper()
-	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 	w := recordtest.Writer(t)
-	// The second round has two parts. Rows whose walks nobody has any more are sealed without a verdict.
+	// The second round has two parts. Rows whose walks nobody has any more are sealed without a
+	// verdict.
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(30)...))
 	d := recordtest.Judged(t, 2, recordtest.Hosts(record.MaxPartRows+30)...)
 	all := d.Evidence
@@ -49,13 +52,17 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 		t.Errorf("unjudged: %+v, %v", unjudged.Verdicts, err)
 	}
 	r := recordtest.Open(t, w)
-	for host, want := range map[string]bool{"h00000.example": true, "h04100.example": true, "h00001.example": false, "nobody.example": false} {
-		j, ok, err := r.Evidence(2, host)
-		if err != nil || ok != want || ok && j.URL != "https://"+host+"/paid" {
-			t.Errorf("%s: %v %v %v", host, j.URL, ok, err)
+	for host, want := range map[string]bool{"h00000.example": true, "h04100.example": true, "h00001.example": false,
+		"nobody.example": false} {
+		raw, err := r.RawEvidence(2, host)
+		if err != nil || (raw != nil) != want {
+			t.Errorf("%s: %d bytes, %v", host, len(raw), err)
+		}
+		if j, err := probe.DecodeJudgement(raw); want && (err != nil || j.URL != "https://"+host+"/paid") {
+			t.Errorf("%s: %v, %v", host, j.URL, err)
 		}
 	}
-	if _, _, err := r.Evidence(3, "h00000.example"); err == nil {
+	if _, err := r.RawEvidence(3, "h00000.example"); err == nil {
 		t.Error("a round that is not there has evidence")
 	}
 	for _, name := range []string{"evidence/000000001/000001.jsonl.gz", "evidence/000000002/000002.index.json"} {
@@ -65,8 +72,8 @@ func TestEvidenceIsKeptAndJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsExcusedByAWithdrawalAlone takes what rows were judged by out of packs, with and without an observation
-// that says so.
+// TestEvidenceIsExcusedByAWithdrawalAlone takes what rows were judged by out of packs, with and
+// without an observation that says so.
 func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(10)...))
@@ -79,7 +86,8 @@ func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	withdraw := func(digest string) error {
-		_, err := w.Observe(t.Context(), record.Observation{At: "2026-11-21T00:00:00Z", Kind: record.ObservationWithdrawn,
+		_, err := w.Observe(t.Context(), record.Observation{At: "2026-11-21T00:00:00Z",
+			Kind:      record.ObservationWithdrawn,
 			Withdrawn: &record.Withdrawn{SHA256: digest, Reason: "the door's owner asked for it"}})
 		return err
 	}
@@ -90,20 +98,23 @@ func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
 	if v := report.Verdicts; len(report.Problems) > 0 || v.Withdrawn != 1 || v.Again != all-1 || v.NotKept != 0 {
 		t.Fatalf("%+v %v", v, report.Problems)
 	}
-	// The thinner pack in the record of before: nothing excuses what it lacks. The thicker one behind the withdrawal: what
-	// was withdrawn is still there.
+	// The thinner pack in the record of before: nothing excuses what it lacks. The thicker one
+	// behind the withdrawal: what was withdrawn is still there.
 	thinner := recordtest.MapFS(t, w.Dir)
 	for name, tree := range map[string]fstest.MapFS{"without": before, "put back": thinner} {
 		tree = maps.Clone(tree)
 		from := map[string]fstest.MapFS{"without": thinner, "put back": before}[name]
 		tree[pack], tree[index] = from[pack], from[index]
 		report, err := Record(t.Context(), tree, w.Ring, RecordOptions{})
-		want := map[string]Problem{"without": {Path: index, Kind: attest.ProblemMissing}, "put back": {Path: pack, Kind: attest.ProblemAdded}}[name]
-		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != want.Path || report.Problems[0].Kind != want.Kind {
+		want := map[string]Problem{"without": {Path: index, Kind: attest.ProblemMissing},
+			"put back": {Path: pack, Kind: attest.ProblemAdded}}[name]
+		if err != nil || len(report.Problems) != 1 || report.Problems[0].Path != want.Path ||
+			report.Problems[0].Kind != want.Kind {
 			t.Errorf("%s: %v, %v", name, report.Problems, err)
 		}
 	}
-	// A crash between pack and index is made good by the next withdrawal's opening; the last member takes both files.
+	// A crash between pack and index is made good by the next withdrawal's opening; the last member
+	// takes both files.
 	if err := os.WriteFile(filepath.Join(w.Dir, index), before[index].Data, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -123,21 +134,25 @@ func TestEvidenceIsExcusedByAWithdrawalAlone(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsWhatTheRowsName spoils packs in every way that leaves files whole, without a manifest.
+// TestEvidenceIsWhatTheRowsName spoils packs in every way that leaves files whole, without a
+// manifest.
 func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(10)...))
 	recordtest.Seal(t, w, recordtest.Judged(t, 2, recordtest.Hosts(10)...))
-	const pack, index, other = "evidence/000000001/000001.jsonl.gz", "evidence/000000001/000001.index.json", "evidence/000000002/000001.jsonl.gz"
+	const pack, index, other = "evidence/000000001/000001.jsonl.gz", "evidence/000000001/000001.index.json",
+		"evidence/000000002/000001.jsonl.gz"
 	for name, c := range map[string]struct {
 		file   string
 		change func(tree fstest.MapFS)
 	}{
-		"no pack":    {pack, func(tree fstest.MapFS) { delete(tree, pack) }},
-		"no index":   {index, func(tree fstest.MapFS) { delete(tree, index) }},
-		"more":       {pack, func(tree fstest.MapFS) { tree[pack].Data = append(tree[pack].Data, 0) }},
-		"added":      {"evidence/000000001/000002.jsonl.gz", func(tree fstest.MapFS) { tree["evidence/000000001/000002.jsonl.gz"] = tree[pack] }},
-		"elsewhere":  {"evidence/000000003/000001.jsonl.gz", func(tree fstest.MapFS) { tree["evidence/000000003/000001.jsonl.gz"] = tree[pack] }},
+		"no pack":  {pack, func(tree fstest.MapFS) { delete(tree, pack) }},
+		"no index": {index, func(tree fstest.MapFS) { delete(tree, index) }},
+		"more":     {pack, func(tree fstest.MapFS) { tree[pack].Data = append(tree[pack].Data, 0) }},
+		"added": {"evidence/000000001/000002.jsonl.gz",
+			func(tree fstest.MapFS) { tree["evidence/000000001/000002.jsonl.gz"] = tree[pack] }},
+		"elsewhere": {"evidence/000000003/000001.jsonl.gz",
+			func(tree fstest.MapFS) { tree["evidence/000000003/000001.jsonl.gz"] = tree[pack] }},
 		"of another": {pack, func(tree fstest.MapFS) { tree[pack] = tree[other] }},
 		"both of another": {index, func(tree fstest.MapFS) {
 			tree[pack], tree[index] = tree[other], tree["evidence/000000002/000001.index.json"]
@@ -180,7 +195,8 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, report.Problems, c.file)
 		}
 	}
-	// Packs that were taken away as a whole leave verdicts that nobody can reach again, and a manifest that misses them.
+	// Packs that were taken away as a whole leave verdicts that nobody can reach again, and a
+	// manifest that misses them.
 	tree := recordtest.MapFS(t, w.Dir)
 	delete(tree, pack)
 	delete(tree, index)
@@ -200,14 +216,22 @@ func TestEvidenceIsWhatTheRowsName(t *testing.T) {
 // TestMisjudgedRowsAreRefused signs rows that say something else than what is kept of their walks.
 func TestMisjudgedRowsAreRefused(t *testing.T) {
 	for name, lie := range map[string]func(*record.Row){
-		"verdict": func(r *record.Row) { r.Verdict, r.Fault, r.Failed = record.VerdictReady, record.FaultNone, []string{} },
-		"level":   func(r *record.Row) { r.ReachedLevel = "L1" }, "failed": func(r *record.Row) { r.Failed = []string{"reachable"} },
-		"advisories": func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") }, "also_under": func(r *record.Row) { r.AlsoUnder[0].Verdict = record.VerdictUnreachable },
-		"protocols": func(r *record.Row) { r.Protocols = []string{"mpp-v1"} }, "probe_method": func(r *record.Row) { r.ProbeMethod.Used = "POST" },
-		"offer": func(r *record.Row) {
+		"verdict": func(r *record.Row) {
+			r.Verdict, r.Fault, r.Failed = record.VerdictReady, record.FaultNone,
+				[]string{}
+		},
+		"level":        func(r *record.Row) { r.ReachedLevel = "L1" },
+		"failed":       func(r *record.Row) { r.Failed = []string{"reachable"} },
+		"advisories":   func(r *record.Row) { r.Advisories = append(r.Advisories, "large-body") },
+		"also_under":   func(r *record.Row) { r.AlsoUnder[0].Verdict = record.VerdictUnreachable },
+		"protocols":    func(r *record.Row) { r.Protocols = []string{"mpp-v1"} },
+		"probe_method": func(r *record.Row) { r.ProbeMethod.Used = "POST" }, "offer": func(r *record.Row) {
 			r.Offer = &record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}, MinUSDC: "7"}
 		},
-		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) { r.Battery, r.AlsoUnder[0].Version = "v1", "v2" }, "url": func(r *record.Row) { r.URL = "https://other.example/" },
+		"fault": func(r *record.Row) { r.Fault = record.FaultPath }, "battery": func(r *record.Row) {
+			r.Battery,
+				r.AlsoUnder[0].Version = "v1", "v2"
+		}, "url": func(r *record.Row) { r.URL = "https://other.example/" },
 		"observed_at": func(r *record.Row) { r.ObservedAt = "2026-09-01T00:00:00Z" },
 	} {
 		w := recordtest.Writer(t)
@@ -225,7 +249,9 @@ func TestMisjudgedRowsAreRefused(t *testing.T) {
 		d.Rows = recordtest.Each(rows...)
 		recordtest.Seal(t, w, d)
 		report := check(t, w)
-		if len(report.Problems) != 1 || report.Problems[0].Kind != ProblemMisjudged || report.Problems[0].Path != "rounds/1/part-0001.jsonl" || !strings.Contains(report.Problems[0].Detail, name+" ") {
+		if len(report.Problems) != 1 || report.Problems[0].Kind != ProblemMisjudged ||
+			report.Problems[0].Path != "rounds/1/part-0001.jsonl" || !strings.Contains(report.Problems[0].Detail,
+			name+" ") {
 			t.Errorf("%s: %v", name, report.Problems)
 		}
 	}

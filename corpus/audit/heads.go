@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 	"agentstore/corpus/tlog"
 )
 
-// ProblemRewritten is the kind of problem of a log that does not go on from a head that was seen, or at which its key
-// changed hands.
+// ProblemRewritten is the kind of problem of a log that does not go on from a head that was seen,
+// or at which its key changed hands.
 const ProblemRewritten = "rewritten"
 
 // checkpoint reads one of the log's own checkpoints.
@@ -24,12 +25,13 @@ func (c *checker) checkpoint(name string) (tlog.Checkpoint, bool) {
 		err = fmt.Errorf("opening checkpoint: lines that are not the log's")
 	}
 	if err != nil {
-		c.problem(name, attest.ProblemChanged, err.Error())
+		c.problem(rule.Or(err, rule.CheckpointForm), name, attest.ProblemChanged, err.Error())
 	}
 	return head, err == nil
 }
 
-// cosignatures reads what third parties signed, and checks what the witnesses that the caller knows did.
+// cosignatures reads what third parties signed, and checks what the witnesses that the caller knows
+// did.
 func (c *checker) cosignatures(head tlog.Checkpoint) {
 	name := tlog.Path(fmt.Sprintf("cosignatures/%d", head.Size))
 	if _, there := c.files[name]; !there {
@@ -40,13 +42,13 @@ func (c *checker) cosignatures(head tlog.Checkpoint) {
 		return
 	}
 	if err := tlog.CheckCosignatures(raw); err != nil {
-		c.problem(name, attest.ProblemChanged, err.Error())
+		c.problem(rule.CosignatureForm, name, attest.ProblemChanged, err.Error())
 		return
 	}
 	for i, w := range c.o.Witnesses {
 		signed, err := tlog.Cosignatures(head, raw, []tlog.Witness{w})
 		if err != nil {
-			c.problem(name, attest.ProblemChanged, err.Error())
+			c.problem(rule.CosignatureForm, name, attest.ProblemChanged, err.Error())
 			return
 		}
 		for _, s := range signed {
@@ -58,8 +60,9 @@ func (c *checker) cosignatures(head tlog.Checkpoint) {
 	}
 }
 
-// OpenRemembered opens a checkpoint that a verifier of this log keeps. The second error is there for one that the ring
-// contradicts: it was good when it was kept, so that the log was rewritten or is another, or its keys were.
+// OpenRemembered opens a checkpoint that a verifier of this log keeps. The second error is there
+// for one that the ring contradicts: it was good when it was kept, so that the log was rewritten or
+// is another, or its keys were.
 func OpenRemembered(raw []byte, ring attest.Ring) (c tlog.Checkpoint, contradicted, err error) {
 	c, _, err = tlog.OpenCheckpoint(raw, ring)
 	switch {
@@ -71,19 +74,26 @@ func OpenRemembered(raw []byte, ring attest.Ring) (c tlog.Checkpoint, contradict
 	return c, nil, nil
 }
 
-// handedOver demands that the log goes on from every head at which its key changed hands. Whoever holds a key that was
-// given up can sign a smaller log of his own making: a record that ends before such a head, and does not tell of it,
-// cannot show that it is the beginning of that one.
+// handedOver demands that the log goes on from every head at which its key changed hands. Whoever
+// holds a key that was given up can sign a smaller log of his own making: a record that ends before
+// such a head, and does not tell of it, cannot show that it is the beginning of that one.
 func (c *checker) handedOver(g *grower) {
 	own := c.own.LogHandovers()
 	for _, at := range c.ring.LogHandovers() {
 		switch root := g.roots[at.Size]; {
 		case at.Size > g.t.Size && slices.Contains(own, at):
-			c.problem(tlog.Path("checkpoint"), attest.ProblemMissing, fmt.Sprintf("its key was handed over at %d leaves, and the record gives %d", at.Size, g.t.Size))
+			c.problem(rule.LogHandover, tlog.Path("checkpoint"), attest.ProblemMissing,
+				fmt.Sprintf("its key was handed over at %d leaves, and the record gives %d", at.Size, g.t.Size))
 		case at.Size > g.t.Size:
-			c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("that its log is the beginning of the one whose key was handed over at %d leaves, as this record ends at %d and knows nothing of it: get a newer copy, or check it with the keys of its time", at.Size, g.t.Size))
+			c.out.Unproven = append(c.out.Unproven,
+				fmt.Sprintf("that its log is the beginning of the one whose key was handed over at %d leaves, as "+
+					"this record ends at %d and knows nothing of it: get a newer copy, or check it with the keys of "+
+					"its time", at.Size, g.t.Size))
 		case root != at.Root:
-			c.problem(tlog.Path("checkpoint"), ProblemRewritten, fmt.Sprintf("its key was handed over at %d leaves with root %s, and the record gives %s there", at.Size, at.Root, root))
+			c.problem(rule.LogHandover, tlog.Path("checkpoint"), ProblemRewritten,
+				fmt.Sprintf("its key was handed over at %d leaves with root %s, and the record gives %s there",
+					at.Size,
+					at.Root, root))
 		}
 	}
 }
@@ -93,11 +103,15 @@ func (c *checker) remember(old, head tlog.Checkpoint, root attest.Digest) {
 	name := tlog.Path("checkpoint")
 	switch {
 	case old.Origin != head.Origin:
-		c.problem(name, ProblemRewritten, fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin, old.Origin))
+		c.problem(rule.LogRemembered, name, ProblemRewritten,
+			fmt.Sprintf("it is of %s; the remembered one is of %s", head.Origin,
+				old.Origin))
 	case old.Size > head.Size:
-		c.problem(name, ProblemRewritten, fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))
+		c.problem(rule.LogRemembered, name, ProblemRewritten,
+			fmt.Sprintf("it is of %d leaves; one of %d was seen", head.Size, old.Size))
 	case old.Root != root:
-		c.problem(name, ProblemRewritten, fmt.Sprintf("at %d leaves its root is %s; %s was seen, signed by the same log", old.Size, root, old.Root))
+		c.problem(rule.LogRemembered, name, ProblemRewritten,
+			fmt.Sprintf("at %d leaves its root is %s; %s was seen, signed by the same log", old.Size, root, old.Root))
 	default:
 		c.out.Remembered = old.Size
 	}

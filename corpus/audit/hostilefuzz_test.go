@@ -13,11 +13,12 @@ import (
 	"agentstore/corpus/record"
 )
 
-// hostileRounds walks so many hostile doors, seals them as rounds of a record and verifies it: every door has a row, and
-// what is kept of it gives that row again.
+// hostileRounds walks so many hostile doors, seals them as rounds of a record and verifies it:
+// every door has a row, and what is kept of it gives that row again.
 func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *record.Writer {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	verdicts, cut, unjudged := map[string]int{}, 0, 0
 	for round := range rounds {
 		at := corpustest.Monday.AddDate(0, 0, 7*round+6)
@@ -42,7 +43,8 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *record.Writer 
 			if n := len(row.Raw); n > record.MaxRow {
 				t.Errorf("%s: %d bytes", row.Host, n)
 			}
-			if strings.ContainsFunc(string(row.Raw), func(c rune) bool { return !unicode.IsPrint(c) }) || strings.Contains(string(row.Raw), `\u`) {
+			if strings.ContainsFunc(string(row.Raw), func(c rune) bool { return !unicode.IsPrint(c) }) ||
+				strings.Contains(string(row.Raw), `\u`) {
 				t.Errorf("%s: %.400q", row.Host, row.Raw)
 			}
 			verdicts[row.Verdict]++
@@ -71,7 +73,8 @@ func hostileRounds(t *testing.T, seed uint64, doors, rounds int) *record.Writer 
 // TestHostileExchanges is the short form of TestSoakHostileExchanges.
 func TestHostileExchanges(t *testing.T) { hostileRounds(t, 1, 1000, 2) }
 
-// TestSoakHostileExchanges walks 100,000 hostile doors: each becomes a row that seals, in rounds that verify.
+// TestSoakHostileExchanges walks 100,000 hostile doors: each becomes a row that seals, in rounds
+// that verify.
 func TestSoakHostileExchanges(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")

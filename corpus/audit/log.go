@@ -15,6 +15,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 	"agentstore/corpus/tlog"
 )
 
@@ -44,7 +45,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 			return err
 		}
 		if contradicted != nil {
-			c.problem(tlog.Path("checkpoint"), ProblemRewritten, contradicted.Error())
+			c.problem(rule.LogRemembered, tlog.Path("checkpoint"), ProblemRewritten, contradicted.Error())
 			return nil
 		}
 		before = &old
@@ -70,10 +71,14 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	}
 	c.out.Origin, c.out.Leaves, c.out.Root, c.out.head = head.Origin, head.Size, head.Root, head
 	if head.Size != g.t.Size || head.Root != root {
-		c.problem(tlog.Path("checkpoint"), attest.ProblemChanged, fmt.Sprintf("it is of %d leaves with root %s; the record gives %d with %s", head.Size, head.Root, g.t.Size, root))
+		c.problem(rule.CheckpointTree, tlog.Path("checkpoint"), attest.ProblemChanged,
+			fmt.Sprintf("it is of %d leaves with root %s; the record gives %d with %s", head.Size, head.Root, g.t.Size,
+				root))
 	}
 	if len(c.rounds) > 0 && c.rounds[0].Origin != head.Origin {
-		c.problem(tlog.Path("checkpoint"), attest.ProblemChanged, fmt.Sprintf("of %s, while the rounds are of %s", head.Origin, c.rounds[0].Origin))
+		c.problem(rule.CheckpointTree, tlog.Path("checkpoint"), attest.ProblemChanged,
+			fmt.Sprintf("of %s, while the rounds are of %s",
+				head.Origin, c.rounds[0].Origin))
 	}
 	needed := map[int64]bool{head.Size: true}
 	for _, r := range c.rounds {
@@ -81,7 +86,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	}
 	for size := range needed {
 		if heads[size] == "" {
-			c.problem(tlog.Path(fmt.Sprintf("checkpoints/%d", size)), attest.ProblemMissing, "")
+			c.problem(rule.FileMissing, tlog.Path(fmt.Sprintf("checkpoints/%d", size)), attest.ProblemMissing, "")
 		}
 	}
 	for size, name := range heads {
@@ -90,7 +95,7 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 			continue
 		}
 		if old.Size != size || old.Origin != head.Origin || size > head.Size || old.Root != g.roots[size] {
-			c.problem(name, attest.ProblemChanged, "the log had another root at that size")
+			c.problem(rule.CheckpointTree, name, attest.ProblemChanged, "the log had another root at that size")
 			continue
 		}
 		c.cosignatures(old)
@@ -101,7 +106,8 @@ func (c *checker) log(ctx context.Context, remembered []byte) error {
 	return nil
 }
 
-// leaves adds every leaf that rounds and observations give, in the order of the log, and checks the rows on the way.
+// leaves adds every leaf that rounds and observations give, in the order of the log, and checks the
+// rows on the way.
 func (c *checker) leaves(ctx context.Context, g *grower) error {
 	observed := 0
 	observeUntil := func(leaf int64) error {
@@ -122,8 +128,9 @@ func (c *checker) leaves(ctx context.Context, g *grower) error {
 			return err
 		}
 		if g.t.Size != round.FirstLeaf {
-			c.problem(record.HeaderPath(round.Sequence), attest.ProblemChanged,
-				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that observations are missing", round.FirstLeaf, g.t.Size))
+			c.problem(rule.RoundPlace, record.HeaderPath(round.Sequence), attest.ProblemChanged,
+				fmt.Sprintf("its rows begin at leaf %d; rounds and observations before it give %d leaves, so that "+
+					"observations are missing", round.FirstLeaf, g.t.Size))
 			return nil
 		}
 		if err := c.round(ctx, round, observed, part, g, &hosts); err != nil || len(c.out.Problems) > 0 {
@@ -139,9 +146,10 @@ type hostIndex struct {
 	root attest.Digest
 }
 
-// round takes one round's parts from next, checks how they follow one another, and adds its leaves. The log has so many
-// observations before it. hosts is the host index of the round before, and becomes that of this one: its files must be
-// what that and the rows give, as must be what each row says of the one before it.
+// round takes one round's parts from next, checks how they follow one another, and adds its leaves.
+// The log has so many observations before it. hosts is the host index of the round before, and
+// becomes that of this one: its files must be what that and the rows give, as must be what each row
+// says of the one before it.
 func (c *checker) round(ctx context.Context, round record.Round, observed int, next func() (checkedPart, bool),
 	g *grower, hosts *hostIndex) error {
 	if _, ok := c.ring.ByKID(round.KID); !ok {
@@ -149,7 +157,7 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	}
 	before := record.HostEntries(c.fsys, round.Sequence-1, hosts.size, hosts.root)
 	index := record.NewHostIndex(round.Sequence, before, func(name string, data []byte) error {
-		c.same(record.HostsPath(round.Sequence, name), data)
+		c.same(rule.IndexFold, record.HostsPath(round.Sequence, name), data)
 		return nil
 	})
 	defer index.Close()
@@ -161,14 +169,14 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 		name := record.PartPath(round.Sequence, part.number)
 		c.files[name] = part.err == nil || c.files[name]
 		if part.err == nil && part.first <= last {
-			part.err = fmt.Errorf("%q does not sort after %q", part.first, last)
+			part.err = rule.RowSorted.Errorf("%q does not sort after %q", part.first, last)
 		}
 		if part.err != nil {
-			kind := attest.ProblemChanged
+			broken, kind := rule.Or(part.err, rule.FileSize), attest.ProblemChanged
 			if part.missing {
-				kind = attest.ProblemMissing
+				broken, kind = rule.FileMissing, attest.ProblemMissing
 			}
-			c.problem(name, kind, part.err.Error())
+			c.problem(broken, name, kind, part.err.Error())
 			return ctx.Err()
 		}
 		last = part.last
@@ -184,7 +192,7 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 		}
 		c.out.Verdicts.add(part.evidence.out)
 		if p := part.evidence.problem; p != nil {
-			c.problem(p.Path, p.Kind, p.Detail)
+			c.problem(p.Rule, p.Path, p.Kind, p.Detail)
 		}
 		c.progress(int64(len(part.rows)))
 		for _, row := range part.rows {
@@ -196,8 +204,9 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 				before.LastLeaf = -1
 			}
 			if row.previous != before.LastLeaf {
-				detail := fmt.Sprintf("%s names leaf %d before it, which is %d", row.host, row.previous, before.LastLeaf)
-				c.problem(name, attest.ProblemChanged, detail)
+				detail := fmt.Sprintf("%s names leaf %d before it, which is %d", row.host, row.previous,
+					before.LastLeaf)
+				c.problem(rule.RowPrevious, name, attest.ProblemChanged, detail)
 				return nil
 			}
 			if err := g.add(row.raw, row.leaf); err != nil {
@@ -213,7 +222,8 @@ func (c *checker) round(ctx context.Context, round record.Round, observed int, n
 	counted.Coverage.Probed = probed
 	counted.Count(roundBefore(c.rounds, round.Sequence))
 	if counted.Coverage != round.Coverage || counted.Roster.Walked != round.Roster.Walked {
-		c.problem(record.HeaderPath(round.Sequence), attest.ProblemChanged, "its coverage is not that of its rows")
+		c.problem(rule.RoundCoverage, record.HeaderPath(round.Sequence), attest.ProblemChanged,
+			"its coverage is not that of its rows")
 	}
 	c.lot(round, observed, &lot)
 	var err error
@@ -274,8 +284,9 @@ type checkedRow struct {
 	leaf, sum attest.Digest // its hash as a leaf, and that of its bytes
 }
 
-// parts verifies the parts of all rounds on all cores and yields them in order. Two more are under way than there are
-// cores, so that none of these waits for a part that is slower or for whoever takes the parts; a part takes some 5 MB.
+// parts verifies the parts of all rounds on all cores and yields them in order. Two more are under
+// way than there are cores, so that none of these waits for a part that is slower or for whoever
+// takes the parts; a part takes some 5 MB.
 func (c *checker) parts(ctx context.Context) iter.Seq[checkedPart] {
 	type place struct {
 		round *record.Round
@@ -316,7 +327,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 	out.number = i
 	signer, ok := c.ring.ByKID(round.KID)
 	if !ok {
-		out.err = attest.ErrUnknownKey
+		out.err = rule.RoundKey.By(attest.ErrUnknownKey)
 		return out
 	}
 	raw, err := fs.ReadFile(c.fsys, record.PartPath(round.Sequence, i))
@@ -341,7 +352,7 @@ func (c *checker) part(ctx context.Context, round record.Round, i int) (out chec
 			err = round.Belongs(&row)
 		}
 		if err == nil && row.Host <= out.last {
-			err = fmt.Errorf("%q does not sort after %q", row.Host, out.last)
+			err = rule.RowSorted.Errorf("%q does not sort after %q", row.Host, out.last)
 		}
 		if err == nil {
 			err = ctx.Err()

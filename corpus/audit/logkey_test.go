@@ -17,7 +17,8 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// handedOver is a record of two rounds whose log changed hands between them, under the former key and the one in force.
+// handedOver is a record of two rounds whose log changed hands between them, under the former key
+// and the one in force.
 type handedOver struct {
 	w             *record.Writer // of now
 	former        *record.Writer // of before
@@ -29,12 +30,15 @@ type handedOver struct {
 func handOver(t testing.TB) handedOver {
 	t.Helper()
 	id, first, second := recordtest.Key(t, 1), recordtest.Key(t, 2), recordtest.Key(t, 3)
-	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(), attest.PurposeLog: first.Public()})
+	ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(),
+		attest.PurposeLog: first.Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := handedOver{former: &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: first, Ring: ring}}
-	recordtest.Seal(t, h.former, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady)))
+	h := handedOver{former: &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: id, LogKey: first,
+		Ring: ring}}
+	recordtest.Seal(t, h.former, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady)))
 	recordtest.Observe(t, h.former, "synergy")
 	h.before = recordtest.MapFS(t, h.former.Dir)
 	next, err := h.former.HandOver(t.Context(), second.Public(), "2026-09-14", "yearly")
@@ -43,7 +47,8 @@ func handOver(t testing.TB) handedOver {
 	}
 	h.at = *next.Handovers[0].LastHead
 	h.w = &record.Writer{Dir: h.former.Dir, Origin: recordtest.Origin, Identity: id, LogKey: second, Ring: next}
-	if _, err := h.w.Observe(t.Context(), record.Observation{At: "2026-09-14T00:00:00Z", Kind: record.ObservationKeyEvent, Handover: &next.Handovers[0]}); err != nil {
+	if _, err := h.w.Observe(t.Context(), record.Observation{At: "2026-09-14T00:00:00Z",
+		Kind: record.ObservationKeyEvent, Handover: &next.Handovers[0]}); err != nil {
 		t.Fatal(err)
 	}
 	recordtest.Seal(t, h.w, recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady)))
@@ -63,8 +68,9 @@ func sign(tree fstest.MapFS, size int64, root attest.Digest, k *attest.Key, plac
 	}
 }
 
-// TestALogKeyOutOfItsTimeIsRefused re-signs every head of a log with the key that was given up and with the one that
-// came after it, as the thief of either can. Only what a key signed in its time is accepted.
+// TestALogKeyOutOfItsTimeIsRefused re-signs every head of a log with the key that was given up and
+// with the one that came after it, as the thief of either can. Only what a key signed in its time
+// is accepted.
 func TestALogKeyOutOfItsTimeIsRefused(t *testing.T) {
 	h := handOver(t)
 	if r := verify(t, h.after, CloneOptions{}); !r.Sound() {
@@ -111,25 +117,28 @@ func TestALogKeyOutOfItsTimeIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := (tlog.Proof{Hashes: hashes, Note: tree[name].Data}).Verify(leaf, h.w.Ring); (err == nil) != c.ok || err != nil && !errors.Is(err, attest.ErrNotInForce) {
+			if _, err := (tlog.Proof{Hashes: hashes, Note: tree[name].Data}).Verify(leaf,
+				h.w.Ring); (err == nil) != c.ok || err != nil && !errors.Is(err, attest.ErrNotInForce) {
 				t.Errorf("a proof under a checkpoint by %s at %d leaves: %v", who, size, err)
 			}
 		}
 	}
 	// At the size of the handover itself the root is given.
 	for _, k := range []*attest.Key{h.former.LogKey, h.w.LogKey} {
-		if _, _, err := tlog.OpenCheckpoint(recordtest.SignHead(h.at.Size, attest.Digest{7}, k), h.w.Ring); !errors.Is(err, attest.ErrNotInForce) {
+		if _, _, err := tlog.OpenCheckpoint(recordtest.SignHead(h.at.Size, attest.Digest{7}, k),
+			h.w.Ring); !errors.Is(err, attest.ErrNotInForce) {
 			t.Errorf("another root where the log changed hands: %v", err)
 		}
 	}
 }
 
-// TestAHandoverIsNotRewritten has the thief of the former key sign its last word again: up to a size at which it may
-// sign the head of now.
+// TestAHandoverIsNotRewritten has the thief of the former key sign its last word again: up to a
+// size at which it may sign the head of now.
 func TestAHandoverIsNotRewritten(t *testing.T) {
 	h := handOver(t)
 	head := recordtest.Open(t, h.w).Log.Head()
-	later, err := h.former.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: "2026-09-14", Reason: "yearly",
+	later, err := h.former.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: "2026-09-14",
+		Reason:   "yearly",
 		LastHead: &attest.LogHead{Size: head.Size, Root: head.Root}}, h.former.LogKey, h.w.LogKey.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +169,8 @@ func TestAHandoverIsNotRewritten(t *testing.T) {
 	}
 }
 
-// TestALogThatEndsBeforeItsHandover: the former key signs a shorter log of its thief's making, or the true one of then.
+// TestALogThatEndsBeforeItsHandover: the former key signs a shorter log of its thief's making, or
+// the true one of then.
 func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 	h := handOver(t)
 	// The record of then, with the ring of now in it: leaves are missing.
@@ -172,7 +182,8 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 	}
 	delete(tree, "observations/000000001.json")
 	for name := range tree {
-		if strings.HasPrefix(name, "words/") || strings.HasPrefix(name, "log/checkpoints/5") || strings.HasPrefix(name, "log/tile/") && strings.HasSuffix(name, ".p/5") {
+		if strings.HasPrefix(name, "words/") || strings.HasPrefix(name, "log/checkpoints/5") ||
+			strings.HasPrefix(name, "log/tile/") && strings.HasSuffix(name, ".p/5") {
 			delete(tree, name)
 		}
 	}
@@ -182,7 +193,8 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"log/tile/0/000.p/", "log/tile/entries/000.p/"} {
-		tree[name+"4"] = &fstest.MapFile{Data: part(t, h.before[name+"5"].Data, strings.Contains(name, "entries")), Mode: 0o444}
+		tree[name+"4"] = &fstest.MapFile{Data: part(t, h.before[name+"5"].Data, strings.Contains(name, "entries")),
+			Mode: 0o444}
 	}
 	sign(tree, 4, root, h.former.LogKey, "log/checkpoint", "log/checkpoints/4")
 	if r := verify(t, tree, CloneOptions{}); !names(r, "log/checkpoint") {
@@ -194,7 +206,8 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 		t.Fatalf("by its own keys: %v %v", r.Problems, r.Lacking())
 	}
 	r := verify(t, tree, CloneOptions{Ring: h.ring})
-	if r.Sound() || r.Refused() || len(r.Lacking()) != 1 || !strings.Contains(r.Lacking()[0], "handed over at 5 leaves") {
+	if r.Sound() || r.Refused() || len(r.Lacking()) != 1 ||
+		!strings.Contains(r.Lacking()[0], "handed over at 5 leaves") {
 		t.Errorf("by the keys of now: %v %v", r.Problems, r.Lacking())
 	}
 	// As it was, it ends where the log changed hands.
@@ -202,8 +215,10 @@ func TestALogThatEndsBeforeItsHandover(t *testing.T) {
 		t.Errorf("the record of the handover by the keys of now: %v %v", r.Problems, r.Lacking())
 	}
 	// Another log of the same size, whose observation is another.
-	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity, LogKey: h.former.LogKey, Ring: h.former.Ring}
-	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady)))
+	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
+		LogKey: h.former.LogKey, Ring: h.former.Ring}
+	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady)))
 	recordtest.Observe(t, w, "frictionless")
 	if r := verify(t, recordtest.MapFS(t, w.Dir), CloneOptions{Ring: h.ring}); !names(r, "log/checkpoint") {
 		t.Errorf("another log with keys of now: %v %v", r.Problems, r.Lacking())
@@ -226,8 +241,8 @@ func part(t testing.TB, data []byte, entries bool) []byte {
 	return data[:n]
 }
 
-// TestARememberedHeadOutOfItsTime: a ring that has the log handed over before a head that was seen, signed by the former
-// key, is of another history.
+// TestARememberedHeadOutOfItsTime: a ring that has the log handed over before a head that was seen,
+// signed by the former key, is of another history.
 func TestARememberedHeadOutOfItsTime(t *testing.T) {
 	h := handOver(t)
 	for name, c := range map[string]struct {
@@ -249,18 +264,21 @@ func TestARememberedHeadOutOfItsTime(t *testing.T) {
 	}
 }
 
-// TestAProcessThatMissedAHandoverWritesNothing: its key is no more in force, and what it signed could not be taken back.
+// TestAProcessThatMissedAHandoverWritesNothing: its key is no more in force, and what it signed
+// could not be taken back.
 func TestAProcessThatMissedAHandoverWritesNothing(t *testing.T) {
 	h := handOver(t)
 	before := recordtest.ReadAll(t, h.w.Dir)
-	_, err := h.former.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("late")})
+	_, err := h.former.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: recordtest.Said("late")})
 	if !errors.Is(err, record.ErrRing) {
 		t.Errorf("it observes: %v", err)
 	}
 	if _, err := h.former.Seal(t.Context(), recordtest.Draft(3)); !errors.Is(err, record.ErrRing) {
 		t.Errorf("it seals: %v", err)
 	}
-	if _, err := h.former.HandOver(t.Context(), recordtest.Key(t, 8).Public(), "2026-09-14", "again"); !errors.Is(err, record.ErrRing) {
+	if _, err := h.former.HandOver(t.Context(), recordtest.Key(t, 8).Public(), "2026-09-14", "again"); !errors.Is(err,
+		record.ErrRing) {
 		t.Errorf("it hands over again: %v", err)
 	}
 	if after := recordtest.ReadAll(t, h.w.Dir); !maps.Equal(before, after) {
@@ -271,11 +289,13 @@ func TestAProcessThatMissedAHandoverWritesNothing(t *testing.T) {
 // TestAnIdentityOutOfItsTimeIsRefused has a key sign before it was in force and after.
 func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 	id, next := recordtest.Key(t, 1), recordtest.Key(t, 5)
-	ring, err := attest.NewRing("2026-08-10", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(), attest.PurposeLog: recordtest.Key(t, 2).Public()})
+	ring, err := attest.NewRing("2026-08-10", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: id.Public(),
+		attest.PurposeLog: recordtest.Key(t, 2).Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ring, err = ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-09-15", Reason: "yearly"}, id, next.Public()); err != nil {
+	if ring, err = ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-09-15",
+		Reason: "yearly"}, id, next.Public()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -284,31 +304,39 @@ func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 		ok  bool
 	}{
 		{id, "2026-08-09", false}, {id, "2026-08-10", true}, {id, "2026-09-15", true}, {id, "2026-09-16", false},
-		{next, "2026-08-10", false}, {next, "2026-09-14", false}, {next, "2026-09-15", true}, {next, "2031-01-01", true},
+		{next, "2026-08-10", false}, {next, "2026-09-14", false}, {next, "2026-09-15", true},
+		{next, "2031-01-01", true},
 	} {
-		raw, err := record.SignObservation(record.Observation{Number: 1, At: c.day + "T12:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("synergy")}, c.key)
+		raw, err := record.SignObservation(record.Observation{Number: 1, At: c.day + "T12:00:00Z",
+			Kind: record.ObservationRetiredWord, Word: recordtest.Said("synergy")}, c.key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := record.VerifyObservation(raw, ring); (err == nil) != c.ok || err != nil && !errors.Is(err, attest.ErrNotInForce) {
+		if _, err := record.VerifyObservation(raw, ring); (err == nil) != c.ok || err != nil &&
+			!errors.Is(err, attest.ErrNotInForce) {
 			t.Errorf("an observation of %s by %s: %v", c.day, c.key, err)
 		}
-		round := record.Round{Origin: recordtest.Origin, Sequence: 1, Week: "2026-W33", TakenAt: c.day + "T12:00:00Z", Battery: "v2", Parts: []record.Part{}}
+		round := record.Round{Origin: recordtest.Origin, Sequence: 1, Week: "2026-W33", TakenAt: c.day + "T12:00:00Z",
+			Battery: "v2", Parts: []record.Part{}}
 		_, header, err := record.SignRound(round, c.key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := record.OpenRound(header, 1, ring); (err == nil) != c.ok || err != nil && !errors.Is(err, attest.ErrNotInForce) {
+		if _, err := record.OpenRound(header, 1, ring); (err == nil) != c.ok || err != nil &&
+			!errors.Is(err, attest.ErrNotInForce) {
 			t.Errorf("a round of %s by %s: %v", c.day, c.key, err)
 		}
 	}
 	// Nothing is written that nobody would accept.
-	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: next, LogKey: recordtest.Key(t, 2), Ring: ring}
-	if _, err := w.Seal(t.Context(), recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady))); err == nil {
+	w := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: next, LogKey: recordtest.Key(t, 2),
+		Ring: ring}
+	if _, err := w.Seal(t.Context(),
+		recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady))); err == nil {
 		t.Error("a round of before its key is sealed")
 	}
 	w.Dir = t.TempDir()
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("early")}); err == nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-09-01T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: recordtest.Said("early")}); err == nil {
 		t.Error("an observation of before its key is kept")
 	}
 	recordtest.Observe(t, w, "in time")
@@ -320,7 +348,8 @@ func TestAnIdentityOutOfItsTimeIsRefused(t *testing.T) {
 // TestAHandoverIsToldOnce: a second time, or another one than the ring has, is refused.
 func TestAHandoverIsToldOnce(t *testing.T) {
 	h := handOver(t)
-	if _, err := h.w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationKeyEvent, Handover: &h.w.Ring.Handovers[0]}); err != nil {
+	if _, err := h.w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationKeyEvent, Handover: &h.w.Ring.Handovers[0]}); err != nil {
 		t.Fatal(err)
 	}
 	if r := verify(t, recordtest.MapFS(t, h.w.Dir), CloneOptions{}); !names(r, "observations/000000004.json") {
@@ -339,11 +368,14 @@ func TestCountsDoNotFall(t *testing.T) {
 		"fewer":          {[]record.IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 3}}, false},
 		"fewer of a few": {[]record.IssuedClass{{Class: "anchor", Total: 0}, {Class: "certificate", Total: 9}}, false},
 		"a class less":   {[]record.IssuedClass{{Class: "certificate", Total: 9}}, false},
-		"a class more":   {[]record.IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}, {Class: "report", Total: 2}}, true},
+		"a class more": {[]record.IssuedClass{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4},
+			{Class: "report", Total: 2}}, true},
 	} {
 		w := recordtest.Writer(t)
-		for _, classes := range [][]record.IssuedClass{{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}}, c.then} {
-			o := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Classes: classes}}
+		for _, classes := range [][]record.IssuedClass{{{Class: "anchor", Total: 1}, {Class: "certificate", Total: 4}},
+			c.then} {
+			o := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationArtifactsIssued,
+				Issued: &record.Issued{Classes: classes}}
 			for _, class := range classes {
 				o.Issued.Total += class.Total
 			}
@@ -351,7 +383,8 @@ func TestCountsDoNotFall(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := verify(t, recordtest.MapFS(t, w.Dir), CloneOptions{}); r.Sound() != c.ok || !c.ok && !names(r, "observations/000000002.json") {
+		if r := verify(t, recordtest.MapFS(t, w.Dir), CloneOptions{}); r.Sound() != c.ok || !c.ok &&
+			!names(r, "observations/000000002.json") {
 			t.Errorf("%s: %v", name, r.Problems)
 		}
 	}
@@ -360,9 +393,14 @@ func TestCountsDoNotFall(t *testing.T) {
 // TestAsOf demands rounds up to a week.
 func TestAsOf(t *testing.T) {
 	_, tree := covered(t)
-	for week, ok := range map[string]bool{"": true, "2026-W37": true, "2026-W38": true, "2026-W39": false, "2027-W01": false} {
+	for week, ok := range map[string]bool{"": true, "2026-W37": true, "2026-W38": true, "2026-W39": false,
+		"2027-W01": false} {
 		r := verify(t, tree, CloneOptions{RecordOptions: RecordOptions{AsOf: week}})
-		if r.Sound() != ok || r.Refused() || !ok && !slices.ContainsFunc(r.Lacking(), func(s string) bool { return strings.Contains(s, week) && strings.Contains(s, "2026-W38") }) {
+		if r.Sound() != ok || r.Refused() || !ok &&
+			!slices.ContainsFunc(r.Lacking(), func(s string) bool {
+				return strings.Contains(s, week) &&
+					strings.Contains(s, "2026-W38")
+			}) {
 			t.Errorf("as of %q: %v %v", week, r.Lacking(), r.Problems)
 		}
 	}
@@ -371,12 +409,14 @@ func TestAsOf(t *testing.T) {
 	}
 }
 
-// TestALogThatDoesNotGoOnFromItsHandover: the key in force signs a log whose beginning is another than the one that it
-// took over. Every one of its checkpoints is by the right key for its size.
+// TestALogThatDoesNotGoOnFromItsHandover: the key in force signs a log whose beginning is another
+// than the one that it took over. Every one of its checkpoints is by the right key for its size.
 func TestALogThatDoesNotGoOnFromItsHandover(t *testing.T) {
 	h := handOver(t)
-	other := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity, LogKey: h.former.LogKey, Ring: h.former.Ring}
-	recordtest.Seal(t, other, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady)))
+	other := &record.Writer{Dir: t.TempDir(), Origin: recordtest.Origin, Identity: h.former.Identity,
+		LogKey: h.former.LogKey, Ring: h.former.Ring}
+	recordtest.Seal(t, other, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady)))
 	recordtest.Observe(t, other, "frictionless")
 	var err error
 	if other.Ring, err = other.HandOver(t.Context(), h.w.LogKey.Public(), "2026-09-14", "yearly"); err != nil {

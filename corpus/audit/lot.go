@@ -8,6 +8,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 )
 
 // LotReport counts by what the orders of a record's rounds were drawn.
@@ -75,7 +76,9 @@ func (c *checker) closedIn(observed [][]byte) error {
 			continue
 		}
 		if held, twice := c.closed[o.Roster.Week]; twice {
-			c.problem("observations/"+o.File(), attest.ProblemAdded, fmt.Sprintf("it closes the roster of %s, which observation %d closed: a lot is drawn once", o.Roster.Week, held.number))
+			c.problem(rule.LotTwice, "observations/"+o.File(), attest.ProblemAdded,
+				fmt.Sprintf("it closes the roster of %s, which observation %d closed: a lot is drawn once",
+					o.Roster.Week, held.number))
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, o.At)
@@ -95,10 +98,12 @@ type closedRoster struct {
 	nth    int // among the observations
 }
 
-// lot checks how a round's order was drawn. before is how many observations the log has before its rows.
+// lot checks how a round's order was drawn. before is how many observations the log has before its
+// rows.
 func (c *checker) lot(r record.Round, before int, got *lotCheck) {
-	fail := func(format string, args ...any) {
-		c.problem(record.HeaderPath(r.Sequence), attest.ProblemChanged, "its lot: "+fmt.Sprintf(format, args...))
+	fail := func(broken rule.Rule, format string, args ...any) {
+		c.problem(broken, record.HeaderPath(r.Sequence), attest.ProblemChanged, "its lot: "+fmt.Sprintf(format,
+			args...))
 	}
 	if r.Lot == nil {
 		c.out.Lots.None++
@@ -108,20 +113,23 @@ func (c *checker) lot(r record.Round, before int, got *lotCheck) {
 	hosts, digest := got.roster.Sum()
 	switch {
 	case !ok:
-		fail("no observation closes the roster of %s", r.Week)
+		fail(rule.LotClosed, "no observation closes the roster of %s", r.Week)
 		return
 	case closed.nth >= before:
-		fail("observation %d, which closes its roster, stands in the log behind its rows", closed.number)
+		fail(rule.LotClosed, "observation %d, which closes its roster, stands in the log behind its rows",
+			closed.number)
 		return
 	case digest != r.Lot.RosterDigest || hosts != closed.Hosts:
-		fail("its rows give a roster %s of %d hosts, and it is of %s, closed with %d", digest, hosts, r.Lot.RosterDigest, closed.Hosts)
+		fail(rule.LotRoster, "its rows give a roster %s of %d hosts, and it is of %s, closed with %d", digest, hosts,
+			r.Lot.RosterDigest, closed.Hosts)
 		return
 	case got.inside.any && got.beyond.any && bytes.Compare(got.inside.last[:], got.beyond.first[:]) > 0:
-		fail("a host is %s whose turn came before that of one that has its place", record.ReasonBeyondCap)
+		fail(rule.LotTurn, "a host is %s whose turn came before that of one that has its place",
+			record.ReasonBeyondCap)
 		return
 	}
 	if err := r.Lot.Of(closed.ClosedRoster, closed.at, leastWork); err != nil {
-		fail("%v", err)
+		fail(rule.Or(err, rule.RoundForm), "%v", err)
 		return
 	}
 	if r.Lot.IsOwn() {

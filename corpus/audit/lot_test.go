@@ -49,7 +49,8 @@ func sealLot(t *testing.T, w *record.Writer, sequence int64, bend func(*aLot)) r
 	t.Helper()
 	d := recordtest.Draft(sequence)
 	own := bytes.Repeat([]byte{7}, 32)
-	l := &aLot{hosts: []string{"a.example", "b.example", "c.example", "d.example", "e.example"}, at: d.TakenAt.Add(-24 * time.Hour), most: 3, late: []string{"late.example"}}
+	l := &aLot{hosts: []string{"a.example", "b.example", "c.example", "d.example", "e.example"},
+		at: d.TakenAt.Add(-24 * time.Hour), most: 3, late: []string{"late.example"}}
 	sum := record.NewRosterHash(d.Week)
 	for _, h := range l.hosts {
 		if err := sum.Add(h); err != nil {
@@ -58,7 +59,8 @@ func sealLot(t *testing.T, w *record.Writer, sequence int64, bend func(*aLot)) r
 	}
 	l.closed = record.ClosedRoster{Week: d.Week, Height: 900_002, Own: sha256.Sum256(own)}
 	l.closed.Hosts, l.closed.Digest = sum.Sum()
-	l.lot = record.Lot{RosterDigest: l.closed.Digest, Height: l.closed.Height, Header: block(l.at.Add(20*time.Minute), 1)}
+	l.lot = record.Lot{RosterDigest: l.closed.Digest, Height: l.closed.Height,
+		Header: block(l.at.Add(20*time.Minute), 1)}
 	bend(l)
 	if l.lot.Own != nil && len(l.lot.Own) == 0 {
 		l.lot.Own = own
@@ -89,7 +91,8 @@ func sealLot(t *testing.T, w *record.Writer, sequence int64, bend func(*aLot)) r
 	slices.SortFunc(rows, func(a, b record.Row) int { return strings.Compare(a.Host, b.Host) })
 	d.Rows, d.Lot = recordtest.Each(rows...), &l.lot
 	shut := func() {
-		if _, err := w.Observe(t.Context(), record.Observation{At: l.at.Format(time.RFC3339), Kind: record.ObservationRoster, Roster: &l.closed}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: l.at.Format(time.RFC3339),
+			Kind: record.ObservationRoster, Roster: &l.closed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,13 +110,14 @@ func sealLot(t *testing.T, w *record.Writer, sequence int64, bend func(*aLot)) r
 	return round
 }
 
-// TestALotIsDrawnAgain lets a stranger draw what a keeper says was drawn: nothing but the draw that was fixed before the
-// walks passes.
+// TestALotIsDrawnAgain lets a stranger draw what a keeper says was drawn: nothing but the draw that
+// was fixed before the walks passes.
 func TestALotIsDrawnAgain(t *testing.T) {
 	swap := func(rows []record.Row) []record.Row {
 		// The last who has a place gives it to the first who has none.
 		in, out := rows[2], rows[3]
-		rows[2], rows[3] = recordtest.Walked(out.Host, record.VerdictReady), recordtest.Walked(in.Host, record.VerdictNotProbed)
+		rows[2], rows[3] = recordtest.Walked(out.Host, record.VerdictReady),
+			recordtest.Walked(in.Host, record.VerdictNotProbed)
 		rows[3].Reason = record.ReasonBeyondCap
 		return rows
 	}
@@ -121,17 +125,27 @@ func TestALotIsDrawnAgain(t *testing.T) {
 		bend func(*aLot)
 		want string // of the problem, "" for none
 	}{
-		"by a block":                 {func(*aLot) {}, ""},
-		"its own":                    {func(l *aLot) { l.lot.Header, l.lot.Own = nil, attest.Hex{} }, ""},
-		"another block":              {func(l *aLot) { l.rows = swap }, "whose turn came before"},
-		"a favoured host":            {func(l *aLot) { l.rows = swap; l.lot.Header, l.lot.Own = nil, attest.Hex{} }, "whose turn came before"},
-		"a block of another height":  {func(l *aLot) { l.lot.Height++ }, "and block 900002 was fixed"},
-		"a block known before":       {func(l *aLot) { l.lot.Header = block(l.at.Add(-3*time.Hour), 1) }, "it was known by then"},
-		"no work":                    {func(l *aLot) { l.lot.Header[75] = 0x03 }, "difficulty it states"},
-		"redrawn until it pleased":   {func(l *aLot) { l.lot.Header, l.lot.Own = nil, bytes.Repeat([]byte{8}, 32) }, "is not the one that was fixed"},
-		"a host taken off":           {func(l *aLot) { l.rows = func(r []record.Row) []record.Row { return r[1:] } }, "its rows give a roster"},
-		"a host put on":              {func(l *aLot) { l.rows = func(r []record.Row) []record.Row { r[5].Late = false; return r } }, "its rows give a roster"},
-		"a host called late":         {func(l *aLot) { l.rows = func(r []record.Row) []record.Row { r[0].Late = true; return r } }, "its rows give a roster"},
+		"by a block":    {func(*aLot) {}, ""},
+		"its own":       {func(l *aLot) { l.lot.Header, l.lot.Own = nil, attest.Hex{} }, ""},
+		"another block": {func(l *aLot) { l.rows = swap }, "whose turn came before"},
+		"a favoured host": {func(l *aLot) { l.rows = swap; l.lot.Header, l.lot.Own = nil, attest.Hex{} },
+			"whose turn came before"},
+		"a block of another height": {func(l *aLot) { l.lot.Height++ }, "and block 900002 was fixed"},
+		"a block known before": {func(l *aLot) { l.lot.Header = block(l.at.Add(-3*time.Hour), 1) },
+			"it was known by then"},
+		"no work": {func(l *aLot) { l.lot.Header[75] = 0x03 }, "difficulty it states"},
+		"redrawn until it pleased": {func(l *aLot) { l.lot.Header, l.lot.Own = nil, bytes.Repeat([]byte{8}, 32) },
+			"is not the one that was fixed"},
+		"a host taken off": {func(l *aLot) { l.rows = func(r []record.Row) []record.Row { return r[1:] } },
+			"its rows give a roster"},
+		"a host put on": {func(
+			l *aLot) {
+			l.rows = func(r []record.Row) []record.Row { r[5].Late = false; return r }
+		}, "its rows give a roster"},
+		"a host called late": {func(
+			l *aLot) {
+			l.rows = func(r []record.Row) []record.Row { r[0].Late = true; return r }
+		}, "its rows give a roster"},
 		"closed after walking":       {func(l *aLot) { l.after = true }, "stands in the log behind its rows"},
 		"never closed":               {func(l *aLot) { l.never = true }, "no observation closes"},
 		"closed twice":               {func(l *aLot) { l.twice = true }, "a lot is drawn once"},
@@ -153,15 +167,16 @@ func TestALotIsDrawnAgain(t *testing.T) {
 			if text := strings.Join(got, "; "); (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
 				t.Errorf("problems %q, want %q", text, c.want)
 			}
-			if sum := report.Lots.Block + report.Lots.Own; c.want == "" && (sum != 1 || report.Lots.Weak != report.Lots.Block) {
+			if sum := report.Lots.Block + report.Lots.Own; c.want == "" &&
+				(sum != 1 || report.Lots.Weak != report.Lots.Block) {
 				t.Errorf("lots %+v", report.Lots)
 			}
 		})
 	}
 }
 
-// TestATurnFollowsFromItsBlock takes a block and its hash from any explorer, and a turn from sha256sum: whoever draws a
-// lot again by what is written takes the same bytes in the same order.
+// TestATurnFollowsFromItsBlock takes a block and its hash from any explorer, and a turn from
+// sha256sum: whoever draws a lot again by what is written takes the same bytes in the same order.
 func TestATurnFollowsFromItsBlock(t *testing.T) {
 	header, err := hex.DecodeString("01000000" + strings.Repeat("00", 32) +
 		"3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a" + "29ab5f49ffff001d1dac2b7c")
@@ -204,7 +219,9 @@ func TestOwnLotsInARowAreSuspect(t *testing.T) {
 		}
 	}
 	// Nor can a record that says by what it draws stop saying it.
-	if _, err := w.Seal(t.Context(), recordtest.Draft(7, recordtest.Walked("a.example", record.VerdictReady))); err == nil || !strings.Contains(err.Error(), "by what lot") {
+	if _, err := w.Seal(t.Context(),
+		recordtest.Draft(7, recordtest.Walked("a.example", record.VerdictReady))); err == nil ||
+		!strings.Contains(err.Error(), "by what lot") {
 		t.Errorf("a round without a lot: %v", err)
 	}
 }

@@ -3,11 +3,12 @@ package audit
 import (
 	"fmt"
 	"io/fs"
-	"strings"
+	"slices"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 )
 
 // errata demands of every erratum that it is of a row, of a round that was taken before.
@@ -16,24 +17,20 @@ func (c *checker) errata() {
 		if o.Erratum == nil {
 			continue
 		}
-		found := false
-		for _, r := range c.rounds {
+		if !slices.ContainsFunc(c.rounds, func(r record.Round) bool {
 			at := o.Erratum.Leaf - r.FirstLeaf
-			found = found || 0 <= at && at < r.Rows && r.TakenAt <= o.At
-		}
-		if !found {
-			c.problem("observations/"+o.File(), attest.ProblemChanged, fmt.Sprintf("it corrects leaf %d, which is no row of a round before it", o.Erratum.Leaf))
+			return 0 <= at && at < r.Rows && r.TakenAt <= o.At
+		}) {
+			c.problem(rule.ErratumRow, "observations/"+o.File(), attest.ProblemChanged,
+				fmt.Sprintf("it corrects leaf %d, which is no row of a round before it", o.Erratum.Leaf))
 		}
 	}
 }
 
-// judgedBetween judges what refreshes were judged by again, as far as it is kept. A copy of a record without the folder of
-// evidence has none of it; otherwise it is there, or withdrawn.
+// judgedBetween judges what refreshes were judged by again, as far as it is kept. A copy of a
+// record without the folder of evidence has none of it; otherwise it is there, or withdrawn.
 func (c *checker) judgedBetween() {
-	here := false
-	for name := range c.files {
-		here = here || strings.HasPrefix(name, "evidence/")
-	}
+	here := c.holds("evidence")
 	var unpack record.Unpacker
 	for _, o := range c.feed {
 		digest := ""
@@ -51,13 +48,15 @@ func (c *checker) judgedBetween() {
 		switch _, there := c.files[name]; {
 		case there && gone:
 			c.files[name] = true
-			c.problem(name, attest.ProblemAdded, fmt.Sprintf("observation %d withdrew it", by))
+			c.problem(rule.EvidenceWithdrawn, name, attest.ProblemAdded, fmt.Sprintf("observation %d withdrew it", by))
 			continue
 		case gone:
 			c.out.Between.Withdrawn++
 			continue
 		case !there && here && o.Refresh != nil:
-			c.problem(name, attest.ProblemMissing, fmt.Sprintf("observation %d was judged by it, and none withdrew it", o.Number))
+			c.problem(rule.EvidenceMissing, name, attest.ProblemMissing,
+				fmt.Sprintf("observation %d was judged by it, and none withdrew it",
+					o.Number))
 			continue
 		case !there: // an erratum may rest on what the row rests on
 			c.out.Between.NotKept++
@@ -70,7 +69,7 @@ func (c *checker) judgedBetween() {
 			raw, err = unpack.Open(member, record.EvidenceEntry{SHA256: digest, Bytes: int64(len(member))})
 		}
 		if err != nil {
-			c.problem(name, attest.ProblemChanged, err.Error())
+			c.problem(rule.Or(err, rule.EvidenceGzip), name, attest.ProblemChanged, err.Error())
 			continue
 		}
 		if c.o.Unjudged {
@@ -83,7 +82,7 @@ func (c *checker) judgedBetween() {
 			err = corrects(*o.Erratum, raw)
 		}
 		if err != nil {
-			c.problem("observations/"+o.File(), ProblemMisjudged, err.Error())
+			c.problem(rule.Or(err, rule.JudgementVerdict), "observations/"+o.File(), ProblemMisjudged, err.Error())
 			continue
 		}
 		c.out.Between.Again++
@@ -94,7 +93,7 @@ func (c *checker) judgedBetween() {
 func corrects(e record.Erratum, raw []byte) error {
 	j, err := probe.DecodeJudgement(raw)
 	if err != nil {
-		return err
+		return rule.JudgementForm.By(err)
 	}
 	report, err := j.Judge()
 	if err == nil && string(report.Verdict) != e.VerdictNow {

@@ -11,10 +11,12 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// TestRefreshHoldsWhatItWasJudgedBy: a refresh is judged again as a row is; its evidence is there, or withdrawn.
+// TestRefreshHoldsWhatItWasJudgedBy: a refresh is judged again as a row is; its evidence is there,
+// or withdrawn.
 func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	const url, at = "https://h00001.example/paid", "2026-09-22T00:00:00Z"
-	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{}, recordtest.LookedAt)
+	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{},
+		recordtest.LookedAt)
 	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +44,8 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	tree := recordtest.MapFS(t, w.Dir)
 	held := tree[name]
 	delete(tree, name)
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 || r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemMissing {
+	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+		r.Problems[0].Path != name || r.Problems[0].Kind != attest.ProblemMissing {
 		t.Errorf("without it: %v %v", r.Problems, err)
 	}
 	for file := range tree {
@@ -50,10 +53,12 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 			delete(tree, file)
 		}
 	}
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) > 0 || r.Between != (Rejudged{NotKept: 1}) {
+	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) > 0 ||
+		r.Between != (Rejudged{NotKept: 1}) {
 		t.Errorf("without any evidence: %+v %v %v", r.Between, r.Problems, err)
 	}
-	gone := record.Observation{At: at, Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: refresh.Refresh.EvidenceDigest, Reason: "asked for"}}
+	gone := record.Observation{At: at, Kind: record.ObservationWithdrawn,
+		Withdrawn: &record.Withdrawn{SHA256: refresh.Refresh.EvidenceDigest, Reason: "asked for"}}
 	if _, err := w.Observe(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
@@ -62,15 +67,18 @@ func TestRefreshHoldsWhatItWasJudgedBy(t *testing.T) {
 	}
 	tree = recordtest.MapFS(t, w.Dir)
 	tree[name] = held
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != attest.ProblemAdded {
+	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+		r.Problems[0].Kind != attest.ProblemAdded {
 		t.Errorf("put back: %v %v", r.Problems, err)
 	}
 }
 
-// TestRefreshThatLiesIsRefused signs a refresh that says something else than what is kept of its walk.
+// TestRefreshThatLiesIsRefused signs a refresh that says something else than what is kept of its
+// walk.
 func TestRefreshThatLiesIsRefused(t *testing.T) {
 	const url = "https://h00001.example/paid"
-	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{}, recordtest.LookedAt)
+	report, judgement := recordtest.Look(t, url, probe.Practices()[0].Answer(url), exchange.Error{},
+		recordtest.LookedAt)
 	refresh, err := record.RefreshFrom("h00001.example", report, judgement)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +98,8 @@ func TestRefreshThatLiesIsRefused(t *testing.T) {
 	}
 	tree := recordtest.MapFS(t, w.Dir)
 	tree[name] = kept
-	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != ProblemMisjudged {
+	if r, err := Record(t.Context(), tree, w.Ring, RecordOptions{}); err != nil || len(r.Problems) != 1 ||
+		r.Problems[0].Kind != ProblemMisjudged {
 		t.Errorf("%v %v", r.Problems, err)
 	}
 }
@@ -100,7 +109,8 @@ func TestErratumIsOfARow(t *testing.T) {
 		w := recordtest.Writer(t)
 		recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(4)...))
 		_, err := w.Observe(t.Context(), record.Observation{At: "2026-09-22T00:00:00Z", Kind: record.ObservationErratum,
-			Erratum: &record.Erratum{Leaf: leaf, Reason: "the instrument was wrong", VerdictNow: record.VerdictNotProbed}})
+			Erratum: &record.Erratum{Leaf: leaf, Reason: "the instrument was wrong",
+				VerdictNow: record.VerdictNotProbed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +120,15 @@ func TestErratumIsOfARow(t *testing.T) {
 	}
 	digest := recordtest.Digest("x")
 	for name, bad := range map[string]record.Erratum{
-		"no reason": {VerdictNow: record.VerdictReady, EvidenceDigest: digest}, "no verdict": {Reason: "r", EvidenceDigest: digest},
-		"no evidence": {Reason: "r", VerdictNow: record.VerdictReady}, "evidence of nothing": {Reason: "r", VerdictNow: record.VerdictNotProbed, EvidenceDigest: digest},
-		"a leaf before the first": {Leaf: -1, Reason: "r", VerdictNow: record.VerdictNotProbed}, "too long": {Reason: strings.Repeat("r", 501), VerdictNow: record.VerdictNotProbed},
+		"no reason":               {VerdictNow: record.VerdictReady, EvidenceDigest: digest},
+		"no verdict":              {Reason: "r", EvidenceDigest: digest},
+		"no evidence":             {Reason: "r", VerdictNow: record.VerdictReady},
+		"evidence of nothing":     {Reason: "r", VerdictNow: record.VerdictNotProbed, EvidenceDigest: digest},
+		"a leaf before the first": {Leaf: -1, Reason: "r", VerdictNow: record.VerdictNotProbed},
+		"too long":                {Reason: strings.Repeat("r", 501), VerdictNow: record.VerdictNotProbed},
 	} {
-		o := record.Observation{Format: record.ObservationFormat, Number: 1, At: "2026-09-22T00:00:00Z", Kind: record.ObservationErratum, Erratum: &bad}
+		o := record.Observation{Format: record.ObservationFormat, Number: 1, At: "2026-09-22T00:00:00Z",
+			Kind: record.ObservationErratum, Erratum: &bad}
 		if err := o.Check(); err == nil {
 			t.Errorf("%s is accepted", name)
 		}

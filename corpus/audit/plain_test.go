@@ -13,8 +13,8 @@ import (
 	"testing/fstest"
 )
 
-// TestCloneOfWhatIsNoFile puts links, pipes and files without end into a clone, with a manifest and as git gives it: each
-// is named, alone, and none is read.
+// TestCloneOfWhatIsNoFile puts links, pipes and files without end into a clone, with a manifest and
+// as git gives it: each is named, alone, and none is read.
 func TestCloneOfWhatIsNoFile(t *testing.T) {
 	_, tree := covered(t)
 	kinds := map[string]string{} // one of each kind
@@ -22,8 +22,10 @@ func TestCloneOfWhatIsNoFile(t *testing.T) {
 		kinds[kind(name)] = name
 	}
 	clone, clonedByGit := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.CopyFS(clone, tree), os.CopyFS(clonedByGit, tree), os.RemoveAll(filepath.Join(clonedByGit, "manifest")),
-		os.Remove(filepath.Join(clonedByGit, "manifest.json")), os.Mkdir(filepath.Join(clonedByGit, ".git"), 0o700)); err != nil {
+	if err := errors.Join(os.CopyFS(clone, tree), os.CopyFS(clonedByGit, tree),
+		os.RemoveAll(filepath.Join(clonedByGit, "manifest")),
+		os.Remove(filepath.Join(clonedByGit, "manifest.json")), os.Mkdir(filepath.Join(clonedByGit, ".git"),
+			0o700)); err != nil {
 		t.Fatal(err)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -62,7 +64,8 @@ func TestCloneOfWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestPlainReadsWhole reads files of every odd length as they are, and no more of one than its kind may have.
+// TestPlainReadsWhole reads files of every odd length as they are, and no more of one than its kind
+// may have.
 func TestPlainReadsWhole(t *testing.T) {
 	tree := fstest.MapFS{"empty": {}, "one": {Data: []byte("x")}, "long": {Data: []byte(strings.Repeat("ab", 5000))}}
 	for name, f := range tree {

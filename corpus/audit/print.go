@@ -11,7 +11,8 @@ import (
 	"agentstore/corpus/visible"
 )
 
-// maxBeside is how many names of what was not looked at are written out for people; the JSON form has all.
+// maxBeside is how many names of what was not looked at are written out for people; the JSON form
+// has all.
 const maxBeside = 12
 
 // Print writes the report for people, dir being the tree's name.
@@ -20,6 +21,9 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 		fmt.Fprintf(w, "%s: %s", visible.Text(p.Path), p.Kind)
 		if p.Detail != "" {
 			fmt.Fprintf(w, ": %s", visible.Text(p.Detail))
+		}
+		if p.Rule != "" {
+			fmt.Fprintf(w, " (rule %s)", p.Rule)
 		}
 		fmt.Fprintln(w)
 	}
@@ -37,7 +41,8 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	if r.Bare {
 		fmt.Fprintf(w, "%s: %s: the record alone, without a manifest\n", dir, verified)
 	} else {
-		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, visible.Text(r.BaseURL), visible.Text(r.SignedBy))
+		fmt.Fprintf(w, "%s: %s: %d files of %s are as %s signed them", dir, verified, r.Files, visible.Text(r.BaseURL),
+			visible.Text(r.SignedBy))
 		if r.Status != attest.SignerCurrent {
 			fmt.Fprintf(w, " (a %s key)", r.Status)
 		}
@@ -62,12 +67,16 @@ func (r CloneReport) Print(w io.Writer, dir string) {
 	}
 	switch {
 	case r.Specimen:
-		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is whole and nothing more.")
+		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the tree is "+
+			"whole and nothing more.")
 	case !r.Trusted && r.Bare:
 		// No manifest, which the identity signs, covers the ring.
-		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare the identity and the key of the log with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
+		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare the identity and the key of the log "+
+			"with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity,
+			r.LogKey)
 	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
+		fmt.Fprintf(w, "  The keys were taken from the tree itself. Compare the identity with one you learned "+
+			"elsewhere, or pass it with -ring:\n  %s\n", r.Identity)
 	}
 }
 
@@ -81,14 +90,17 @@ func (r *RecordReport) print(w io.Writer) {
 	if r.Rounds > 0 {
 		fmt.Fprintf(w, " (%s to %s)", r.FirstWeek, r.LastWeek)
 	}
-	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
+	fmt.Fprintf(w, ", %d rows and %d observations, each signed and in its place; all rows in the index committed at "+
+		"size %d, recomputed here.\n", r.Rows, r.Observations, r.Leaves)
 	if r.Private {
-		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for publication.")
+		fmt.Fprintln(w, "  It is PRIVATE: its rounds were made inside a company's own networks and are not for "+
+			"publication.")
 	}
 	r.Lots.print(w)
 	r.Verdicts.print(w)
 	if c := r.Control; c.Again+c.Unjudged+c.NotKept+c.Withdrawn > 0 {
-		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
+		fmt.Fprintf(w, "  Control door: %d walks judged again; %d not, as asked; of %d the walk is not kept here; %d "+
+			"withdrawn.\n", c.Again, c.Unjudged, c.NotKept, c.Withdrawn)
 	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  Its log goes on from the checkpoint of size %d that was seen before.\n", r.Remembered)
@@ -98,14 +110,17 @@ func (r *RecordReport) print(w io.Writer) {
 			fmt.Fprintf(w, "  Witness %s cosigned none of its checkpoints.\n", by.Witness)
 			continue
 		}
-		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness, by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
+		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness,
+			by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
 	}
 	for _, p := range r.Proofs {
 		switch p.State {
 		case ots.StateVerified:
-			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
+			fmt.Fprintf(w, "  %s: %s existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n",
+				visible.Text(p.Path), p.subject(), p.Time.Format("2006-01-02"), p.Height, p.Block)
 		case ots.StateUnchecked:
-			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n", visible.Text(p.Path), p.Height)
+			fmt.Fprintf(w, "  %s: names Bitcoin block %d, whose header is not here or shows too little work\n",
+				visible.Text(p.Path), p.Height)
 		default:
 			fmt.Fprintf(w, "  %s: %s\n", visible.Text(p.Path), p.State)
 		}
@@ -117,7 +132,8 @@ func (l LotReport) print(w io.Writer) {
 	if l.Block+l.Own == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  Orders: of %d rounds drawn again by a Bitcoin block that was fixed before it was made; of %d by a value of the census's own, fixed with the roster", l.Block, l.Own)
+	fmt.Fprintf(w, "  Orders: of %d rounds drawn again by a Bitcoin block that was fixed before it was made; of %d "+
+		"by a value of the census's own, fixed with the roster", l.Block, l.Own)
 	if l.Weak > 0 {
 		fmt.Fprintf(w, "; %d of the blocks show too little work to be of the main chain", l.Weak)
 	}
@@ -144,8 +160,10 @@ func (r Rejudged) print(w io.Writer) {
 	if r.Withdrawn > 0 {
 		fmt.Fprintf(w, "; %d whose walk was withdrawn", r.Withdrawn)
 	}
-	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n", r.NotKept, r.Without)
+	fmt.Fprintf(w, "; of %d the walk is not kept here; %d rows have no verdict because the host was not probed.\n",
+		r.NotKept, r.Without)
 }
 
-// Head returns the signed checkpoint that was verified: what to remember for the next check, or to compare with others.
+// Head returns the signed checkpoint that was verified: what to remember for the next check, or to
+// compare with others.
 func (r *RecordReport) Head() []byte { return r.head.Raw }

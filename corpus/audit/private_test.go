@@ -21,20 +21,24 @@ func TestARecordIsPrivateOrNot(t *testing.T) {
 	for _, kind := range []struct {
 		name       string
 		own, other func(record.Draft) record.Draft
-	}{{"private", private, func(d record.Draft) record.Draft { return d }}, {"public", func(d record.Draft) record.Draft { return d }, private}} {
+	}{{"private", private, func(d record.Draft) record.Draft { return d }},
+		{"public", func(d record.Draft) record.Draft { return d }, private}} {
 		w := recordtest.Writer(t)
 		recordtest.Seal(t, w, kind.own(recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady))))
 		before := recordtest.ReadAll(t, w.Dir)
-		_, err := w.Seal(t.Context(), kind.other(recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady))))
+		_, err := w.Seal(t.Context(),
+			kind.other(recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady))))
 		if !errors.Is(err, record.ErrMixed) || !strings.Contains(err.Error(), "another record folder") {
 			t.Errorf("another kind of round in a %s record: %v", kind.name, err)
 		}
 		if after := recordtest.ReadAll(t, w.Dir); len(after) != len(before) {
 			t.Errorf("what was refused left files in a %s record", kind.name)
 		}
-		second := recordtest.Seal(t, w, kind.own(recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady))))
+		second := recordtest.Seal(t, w,
+			kind.own(recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady))))
 		report := check(t, w)
-		if is := kind.name == "private"; len(report.Problems) > 0 || report.Private != is || recordtest.Open(t, w).Private() != is {
+		if is := kind.name == "private"; len(report.Problems) > 0 || report.Private != is ||
+			recordtest.Open(t, w).Private() != is {
 			t.Errorf("a %s record: %v, private %v", kind.name, report.Problems, report.Private)
 		}
 		var said bytes.Buffer
@@ -57,13 +61,15 @@ func TestARecordIsPrivateOrNot(t *testing.T) {
 			t.Errorf("a %s record that mixes is opened: %v", kind.name, err)
 		}
 		report = check(t, w)
-		if len(report.Problems) != 1 || report.Problems[0].Path != record.HeaderPath(2) || !strings.Contains(report.Problems[0].Detail, record.ErrMixed.Error()) {
+		if len(report.Problems) != 1 || report.Problems[0].Path != record.HeaderPath(2) ||
+			!strings.Contains(report.Problems[0].Detail, record.ErrMixed.Error()) {
 			t.Errorf("a %s record that mixes: %v", kind.name, report.Problems)
 		}
 	}
 }
 
-// TestPublicHeadersDoNotNamePrivacy: their bytes are those of the time before private rounds, and there is one spelling.
+// TestPublicHeadersDoNotNamePrivacy: their bytes are those of the time before private rounds, and
+// there is one spelling.
 func TestPublicHeadersDoNotNamePrivacy(t *testing.T) {
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady)))

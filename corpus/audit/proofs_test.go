@@ -17,7 +17,8 @@ import (
 
 func pendingAt(t testing.TB, digest attest.Digest, uri string) ots.Proof {
 	t.Helper()
-	return answer(t, digest, slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, byte(len(uri) + 1), byte(len(uri))}, []byte(uri)))
+	return answer(t, digest, slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e,
+		byte(len(uri) + 1), byte(len(uri))}, []byte(uri)))
 }
 
 func answer(t testing.TB, digest attest.Digest, tree []byte) ots.Proof {
@@ -56,18 +57,21 @@ func TestProofsOfTime(t *testing.T) {
 		calendar string
 		p        ots.Proof
 		headers  map[int64]ots.Header
-	}{{"a.example", a, nil}, {"b.example", b, nil}, {"a.example", a, nil}, {"a.example", full, map[int64]ots.Header{7: header}}} {
+	}{{"a.example", a, nil}, {"b.example", b, nil}, {"a.example", a, nil},
+		{"a.example", full, map[int64]ots.Header{7: header}}} {
 		name, err := add(step.calendar, step.p, step.headers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"proofs/2/a.example-1.ots", "proofs/2/b.example-1.ots", "", "proofs/2/a.example-2.ots"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"proofs/2/a.example-1.ots", "proofs/2/b.example-1.ots", "",
+		"proofs/2/a.example-2.ots"}, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	got, ok, err := recordtest.Open(t, w).Proof(2, 1e-12)
-	if err != nil || !ok || got.Status.State != ots.StateVerified || got.Status.Height != 7 || len(got.Status.Calendars) != 2 || len(got.Files) != 3 {
+	if err != nil || !ok || got.Status.State != ots.StateVerified || got.Status.Height != 7 ||
+		len(got.Status.Calendars) != 2 || len(got.Files) != 3 {
 		t.Errorf("merged: %+v, %v", got, err)
 	}
 	if _, ok, err := recordtest.Open(t, w).Proof(1, 0); ok || err != nil {
@@ -95,7 +99,8 @@ func TestProofsOfTime(t *testing.T) {
 	if err := os.WriteFile(file, header.File(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{}); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "proofs/2/a.example-2.ots" {
+	if report, err := Record(t.Context(), os.DirFS(w.Dir), w.Ring, RecordOptions{}); err != nil ||
+		len(report.Problems) != 1 || report.Problems[0].Path != "proofs/2/a.example-2.ots" {
 		t.Errorf("with another block: %v, %v", report.Problems, err)
 	}
 }

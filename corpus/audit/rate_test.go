@@ -13,7 +13,8 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// alone is how long ed25519 takes for so many signatures of rows, on all cores and with nothing else to do.
+// alone is how long ed25519 takes for so many signatures of rows, on all cores and with nothing
+// else to do.
 func alone(rows int) time.Duration {
 	k := recordtest.PrivateHalf(1)
 	message := make([]byte, 900)
@@ -33,8 +34,8 @@ func alone(rows int) time.Duration {
 	return time.Since(began)
 }
 
-// TestSoakRateOfVerification verifies records in turn with ed25519 alone and compares the middle of the ratios: of
-// signatures and places, and, beside it, of judging every walk again.
+// TestSoakRateOfVerification verifies records in turn with ed25519 alone and compares the middle of
+// the ratios: of signatures and places, and, beside it, of judging every walk again.
 func TestSoakRateOfVerification(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")
@@ -67,7 +68,8 @@ func TestSoakRateOfVerification(t *testing.T) {
 	}
 	slices.Sort(signatures)
 	slices.Sort(again)
-	t.Logf("%.2f of the rate of ed25519 alone (%.2f to %.2f); judging a walk again takes %.0f µs more of all cores (%.0f to %.0f)",
+	t.Logf("%.2f of the rate of ed25519 alone (%.2f to %.2f); judging a walk again takes %.0f µs more of all cores "+
+		"(%.0f to %.0f)",
 		signatures[3], signatures[0], signatures[6], again[3], again[0], again[6])
 	if signatures[3] < 0.7 {
 		t.Errorf("%.2f of the rate of ed25519 alone, want 0.7", signatures[3])

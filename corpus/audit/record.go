@@ -15,6 +15,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
 	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
 	"agentstore/corpus/tlog"
 )
 
@@ -30,7 +31,8 @@ type RecordReport struct {
 	// Leaves and Root are those of the log's checkpoint, which was recomputed from the files.
 	Leaves int64         `json:"leaves"`
 	Root   attest.Digest `json:"root"`
-	// Remembered is the size of an earlier checkpoint that this log was shown to go on from; 0 for none.
+	// Remembered is the size of an earlier checkpoint that this log was shown to go on from; 0 for
+	// none.
 	Remembered int64         `json:"remembered"`
 	Proofs     []ProofReport `json:"proofs"`
 	// Cosigned is there if witnesses were named: what each of them signed.
@@ -38,7 +40,8 @@ type RecordReport struct {
 	Verdicts Rejudged         `json:"verdicts"`
 	// Control counts the walks to the control door, each judged again as a row is.
 	Control Rejudged `json:"control"`
-	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement of their own.
+	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement
+	// of their own.
 	Between Rejudged `json:"between"`
 	// Words counts the public texts of strangers, which observations hold by digest.
 	Words WordsReport `json:"words"`
@@ -46,7 +49,8 @@ type RecordReport struct {
 	Lots LotReport `json:"lots"`
 	// Unproven says what was asked for, or has to be shown, and is not shown by this record.
 	Unproven []string `json:"unproven"`
-	// Problems name files. None: every file of the record is what was signed and logged, or a proof of time as stated.
+	// Problems name files. None: every file of the record is what was signed and logged, or a proof
+	// of time as stated.
 	Problems []Problem `json:"problems"`
 
 	head tlog.Checkpoint
@@ -60,7 +64,8 @@ type ProofReport struct {
 	ots.Status
 }
 
-// CosignedReport says which checkpoints of a log a witness cosigned: each was consistent with all that it saw before.
+// CosignedReport says which checkpoints of a log a witness cosigned: each was consistent with all
+// that it saw before.
 type CosignedReport struct {
 	Witness     string    `json:"witness"`
 	Checkpoints int64     `json:"checkpoints"`
@@ -70,20 +75,22 @@ type CosignedReport struct {
 
 // RecordOptions says how a record is checked. The zero value is what a stranger wants.
 type RecordOptions struct {
-	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history that does not go on from
-	// it is refused, however well it is signed.
+	// Remembered is a checkpoint of this log that was seen earlier, as a signed note: a history
+	// that does not go on from it is refused, however well it is signed.
 	Remembered []byte
-	// AsOf is an ISO week, such as 2026-W47, up to which rounds are demanded; "" demands none. A record that ends before it
-	// is unproven.
+	// AsOf is an ISO week, such as 2026-W47, up to which rounds are demanded; "" demands none. A
+	// record that ends before it is unproven.
 	AsOf string
-	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one of them must fit. Others
-	// are not looked at, as it is not for the record to say whom to trust.
+	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one
+	// of them must fit. Others are not looked at, as it is not for the record to say whom to trust.
 	Witnesses []tlog.Witness
 	// Difficulty is the least a block header must have been made with, see ots.Header.Work.
 	Difficulty float64
-	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its digests all the same.
+	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its
+	// digests all the same.
 	Unjudged bool
-	// Progress, if there is one, is told how many of all rows were checked, now and then and at the end.
+	// Progress, if there is one, is told how many of all rows were checked, now and then and at the
+	// end.
 	Progress func(done, all int64)
 }
 
@@ -102,17 +109,20 @@ type checker struct {
 	observed [][]byte
 	feed     []record.Observation    // the same, read
 	closed   map[string]closedRoster // by week
-	// withdrawn holds the digests of what was taken out, with the numbers of the observations that say so.
+	// withdrawn holds the digests of what was taken out, with the numbers of the observations that
+	// say so.
 	withdrawn map[string]int64
 }
 
-// Record checks a whole record with the keys of a ring and no network: every header, the chain, each row's signature and
-// place, each host index against the one before it and the rows, every observation, the log recomputed from all of them
-// against every checkpoint, proofs of time, every row against what is kept of its walk, and that nothing else is there.
-// It works on all cores and holds a few parts of rounds in memory, neither the rows nor the hosts. The error is for
-// records that cannot be read.
+// Record checks a whole record with the keys of a ring and no network: every header, the chain,
+// each row's signature and place, each host index against the one before it and the rows, every
+// observation, the log recomputed from all of them against every checkpoint, proofs of time, every
+// row against what is kept of its walk, and that nothing else is there. It works on all cores and
+// holds a few parts of rounds in memory, neither the rows nor the hosts. The error is for records
+// that cannot be read.
 func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) (RecordReport, error) {
-	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string), closed: make(map[string]closedRoster),
+	c := &checker{fsys: Plain(fsys), ring: ring, files: make(map[string]bool), partial: make(map[string][]string),
+		closed:    make(map[string]closedRoster),
 		withdrawn: make(map[string]int64), o: o}
 	c.out.Proofs, c.out.Unproven, c.out.Problems = []ProofReport{}, []string{}, []Problem{}
 	if err := CheckAsOf(o.AsOf); err != nil {
@@ -148,7 +158,7 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	if len(c.out.Problems) == 0 {
 		for name, known := range c.files {
 			if !known {
-				c.problem(name, attest.ProblemAdded, "nothing in the record asks for it")
+				c.problem(rule.FileUnknown, name, attest.ProblemAdded, "nothing in the record asks for it")
 			}
 		}
 	}
@@ -156,26 +166,24 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	return c.out, ctx.Err()
 }
 
-func (c *checker) problem(name, kind, detail string) {
-	c.out.Problems = append(c.out.Problems, Problem{Path: name, Kind: kind, Detail: detail})
+func (c *checker) problem(broken rule.Rule, name, kind, detail string) {
+	c.out.Problems = append(c.out.Problems, Problem{Path: name, Kind: kind, Detail: detail, Rule: broken})
 }
 
-// list takes down every file, and the tiles and bundles that are not full by what they are a part of.
+// list takes down every file, and the tiles and bundles that are not full by what they are a part
+// of.
 func (c *checker) list() error {
 	for _, dir := range record.Dirs {
 		err := fs.WalkDir(c.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist) && name == dir:
 				return nil
-			case errors.Is(err, errNotPlain):
-				c.problem(name, attest.ProblemAdded, "neither a file nor a directory")
+			case notPlain(d, err):
+				c.problem(rule.FileKind, name, attest.ProblemAdded, "neither a file nor a directory")
 				return nil
 			case err != nil:
 				return err
 			case d.IsDir():
-				return nil
-			case !d.Type().IsRegular():
-				c.problem(name, attest.ProblemAdded, "neither a file nor a directory")
 				return nil
 			}
 			c.files[name] = false
@@ -191,30 +199,42 @@ func (c *checker) list() error {
 	return nil
 }
 
-// problemOfReading says what a file is that could not be read.
-func problemOfReading(err error) (kind, detail string) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return attest.ProblemMissing, ""
+// holds reports whether the record has files in a folder.
+func (c *checker) holds(folder string) bool {
+	for name := range c.files {
+		if strings.HasPrefix(name, folder+"/") {
+			return true
+		}
 	}
+	return false
+}
+
+// problemOfReading says what a file is that could not be read.
+func problemOfReading(err error) (broken rule.Rule, kind, detail string) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return rule.FileMissing, attest.ProblemMissing, ""
+	}
+	broken = rule.Or(err, rule.FileKind)
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	return "unreadable", err.Error()
+	return broken, "unreadable", err.Error()
 }
 
 // read reads a file that must be there and accounts for it.
 func (c *checker) read(name string) ([]byte, bool) {
 	b, err := fs.ReadFile(c.fsys, name)
 	if err != nil {
-		kind, detail := problemOfReading(err)
-		c.problem(name, kind, detail)
+		broken, kind, detail := problemOfReading(err)
+		c.problem(broken, name, kind, detail)
 		return nil, false
 	}
 	c.files[name] = true
 	return b, true
 }
 
-// keys checks that the record's own ring is well formed and holds the keys to trust, or their successors.
+// keys checks that the record's own ring is well formed and holds the keys to trust, or their
+// successors.
 func (c *checker) keys() {
 	raw, ok := c.read(record.RingFile)
 	if !ok {
@@ -222,21 +242,19 @@ func (c *checker) keys() {
 	}
 	own, err := attest.ParseRing(raw)
 	if err == nil {
-		if again, e := own.Encode(); e != nil || string(again) != string(raw) {
-			err = errors.New("not written the way rings are written")
-		}
+		err = spelt(own, raw)
 	}
 	if err == nil {
 		c.ring, err = successor(c.ring, own)
 	}
 	if err != nil {
-		c.problem(record.RingFile, attest.ProblemChanged, err.Error())
+		c.problem(rule.Or(err, rule.RingForm), record.RingFile, attest.ProblemChanged, err.Error())
 	}
 	c.own = own
 }
 
-// successor returns newer if its keys are those of held or follow from them by signed handovers, and held if it is the
-// other way round: an old clone checked with newer keys.
+// successor returns newer if its keys are those of held or follow from them by signed handovers,
+// and held if it is the other way round: an old clone checked with newer keys.
 func successor(held, newer attest.Ring) (attest.Ring, error) {
 	err := newer.Continues(held)
 	if err == nil {
@@ -245,7 +263,7 @@ func successor(held, newer attest.Ring) (attest.Ring, error) {
 	if held.Continues(newer) == nil {
 		return held, nil
 	}
-	return held, fmt.Errorf("its keys are not those to trust, nor handed over by them: %w", err)
+	return held, rule.RingKnown.Errorf("its keys are not those to trust, nor handed over by them: %w", err)
 }
 
 // headers verifies the headers and their chain.
@@ -268,11 +286,13 @@ func (c *checker) headers() {
 		if err == nil && n > 1 {
 			err = round.Follows(c.rounds[n-2])
 			if previous := c.rounds[n-2].Coverage.Probed; err == nil && round.Coverage.PreviousProbed != previous {
-				err = fmt.Errorf("checking coverage: it says %d were probed in the round before, which were %d", round.Coverage.PreviousProbed, previous)
+				err = rule.RoundProbed.Errorf("checking coverage: it says %d were probed in the round before, "+
+					"which were %d",
+					round.Coverage.PreviousProbed, previous)
 			}
 		}
 		if err != nil {
-			c.problem(record.HeaderPath(n), attest.ProblemChanged, err.Error())
+			c.problem(rule.Or(err, rule.RoundForm), record.HeaderPath(n), attest.ProblemChanged, err.Error())
 			return
 		}
 		c.rounds = append(c.rounds, round)
@@ -286,7 +306,8 @@ func (c *checker) headers() {
 	case c.out.Rounds == 0:
 		c.out.Unproven = append(c.out.Unproven, "anything as of "+c.o.AsOf+": it has no rounds")
 	default:
-		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("anything as of %s: its newest round, %d, is of %s", c.o.AsOf, c.out.Rounds, c.out.LastWeek))
+		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("anything as of %s: its newest round, %d, is of %s",
+			c.o.AsOf, c.out.Rounds, c.out.LastWeek))
 	}
 }
 
@@ -303,7 +324,8 @@ func (c *checker) observations() {
 	for n := int64(1); ; n++ {
 		name := "observations/" + record.Observation{Number: n}.File()
 		if _, there := c.files[name]; !there {
-			// A gap shows as files that nothing asks for, and as leaves of the log that nothing gave.
+			// A gap shows as files that nothing asks for, and as leaves of the log that nothing
+			// gave.
 			return
 		}
 		o, raw, err := record.OpenObservation(c.fsys, n, c.ring)
@@ -318,7 +340,7 @@ func (c *checker) observations() {
 			c.withdrawn[o.Withdrawn.SHA256] = n
 		}
 		if err != nil {
-			c.problem(name, attest.ProblemChanged, err.Error())
+			c.problem(rule.Or(err, rule.ObservationForm), name, attest.ProblemChanged, err.Error())
 			return
 		}
 		c.observed, c.feed = append(c.observed, raw), append(c.feed, o)
@@ -326,11 +348,11 @@ func (c *checker) observations() {
 	}
 }
 
-// keyEvent demands of a handover that is told that it is the one of the ring, which alone might be rewritten by whoever
-// has the key that was given up, and that it was not told before.
+// keyEvent demands of a handover that is told that it is the one of the ring, which alone might be
+// rewritten by whoever has the key that was given up, and that it was not told before.
 func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
 	if told[h.FromKID] {
-		return fmt.Errorf("the handover of %s was told before", h.FromKID)
+		return rule.HandoverTold.Errorf("the handover of %s was told before", h.FromKID)
 	}
 	told[h.FromKID] = true
 	event, err := attest.Canonical(h)
@@ -342,7 +364,7 @@ func (c *checker) keyEvent(h attest.Handover, told map[string]bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
+	return rule.HandoverTold.Errorf("the handover of %s that it tells of is not in the keys of the record", h.FromKID)
 }
 
 // counted demands that no count of artifacts falls: what was issued is not taken back.
@@ -353,7 +375,8 @@ func counted(now record.Issued, before map[string]int64) error {
 	}
 	for class, n := range before {
 		if counts[class] < n {
-			return fmt.Errorf("it counts %d artifacts of class %s, and there were %d", counts[class], class, n)
+			return rule.IssuedFalls.Errorf("it counts %d artifacts of class %s, and there were %d",
+				counts[class], class, n)
 		}
 	}
 	maps.Copy(before, counts)
@@ -381,15 +404,12 @@ func (c *checker) anchors() ([]attest.Digest, error) {
 	return out, nil
 }
 
-// proofs reads every proof of time: it must be about its round's or anchor's digest, and a block at hand must commit to it.
+// proofs reads every proof of time: it must be about its round's or anchor's digest, and a block at
+// hand must commit to it.
 func (c *checker) proofs() {
-	names := make([]string, 0)
-	for name := range c.files {
-		if strings.HasPrefix(name, "proofs/") {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c.files)), func(name string) bool {
+		return !strings.HasPrefix(name, "proofs/")
+	})
 	headers := make(map[string]map[int64]ots.Header)
 	for _, name := range names {
 		height, ok := strings.CutSuffix(path.Base(name), ".header")
@@ -403,7 +423,7 @@ func (c *checker) proofs() {
 		}
 		h, err := ots.ParseHeader(raw)
 		if err != nil {
-			c.problem(name, attest.ProblemChanged, err.Error())
+			c.problem(rule.ProofHeader, name, attest.ProblemChanged, err.Error())
 			continue
 		}
 		if headers[path.Dir(name)] == nil {
@@ -413,7 +433,7 @@ func (c *checker) proofs() {
 	}
 	anchors, err := c.anchors()
 	if err != nil {
-		c.problem("observations", attest.ProblemChanged, err.Error())
+		c.problem(rule.ObservationForm, "observations", attest.ProblemChanged, err.Error())
 		return
 	}
 	for _, name := range names {
@@ -428,21 +448,22 @@ func (c *checker) proofs() {
 		p, err := ots.Parse(raw)
 		if n, ok := record.AnchorOf(path.Dir(name)); err == nil && ok {
 			if report.Anchor = n; n < 1 || n > int64(len(anchors)) || attest.Digest(p.Digest) != anchors[n-1] {
-				err = errors.New("it is not about the digest of its anchor")
+				err = rule.ProofDigest.Errorf("it is not about the digest of its anchor")
 			}
 		} else if err == nil {
 			n, err = strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
-			if report.Sequence = n; err == nil && (n < 1 || n > int64(len(c.rounds)) || attest.Digest(p.Digest) != c.rounds[n-1].Digest) {
-				err = errors.New("it is not about the digest of its round")
+			if report.Sequence = n; err == nil &&
+				(n < 1 || n > int64(len(c.rounds)) || attest.Digest(p.Digest) != c.rounds[n-1].Digest) {
+				err = rule.ProofDigest.Errorf("it is not about the digest of its round")
 			}
 		}
 		if err == nil {
 			if report.Status = p.Check(headers[path.Dir(name)], c.o.Difficulty); report.State == ots.StateMismatch {
-				err = fmt.Errorf("block %d does not commit to it", report.Height)
+				err = rule.ProofBlock.Errorf("block %d does not commit to it", report.Height)
 			}
 		}
 		if err != nil {
-			c.problem(name, attest.ProblemChanged, err.Error())
+			c.problem(rule.Or(err, rule.ProofForm), name, attest.ProblemChanged, err.Error())
 			continue
 		}
 		c.out.Proofs = append(c.out.Proofs, report)

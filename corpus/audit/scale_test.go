@@ -13,11 +13,12 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// fewRows is how many rows the last of the rounds has, whose host index is nearly all of the round before.
+// fewRows is how many rows the last of the rounds has, whose host index is nearly all of the round
+// before.
 const fewRows = 3
 
-// sealAndVerify seals a round of n rows, one more of the same hosts and one of a few of them, verifies and reads them,
-// and returns the peak of memory and the time that verifying took.
+// sealAndVerify seals a round of n rows, one more of the same hosts and one of a few of them,
+// verifies and reads them, and returns the peak of memory and the time that verifying took.
 func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 	w := recordtest.Writer(t)
 	var verifying time.Duration
@@ -49,15 +50,16 @@ func sealAndVerify(t *testing.T, n int) (uint64, time.Duration) {
 		if e, _ := p.Entry(); p.Size != int64(n) || e.Rows != 2 || e.FirstSequence != 1 {
 			t.Errorf("of %d hosts, the last has the entry %+v", p.Size, e)
 		}
-		if want := fmt.Sprintf("h%09d.example", n-1); err != nil || row.Host != want || row.PreviousLeaf == nil || *row.PreviousLeaf != int64(n-1) {
+		if want := fmt.Sprintf("h%09d.example", n-1); err != nil || row.Host != want || row.PreviousLeaf == nil ||
+			*row.PreviousLeaf != int64(n-1) {
 			t.Errorf("the last row is of %s, want %s: %v", row.Host, want, err)
 		}
 	})
 	return most, verifying
 }
 
-// TestMemoryDoesNotFollowRows seals and verifies six times as many rows in about the same memory. It follows the cores,
-// each of which holds a part, as do three more steps: there is one core here.
+// TestMemoryDoesNotFollowRows seals and verifies six times as many rows in about the same memory.
+// It follows the cores, each of which holds a part, as do three more steps: there is one core here.
 func TestMemoryDoesNotFollowRows(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	few, many := record.MaxPartRows+1, 6*record.MaxPartRows

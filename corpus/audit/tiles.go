@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 	"agentstore/corpus/tlog"
 )
 
@@ -20,7 +21,7 @@ type grower struct {
 func (c *checker) grow() *grower {
 	g := &grower{roots: make(map[int64]attest.Digest)}
 	g.t = tlog.Tower{Bundles: true, Write: func(name string, data []byte) error {
-		c.same(tlog.Path(name), data)
+		c.same(rule.LogTile, tlog.Path(name), data)
 		c.beginnings(tlog.Path(name), data)
 		return nil
 	}}
@@ -28,13 +29,14 @@ func (c *checker) grow() *grower {
 }
 
 // same demands that a file holds data.
-func (c *checker) same(name string, data []byte) {
+func (c *checker) same(broken rule.Rule, name string, data []byte) {
 	if held, ok := c.read(name); ok && !bytes.Equal(held, data) {
-		c.problem(name, attest.ProblemChanged, "not what the signed record gives")
+		c.problem(broken, name, attest.ProblemChanged, "not what the signed record gives")
 	}
 }
 
-// beginnings demands that every file of a part of a file holds the beginning of data: a log has those of before.
+// beginnings demands that every file of a part of a file holds the beginning of data: a log has
+// those of before.
 func (c *checker) beginnings(full string, data []byte) {
 	whole := strings.TrimSuffix(path.Dir(full), ".p")
 	if whole == path.Dir(full) {
@@ -46,14 +48,15 @@ func (c *checker) beginnings(full string, data []byte) {
 		}
 		held, ok := c.read(part)
 		want := -1
-		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) && width > 0 {
+		if width, err := strconv.Atoi(path.Base(part)); err == nil && strconv.Itoa(width) == path.Base(part) &&
+			width > 0 {
 			want = width * sha256.Size
 			if strings.Contains(part, "/entries/") {
 				want = tlog.BundleLength(data, width)
 			}
 		}
 		if ok && (want < 0 || want > len(data) || !bytes.Equal(held, data[:want])) {
-			c.problem(part, attest.ProblemChanged, "not the beginning of "+full)
+			c.problem(rule.LogTile, part, attest.ProblemChanged, "not the beginning of "+full)
 		}
 	}
 }

@@ -11,17 +11,21 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// TestWitnessesThatAStrangerKnows: what they signed is checked and counted; what others signed is theirs.
+// TestWitnessesThatAStrangerKnows: what they signed is checked and counted; what others signed is
+// theirs.
 func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	w := recordtest.Small(t)
 	k := recordtest.Key(t, 7)
-	known, silent := tlog.Witness{Name: "witness.example", Public: k.Public()}, tlog.Witness{Name: "silent.example", Public: recordtest.Key(t, 9).Public()}
+	known, silent := tlog.Witness{Name: "witness.example", Public: k.Public()},
+		tlog.Witness{Name: "silent.example", Public: recordtest.Key(t, 9).Public()}
 	first := recordtest.Open(t, w).Log.Head()
 	sign := func(at uint64) {
 		t.Helper()
 		head := recordtest.Open(t, w).Log.Head()
-		lines := append(recordtest.Cosign(recordtest.Key(t, 8), "stranger.example", head, 1), recordtest.Cosign(k, known.Name, head, at)...)
-		if _, err := w.Cosign(t.Context(), lines, []tlog.Witness{known, {Name: "stranger.example", Public: recordtest.Key(t, 8).Public()}}); err != nil {
+		lines := append(recordtest.Cosign(recordtest.Key(t, 8), "stranger.example", head, 1),
+			recordtest.Cosign(k, known.Name, head, at)...)
+		if _, err := w.Cosign(t.Context(), lines,
+			[]tlog.Witness{known, {Name: "stranger.example", Public: recordtest.Key(t, 8).Public()}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +37,8 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []CosignedReport{{Witness: known.Name, Checkpoints: 2, Size: first.Size + 1, At: time.Unix(1_790_000_060, 0).UTC()}, {Witness: silent.Name}}
+	want := []CosignedReport{{Witness: known.Name, Checkpoints: 2, Size: first.Size + 1,
+		At: time.Unix(1_790_000_060, 0).UTC()}, {Witness: silent.Name}}
 	if diff := cmp.Diff(want, report.Cosigned); diff != "" || len(report.Problems) > 0 {
 		t.Errorf("%v (-want +got):\n%s", report.Problems, diff)
 	}
@@ -45,7 +50,8 @@ func TestWitnessesThatAStrangerKnows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := len(report.Problems) == 2 && report.Problems[0].Path == a && report.Problems[1].Path == b; found != (len(witnesses) == 1 && witnesses[0].Name == known.Name) {
+		if found := len(report.Problems) == 2 && report.Problems[0].Path == a &&
+			report.Problems[1].Path == b; found != (len(witnesses) == 1 && witnesses[0].Name == known.Name) {
 			t.Errorf("moved cosignatures, by %v: %v", witnesses, report.Problems)
 		}
 	}

@@ -16,10 +16,12 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// strangers are observations with every kind of a stranger's text in them, and those texts. The last is sold.
+// strangers are observations with every kind of a stranger's text in them, and those texts. The
+// last is sold.
 func strangers(t *testing.T) (all []record.Observation, texts []string) {
 	t.Helper()
-	texts = []string{"synergy", "We moved house to-day.", "Doors that answer 405", "A. Contributor", "Read the Allow header, it costs nothing."}
+	texts = []string{"synergy", "We moved house to-day.", "Doors that answer 405", "A. Contributor",
+		"Read the Allow header, it costs nothing."}
 	tip, err := record.Say(nil, texts[4])
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +29,10 @@ func strangers(t *testing.T) (all []record.Observation, texts []string) {
 	at := "2026-11-20T00:00:00Z"
 	return []record.Observation{
 		{At: at, Kind: record.ObservationRetiredWord, Word: &record.Said{Text: texts[0]}, Epitaph: "It rests."},
-		{At: at, Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "a.example", Lane: "host", Statement: record.Said{Text: texts[1]}, SignedAt: at}},
-		{At: at, Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_1", Title: record.Said{Text: texts[2]}, Text: tip, By: &record.Said{Text: texts[3]}}},
+		{At: at, Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "a.example", Lane: "host",
+			Statement: record.Said{Text: texts[1]}, SignedAt: at}},
+		{At: at, Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_1", Title: record.Said{Text: texts[2]},
+			Text: tip, By: &record.Said{Text: texts[3]}}},
 	}, texts
 }
 
@@ -78,7 +82,8 @@ func TestStrangersWordsStandInNoLeaf(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 	all, err := recordtest.Open(t, w).Observations()
-	if err != nil || all[1].Note.Statement.Text != texts[1] || all[2].Tip.By.Text != texts[3] || all[2].Tip.Text.Text != "" {
+	if err != nil || all[1].Note.Statement.Text != texts[1] || all[2].Tip.By.Text != texts[3] ||
+		all[2].Tip.Text.Text != "" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for _, o := range all {
@@ -106,13 +111,15 @@ func TestMissingWordsAreExcusedByAWithdrawalAlone(t *testing.T) {
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if report := check(t, w); len(report.Problems) != 1 || report.Problems[0].Kind != attest.ProblemMissing || report.Problems[0].Path != record.WordsPath(word) {
+	if report := check(t, w); len(report.Problems) != 1 || report.Problems[0].Kind != attest.ProblemMissing ||
+		report.Problems[0].Path != record.WordsPath(word) {
 		t.Errorf("a text that is missing without a withdrawal: %v", report.Problems)
 	}
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	gone := record.Observation{At: "2026-11-21T00:00:00Z", Kind: record.ObservationWithdrawn, Withdrawn: &record.Withdrawn{SHA256: word, Reason: "its author asked for it"}}
+	gone := record.Observation{At: "2026-11-21T00:00:00Z", Kind: record.ObservationWithdrawn,
+		Withdrawn: &record.Withdrawn{SHA256: word, Reason: "its author asked for it"}}
 	if _, err := w.Observe(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
@@ -126,14 +133,16 @@ func TestMissingWordsAreExcusedByAWithdrawalAlone(t *testing.T) {
 	if err != nil || all[0].Word.Text != "" || all[0].Word.SHA256 != word {
 		t.Errorf("%+v, %v", all[0], err)
 	}
-	if held := record.Forget(told, word); held[0].Word.Text != "" || held[1].Note.Statement.Text == "" || told[0].Word.Text == "" {
+	if held := record.Forget(told, word); held[0].Word.Text != "" || held[1].Note.Statement.Text == "" ||
+		told[0].Word.Text == "" {
 		t.Errorf("forgotten: %+v of %+v", held, told)
 	}
 	// One who puts it back publishes what was withdrawn.
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if report := check(t, w); len(report.Problems) != 1 || !strings.HasSuffix(report.Problems[0].Detail, " withdrew it") {
+	if report := check(t, w); len(report.Problems) != 1 || !strings.HasSuffix(report.Problems[0].Detail,
+		" withdrew it") {
 		t.Errorf("what was withdrawn is there: %v", report.Problems)
 	}
 	// A copy without the folder says how many it lacks.
@@ -145,8 +154,8 @@ func TestMissingWordsAreExcusedByAWithdrawalAlone(t *testing.T) {
 	}
 }
 
-// TestDigestWithoutItsSaltIsCaught: digests that claim to be salted and leave the salt out, take a short one, or share
-// one, are refused where they are made, and found where they stand.
+// TestDigestWithoutItsSaltIsCaught: digests that claim to be salted and leave the salt out, take a
+// short one, or share one, are refused where they are made, and found where they stand.
 func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	const text = "synergy"
 	salted := func(salt []byte, text string) string {
@@ -163,7 +172,8 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 		"salt without text":     {SHA256: salted(salt, text), Salt: salt},
 	} {
 		w := recordtest.Writer(t)
-		o := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &s, Epitaph: "It rests."}
+		o := record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &s,
+			Epitaph: "It rests."}
 		if _, err := w.Observe(t.Context(), o); err == nil {
 			t.Errorf("%s: it stands in the record", name)
 		}
@@ -171,10 +181,12 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	// A keeper who salts nothing and signs it all the same.
 	for name, digest := range map[string]string{"no salt": unsalted, "half a salt": salted(salt[:16], text)} {
 		w := recordtest.Writer(t)
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("other")}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+			Kind: record.ObservationRetiredWord, Word: recordtest.Said("other")}); err != nil {
 			t.Fatal(err)
 		}
-		raw, err := record.SignObservation(record.Observation{Number: 2, At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{SHA256: digest}}, w.Identity)
+		raw, err := record.SignObservation(record.Observation{Number: 2, At: "2026-11-20T00:00:00Z",
+			Kind: record.ObservationRetiredWord, Word: &record.Said{SHA256: digest}}, w.Identity)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,8 +205,10 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	}
 	// One salt for all would let a withdrawn text be tried with the salt of another.
 	w := recordtest.Writer(t)
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("one")},
-		record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: recordtest.Said("two")}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: recordtest.Said("one")},
+		record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord,
+			Word: recordtest.Said("two")}); err != nil {
 		t.Fatal(err)
 	}
 	if report := check(t, w); len(report.Problems) != 1 || !strings.Contains(report.Problems[0].Detail, "salt") {
@@ -202,7 +216,8 @@ func TestDigestWithoutItsSaltIsCaught(t *testing.T) {
 	}
 }
 
-// TestLongestObservationsStand: whatever a host declares or is said of it, what is written can be read again.
+// TestLongestObservationsStand: whatever a host declares or is said of it, what is written can be
+// read again.
 func TestLongestObservationsStand(t *testing.T) {
 	w := recordtest.Writer(t)
 	d := record.Declaration{Host: "a.example", Shape: "v1-strings"}
@@ -213,13 +228,16 @@ func TestLongestObservationsStand(t *testing.T) {
 	if n := int64(len(cut.Doors)); n < 4 || n+cut.DoorsLeftOut != 60 {
 		t.Errorf("%d doors, %d left out", n, cut.DoorsLeftOut)
 	}
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationDeclaration, Declaration: &d}); err == nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationDeclaration, Declaration: &d}); err == nil {
 		t.Error("a declaration that is too long is signed")
 	}
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationDeclaration, Declaration: &cut}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationDeclaration, Declaration: &cut}); err != nil {
 		t.Error(err)
 	}
-	for header, want := range map[string]string{"": "", "application/JSON; charset=utf-8": "application/json", "\u202etxt": record.OtherWord, "a/b/c": record.OtherWord, strings.Repeat("x", 900): record.OtherWord} {
+	for header, want := range map[string]string{"": "", "application/JSON; charset=utf-8": "application/json",
+		"\u202etxt": record.OtherWord, "a/b/c": record.OtherWord, strings.Repeat("x", 900): record.OtherWord} {
 		if got := record.ContentType(header); got != want {
 			t.Errorf("content type %q is %q, want %q", header, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +52,13 @@ func key(t testing.TB, seed byte) *attest.Key {
 // served is our own directory as its host serves it.
 func served(t testing.TB) exchange.Exchange {
 	t.Helper()
-	body, header, err := Directory("store.example", judged.Add(-time.Hour), judged.Add(720*time.Hour), key(t, 1), key(t, 2))
+	body, header, err := Directory("store.example", judged.Add(-time.Hour), judged.Add(720*time.Hour), key(t, 1),
+		key(t, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: at}, StartedAt: judged, Response: exchange.Response{Status: 200, Header: header, Body: body}}
+	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: at}, StartedAt: judged,
+		Response: exchange.Response{Status: 200, Header: header, Body: body}}
 }
 
 func judgeOne(t testing.TB, x exchange.Exchange, more ...exchange.Exchange) Report {
@@ -78,10 +81,12 @@ func check(r Report, name string) Check {
 
 func TestOurOwnDirectory(t *testing.T) {
 	r := judgeOne(t, served(t))
-	if r.Verdict != Pass || r.Kind != KindDirectory || len(r.Keys) != 2 || len(r.Fixes) != 0 || r.Keys[0].Proved != Pass || !r.Keys[1].Usable {
+	if r.Verdict != Pass || r.Kind != KindDirectory || len(r.Keys) != 2 || len(r.Fixes) != 0 ||
+		r.Keys[0].Proved != Pass || !r.Keys[1].Usable {
 		t.Errorf("%+v", r)
 	}
-	if again := served(t); !bytes.Equal(again.Response.Body, served(t).Response.Body) || again.Response.Header.Get("Signature") != served(t).Response.Header.Get("Signature") {
+	if again := served(t); !bytes.Equal(again.Response.Body, served(t).Response.Body) ||
+		again.Response.Header.Get("Signature") != served(t).Response.Header.Get("Signature") {
 		t.Error("the same directory was made in two ways")
 	}
 	if _, _, err := Directory("store.example", judged, judged, key(t, 1)); err == nil {
@@ -124,7 +129,9 @@ func TestHTTPMessageSigAcceptsOurDirectory(t *testing.T) {
 		{200, fields, at, "binding0", judged.Unix(), keys},
 		{200, fields, at, "binding1", judged.Unix(), keys},
 		{200, fields, "https://other.example" + Path, "binding0", judged.Unix(), keys},
-		{200, draftFields, draft.Request.URL, "binding", judged.Unix(), map[string]json.RawMessage{testKey: json.RawMessage(`{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}`)}},
+		{200, draftFields, draft.Request.URL, "binding", judged.Unix(),
+			map[string]json.RawMessage{testKey: json.RawMessage(
+				`{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}`)}},
 	}
 	var answers []struct {
 		OK    bool
@@ -141,14 +148,17 @@ func TestHTTPMessageSigAcceptsOurDirectory(t *testing.T) {
 // draftVector is the signed directory of the draft.
 func draftVector(t *testing.T) exchange.Exchange {
 	v := read[map[string]string](t, "signed_directory_response_draft02.json")
-	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://" + v["authority"] + Path}, StartedAt: judged,
-		Response: exchange.Response{Status: 200, Body: []byte(v["body"]), Header: http.Header{"Content-Type": {mediaType}, "Content-Digest": {v["content_digest"]},
-			"Signature": {v["signature"]}, "Signature-Input": {v["signature_input"]}}}}
+	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://" + v["authority"] + Path},
+		StartedAt: judged,
+		Response: exchange.Response{Status: 200, Body: []byte(v["body"]),
+			Header: http.Header{"Content-Type": {mediaType}, "Content-Digest": {v["content_digest"]},
+				"Signature": {v["signature"]}, "Signature-Input": {v["signature_input"]}}}}
 }
 
 func TestTheDraftsDirectory(t *testing.T) {
 	r := judgeOne(t, draftVector(t))
-	if check(r, "proof-of-possession").State != Pass || check(r, "no-test-keys").Code != "TEST_KEY" || r.Verdict != Fail || r.Keys[0].Usable {
+	if check(r, "proof-of-possession").State != Pass || check(r, "no-test-keys").Code != "TEST_KEY" ||
+		r.Verdict != Fail || r.Keys[0].Usable {
 		t.Errorf("%+v", r)
 	}
 }
@@ -232,7 +242,8 @@ func TestTheDraftsRequests(t *testing.T) {
 		}
 		for i, e := range v.Entries {
 			kind, _ := got[i].param("type").(token)
-			if got[i].key != e.Label || got[i].value != e.URI || kind != token(e.Type) && !(kind == "" && e.Type == "directory") {
+			if got[i].key != e.Label || got[i].value != e.URI || kind != token(e.Type) &&
+				!(kind == "" && e.Type == "directory") {
 				t.Errorf("%s: %+v", v.Name, got[i])
 			}
 		}
@@ -251,7 +262,8 @@ func TestTheDraftsCards(t *testing.T) {
 		Card      json.RawMessage
 	}](t, "web_bot_auth_signature_agent_card_v1.json") {
 		x := exchange.Exchange{Request: exchange.Request{Method: "GET", URL: v.URL}, StartedAt: judged,
-			Response: exchange.Response{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: v.Card}}
+			Response: exchange.Response{Status: 200, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: v.Card}}
 		recorded := []exchange.Exchange{x}
 		r, next, err := Checker{URL: v.URL}.Step(recorded)
 		if err == nil && next != nil {
@@ -278,14 +290,17 @@ func TestBrokenDirectories(t *testing.T) {
 	sign := func(x *exchange.Exchange, components, rest, base string) {
 		params := components + rest
 		x.Response.Header.Set("Signature-Input", "s="+params)
-		x.Response.Header.Set("Signature", "s=:"+base64.StdEncoding.EncodeToString(mine.Sign([]byte(base+"\n\"@signature-params\": "+params)))+":")
+		x.Response.Header.Set("Signature",
+			"s=:"+base64.StdEncoding.EncodeToString(mine.Sign([]byte(base+"\n\"@signature-params\": "+params)))+":")
 	}
 	until := judged.Add(time.Hour).Unix()
 	rest := func(created, expires int64, tag string) string {
-		return `;created=` + itoa(created) + `;expires=` + itoa(expires) + `;keyid="` + mine.KID() + `";tag="` + tag + `"`
+		return `;created=` + itoa(created) + `;expires=` + itoa(expires) + `;keyid="` + mine.KID() + `";tag="` + tag +
+			`"`
 	}
 	one := func(x *exchange.Exchange) { // the first key alone
-		x.Response.Body = []byte(strings.Replace(string(x.Response.Body), string(x.Response.Body[strings.Index(string(x.Response.Body), "},")+1:len(x.Response.Body)-2]), "", 1))
+		x.Response.Body = []byte(strings.Replace(string(x.Response.Body),
+			string(x.Response.Body[strings.Index(string(x.Response.Body), "},")+1:len(x.Response.Body)-2]), "", 1))
 		x.Response.Header.Del("Content-Digest")
 	}
 	for _, c := range []struct {
@@ -293,15 +308,20 @@ func TestBrokenDirectories(t *testing.T) {
 		state             State
 		change            func(x *exchange.Exchange)
 	}{
-		{"charset", "content-type", "CONTENT_TYPE_PARAMETERS", Warn, func(x *exchange.Exchange) { x.Response.Header.Set("Content-Type", mediaType+"; charset=utf-8") }},
-		{"JSON", "content-type", "CONTENT_TYPE", Fail, func(x *exchange.Exchange) { x.Response.Header.Set("Content-Type", "application/json") }},
+		{"charset", "content-type", "CONTENT_TYPE_PARAMETERS", Warn,
+			func(x *exchange.Exchange) { x.Response.Header.Set("Content-Type", mediaType+"; charset=utf-8") }},
+		{"JSON", "content-type", "CONTENT_TYPE", Fail,
+			func(x *exchange.Exchange) { x.Response.Header.Set("Content-Type", "application/json") }},
 		{"404", "status-200", "NOT_PUBLISHED", Absent, func(x *exchange.Exchange) { x.Response.Status = 404 }},
 		{"301", "status-200", "STATUS", Fail, func(x *exchange.Exchange) { x.Response.Status = 301 }},
 		{"down", "reachable", "", Unreachable, func(x *exchange.Exchange) { x.Response = exchange.Response{} }},
 		{"HTML", "jwks-parses", "JWKS", Fail, func(x *exchange.Exchange) { x.Response.Body = []byte("<html>") }},
-		{"no keys", "jwks-parses", "NO_KEYS", Fail, func(x *exchange.Exchange) { x.Response.Body = []byte(`{"keys":[]}`) }},
-		{"other body", "content-digest", "DIGEST", Fail, func(x *exchange.Exchange) { x.Response.Body = append(x.Response.Body, ' ') }},
-		{"no digest", "content-digest", "NO_DIGEST", Warn, func(x *exchange.Exchange) { x.Response.Header.Del("Content-Digest") }},
+		{"no keys", "jwks-parses", "NO_KEYS", Fail,
+			func(x *exchange.Exchange) { x.Response.Body = []byte(`{"keys":[]}`) }},
+		{"other body", "content-digest", "DIGEST", Fail,
+			func(x *exchange.Exchange) { x.Response.Body = append(x.Response.Body, ' ') }},
+		{"no digest", "content-digest", "NO_DIGEST", Warn,
+			func(x *exchange.Exchange) { x.Response.Header.Del("Content-Digest") }},
 		{"private", "no-private-keys", "PRIVATE_KEY", Fail, replace(`"use":"sig"`, `"d":"AAAA"`)},
 		{"kid", "key-ids", "KID", Fail, replace(`"kid":"`, `"kid":"x`)},
 		{"alg", "key-ids", "ALG", Warn, replace(`"use":"sig"`, `"alg":"EdDSA"`)},
@@ -312,9 +332,12 @@ func TestBrokenDirectories(t *testing.T) {
 			replace(`"exp":1`, `"exp":1,"x2":1`)(x)
 		}},
 		{"backwards", "key-validity", "VALIDITY", Fail, replace(`"exp":1`, `"exp":1,"x2":1`)},
-		{"all expired", "key-validity", "NO_USABLE_KEY", Fail, func(x *exchange.Exchange) { x.StartedAt = judged.Add(9000 * time.Hour) }},
-		{"unsigned", "proof-of-possession", "NO_POSSESSION_PROOF", Warn, func(x *exchange.Exchange) { x.Response.Header.Del("Signature-Input") }},
-		{"without bytes", "proof-of-possession", "BAD_SIGNATURE", Fail, func(x *exchange.Exchange) { x.Response.Header.Del("Signature") }},
+		{"all expired", "key-validity", "NO_USABLE_KEY", Fail,
+			func(x *exchange.Exchange) { x.StartedAt = judged.Add(9000 * time.Hour) }},
+		{"unsigned", "proof-of-possession", "NO_POSSESSION_PROOF", Warn,
+			func(x *exchange.Exchange) { x.Response.Header.Del("Signature-Input") }},
+		{"without bytes", "proof-of-possession", "BAD_SIGNATURE", Fail,
+			func(x *exchange.Exchange) { x.Response.Header.Del("Signature") }},
 		{"one of two", "proof-of-possession", "NO_POSSESSION_PROOF", Warn, func(x *exchange.Exchange) {
 			sign(x, `("@authority";req)`, rest(judged.Unix(), until, directoryTag), `"@authority";req: store.example`)
 		}},
@@ -359,12 +382,14 @@ func FuzzStep(f *testing.F) {
 	x := served(f)
 	h := x.Response.Header
 	f.Add(x.Response.Body, h.Get("Signature-Input"), h.Get("Signature"), h.Get("Content-Digest"))
-	f.Add([]byte(`{"client_id":"x","jwks":{"keys":[{}]},"web_bot_auth":{}}`), `a=("b";req;c="d" "@status");e=1`, `a=:AAAA:`, `sha-256=?1`)
+	f.Add([]byte(`{"client_id":"x","jwks":{"keys":[{}]},"web_bot_auth":{}}`), `a=("b";req;c="d" "@status");e=1`,
+		`a=:AAAA:`, `sha-256=?1`)
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"`+hex.EncodeToString(make([]byte, 9))+`","e":"AQAB"}]}`), "*=-1", "", "")
 	f.Fuzz(func(t *testing.T, body []byte, input, signature, digest string) {
 		x := served(t)
 		x.Response.Body = body
-		x.Response.Header = http.Header{"Content-Type": {mediaType}, "Signature-Input": {input}, "Signature": {signature}, "Content-Digest": {digest}}
+		x.Response.Header = http.Header{"Content-Type": {mediaType}, "Signature-Input": {input},
+			"Signature": {signature}, "Content-Digest": {digest}}
 		r, next, err := Checker{URL: at}.Step([]exchange.Exchange{x})
 		if err != nil {
 			t.Fatal(err)
@@ -376,6 +401,48 @@ func FuzzStep(f *testing.F) {
 		}
 		if _, err := wire.Marshal(r); err != nil || r.Verdict == "" {
 			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// FuzzReadCaller: whatever a request's fields hold, it is read as nobody's, refused as an *Invalid,
+// or a claim within the limits, which no other key than its own and no other request fits.
+func FuzzReadCaller(f *testing.F) {
+	k := key(f, 1)
+	now := judged.Unix()
+	params := `("@authority" "@path" "signature-agent";key="a");created=` + itoa(now) + `;expires=` + itoa(now+60) +
+		`;keyid="` + k.KID() + `";tag="web-bot-auth";nonce="n"`
+	base := "\"@authority\": store.example\n\"@path\": /menu.json\n\"signature-agent\";key=\"a\": " +
+		"\"https://agent.example\"\n\"@signature-params\": " + params
+	f.Add("a="+params, "a=:"+base64.StdEncoding.EncodeToString(k.Sign([]byte(base)))+":", `a="https://agent.example"`,
+		"/menu.json", "")
+	f.Add(`s=("@target-uri" "signature-agent" "x";sf);created=1;expires=2;keyid="`+testKey+`";tag="agent-payer-auth"`,
+		`s=:AAAA:`, `"https://agent.example"`, "/%2e", "a=b&a")
+	f.Add(`a=();b=(`, ``, `a=?1;type=jwks_uri`, "", "?")
+	f.Fuzz(func(t *testing.T, input, signature, agent, path, query string) {
+		m := Message{Method: "GET", Scheme: "https", Authority: "store.example", Path: path, RawQuery: query,
+			Header: http.Header{"Signature-Input": {input}, "Signature": {signature}, "Signature-Agent": {agent}}}
+		c, err := ReadCaller(m, judged)
+		if _, told := errors.AsType[*Invalid](err); err != nil && (!told || c != nil) {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		if c == nil {
+			return
+		}
+		u, err := url.Parse(c.Directory)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(c.KeyID) != 43 ||
+			len(c.Nonce) > maxNonce || !judged.Before(c.Expires) || !slices.Contains(callerTags, c.Tag) {
+			t.Errorf("%+v", c)
+		}
+		if c.Verify(key(t, 2).Public()) == nil {
+			t.Errorf("another key signed %q", c.base)
+		}
+		if c.Verify(k.Public()) != nil {
+			return
+		}
+		m.Authority = "other.example" // every claim covers the authority
+		if other, err := ReadCaller(m, judged); err == nil && other != nil && other.Verify(k.Public()) == nil {
+			t.Errorf("what was signed for store.example fits other.example: %q", other.base)
 		}
 	})
 }

@@ -2,14 +2,15 @@ package botauth
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/did"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
@@ -49,14 +50,16 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	}
 	x := recorded[0]
 	j := &judge{x: x, at: x.StartedAt.Add(x.Duration)}
-	sum := sha256.Sum256(x.Response.Body)
-	j.Report = Report{Version: Version, URL: c.URL, Keys: []Key{}, Fixes: []Fix{}, ObservedAt: j.at.UTC().Truncate(time.Second), CannotTell: cannotTell,
-		Evidence: Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200), Bytes: len(x.Response.Body), SHA256: hex.EncodeToString(sum[:])}}
+	j.Report = Report{Version: Version, URL: c.URL, Keys: []Key{}, Fixes: []Fix{},
+		ObservedAt: j.at.UTC().Truncate(time.Second), CannotTell: cannotTell,
+		Evidence: Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
+			Bytes: len(x.Response.Body), SHA256: attest.Digest(sha256.Sum256(x.Response.Body)).String()}}
 	err := json.Unmarshal(x.Response.Body, &j.raw)
 	switch _, keys := j.raw["keys"]; {
 	case err == nil && keys:
 		j.Kind = KindDirectory
-	case err == nil && (j.raw["client_id"] != nil || j.raw["web_bot_auth"] != nil || j.raw["jwks_uri"] != nil || j.raw["jwks"] != nil):
+	case err == nil && (j.raw["client_id"] != nil || j.raw["web_bot_auth"] != nil || j.raw["jwks_uri"] != nil ||
+		j.raw["jwks"] != nil):
 		j.Kind = KindCard
 	}
 	j.rows = directoryRows
@@ -87,13 +90,8 @@ func bounded(s string, n int) string {
 }
 
 func (j *judge) set(name string, s State, code, format string, args ...any) {
-	for i := range j.Checks {
-		if c := &j.Checks[i]; c.Name == name {
-			c.State, c.Code, c.Detail = s, code, bounded(fmt.Sprintf(format, args...), 500)
-			return
-		}
-	}
-	panic("botauth: no check is named " + name)
+	c := &j.Checks[slices.IndexFunc(j.Checks, func(c Check) bool { return c.Name == name })]
+	c.State, c.Code, c.Detail = s, code, bounded(fmt.Sprintf(format, args...), 500)
 }
 
 // reached judges the answer before its body is looked at.
@@ -230,17 +228,15 @@ func (j *judge) cardMembers() {
 }
 
 func (j *judge) conclude() {
-	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn}
-	j.Verdict = Pass
-	rank := len(worst)
+	worst := []State{Fail, Unreachable, Absent, Unverifiable, Warn, Pass}
+	rank := len(worst) - 1
 	for i, c := range j.Checks {
-		for r, s := range worst {
-			if c.State == s && r < rank {
-				rank, j.Verdict = r, s
-			}
+		if r := slices.Index(worst, c.State); r >= 0 {
+			rank = min(rank, r)
 		}
 		if c.State == Fail || c.State == Warn || c.State == Absent {
 			j.Fixes = append(j.Fixes, Fix{Check: c.Name, Fix: j.rows[i].fix})
 		}
 	}
+	j.Verdict = worst[rank]
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// testKey is the thumbprint of the public test key of RFC 9421, appendix B.1.4, which the draft says to reject.
+// testKey is the thumbprint of the public test key of RFC 9421, appendix B.1.4, which the draft
+// says to reject.
 const testKey = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
 // directoryTag is the tag of a directory's own signatures.
@@ -28,7 +29,8 @@ const directoryTag = "http-message-signatures-directory"
 const maxKeys = 50
 
 // algorithms are the names of the HTTP signature algorithms registry (RFC 9421, section 6.2).
-var algorithms = []string{"ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512", "rsa-v1_5-sha256", "hmac-sha256"}
+var algorithms = []string{"ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512", "rsa-v1_5-sha256",
+	"hmac-sha256"}
 
 // thumbprint is that of RFC 7638, for the kinds of keys that have one.
 func thumbprint(raw []byte) string {
@@ -43,30 +45,18 @@ func thumbprint(raw []byte) string {
 		}
 		return s
 	}
-	var names []string
-	switch text("kty") {
-	case "OKP":
-		names = []string{"crv", "kty", "x"}
-	case "EC":
-		names = []string{"crv", "kty", "x", "y"}
-	case "RSA":
-		names = []string{"e", "kty", "n"}
-	default:
-		return ""
-	}
-	b := []byte("{")
-	for i, n := range names {
-		v, err := json.Marshal(text(n))
-		if err != nil || text(n) == "" {
+	key := map[string]string{}
+	members := map[string][]string{"OKP": {"kty", "crv", "x"}, "EC": {"kty", "crv", "x", "y"}, "RSA": {"kty", "e", "n"}}
+	for _, n := range members[text("kty")] {
+		if key[n] = text(n); key[n] == "" {
 			return ""
 		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), n...), '"', ':')
-		b = append(b, v...)
 	}
-	sum := sha256.Sum256(append(b, '}'))
+	b, err := json.Marshal(key, json.Deterministic(true))
+	if err != nil || len(key) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(b)
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
@@ -118,7 +108,7 @@ func (j *judge) keys(keys []did.JWK, prints []string) {
 			j.set("no-private-keys", Fail, "PRIVATE_KEY", "key %d holds a private or symmetric member", i)
 		case errors.Is(k.Err, did.ErrUnsupported) || k.Err == nil && k.Key.Curve != did.Ed25519:
 			r.Detail = "of a kind that is not verified here"
-			j.unless("keys-ed25519", Fail, Unverifiable, "UNKNOWN_KIND", "key %d is of another kind", i)
+			j.unlessFailed("keys-ed25519", Unverifiable, "UNKNOWN_KIND", "key %d is of another kind", i)
 		case k.Err != nil:
 			r.Detail = bounded(k.Err.Error(), 200)
 			j.set("keys-ed25519", Fail, "BAD_KEY", "key %d: %v", i, k.Err)
@@ -126,7 +116,8 @@ func (j *judge) keys(keys []did.JWK, prints []string) {
 		if k.KID != "" && k.KID != prints[i] {
 			j.set("key-ids", Fail, "KID", "key %d: kid is not the thumbprint %s", i, prints[i])
 		} else if k.Alg != "" && !slices.Contains(algorithms, k.Alg) {
-			j.unless("key-ids", Fail, Warn, "ALG", "key %d: alg %.40q is no name of the registry of HTTP signature algorithms", i, k.Alg)
+			j.unlessFailed("key-ids", Warn, "ALG",
+				"key %d: alg %.40q is no name of the registry of HTTP signature algorithms", i, k.Alg)
 		}
 		if prints[i] == testKey {
 			usable = false
@@ -138,30 +129,24 @@ func (j *judge) keys(keys []did.JWK, prints []string) {
 			j.set("key-validity", Fail, "VALIDITY", "key %d ends before it begins", i)
 		case k.Expires != 0 && k.Expires <= now:
 			usable = false
-			j.unless("key-validity", Fail, Warn, "EXPIRED", "key %d has expired", i)
+			j.unlessFailed("key-validity", Warn, "EXPIRED", "key %d has expired", i)
 		case k.NotBefore > now:
 			usable = false
-			j.unless("key-validity", Fail, Warn, "NOT_YET", "key %d is not valid yet", i)
+			j.unlessFailed("key-validity", Warn, "NOT_YET", "key %d is not valid yet", i)
 		}
 		r.Usable = usable
 		j.Keys = append(j.Keys, r)
 	}
-	for _, k := range j.Keys {
-		if k.Usable {
-			return
-		}
+	if !slices.ContainsFunc(j.Keys, func(k Key) bool { return k.Usable }) {
+		j.unlessFailed("key-validity", Fail, "NO_USABLE_KEY", "no key can be used now")
 	}
-	j.unless("key-validity", Fail, Fail, "NO_USABLE_KEY", "no key can be used now")
 }
 
-// unless sets a check that is not at the state worse already.
-func (j *judge) unless(name string, worse, s State, code, format string, args ...any) {
-	for _, c := range j.Checks {
-		if c.Name == name && c.State == worse {
-			return
-		}
+// unlessFailed sets a check that has not failed already.
+func (j *judge) unlessFailed(name string, s State, code, format string, args ...any) {
+	if !slices.ContainsFunc(j.Checks, func(c Check) bool { return c.Name == name && c.State == Fail }) {
+		j.set(name, s, code, format, args...)
 	}
-	j.set(name, s, code, format, args...)
 }
 
 func (j *judge) digest() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Structured fields (RFC 8941), as far as signatures need them: dictionaries of items and inner lists. A value is string,
-// token, int64, bool or []byte.
+// Structured fields (RFC 8941), as far as signatures need them: dictionaries of items and inner
+// lists. A value is string, token, int64, bool or []byte.
 type token string
 
 type param struct {
@@ -48,7 +48,8 @@ const (
 
 var errField = errors.New("not a structured field")
 
-// dictionary parses a Dictionary. A key that stands twice is refused, which is stricter than RFC 8941.
+// dictionary parses a Dictionary. A key that stands twice is refused, which is stricter than RFC
+// 8941.
 func dictionary(s string) ([]member, error) {
 	if len(s) > maxField {
 		return nil, fmt.Errorf("%w: longer than %d bytes", errField, maxField)
@@ -217,7 +218,8 @@ func (p *parser) bare() (any, error) {
 		return v, nil
 	case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '*':
 		n := 1
-		for n < len(p.s) && (strings.IndexByte("!#$%&'*+-.^_`|~:/", p.s[n]) >= 0 || p.s[n] >= '0' && p.s[n] <= '9' || p.s[n]|0x20 >= 'a' && p.s[n]|0x20 <= 'z') {
+		for n < len(p.s) && (strings.IndexByte("!#$%&'*+-.^_`|~:/", p.s[n]) >= 0 || p.s[n] >= '0' && p.s[n] <= '9' ||
+			p.s[n]|0x20 >= 'a' && p.s[n]|0x20 <= 'z') {
 			n++
 		}
 		return token(p.take(n)), nil

@@ -86,15 +86,18 @@ type row struct{ name, source, fix string }
 var directoryRows = []row{
 	{"reachable", sourceProtocol, "answer over https"},
 	{"status-200", sourceProtocol, "answer 200 in place: redirects are not followed"},
-	{"content-type", sourceProtocol, "send Content-Type: application/http-message-signatures-directory+json and nothing behind it"},
+	{"content-type", sourceProtocol, "send Content-Type: application/http-message-signatures-directory+json and " +
+		"nothing behind it"},
 	{"jwks-parses", sourceJWK, "serve one JSON object whose member keys is a list of JSON Web Keys"},
 	{"keys-ed25519", sourceJWK, "publish Ed25519 keys, each with x of 32 bytes in base64url"},
-	{"key-ids", sourceProtocol, "leave kid out or make it the RFC 7638 thumbprint, and name alg as in the HTTP signature algorithms registry (ed25519)"},
+	{"key-ids", sourceProtocol, "leave kid out or make it the RFC 7638 thumbprint, and name alg as in the HTTP " +
+		"signature algorithms registry (ed25519)"},
 	{"no-private-keys", sourceJWK, "take the private members out and replace the key: it has been published"},
 	{"no-test-keys", sourceProtocol, "replace the published test key of RFC 9421 by one of your own"},
 	{"key-validity", sourceProtocol, "publish a key with nbf in the past and exp in the future"},
 	{"content-digest", sourceDigest, "send Content-Digest: sha-256 of the body"},
-	{"proof-of-possession", sourceProtocol, `sign the response once per key, covering "@authority";req and "content-digest", with created, expires, keyid and the tag http-message-signatures-directory`},
+	{"proof-of-possession", sourceProtocol,
+		`sign the response once per key, covering "@authority";req and "content-digest", with created, expires, keyid and the tag http-message-signatures-directory`},
 }
 
 var cardRows = []row{

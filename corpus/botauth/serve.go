@@ -26,18 +26,22 @@ type jwk struct {
 	EXP int64  `json:"exp"`
 }
 
-// Directory makes the key directory of a site and its header, to be served as they are at Path. It is signed once by
-// each key for the authority (the host, with its port unless that is 443), and valid from one time to the other; it has
-// to be made again before it ends. The same arguments give the same bytes.
-func Directory(authority string, from, until time.Time, keys ...*attest.Key) (body []byte, header http.Header, err error) {
+// Directory makes the key directory of a site and its header, to be served as they are at Path. It
+// is signed once by each key for the authority (the host, with its port unless that is 443), and
+// valid from one time to the other; it has to be made again before it ends. The same arguments give
+// the same bytes.
+func Directory(authority string, from, until time.Time, keys ...*attest.Key) (body []byte, header http.Header,
+	err error) {
 	if len(keys) == 0 || authority == "" || !until.After(from) {
-		return nil, nil, errors.New("making a key directory: it needs an authority, a key and a time in which it is valid")
+		return nil, nil, errors.New("making a key directory: it needs an authority, a key and a time in which it is " +
+			"valid")
 	}
 	var set struct {
 		Keys []jwk `json:"keys"`
 	}
 	for _, k := range keys {
-		set.Keys = append(set.Keys, jwk{KTY: "OKP", CRV: "Ed25519", KID: k.KID(), X: base64.RawURLEncoding.EncodeToString(k.Public()), Use: "sig",
+		set.Keys = append(set.Keys, jwk{KTY: "OKP", CRV: "Ed25519", KID: k.KID(),
+			X: base64.RawURLEncoding.EncodeToString(k.Public()), Use: "sig",
 			NBF: from.Unix(), EXP: until.Unix()})
 	}
 	if body, err = json.Marshal(set); err != nil {
@@ -45,11 +49,14 @@ func Directory(authority string, from, until time.Time, keys ...*attest.Key) (bo
 	}
 	sum := sha256.Sum256(body)
 	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
-	header = http.Header{"Content-Type": {mediaType}, "Cache-Control": {"public, max-age=86400"}, "Content-Digest": {digest}}
+	header = http.Header{"Content-Type": {mediaType}, "Cache-Control": {"public, max-age=86400"},
+		"Content-Digest": {digest}}
 	inputs, signatures := "", ""
 	for i, k := range keys {
-		params := fmt.Sprintf(`("@authority";req "content-digest");created=%d;expires=%d;keyid=%q;tag=%q`, from.Unix(), until.Unix(), k.KID(), directoryTag)
-		base := "\"@authority\";req: " + authority + "\n\"content-digest\": " + digest + "\n\"@signature-params\": " + params
+		params := fmt.Sprintf(`("@authority";req "content-digest");created=%d;expires=%d;keyid=%q;tag=%q`, from.Unix(),
+			until.Unix(), k.KID(), directoryTag)
+		base := "\"@authority\";req: " + authority + "\n\"content-digest\": " + digest + "\n\"@signature-params\": " +
+			params
 		if i > 0 {
 			inputs, signatures = inputs+", ", signatures+", "
 		}

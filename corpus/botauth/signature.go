@@ -8,7 +8,6 @@ import (
 
 // signed is one signature of a message: the member of Signature-Input and the bytes of Signature.
 type signed struct {
-	label      string
 	components []item
 	params     item
 	raw        string // components and parameters, as sent
@@ -30,7 +29,7 @@ func signatures(input, signature string) ([]signed, error) {
 		if !m.inner {
 			return nil, fmt.Errorf("reading Signature-Input: %q is no inner list", m.key)
 		}
-		s := signed{label: m.key, components: m.list, params: m.item, raw: m.raw}
+		s := signed{components: m.list, params: m.item, raw: m.raw}
 		for _, v := range values {
 			if b, ok := v.value.([]byte); ok && v.key == m.key {
 				s.bytes = b
@@ -84,7 +83,8 @@ func identifier(c item) (string, error) {
 // errComponent is returned for a component whose value is not known here.
 var errComponent = errors.New("the signature covers a component that is not known here")
 
-// base is the signature base (RFC 9421, section 2.5). Lookup gives the value of a component by its identifier.
+// base is the signature base (RFC 9421, section 2.5). Lookup gives the value of a component by its
+// identifier.
 func (s signed) base(lookup func(identifier string) (string, bool)) (string, error) {
 	var b strings.Builder
 	seen := map[string]bool{}

@@ -27,7 +27,8 @@ const (
 	MaxHandovers = 1000
 )
 
-// ErrMalformed is returned for bytes that are no bundle, or not as bundles are written, or not those that were written.
+// ErrMalformed is returned for bytes that are no bundle, or not as bundles are written, or not
+// those that were written.
 var ErrMalformed = errors.New("not a bundle as it was written")
 
 // Bundle is a self-contained file of evidence. What it says is for Verify to tell.
@@ -83,16 +84,19 @@ type Row struct {
 	Judgement string `json:"judgement,omitzero"`
 }
 
-// Want names what is to be exported: all that the record says of a host, or, with a Sequence, of a host in one round.
+// Want names what is to be exported: all that the record says of a host, or, with a Sequence, of a
+// host in one round.
 type Want struct {
 	Host     string
 	Sequence int64
 }
 
-// Export takes from a record what is wanted. keys is the file form of the ring that the record is signed with. It ends
-// with the newest round that is wanted, and of each host says what that round's index does.
+// Export takes from a record what is wanted. keys is the file form of the ring that the record is
+// signed with. It ends with the newest round that is wanted, and of each host says what that
+// round's index does.
 func Export(r *record.Record, keys []byte, wants []Want) (Bundle, error) {
-	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{}, Rows: []Row{}, Hosts: []record.HostProof{}, Artifacts: []attest.Proof{}}
+	b := Bundle{Format: Format, Keys: string(keys), Handovers: []Handover{}, Rounds: []Round{}, After: []Leaf{},
+		Rows: []Row{}, Hosts: []record.HostProof{}, Artifacts: []attest.Proof{}}
 	all := r.Rounds()
 	leaves := make(map[Want]int64) // of the rows
 	rounds, hosts := make(map[int64]bool), make(map[string]bool)
@@ -159,7 +163,8 @@ func Export(r *record.Record, keys []byte, wants []Want) (Bundle, error) {
 	return b, nil
 }
 
-// follow finds the rows of a host that are wanted, from the newest back: each names the one before it.
+// follow finds the rows of a host that are wanted, from the newest back: each names the one before
+// it.
 func follow(r *record.Record, w Want, leaves map[Want]int64) error {
 	p, err := r.ProveHost(cmp.Or(w.Sequence, int64(len(r.Rounds()))), w.Host)
 	if err != nil {
@@ -189,8 +194,9 @@ func follow(r *record.Record, w Want, leaves map[Want]int64) error {
 	return nil
 }
 
-// exportAfter adds what shows that no round stands behind the newest one: the observations from there to the head are
-// numbered without a gap, so that the first and the last of them tell that nothing else is between.
+// exportAfter adds what shows that no round stands behind the newest one: the observations from
+// there to the head are numbered without a gap, so that the first and the last of them tell that
+// nothing else is between.
 func (b *Bundle) exportAfter(r *record.Record, last record.Round) error {
 	first, size := last.LeavesEnd(), r.Log.Head().Size
 	if first == size {
@@ -262,8 +268,9 @@ func (b *Bundle) exportRow(r *record.Record, round record.Round, host string, le
 	return err
 }
 
-// AddArtifact adds a signed artifact: a certificate, a report or another thing with the members of an attest.Proof, such
-// as the answer of a verify address. What stands beside these members is not signed and is left out.
+// AddArtifact adds a signed artifact: a certificate, a report or another thing with the members of
+// an attest.Proof, such as the answer of a verify address. What stands beside these members is not
+// signed and is left out.
 func (b *Bundle) AddArtifact(raw []byte) error {
 	var p attest.Proof
 	if len(raw) > MaxSize {
@@ -310,7 +317,8 @@ func Parse(raw []byte) (Bundle, error) {
 	if b.Format != Format {
 		return b, fmt.Errorf("%w: format is %.40q, want %q", ErrMalformed, b.Format, Format)
 	}
-	if max(len(b.Rounds), len(b.Rows), len(b.Hosts)) > MaxItems || len(b.Artifacts) > MaxArtifacts || len(b.Handovers) > MaxHandovers || len(b.After) > 2 {
+	if max(len(b.Rounds), len(b.Rows), len(b.Hosts)) > MaxItems || len(b.Artifacts) > MaxArtifacts ||
+		len(b.Handovers) > MaxHandovers || len(b.After) > 2 {
 		return b, fmt.Errorf("%w: too much in it", ErrMalformed)
 	}
 	body, ok := bytes.CutSuffix(line, fmt.Appendf(nil, `,"sha256":"%s"}`, b.SHA256))

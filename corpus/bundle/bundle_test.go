@@ -30,8 +30,10 @@ import (
 // writeRecord writes three rounds over a few hosts, every row judged and kept but those of round 2.
 func writeRecord(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
-	for sequence, hosts := range [][]string{{"a.example", "b.example", "c.example"}, {"a.example", "c.example"}, {"a.example", "b.example"}} {
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	for sequence, hosts := range [][]string{{"a.example", "b.example", "c.example"}, {"a.example", "c.example"},
+		{"a.example", "b.example"}} {
 		seal(t, w, int64(sequence)+1, hosts...)
 	}
 	stamp(t, w)
@@ -64,7 +66,8 @@ func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 			row, raw := walk(t, host, probe.Practices()[i], at.Add(-time.Hour))
 			kept[host] = raw
 			if i == 2 {
-				row = record.Row{URL: row.URL, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: record.FaultInstrument,
+				row = record.Row{URL: row.URL, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2",
+					Fault:  record.FaultInstrument,
 					Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 			}
 			row.Host, row.Source = host, record.SourceRevisit
@@ -73,7 +76,8 @@ func seal(t testing.TB, w *record.Writer, sequence int64, hosts ...string) {
 			}
 		}
 	}
-	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows}
+	d := record.Draft{Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2",
+		Rows: rows}
 	if sequence != 2 {
 		d.Evidence = func(host, _ string) ([]byte, error) { return kept[host], nil }
 	}
@@ -95,7 +99,8 @@ func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (rec
 		t.Fatal(err)
 	}
 	a := practice.Answer(url)
-	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
+	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
+		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)
 	if err != nil {
 		t.Fatal(err)
@@ -111,13 +116,15 @@ func walk(t testing.TB, host string, practice probe.Practice, at time.Time) (rec
 	return record.RowFrom(report, j), raw
 }
 
-// stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round 2.
+// stamp adds a proof of time of round 1 in a block that shows no work, and a pending one of round
+// 2.
 func stamp(t testing.TB, w *record.Writer) {
 	t.Helper()
 	r, _ := open(t, w)
 	first, _ := r.Round(1)
 	second, _ := r.Round(2)
-	pending := slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, 17, 16}, []byte("http://c.example"))
+	pending := slices.Concat([]byte{0xf0, 1, 'x', 0x08, 0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, 17, 16},
+		[]byte("http://c.example"))
 	p, err := ots.FromAnswer(second.Digest, pending)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +147,8 @@ func stamp(t testing.TB, w *record.Writer) {
 
 func certificate(t testing.TB) []byte {
 	t.Helper()
-	signed, err := attest.Certificate{CertID: "cert_abcdefghijklmnopqrst", Item: "hello", PatronNumber: 1, Date: "2026-11-01T00:00:00Z", PaidUSDC: "0.5"}.Sign(attest.SpecimenKey())
+	signed, err := attest.Certificate{CertID: "cert_abcdefghijklmnopqrst", Item: "hello", PatronNumber: 1,
+		Date: "2026-11-01T00:00:00Z", PaidUSDC: "0.5"}.Sign(attest.SpecimenKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +179,8 @@ func encoded(t testing.TB, b Bundle) []byte {
 }
 
 func TestBundleOfHosts(t *testing.T) {
-	b := exported(t, Want{Host: "a.example"}, Want{Host: "b.example"}, Want{Host: "c.example", Sequence: 1}, Want{Host: "nobody.example"})
+	b := exported(t, Want{Host: "a.example"}, Want{Host: "b.example"}, Want{Host: "c.example", Sequence: 1},
+		Want{Host: "nobody.example"})
 	if err := b.AddArtifact(certificate(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -183,26 +192,32 @@ func TestBundleOfHosts(t *testing.T) {
 	if err != nil || len(r.Problems) > 0 {
 		t.Fatal(err, r.Problems)
 	}
-	if !r.Trusted || !r.Specimen || len(r.Rounds) != 3 || len(r.Rows) != 6 || len(r.Artifacts) != 1 || r.Artifacts[0].ID != "cert_abcdefghijklmnopqrst" {
+	if !r.Trusted || !r.Specimen || len(r.Rounds) != 3 || len(r.Rows) != 6 || len(r.Artifacts) != 1 ||
+		r.Artifacts[0].ID != "cert_abcdefghijklmnopqrst" {
 		t.Errorf("%+v", r)
 	}
-	want := []HostReport{{Host: "a.example", Rows: 3, First: 1, Present: []int64{1, 2, 3}, Whole: true}, {Host: "b.example", Rows: 2, First: 1, Present: []int64{1, 3}, Whole: true},
-		{Host: "c.example", Rows: 2, First: 1, Present: []int64{1}}, {Host: "nobody.example", Present: []int64{}, Whole: true}}
+	want := []HostReport{{Host: "a.example", Rows: 3, First: 1, Present: []int64{1, 2, 3}, Whole: true},
+		{Host: "b.example", Rows: 2, First: 1, Present: []int64{1, 3}, Whole: true},
+		{Host: "c.example", Rows: 2, First: 1, Present: []int64{1}}, {Host: "nobody.example", Present: []int64{},
+			Whole: true}}
 	if diff := cmp.Diff(want, r.Hosts, cmpopts.IgnoreUnexported(HostReport{})); diff != "" {
 		t.Errorf("hosts:\n%s", diff)
 	}
 	if diff := cmp.Diff(audit.Rejudged{Again: 4, NotKept: 1, Without: 1}, r.Verdicts); diff != "" {
 		t.Errorf("verdicts:\n%s", diff)
 	}
-	if r.Rounds[0].Time.State != ots.StateUnchecked || r.Rounds[1].Time.State != ots.StatePending || r.Rounds[2].Time != nil {
+	if r.Rounds[0].Time.State != ots.StateUnchecked || r.Rounds[1].Time.State != ots.StatePending ||
+		r.Rounds[2].Time != nil {
 		t.Errorf("times: %+v", r.Rounds)
 	}
-	if easy, err := Verify(encoded(t, b), Options{Difficulty: 1e-20}); err != nil || easy.Rounds[0].Time.State == ots.StatePending {
+	if easy, err := Verify(encoded(t, b), Options{Difficulty: 1e-20}); err != nil ||
+		easy.Rounds[0].Time.State == ots.StatePending {
 		t.Errorf("with any work: %+v %v", easy.Rounds[0].Time, err)
 	}
 	var out bytes.Buffer
 	r.Print(&out, "b.json")
-	for _, text := range []string{"b.json: UNPROVEN: c.example: its history: 1 of its 2 rows not here, of round 2", "UNPROVEN, while what is here is as it was signed: 3 rounds, 6 rows and 1 artifacts",
+	for _, text := range []string{"b.json: UNPROVEN: c.example: its history: 1 of its 2 rows not here, of round 2",
+		"UNPROVEN, while what is here is as it was signed: 3 rounds, 6 rows and 1 artifacts",
 		"b.example: all its rows to round 3, which are 2, the first in round 1.", "c.example: 1 of its 2 rows.",
 		"nobody.example: no row in any round from 1 to 3.", "judged again here", "is not here", "specimen"} {
 		if !strings.Contains(out.String(), text) {
@@ -233,10 +248,12 @@ func TestEveryByteOfABundle(t *testing.T) {
 	}
 }
 
-// TestForgedBundles changes what bundles say and puts the digest right again, as somebody who forges one would.
+// TestForgedBundles changes what bundles say and puts the digest right again, as somebody who
+// forges one would.
 func TestForgedBundles(t *testing.T) {
 	other := func(t *testing.T) Bundle { // of a store with other rows and the same keys
-		w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+		w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+			LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 		seal(t, w, 1, "a.example")
 		r, keys := open(t, w)
 		b, err := Export(r, keys, []Want{{Host: "a.example"}})
@@ -249,28 +266,36 @@ func TestForgedBundles(t *testing.T) {
 		at     string // "" for what is unproven
 		change func(b *Bundle)
 	}{
-		"no row of any":            {"", func(b *Bundle) { b.Rows = []Row{} }},
-		"a row less":               {"", func(b *Bundle) { b.Rows = b.Rows[1:] }},
-		"a row twice":              {"rows[1]", func(b *Bundle) { b.Rows = slices.Insert(b.Rows, 0, b.Rows[0]) }},
-		"rows out of order":        {"rows[1]", func(b *Bundle) { b.Rows[0], b.Rows[1] = b.Rows[1], b.Rows[0] }},
-		"a row not shown":          {"rows[0]", func(b *Bundle) { b.Hosts = b.Hosts[1:] }},
-		"hosts out of order":       {"hosts[1]", func(b *Bundle) { b.Hosts[0], b.Hosts[1] = b.Hosts[1], b.Hosts[0] }},
-		"a host twice":             {"hosts[1]", func(b *Bundle) { b.Hosts = slices.Insert(b.Hosts, 0, b.Hosts[0]) }},
-		"rows of a host with none": {"rows[0]", func(b *Bundle) { b.Hosts[0].Host, b.Hosts[0].Places = "0.example", b.Hosts[0].Places[:1] }},
-		"the entry of another":     {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places = b.Hosts[1].Places }},
-		"a head of another fold":   {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places[0].Entry.Head[0] ^= 1 }},
-		"fewer rows in the entry":  {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places[0].Entry.Rows-- }},
-		"another row":              {"rows[0]", func(b *Bundle) { b.Rows[0].Row = strings.Replace(b.Rows[0].Row, `"listed":false`, `"listed":true`, 1) }},
-		"a row of another log":     {"rows[0]", func(b *Bundle) { b.Rows[0] = other(t).Rows[0] }},
-		"another judgement":        {"rows[0]", func(b *Bundle) { b.Rows[0].Judgement = b.Rows[3].Judgement }},
-		"the proof of another":     {"rows[0]", func(b *Bundle) { b.Rows[0].Proof = b.Rows[1].Proof }},
-		"a round less":             {"rows[0]", func(b *Bundle) { b.Rounds = b.Rounds[1:] }},
-		"the newest round less":    {"hosts[0]", func(b *Bundle) { b.Rounds = b.Rounds[:2] }},
-		"rounds out of order":      {"rounds[1]", func(b *Bundle) { b.Rounds[0], b.Rounds[1] = b.Rounds[1], b.Rounds[0] }},
-		"a round of another log":   {"rounds[0]", func(b *Bundle) { b.Rounds[0] = other(t).Rounds[0] }},
-		"no consistency":           {"rounds[0]", func(b *Bundle) { b.Rounds[0].Consistency = []attest.Digest{} }},
-		"another header":           {"rounds[2]", func(b *Bundle) { b.Rounds[2].Header = strings.Replace(b.Rounds[2].Header, `"due":2`, `"due":1`, 1) }},
-		"the time of another":      {"rounds[0]", func(b *Bundle) { b.Rounds[0].Time = b.Rounds[1].Time }},
+		"no row of any":      {"", func(b *Bundle) { b.Rows = []Row{} }},
+		"a row less":         {"", func(b *Bundle) { b.Rows = b.Rows[1:] }},
+		"a row twice":        {"rows[1]", func(b *Bundle) { b.Rows = slices.Insert(b.Rows, 0, b.Rows[0]) }},
+		"rows out of order":  {"rows[1]", func(b *Bundle) { b.Rows[0], b.Rows[1] = b.Rows[1], b.Rows[0] }},
+		"a row not shown":    {"rows[0]", func(b *Bundle) { b.Hosts = b.Hosts[1:] }},
+		"hosts out of order": {"hosts[1]", func(b *Bundle) { b.Hosts[0], b.Hosts[1] = b.Hosts[1], b.Hosts[0] }},
+		"a host twice":       {"hosts[1]", func(b *Bundle) { b.Hosts = slices.Insert(b.Hosts, 0, b.Hosts[0]) }},
+		"rows of a host with none": {"rows[0]", func(b *Bundle) {
+			b.Hosts[0].Host, b.Hosts[0].Places = "0.example",
+				b.Hosts[0].Places[:1]
+		}},
+		"the entry of another":    {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places = b.Hosts[1].Places }},
+		"a head of another fold":  {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places[0].Entry.Head[0] ^= 1 }},
+		"fewer rows in the entry": {"hosts[0]", func(b *Bundle) { b.Hosts[0].Places[0].Entry.Rows-- }},
+		"another row": {"rows[0]",
+			func(b *Bundle) { b.Rows[0].Row = strings.Replace(b.Rows[0].Row, `"listed":false`, `"listed":true`, 1) }},
+		"a row of another log":  {"rows[0]", func(b *Bundle) { b.Rows[0] = other(t).Rows[0] }},
+		"another judgement":     {"rows[0]", func(b *Bundle) { b.Rows[0].Judgement = b.Rows[3].Judgement }},
+		"the proof of another":  {"rows[0]", func(b *Bundle) { b.Rows[0].Proof = b.Rows[1].Proof }},
+		"a round less":          {"rows[0]", func(b *Bundle) { b.Rounds = b.Rounds[1:] }},
+		"the newest round less": {"hosts[0]", func(b *Bundle) { b.Rounds = b.Rounds[:2] }},
+		"rounds out of order": {"rounds[1]", func(b *Bundle) {
+			b.Rounds[0], b.Rounds[1] = b.Rounds[1],
+				b.Rounds[0]
+		}},
+		"a round of another log": {"rounds[0]", func(b *Bundle) { b.Rounds[0] = other(t).Rounds[0] }},
+		"no consistency":         {"rounds[0]", func(b *Bundle) { b.Rounds[0].Consistency = []attest.Digest{} }},
+		"another header": {"rounds[2]",
+			func(b *Bundle) { b.Rounds[2].Header = strings.Replace(b.Rounds[2].Header, `"due":2`, `"due":1`, 1) }},
+		"the time of another": {"rounds[0]", func(b *Bundle) { b.Rounds[0].Time = b.Rounds[1].Time }},
 		"another block": {"rounds[0]", func(b *Bundle) {
 			b.Rounds[0].Time.Blocks[0].Header = strings.Repeat("0", 160)
 		}},
@@ -288,7 +313,8 @@ func TestForgedBundles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public(), attest.PurposeLog: l.Public()})
+			ring, err := attest.NewRing("2026-01-01", map[attest.Purpose]keyBytes{attest.PurposeIdentity: k.Public(),
+				attest.PurposeLog: l.Public()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +335,8 @@ func TestForgedBundles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if c.at == "" && (r.Sound() || r.Refused()) || c.at != "" && !slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == c.at }) {
+		if c.at == "" && (r.Sound() || r.Refused()) || c.at != "" &&
+			!slices.ContainsFunc(r.Problems, func(p audit.Problem) bool { return p.Path == c.at }) {
 			t.Errorf("%s: %v %v, want %s", name, r.Problems, r.Unproven, c.at)
 		}
 	}
@@ -317,8 +344,8 @@ func TestForgedBundles(t *testing.T) {
 
 type keyBytes = ed25519.PublicKey
 
-// TestEveryMemberOfABundle changes one character in every string and one in every number of a bundle and puts the
-// digest right again: what is not signed itself is bound to what is.
+// TestEveryMemberOfABundle changes one character in every string and one in every number of a
+// bundle and puts the digest right again: what is not signed itself is bound to what is.
 func TestEveryMemberOfABundle(t *testing.T) {
 	b := exported(t, Want{Host: "b.example"})
 	if err := b.AddArtifact(certificate(t)); err != nil {
@@ -349,9 +376,10 @@ func TestEveryMemberOfABundle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	tried := 0
 	for _, at := range places {
-		if at == "/sha256" || at == "/keys" || at == "/rounds/1/time/proof" || strings.HasSuffix(at, "/header") && strings.Contains(at, "/blocks/") {
-			// One is put right, one speaks for itself (see strange keys); a pending proof and a block that shows no work
-			// prove nothing, which the report says.
+		if at == "/sha256" || at == "/keys" || at == "/rounds/1/time/proof" || strings.HasSuffix(at, "/header") &&
+			strings.Contains(at, "/blocks/") {
+			// One is put right, one speaks for itself (see strange keys); a pending proof and a
+			// block that shows no work prove nothing, which the report says.
 			continue
 		}
 		for range 3 {
@@ -407,7 +435,8 @@ func changed(raw []byte, at string, rng *rand.Rand) ([]byte, error) {
 	}
 }
 
-// TestProofsUnderOtherCheckpoints hands in proofs that are right, but under a later head than the round's own.
+// TestProofsUnderOtherCheckpoints hands in proofs that are right, but under a later head than the
+// round's own.
 func TestProofsUnderOtherCheckpoints(t *testing.T) {
 	r, keys := writeRecord(t)
 	first, _ := r.Round(1)
@@ -447,10 +476,12 @@ func TestRememberedCheckpoint(t *testing.T) {
 		t.Errorf("%d %v %v", r.Remembered, r.Problems, err)
 	}
 	// The same store wrote another history of the same size.
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, w, 1, "a.example", "b.example", "d.example")
 	other, _ := open(t, w)
-	if r, err = Verify(raw, Options{Remembered: other.Log.Head().Raw}); err != nil || len(r.Problems) == 0 || r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {
+	if r, err = Verify(raw, Options{Remembered: other.Log.Head().Raw}); err != nil || len(r.Problems) == 0 ||
+		r.Problems[0].Path != "rounds[0]" || !strings.Contains(r.Problems[0].Detail, "rewritten") {
 		t.Errorf("a rewritten history: %v %v", r.Problems, err)
 	}
 	if _, err := Verify(raw, Options{Remembered: []byte("nonsense")}); err == nil {

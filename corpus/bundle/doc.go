@@ -1,8 +1,10 @@
-// Package bundle makes and checks self-contained files of evidence (store-bundle/v1): rows of the record with all that
-// shows, without a network and without the store, where they stand and who signed them.
+// Package bundle makes and checks self-contained files of evidence (store-bundle/v1): rows of the
+// record with all that shows, without a network and without the store, where they stand and who
+// signed them.
 //
-// A bundle is one JSON object on one line, in the order and spelling in which Encode writes it, and a newline; there is
-// no other spelling. Texts that were signed stand in it as JSON strings that hold their exact bytes:
+// A bundle is one JSON object on one line, in the order and spelling in which Encode writes it, and
+// a newline; there is no other spelling. Texts that were signed stand in it as JSON strings that
+// hold their exact bytes:
 //
 //	format      store-bundle/v1
 //	keys        the store's key ring: current keys, retired ones, signed handovers
@@ -22,9 +24,9 @@
 //	artifacts   certificates and other signed artifacts, with the exact bytes that were signed
 //	sha256      of everything before it, closed with a brace
 //
-// Rounds are sorted by sequence, hosts by name and rows by both. The rounds are those of the rows and the newest. The
-// digest makes any changed byte plain; what is stated rests on signatures alone: of the identity key on headers, rows
-// and artifacts, and of the log key on checkpoints.
+// Rounds are sorted by sequence, hosts by name and rows by both. The rounds are those of the rows
+// and the newest. The digest makes any changed byte plain; what is stated rests on signatures
+// alone: of the identity key on headers, rows and artifacts, and of the log key on checkpoints.
 //
 //	b, err := bundle.Export(record, keys, []bundle.Want{{Host: "door.example"}})
 //	raw, err := b.Encode()

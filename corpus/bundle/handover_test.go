@@ -24,13 +24,16 @@ func resigned(t testing.TB, size int64, root attest.Digest, k *attest.Key) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s\n— %s %s\n", text, origin, base64.StdEncoding.EncodeToString(append(id, k.Sign([]byte(text))...)))
+	return fmt.Sprintf("%s\n— %s %s\n", text, origin,
+		base64.StdEncoding.EncodeToString(append(id, k.Sign([]byte(text))...)))
 }
 
-// handedOver is a record of three rounds whose log changed hands behind the first, with an observation before and after.
+// handedOver is a record of three rounds whose log changed hands behind the first, with an
+// observation before and after.
 func handedOver(t testing.TB) (former, w *record.Writer) {
 	t.Helper()
-	former = &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
+	former = &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
 	seal(t, former, 1, "a.example", "door.example")
 	observe(t, former, "before")
 	log := attest.SpecimenKeyFor(attest.PurposeLog)
@@ -38,11 +41,13 @@ func handedOver(t testing.TB) (former, w *record.Writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return former, &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log, Ring: ring}
+	return former, &record.Writer{Dir: former.Dir, Origin: former.Origin, Identity: former.Identity, LogKey: log,
+		Ring: ring}
 }
 
-// TestLogKeysOfABundle re-signs every checkpoint of a bundle with the key that was given up and with the one in force:
-// its head, and those under which rows, rounds, indexes and observations are proved.
+// TestLogKeysOfABundle re-signs every checkpoint of a bundle with the key that was given up and
+// with the one in force: its head, and those under which rows, rounds, indexes and observations are
+// proved.
 func TestLogKeysOfABundle(t *testing.T) {
 	former, w := handedOver(t)
 	seal(t, w, 2, "a.example", "door.example")
@@ -54,7 +59,8 @@ func TestLogKeysOfABundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Verify(encoded(t, b), Options{Ring: keys}); err != nil || !report.Sound() || len(b.Handovers) != 1 || b.Handovers[0].Size != 5 || at.Size != 5 {
+	if report, err := Verify(encoded(t, b), Options{Ring: keys}); err != nil || !report.Sound() ||
+		len(b.Handovers) != 1 || b.Handovers[0].Size != 5 || at.Size != 5 {
 		t.Fatalf("unspoilt: %v %v %v, handed over at %d", report.Problems, report.Unproven, err, at.Size)
 	}
 	raw := string(encoded(t, b))
@@ -80,24 +86,37 @@ func TestLogKeysOfABundle(t *testing.T) {
 			}
 			report, err := Verify(encoded(t, spoilt), Options{})
 			if err != nil || report.Sound() != ok || report.Refused() == ok {
-				t.Errorf("%s at %d leaves of %d, handed over at %d: %v %v", who, size, sizes[0], at.Size, report.Problems, err)
+				t.Errorf("%s at %d leaves of %d, handed over at %d: %v %v", who, size, sizes[0], at.Size,
+					report.Problems, err)
 			}
 		}
 	}
 	for name, change := range map[string]func(*Bundle){
 		"nothing leads from the handover to the head": func(b *Bundle) { b.Handovers = []Handover{} },
-		"hashes of another":                           func(b *Bundle) { b.Handovers = []Handover{{Size: 5, Consistency: b.Rounds[0].Consistency}} },
-		"another size":                                func(b *Bundle) { b.Handovers = []Handover{{Size: 4, Consistency: b.Rounds[0].Consistency}} },
-		"one handover too many":                       func(b *Bundle) { b.Handovers = append(slices.Clone(b.Handovers), b.Handovers[0]) },
+		"hashes of another": func(b *Bundle) {
+			b.Handovers = []Handover{{Size: 5,
+				Consistency: b.Rounds[0].Consistency}}
+		},
+		"another size": func(b *Bundle) {
+			b.Handovers = []Handover{{Size: 4,
+				Consistency: b.Rounds[0].Consistency}}
+		},
+		"one handover too many": func(b *Bundle) {
+			b.Handovers = append(slices.Clone(b.Handovers),
+				b.Handovers[0])
+		},
 	} {
 		spoilt := b
 		change(&spoilt)
-		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
+		if report, err := Verify(encoded(t, spoilt), Options{}); err != nil || !slices.ContainsFunc(report.Problems,
+			func(p audit.Problem) bool { return strings.HasPrefix(p.Path, "handovers[") }) {
 			t.Errorf("%s: %v %v", name, report.Problems, err)
 		}
 	}
-	// The former key signs its own last word again, with a head as its last that is not; whoever has the ring refuses it.
-	again, err := former.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: "2026-09-14", Reason: "yearly",
+	// The former key signs its own last word again, with a head as its last that is not; whoever
+	// has the ring refuses it.
+	again, err := former.Ring.Handover(attest.Change{Purpose: attest.PurposeLog, Effective: "2026-09-14",
+		Reason:   "yearly",
 		LastHead: &attest.LogHead{Size: r.Log.Head().Size, Root: r.Log.Head().Root}}, former.LogKey, w.LogKey.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -109,18 +128,22 @@ func TestLogKeysOfABundle(t *testing.T) {
 	spoilt := b
 	spoilt.Keys, spoilt.Handovers = string(encodedRing), []Handover{}
 	spoilt.Checkpoint = resigned(t, r.Log.Head().Size, r.Log.Head().Root, former.LogKey)
-	if report, err := Verify(encoded(t, spoilt), Options{Ring: keys}); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "keys" {
+	if report, err := Verify(encoded(t, spoilt), Options{Ring: keys}); err != nil || len(report.Problems) != 1 ||
+		report.Problems[0].Path != "keys" {
 		t.Errorf("a handover written again: %v %v", report.Problems, err)
 	}
 }
 
-// TestABundleOfBeforeAHandover is good by the keys of its time. By those of now it cannot show that its log is the one
-// that was handed over: the former key may have been stolen, and a log of the thief's own made up to there.
+// TestABundleOfBeforeAHandover is good by the keys of its time. By those of now it cannot show that
+// its log is the one that was handed over: the former key may have been stolen, and a log of the
+// thief's own made up to there.
 func TestABundleOfBeforeAHandover(t *testing.T) {
 	former, w := handedOver(t)
 	old, oldKeys := func() (Bundle, []byte) {
-		other := &record.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity, LogKey: former.LogKey, Ring: former.Ring}
-		seal(t, other, 1, "a.example", "door.example") // and no observation behind it, so that it ends before the handover
+		other := &record.Writer{Dir: t.TempDir(), Origin: former.Origin, Identity: former.Identity,
+			LogKey: former.LogKey, Ring: former.Ring}
+		// and no observation behind it, so that it ends before the handover
+		seal(t, other, 1, "a.example", "door.example")
 		r, keys := open(t, other)
 		b, err := Export(r, keys, []Want{{Host: "door.example"}})
 		if err != nil {
@@ -137,11 +160,13 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := Verify(raw, Options{Ring: now})
-	if err != nil || report.Sound() || report.Refused() || len(report.Unproven) != 1 || !strings.Contains(report.Unproven[0].Detail, "handed over at 5 leaves") {
+	if err != nil || report.Sound() || report.Refused() || len(report.Unproven) != 1 ||
+		!strings.Contains(report.Unproven[0].Detail, "handed over at 5 leaves") {
 		t.Errorf("by the keys of now: %v %v %v", report.Problems, report.Unproven, err)
 	}
 	var said bytes.Buffer
-	if report.Print(&said, "b.json"); !strings.Contains(said.String(), "get a newer one, or check it with the keys of its time") {
+	if report.Print(&said, "b.json"); !strings.Contains(said.String(),
+		"get a newer one, or check it with the keys of its time") {
 		t.Errorf("it says %s", said.String())
 	}
 	// One that was made at the handover itself ends where the ring says.
@@ -150,7 +175,8 @@ func TestABundleOfBeforeAHandover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := Verify(encoded(t, b), Options{Ring: now}); err != nil || !report.Sound() || len(b.Handovers) != 0 {
+	if report, err := Verify(encoded(t, b), Options{Ring: now}); err != nil || !report.Sound() ||
+		len(b.Handovers) != 0 {
 		t.Errorf("at the handover: %v %v %v", report.Problems, report.Unproven, err)
 	}
 }

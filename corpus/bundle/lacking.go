@@ -32,15 +32,19 @@ func (v *verifier) handovers() {
 		place := fmt.Sprintf("handovers[%d]", at)
 		switch {
 		case h.Size > v.head.Size:
-			v.unproven(Unproven{Detail: fmt.Sprintf("that its log is the beginning of the one whose key was handed over at %d leaves, as this bundle ends at %d: get a newer one, or check it with the keys of its time", h.Size, v.head.Size)})
+			v.unproven(Unproven{Detail: fmt.Sprintf("that its log is the beginning of the one whose key was handed "+
+				"over at %d leaves, as this bundle ends at %d: get a newer one, or check it with the keys of its time",
+				h.Size, v.head.Size)})
 		case h.Size == v.head.Size: // whose root is that of the ring, or it had not been opened
 		case at >= len(v.b.Handovers) || v.b.Handovers[at].Size != h.Size:
-			v.problem(place, fmt.Errorf("the log changed hands at %d leaves, and nothing leads from there to the checkpoint", h.Size))
+			v.problem(place, fmt.Errorf("the log changed hands at %d leaves, and nothing leads from there to the "+
+				"checkpoint", h.Size))
 			return
 		default:
 			from := tlog.Checkpoint{Origin: v.head.Origin, Size: h.Size, Root: h.Root}
 			if err := tlog.CheckConsistency(v.b.Handovers[at].Consistency, from, v.head); err != nil {
-				v.problem(place, fmt.Errorf("rewritten: the log does not go on from the head of %d leaves at which it changed hands: %w", h.Size, err))
+				v.problem(place, fmt.Errorf("rewritten: the log does not go on from the head of %d leaves at which "+
+					"it changed hands: %w", h.Size, err))
 			}
 			at++
 		}
@@ -74,10 +78,12 @@ func (v *verifier) lacking() {
 	}
 	v.after(v.rounds[newest.Sequence])
 	if v.before != nil && v.before.Size > v.head.Size {
-		v.unproven(Unproven{Detail: fmt.Sprintf("anything behind round %d: the log was seen at %d leaves before, and this bundle knows %d of them", newest.Sequence, v.before.Size, v.head.Size)})
+		v.unproven(Unproven{Detail: fmt.Sprintf("anything behind round %d: the log was seen at %d leaves before, and "+
+			"this bundle knows %d of them", newest.Sequence, v.before.Size, v.head.Size)})
 	}
 	if v.o.AsOf > newest.Week {
-		v.unproven(Unproven{Detail: fmt.Sprintf("anything as of %s: its newest round, %d, is of %s", v.o.AsOf, newest.Sequence, newest.Week)})
+		v.unproven(Unproven{Detail: fmt.Sprintf("anything as of %s: its newest round, %d, is of %s", v.o.AsOf,
+			newest.Sequence, newest.Week)})
 	}
 }
 
@@ -87,7 +93,8 @@ func (v *verifier) lacking() {
 func (v *verifier) history(h *HostReport) {
 	rows := v.placed[h.Host]
 	wrong := func(format string, args ...any) {
-		v.problem(fmt.Sprintf("hosts[%d]", h.at), fmt.Errorf("following the rows of %s: "+format, append([]any{h.Host}, args...)...))
+		v.problem(fmt.Sprintf("hosts[%d]", h.at), fmt.Errorf("following the rows of %s: "+format,
+			append([]any{h.Host}, args...)...))
 	}
 	var gaps []Span
 	var fold record.HostEntry
@@ -126,7 +133,8 @@ func (v *verifier) history(h *HostReport) {
 		h.Whole = true
 	default:
 		slices.Reverse(gaps)
-		detail := fmt.Sprintf("its history: %d of its %s not here, of %s", lacks, visible.Count(int(h.entry.Rows), "row"), spans(gaps))
+		detail := fmt.Sprintf("its history: %d of its %s not here, of %s", lacks,
+			visible.Count(int(h.entry.Rows), "row"), spans(gaps))
 		v.unproven(Unproven{Host: h.Host, Rounds: gaps, Detail: detail})
 	}
 }
@@ -201,7 +209,8 @@ func (v *verifier) after(newest record.Round) {
 	case first > last:
 	case first == last && len(numbers) == 1, len(numbers) == 2 && numbers[1]-numbers[0] == last-first:
 	default:
-		v.unproven(Unproven{Detail: fmt.Sprintf("that round %d is the newest: of the leaves behind it, %d to %d, it does not show that all are observations", newest.Sequence, first, last)})
+		v.unproven(Unproven{Detail: fmt.Sprintf("that round %d is the newest: of the leaves behind it, %d to %d, it "+
+			"does not show that all are observations", newest.Sequence, first, last)})
 	}
 }
 
@@ -219,7 +228,8 @@ func (v *verifier) observation(l Leaf, index int64) (int64, error) {
 		return 0, err
 	}
 	if c.Size != v.head.Size || c.Root != v.head.Root || c.Origin != v.head.Origin {
-		return 0, fmt.Errorf("checking proof: under a head of %d leaves of %s, want %d of %s", c.Size, c.Origin, v.head.Size, v.head.Origin)
+		return 0, fmt.Errorf("checking proof: under a head of %d leaves of %s, want %d of %s", c.Size, c.Origin,
+			v.head.Size, v.head.Origin)
 	}
 	if proof.Index != index {
 		return 0, errElsewhere

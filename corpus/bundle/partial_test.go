@@ -12,16 +12,19 @@ import (
 	"agentstore/corpus/record"
 )
 
-// year writes twelve rounds in which door.example and two others stand, and an observation after every third.
+// year writes twelve rounds in which door.example and two others stand, and an observation after
+// every third.
 func year(t testing.TB) (*record.Record, []byte) {
 	t.Helper()
 	return rounds(t, 12, 0, func(int64) []string { return []string{"a.example", "door.example", "z.example"} })
 }
 
-// rounds writes so many rounds over the hosts that each has, an observation after every third, and more at the end.
+// rounds writes so many rounds over the hosts that each has, an observation after every third, and
+// more at the end.
 func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []string) (*record.Record, []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range n {
 		seal(t, w, sequence+1, hosts(sequence+1)...)
 		if sequence%3 == 2 {
@@ -36,13 +39,15 @@ func rounds(t testing.TB, n int64, after int, hosts func(sequence int64) []strin
 
 func observe(t testing.TB, w *record.Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// cut takes rounds out of a bundle, with all that is about them, as one without any key can who has the record: what is
-// said of the hosts is then what the index of the newest round does that is left.
+// cut takes rounds out of a bundle, with all that is about them, as one without any key can who has
+// the record: what is said of the hosts is then what the index of the newest round does that is
+// left.
 func cut(t testing.TB, r *record.Record, b Bundle, out ...int64) Bundle {
 	t.Helper()
 	gone := func(n int64) bool { return slices.Contains(out, n) }
@@ -74,14 +79,16 @@ func cut(t testing.TB, r *record.Record, b Bundle, out ...int64) Bundle {
 	return b
 }
 
-// TestABundleWithItsBadWeeksCutOut takes rounds 1 to 5 and 11 out of a bundle of twelve and puts its digest right.
+// TestABundleWithItsBadWeeksCutOut takes rounds 1 to 5 and 11 out of a bundle of twelve and puts
+// its digest right.
 func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
 	r, keys := year(t)
 	b, err := Export(r, keys, []Want{{Host: "door.example"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, out := range map[string][]int64{"rounds 1 to 5 and 11": {1, 2, 3, 4, 5, 11}, "the newest": {12}, "all": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}} {
+	for name, out := range map[string][]int64{"rounds 1 to 5 and 11": {1, 2, 3, 4, 5, 11}, "the newest": {12},
+		"all": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}} {
 		report, err := Verify(encoded(t, cut(t, r, b, out...)), Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -94,14 +101,16 @@ func TestABundleWithItsBadWeeksCutOut(t *testing.T) {
 	}
 }
 
-// TestEverySubsetOfTheWeeksOfABundle takes every set of weeks out of bundles of every host of small histories, and of all
-// hosts at once, and puts the digest right: whatever is left but the whole is refused, or unproven with the weeks named
-// that are not there. Hosts begin late, have weeks in which they are missing, are gone, and were never seen; histories
-// end in rounds and in observations. Weeks go with their rounds, or, where only rows do, leave their rounds behind.
+// TestEverySubsetOfTheWeeksOfABundle takes every set of weeks out of bundles of every host of small
+// histories, and of all hosts at once, and puts the digest right: whatever is left but the whole is
+// refused, or unproven with the weeks named that are not there. Hosts begin late, have weeks in
+// which they are missing, are gone, and were never seen; histories end in rounds and in
+// observations. Weeks go with their rounds, or, where only rows do, leave their rounds behind.
 func TestEverySubsetOfTheWeeksOfABundle(t *testing.T) {
 	const rounded = 6
 	hosts := map[string][]int64{
-		"always.example": {1, 2, 3, 4, 5, 6}, "comes.example": {1, 3, 6}, "first.example": {1}, "gone.example": {1, 2}, "last.example": {6}, "late.example": {3, 5}, "never.example": nil,
+		"always.example": {1, 2, 3, 4, 5, 6}, "comes.example": {1, 3, 6}, "first.example": {1}, "gone.example": {1, 2},
+		"last.example": {6}, "late.example": {3, 5}, "never.example": nil,
 	}
 	for _, after := range []int{0, 4} {
 		r, keys := rounds(t, rounded, after, func(n int64) (in []string) {
@@ -128,12 +137,14 @@ func TestEverySubsetOfTheWeeksOfABundle(t *testing.T) {
 			}
 			var held []int64 // rounds: those with rows, and the newest
 			for n := range int64(rounded) {
-				if n+1 == rounded || slices.ContainsFunc(of, func(host string) bool { return slices.Contains(hosts[host], n+1) }) {
+				if n+1 == rounded || slices.ContainsFunc(of,
+					func(host string) bool { return slices.Contains(hosts[host], n+1) }) {
 					held = append(held, n+1)
 				}
 			}
 			if len(b.Rounds) != len(held) || len(b.Hosts) != len(of) || len(b.After) > 2 {
-				t.Errorf("%v: %d rounds, %d hosts and %d observations in the bundle, want rounds %v", of, len(b.Rounds), len(b.Hosts), len(b.After), held)
+				t.Errorf("%v: %d rounds, %d hosts and %d observations in the bundle, want rounds %v", of, len(b.Rounds),
+					len(b.Hosts), len(b.After), held)
 			}
 			for subset := range 1 << len(held) {
 				var gone []int64
@@ -154,19 +165,24 @@ func TestEverySubsetOfTheWeeksOfABundle(t *testing.T) {
 						t.Errorf("%v, without %s %v: %v %v", of, what, gone, report.Problems, report.Unproven)
 					}
 					if report.Refused() && len(left.Rounds) > 0 {
-						t.Errorf("%v, without %s %v: refused, and all that is left is good: %v", of, what, gone, report.Problems)
+						t.Errorf("%v, without %s %v: refused, and all that is left is good: %v", of, what, gone,
+							report.Problems)
 					}
 					for _, h := range report.Hosts {
 						for _, n := range hosts[h.Host] {
 							named := slices.ContainsFunc(report.Unproven, func(u Unproven) bool {
-								return u.Host == h.Host && slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
+								return u.Host == h.Host &&
+									slices.ContainsFunc(u.Rounds, func(s Span) bool { return s.From <= n && n <= s.To })
 							})
-							if missing := slices.Contains(gone, n) && n <= report.CompleteTo; missing && !named || !missing && named && slices.Contains(h.Present, n) {
-								t.Errorf("%v, without %s %v: of %s, round %d is named: %v: %v", of, what, gone, h.Host, n, named, report.Unproven)
+							if missing := slices.Contains(gone, n) && n <= report.CompleteTo; missing && !named ||
+								!missing && named && slices.Contains(h.Present, n) {
+								t.Errorf("%v, without %s %v: of %s, round %d is named: %v: %v", of, what, gone, h.Host,
+									n, named, report.Unproven)
 							}
 						}
 						if n := int64(len(h.Present)); h.Whole != (n == h.Rows) {
-							t.Errorf("%v, without %s %v: %s is whole: %v, with %d of %d rows", of, what, gone, h.Host, h.Whole, n, h.Rows)
+							t.Errorf("%v, without %s %v: %s is whole: %v, with %d of %d rows", of, what, gone, h.Host,
+								h.Whole, n, h.Rows)
 						}
 					}
 				}
@@ -188,11 +204,15 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		spans  []Span
 		text   string
 	}{
-		{[]int64{1, 2, 3, 4, 5, 11}, nil, []Span{{1, 5}, {11, 11}}, "UNPROVEN: door.example: its history: 6 of its 12 rows not here, of rounds 1 to 5 and 11"},
+		{[]int64{1, 2, 3, 4, 5, 11}, nil, []Span{{1, 5}, {11, 11}},
+			"UNPROVEN: door.example: its history: 6 of its 12 rows not here, of rounds 1 to 5 and 11"},
 		{[]int64{7}, nil, []Span{{7, 7}}, "UNPROVEN: door.example: its history: 1 of its 12 rows not here, of round 7"},
-		{[]int64{12}, nil, nil, "UNPROVEN: that round 11 is the newest: of the leaves behind it, 58 to 63, it does not show that all are observations"},
-		{nil, func(b *Bundle) { b.Rows = b.Rows[:11] }, []Span{{12, 12}}, "UNPROVEN: door.example: its history: 1 of its 12 rows not here, of round 12"},
-		{nil, func(b *Bundle) { b.Rows = b.Rows[:0] }, []Span{{1, 12}}, "UNPROVEN: door.example: its history: 12 of its 12 rows not here, of rounds 1 to 12"},
+		{[]int64{12}, nil, nil, "UNPROVEN: that round 11 is the newest: of the leaves behind it, 58 to 63, it does " +
+			"not show that all are observations"},
+		{nil, func(b *Bundle) { b.Rows = b.Rows[:11] }, []Span{{12, 12}},
+			"UNPROVEN: door.example: its history: 1 of its 12 rows not here, of round 12"},
+		{nil, func(b *Bundle) { b.Rows = b.Rows[:0] }, []Span{{1, 12}},
+			"UNPROVEN: door.example: its history: 12 of its 12 rows not here, of rounds 1 to 12"},
 		{nil, func(b *Bundle) { b.After = b.After[:0] }, nil, "UNPROVEN: that round 12 is the newest"},
 		{nil, func(b *Bundle) {
 			b.Rounds, b.Rows, b.Hosts, b.After = b.Rounds[:0], b.Rows[:0], b.Hosts[:0], b.After[:0]
@@ -200,7 +220,8 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		{nil, func(b *Bundle) {
 			b.Checkpoint, b.Rounds, b.Rows, b.Hosts, b.After = "", b.Rounds[:0], b.Rows[:0], b.Hosts[:0], b.After[:0]
 		}, nil, "UNPROVEN: anything: it holds no round"},
-		{nil, func(b *Bundle) { b.Rows, b.Hosts = b.Rows[:0], b.Hosts[:0] }, nil, "UNPROVEN: anything: it holds rounds and says of no host"},
+		{nil, func(b *Bundle) { b.Rows, b.Hosts = b.Rows[:0], b.Hosts[:0] }, nil,
+			"UNPROVEN: anything: it holds rounds and says of no host"},
 	} {
 		spoilt := cut(t, r, b, c.out...)
 		if c.change != nil {
@@ -212,7 +233,8 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 		}
 		var said bytes.Buffer
 		report.Print(&said, "bundle.json")
-		if report.Sound() || report.Refused() || !strings.Contains(said.String(), c.text) || strings.Contains(said.String(), ": verified") {
+		if report.Sound() || report.Refused() || !strings.Contains(said.String(), c.text) ||
+			strings.Contains(said.String(), ": verified") {
 			t.Errorf("without %v: %v %s", c.out, report.Problems, said.String())
 		}
 		if len(c.spans) > 0 && !slices.Equal(report.Unproven[0].Rounds, c.spans) {
@@ -221,11 +243,12 @@ func TestWhatACutBundleLacksIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnOlderBundle is what a bundle becomes when its newest rounds are cut out and a head of before is put in, which
-// anybody can who has the log: the bundle that was made then. It says up to where it goes, and a checkpoint that was seen
-// or a week that is demanded tells that it is old.
+// TestAnOlderBundle is what a bundle becomes when its newest rounds are cut out and a head of
+// before is put in, which anybody can who has the log: the bundle that was made then. It says up to
+// where it goes, and a checkpoint that was seen or a week that is demanded tells that it is old.
 func TestAnOlderBundle(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for n := range int64(3) {
 		seal(t, w, n+1, "door.example")
 	}
@@ -253,11 +276,15 @@ func TestAnOlderBundle(t *testing.T) {
 		lacks   string
 	}{
 		{"an old one", old, Options{}, true, 3, ""},
-		{"an old one, and its head was seen", old, Options{Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3, ""},
-		{"an old one, and a newer head was seen", old, Options{Remembered: four.Raw}, false, 3, "anything behind round 3: the log was seen at 12 leaves before, and this bundle knows 9 of them"},
+		{"an old one, and its head was seen", old, Options{Remembered: []byte(mustParse(t, old).Checkpoint)}, true, 3,
+			""},
+		{"an old one, and a newer head was seen", old, Options{Remembered: four.Raw}, false, 3,
+			"anything behind round 3: the log was seen at 12 leaves before, and this bundle knows 9 of them"},
 		{"an old one, as of its week", old, Options{AsOf: "2026-W39"}, true, 3, ""},
-		{"an old one, as of a later week", old, Options{AsOf: "2026-W40"}, false, 3, "anything as of 2026-W40: its newest round, 3, is of 2026-W39"},
-		{"a fresh one, and an older head was seen", fresh, Options{Remembered: four.Raw, AsOf: "2026-W40"}, true, 4, ""},
+		{"an old one, as of a later week", old, Options{AsOf: "2026-W40"}, false, 3,
+			"anything as of 2026-W40: its newest round, 3, is of 2026-W39"},
+		{"a fresh one, and an older head was seen", fresh, Options{Remembered: four.Raw, AsOf: "2026-W40"}, true, 4,
+			""},
 		{"a fresh one, and its own was", fresh, Options{Remembered: r.Log.Head().Raw}, true, 4, ""},
 	} {
 		report, err := Verify(c.raw, c.o)
@@ -282,10 +309,12 @@ func mustParse(t testing.TB, raw []byte) Bundle {
 	return b
 }
 
-// TestAHiddenRoundBehindObservations replaces what shows that nothing stands behind the newest round by other leaves of
-// the same log, all proved and signed, so as to hide a round between observations.
+// TestAHiddenRoundBehindObservations replaces what shows that nothing stands behind the newest
+// round by other leaves of the same log, all proved and signed, so as to hide a round between
+// observations.
 func TestAHiddenRoundBehindObservations(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, w, 1, "door.example")
 	for _, word := range []string{"one", "two"} {
 		observe(t, w, word)
@@ -334,8 +363,8 @@ func TestAHiddenRoundBehindObservations(t *testing.T) {
 	}
 }
 
-// TestTheIndexOfAnOlderRound hides the newest rows of a host behind what the index of an older round says of it, in a
-// bundle that goes on to a newer one.
+// TestTheIndexOfAnOlderRound hides the newest rows of a host behind what the index of an older
+// round says of it, in a bundle that goes on to a newer one.
 func TestTheIndexOfAnOlderRound(t *testing.T) {
 	r, keys := year(t)
 	b, err := Export(r, keys, []Want{{Host: "a.example"}, {Host: "door.example"}})
@@ -350,15 +379,18 @@ func TestTheIndexOfAnOlderRound(t *testing.T) {
 		spoilt := b
 		spoilt.Hosts = []record.HostProof{b.Hosts[0], old}
 		spoilt.Rows = b.Rows[:12+n+1]
-		if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil || len(report.Problems) == 0 || report.Problems[0].Path != "hosts[1]" {
+		if report, err := Verify(encoded(t, spoilt), Options{Unjudged: true}); err != nil ||
+			len(report.Problems) == 0 || report.Problems[0].Path != "hosts[1]" {
 			t.Errorf("the index of round %d: %v %v %v", n+1, report.Problems, report.Unproven, err)
 		}
 	}
 }
 
-// TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of the round's own size.
+// TestTwoLogsInOneBundle has whoever holds the log key prove rows and hosts under another root of
+// the round's own size.
 func TestTwoLogsInOneBundle(t *testing.T) {
-	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	other := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	seal(t, other, 1, "a.example", "b.example", "d.example")
 	lie, err := record.Open(os.DirFS(other.Dir), other.Ring)
 	if err != nil {
@@ -373,7 +405,8 @@ func TestTwoLogsInOneBundle(t *testing.T) {
 		t.Fatalf("%+v %+v", hidden, b.Hosts[0])
 	}
 	b.Hosts[0], b.Rows = hidden, b.Rows[:0]
-	if report, err := Verify(encoded(t, b), Options{}); err != nil || len(report.Problems) != 1 || report.Problems[0].Path != "hosts[0]" {
+	if report, err := Verify(encoded(t, b), Options{}); err != nil || len(report.Problems) != 1 ||
+		report.Problems[0].Path != "hosts[0]" {
 		t.Errorf("an index of another log: %v %v", report.Problems, err)
 	}
 }

@@ -29,7 +29,8 @@ func (r Report) Print(w io.Writer, name string) {
 	if len(r.Unproven) > 0 {
 		verified = "UNPROVEN, while what is here is as it was signed"
 	}
-	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name, verified, len(r.Rounds), len(r.Rows), len(r.Artifacts), r.KID)
+	fmt.Fprintf(w, "%s: %s: %d rounds, %d rows and %d artifacts are as %s signed them", name, verified, len(r.Rounds),
+		len(r.Rows), len(r.Artifacts), r.KID)
 	if len(r.Rounds) > 0 {
 		fmt.Fprintf(w, ", in the log of %s at size %d", visible.Text(r.Origin), r.Size)
 	}
@@ -38,12 +39,14 @@ func (r Report) Print(w io.Writer, name string) {
 	case len(r.Rounds) == 0:
 		fmt.Fprintln(w, "  It holds no rounds, and says nothing of any host.")
 	case len(r.Unproven) == 0:
-		fmt.Fprintf(w, "  It is complete to round %d (%s). Whether the record goes on behind that, a newer checkpoint tells (-remember), and -as-of WEEK demands.\n", r.CompleteTo, r.Week)
+		fmt.Fprintf(w, "  It is complete to round %d (%s). Whether the record goes on behind that, a newer "+
+			"checkpoint tells (-remember), and -as-of WEEK demands.\n", r.CompleteTo, r.Week)
 	}
 	for _, h := range r.Hosts {
 		switch {
 		case !h.Whole:
-			fmt.Fprintf(w, "  %s: %d of its %s.\n", visible.Text(h.Host), len(h.Present), visible.Count(int(h.Rows), "row"))
+			fmt.Fprintf(w, "  %s: %d of its %s.\n", visible.Text(h.Host), len(h.Present),
+				visible.Count(int(h.Rows), "row"))
 		case h.Rows == 0:
 			fmt.Fprintf(w, "  %s: no row in any round from 1 to %d.\n", visible.Text(h.Host), r.CompleteTo)
 		default:
@@ -52,19 +55,22 @@ func (r Report) Print(w io.Writer, name string) {
 		}
 		for _, row := range r.Rows {
 			if row.Host == h.Host {
-				fmt.Fprintf(w, "    %s round %d: %s, leaf %d: %s\n", row.Week, row.Sequence, strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))
+				fmt.Fprintf(w, "    %s round %d: %s, leaf %d: %s\n", row.Week, row.Sequence,
+					strings.TrimSpace(row.Verdict+" "+row.Level), row.Leaf, said(row.Judged))
 			}
 		}
 	}
 	for _, round := range r.Rounds {
 		if round.Private {
-			fmt.Fprintf(w, "  Round %d (%s) is PRIVATE: made inside a company's own networks and not for publication.\n", round.Sequence, round.Week)
+			fmt.Fprintf(w, "  Round %d (%s) is PRIVATE: made inside a company's own networks and not for "+
+				"publication.\n", round.Sequence, round.Week)
 		}
 		if t := round.Time; t != nil {
 			fmt.Fprintf(w, "  Round %d (%s): ", round.Sequence, round.Week)
 			switch t.State {
 			case ots.StateVerified:
-				fmt.Fprintf(w, "existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n", t.Time.Format("2006-01-02"), t.Height, t.Block)
+				fmt.Fprintf(w, "existed by %s, in Bitcoin block %d. Compare its hash with any explorer: %s\n",
+					t.Time.Format("2006-01-02"), t.Height, t.Block)
 			case ots.StateUnchecked:
 				fmt.Fprintf(w, "names Bitcoin block %d, whose header is not here or shows too little work\n", t.Height)
 			default:
@@ -73,16 +79,20 @@ func (r Report) Print(w io.Writer, name string) {
 		}
 	}
 	for _, a := range r.Artifacts {
-		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", visible.Text(a.ID), visible.Text(a.KID), a.Status, visible.Text(a.Payload))
+		fmt.Fprintf(w, "  Artifact %s, signed by %s (%s): %s\n", visible.Text(a.ID), visible.Text(a.KID), a.Status,
+			visible.Text(a.Payload))
 	}
 	if r.Remembered > 0 {
 		fmt.Fprintf(w, "  At size %d the log is the one that was seen before.\n", r.Remembered)
 	}
 	switch {
 	case r.Specimen:
-		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the file is whole and nothing more.")
+		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so the signature shows that the file is "+
+			"whole and nothing more.")
 	case !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity and the key of the log with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
+		fmt.Fprintf(w, "  The keys were taken from the bundle itself. Compare the identity and the key of the log "+
+			"with those you learned elsewhere, or pass them with -ring:\n  identity %s\n  log      %s\n", r.Identity,
+			r.LogKey)
 	}
 }
 

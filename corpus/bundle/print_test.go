@@ -9,16 +9,19 @@ import (
 	"agentstore/corpus/audit"
 )
 
-// TestReportsHideNothing puts what a screen would obey into every text of a report that a stranger may have written.
+// TestReportsHideNothing puts what a screen would obey into every text of a report that a stranger
+// may have written.
 func TestReportsHideNothing(t *testing.T) {
 	const evil = "x\x1b[8m\nthe.bundle: verified\r\u202e"
 	for what, c := range map[string]struct {
 		report Report
 		lines  int
 	}{
-		"sound":    {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1), Hosts: []HostReport{{Host: evil}}, Artifacts: []ArtifactReport{{ID: evil, KID: evil, Payload: evil}}}, 4},
-		"unproven": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1), Hosts: []HostReport{{Host: evil}}, Unproven: []Unproven{{Host: evil, Detail: evil}, {Detail: evil}}}, 4},
-		"wrong":    {Report{Problems: []audit.Problem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
+		"sound": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1),
+			Hosts: []HostReport{{Host: evil}}, Artifacts: []ArtifactReport{{ID: evil, KID: evil, Payload: evil}}}, 4},
+		"unproven": {Report{Origin: evil, KID: "mine", Trusted: true, Rounds: make([]RoundReport, 1),
+			Hosts: []HostReport{{Host: evil}}, Unproven: []Unproven{{Host: evil, Detail: evil}, {Detail: evil}}}, 4},
+		"wrong": {Report{Problems: []audit.Problem{{Path: evil, Kind: "changed", Detail: evil}}}, 2},
 	} {
 		var got bytes.Buffer
 		c.report.Print(&got, "the.bundle")

@@ -17,10 +17,12 @@ import (
 
 // Options says whom the one who checks trusts, as for a clone.
 type Options struct {
-	// Ring is the file form of the keys to trust, or a copy of a signing-key document learned elsewhere.
+	// Ring is the file form of the keys to trust, or a copy of a signing-key document learned
+	// elsewhere.
 	Ring []byte
-	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes of the log: it is
-	// refused if one of them is this one's with another root, and unproven if the log was seen to be longer.
+	// Remembered is a checkpoint of the log that was seen earlier. A bundle shows only a few sizes
+	// of the log: it is refused if one of them is this one's with another root, and unproven if the
+	// log was seen to be longer.
 	Remembered []byte
 	// AsOf is as in audit.RecordOptions.
 	AsOf string
@@ -40,15 +42,16 @@ type Report struct {
 	LogKey   string        `json:"log_key"`
 	Trusted  bool          `json:"trusted_ring"`
 	Specimen bool          `json:"specimen"`
-	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for not at all.
+	// Remembered is the size at which the log was compared with the remembered checkpoint, 0 for
+	// not at all.
 	Remembered int64            `json:"remembered"`
 	Rounds     []RoundReport    `json:"rounds"`
 	Rows       []RowReport      `json:"rows"`
 	Hosts      []HostReport     `json:"hosts"`
 	Artifacts  []ArtifactReport `json:"artifacts"`
 	Verdicts   audit.Rejudged   `json:"verdicts"`
-	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of each host all the rows
-	// that the record has, but for what Unproven says; 0 without rounds.
+	// CompleteTo is the newest round that it holds, and Week that round's, up to which it shows of
+	// each host all the rows that the record has, but for what Unproven says; 0 without rounds.
 	CompleteTo int64           `json:"complete_to"`
 	Week       string          `json:"complete_to_week,omitzero"`
 	Unproven   []Unproven      `json:"unproven"`
@@ -99,8 +102,8 @@ type RowReport struct {
 // HostReport is what a bundle shows of one host.
 type HostReport struct {
 	Host string `json:"host"`
-	// Rows is how many it has up to the newest round of the bundle, the first of them in round First; 0 for a host that
-	// was never seen.
+	// Rows is how many it has up to the newest round of the bundle, the first of them in round
+	// First; 0 for a host that was never seen.
 	Rows  int64 `json:"rows"`
 	First int64 `json:"first_sighting"`
 	// Present are the rounds whose rows are here.
@@ -140,12 +143,13 @@ type placed struct {
 	sum            attest.Digest
 }
 
-// Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3]; the error is for
-// what is no bundle at all (ErrMalformed) or options that cannot be read.
+// Verify checks a bundle with no network. Problems are named by their place in it, such as rows[3];
+// the error is for what is no bundle at all (ErrMalformed) or options that cannot be read.
 func Verify(raw []byte, o Options) (Report, error) {
 	v := &verifier{o: o, rounds: make(map[int64]record.Round), sealed: make(map[int64]tlog.Checkpoint)}
 	v.placed = make(map[string][]placed)
-	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{}, Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
+	v.out = Report{Trusted: len(o.Ring) > 0, Rounds: []RoundReport{}, Rows: []RowReport{}, Hosts: []HostReport{},
+		Artifacts: []ArtifactReport{}, Unproven: []Unproven{}, Problems: []audit.Problem{}}
 	if err := audit.CheckAsOf(o.AsOf); err != nil {
 		return v.out, err
 	}
@@ -158,7 +162,8 @@ func Verify(raw []byte, o Options) (Report, error) {
 		return v.out, nil
 	}
 	identity := v.ring.Identity()
-	v.out.Identity, v.out.KID, v.out.Specimen = identity.Public.String(), identity.KID, attest.IsSpecimen([]byte(identity.Public))
+	v.out.Identity, v.out.KID, v.out.Specimen = identity.Public.String(), identity.KID,
+		attest.IsSpecimen([]byte(identity.Public))
 	if k, ok := v.ring.For(attest.PurposeLog); ok {
 		v.out.LogKey = k.Public.String()
 	}
@@ -188,7 +193,8 @@ func Verify(raw []byte, o Options) (Report, error) {
 }
 
 func (v *verifier) problem(place string, err error) {
-	v.out.Problems = append(v.out.Problems, audit.Problem{Path: place, Kind: attest.ProblemChanged, Detail: err.Error()})
+	v.out.Problems = append(v.out.Problems, audit.Problem{Path: place, Kind: attest.ProblemChanged,
+		Detail: err.Error()})
 }
 
 // log opens the head and the remembered checkpoint.
@@ -234,7 +240,8 @@ func (v *verifier) remember(c tlog.Checkpoint) error {
 		return nil
 	}
 	if c.Root != v.before.Root {
-		return fmt.Errorf("rewritten: at %d leaves its root is %s; %s was seen, signed by the same log", c.Size, c.Root, v.before.Root)
+		return fmt.Errorf("rewritten: at %d leaves its root is %s; %s was seen, signed by the same log", c.Size, c.Root,
+			v.before.Root)
 	}
 	v.out.Remembered = c.Size
 	return nil
@@ -274,7 +281,8 @@ func (v *verifier) round(i int, r Round) error {
 	if err := v.remember(c); err != nil {
 		return err
 	}
-	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest, Rows: round.Rows, Private: round.Private}
+	out := RoundReport{Sequence: round.Sequence, Week: round.Week, TakenAt: round.TakenAt, Digest: round.Digest,
+		Rows: round.Rows, Private: round.Private}
 	if r.Time != nil {
 		if out.Time, err = r.Time.check(round.Digest, v.o.Difficulty); err != nil {
 			return err
@@ -285,7 +293,8 @@ func (v *verifier) round(i int, r Round) error {
 	return nil
 }
 
-// included checks a leaf's proof, which must be about a place in the log under the round's own checkpoint.
+// included checks a leaf's proof, which must be about a place in the log under the round's own
+// checkpoint.
 func (v *verifier) included(text string, leaf []byte, round record.Round, index int64) (tlog.Checkpoint, error) {
 	proof, err := tlog.ParseProof([]byte(text))
 	if err != nil {
@@ -296,7 +305,8 @@ func (v *verifier) included(text string, leaf []byte, round record.Round, index 
 		return c, err
 	}
 	if proof.Index != index || c.Size != round.LeavesEnd() || c.Origin != v.head.Origin || c.Origin != round.Origin {
-		return c, fmt.Errorf("checking proof: of leaf %d of %d of %s, want %d of %d of %s", proof.Index, c.Size, c.Origin, index, round.LeavesEnd(), v.head.Origin)
+		return c, fmt.Errorf("checking proof: of leaf %d of %d of %s, want %d of %d of %s", proof.Index, c.Size,
+			c.Origin, index, round.LeavesEnd(), v.head.Origin)
 	}
 	return c, v.one(c, round)
 }
@@ -304,7 +314,8 @@ func (v *verifier) included(text string, leaf []byte, round record.Round, index 
 // one refuses a second log beside the one that the checkpoint of the bundle is of.
 func (v *verifier) one(c tlog.Checkpoint, round record.Round) error {
 	if sealed, ok := v.sealed[round.Sequence]; ok && c.Root != sealed.Root {
-		return fmt.Errorf("checking proof: at %d leaves its root is %s, and that of round %d is %s", c.Size, c.Root, round.Sequence, sealed.Root)
+		return fmt.Errorf("checking proof: at %d leaves its root is %s, and that of round %d is %s", c.Size, c.Root,
+			round.Sequence, sealed.Root)
 	}
 	return nil
 }
@@ -323,7 +334,8 @@ func (t *Time) check(digest attest.Digest, difficulty float64) (*ots.Status, err
 	last := int64(-1)
 	for _, b := range t.Blocks {
 		if b.Height <= last || !named[b.Height] {
-			return nil, fmt.Errorf("checking time: block %d is out of order, or the proof does not rest on it", b.Height)
+			return nil, fmt.Errorf("checking time: block %d is out of order, or the proof does not rest on it",
+				b.Height)
 		}
 		last = b.Height
 		if blocks[b.Height], err = ots.ParseHeader([]byte(b.Header + "\n")); err != nil {
@@ -351,7 +363,8 @@ func (v *verifier) hosts() {
 		}
 		last = p.Host
 		entry, _ := p.Entry()
-		h := HostReport{Host: p.Host, Rows: entry.Rows, First: entry.FirstSequence, Present: []int64{}, entry: entry, at: i}
+		h := HostReport{Host: p.Host, Rows: entry.Rows, First: entry.FirstSequence, Present: []int64{}, entry: entry,
+			at: i}
 		v.out.Hosts = append(v.out.Hosts, h)
 	}
 }
@@ -424,7 +437,8 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	if !ok {
 		return at, errors.New("nothing shows which rows its host has")
 	}
-	out := RowReport{Host: row.Host, Sequence: row.Sequence, Week: row.Week, Verdict: row.Verdict, Level: row.ReachedLevel, Leaf: proof.Index}
+	out := RowReport{Host: row.Host, Sequence: row.Sequence, Week: row.Week, Verdict: row.Verdict,
+		Level: row.ReachedLevel, Leaf: proof.Index}
 	switch {
 	case row.EvidenceDigest == "" && r.Judgement != "":
 		return at, errors.New("it has no verdict, and yet something that it was judged by")
@@ -436,7 +450,8 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 		v.out.Verdicts.NotKept++
 	default:
 		if sum := attest.Digest(sha256.Sum256([]byte(r.Judgement))); sum.String() != row.EvidenceDigest {
-			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum, row.EvidenceDigest)
+			return at, fmt.Errorf("the digest of what it was judged by is %s, the row names %s", sum,
+				row.EvidenceDigest)
 		}
 		if v.o.Unjudged {
 			out.Judged = "kept"
@@ -452,7 +467,8 @@ func (v *verifier) row(r Row, last Want) (Want, error) {
 	v.out.Rows = append(v.out.Rows, out)
 	h := &v.out.Hosts[host]
 	h.Present = append(h.Present, row.Sequence)
-	v.placed[row.Host] = append(v.placed[row.Host], placed{row.Sequence, proof.Index, row.PreviousLeaf, sha256.Sum256(raw)})
+	v.placed[row.Host] = append(v.placed[row.Host], placed{row.Sequence, proof.Index, row.PreviousLeaf,
+		sha256.Sum256(raw)})
 	return at, nil
 }
 
@@ -465,9 +481,9 @@ func (v *verifier) artifact(p attest.Proof) error {
 		return fmt.Errorf("verifying artifact: %w: %s", attest.ErrUnknownKey, p.PublicKey)
 	}
 	out := ArtifactReport{KID: by.Key, Status: by.Status, Payload: p.SignedPayload}
-	if c, err := attest.ParseCertificate([]byte(p.SignedPayload)); err == nil {
-		out.ID = c.CertID
-		if err := by.InForce(c.Date); err != nil {
+	if a, err := attest.ParseArtifact([]byte(p.SignedPayload)); err == nil {
+		out.ID = a.ID
+		if err := by.InForce(a.Date); err != nil {
 			return fmt.Errorf("verifying artifact: %w", err)
 		}
 	}

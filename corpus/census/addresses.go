@@ -15,8 +15,9 @@ import (
 // maxAddresses bounds how many addresses of one door are looked at.
 const maxAddresses = 16
 
-// addresses finds what the terms that were judged want to be paid at, on networks where money has a worth. Judged terms
-// hold digests alone, so the addresses come from the raw answer, and only those count whose digest was judged.
+// addresses finds what the terms that were judged want to be paid at, on networks where money has a
+// worth. Judged terms hold digests alone, so the addresses come from the raw answer, and only those
+// count whose digest was judged.
 func addresses(recorded []exchange.Exchange, terms []probe.Requirement) map[string][]string {
 	var out map[string][]string
 	if len(recorded) == 0 || len(terms) == 0 {
@@ -40,7 +41,8 @@ func addresses(recorded []exchange.Exchange, terms []probe.Requirement) map[stri
 			return r.Network == a.Network && r.PayToDigest == exchange.PayToDigest(a.Network, a.PayTo)
 		})
 		form := exchange.PayToForm(a.PayTo)
-		if !judged || !mainnet(a.Network) || form != exchange.FormEVM && form != exchange.FormSolana && form != exchange.FormEVMBadChecksum {
+		if !judged || !mainnet(a.Network) || form != exchange.FormEVM && form != exchange.FormSolana &&
+			form != exchange.FormEVMBadChecksum {
 			continue
 		}
 		address := a.PayTo

@@ -36,13 +36,15 @@ type Recordings interface {
 	Put(week string, entry Entry, report probe.Report, recording walk.Recording) error
 }
 
-// Control is a door of our own that is known to be good: while it cannot be read, nothing is called unreachable.
+// Control is a door of our own that is known to be good: while it cannot be read, nothing is called
+// unreachable.
 type Control struct {
 	URL    string
 	Client walk.Client // may reach our own host, unlike Config.Client
 }
 
-// Config is what a census is made of. Whatever the world decides (time, the network, waiting) is a parameter.
+// Config is what a census is made of. Whatever the world decides (time, the network, waiting) is a
+// parameter.
 type Config struct {
 	Week  string // "" is the week of Now
 	Owner string // unique to the process among those that share the store
@@ -56,39 +58,47 @@ type Config struct {
 
 	// Record opens the record as it stands: for its rounds, for revisits, for what was declared.
 	Record func() (*record.Record, error)
-	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does not seal.
+	// Writer seals the round; nil is a walker, which holds no key: it walks what there is and does
+	// not seal.
 	Writer *record.Writer
 	Raw    Recordings // nil keeps no raw recordings
 
-	// Publish puts the closing of a roster on the record, once for a week however often it is called, and returns when it
-	// stands in the log, or where this process holds no keys, where an exporter will put it there; with the time that it is
-	// dated. Another closing of the same week is an error. nil: no closing is published, and rounds say nothing of their lot.
+	// Publish puts the closing of a roster on the record, once for a week however often it is
+	// called, and returns when it stands in the log, or where this process holds no keys, where an
+	// exporter will put it there; with the time that it is dated. Another closing of the same week
+	// is an error. nil: no closing is published, and rounds say nothing of their lot.
 	Publish func(ctx context.Context, closed record.ClosedRoster) (time.Time, error)
-	// Headers tell of the blocks that order rosters; nil has none, and every lot is the census's own.
+	// Headers tell of the blocks that order rosters; nil has none, and every lot is the census's
+	// own.
 	Headers Headers
-	// HeaderTime is how long after a roster is closed the block of its lot is waited for; 0 is DefaultHeaderTime.
+	// HeaderTime is how long after a roster is closed the block of its lot is waited for; 0 is
+	// DefaultHeaderTime.
 	HeaderTime time.Duration
 	// Difficulty is the least that a header must have been made with, see ots.Header.Work.
 	Difficulty float64
 	// Random gives the values that stand in for blocks; nil is crypto/rand.
 	Random io.Reader
-	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk to it; nil draws it from
-	// crypto/rand. A specimen, which is the same every time, has it follow from these.
+	// Salt gives the salt of what was judged at a host, or "" at the control door in the n-th walk
+	// to it; nil draws it from crypto/rand. A specimen, which is the same every time, has it follow
+	// from these.
 	Salt func(week, host string, n int) probe.Salt
 
-	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in that time is not waited
-	// for, and the round says that it was not read to its end.
+	// SourceTime is how long one source is read; 0 is DefaultSourceTime. What it did not give in
+	// that time is not waited for, and the round says that it was not read to its end.
 	SourceTime time.Duration
+
+	// AskFirst reads each host's own file before the host is walked, and walks none that opted out
+	// there. The week's row says so, with the file's digest.
+	AskFirst bool
 
 	Cap     int           // hosts that are walked in a week; 0 is no cap
 	Workers int           // doors walked at once; 0 is DefaultWorkers
 	Shard   int           // hosts in one shard; 0 is DefaultShard
 	Batch   int           // hosts for each walk to the control door; 0 is DefaultBatch
 	Lease   time.Duration // how long a process that died keeps what it took; 0 is DefaultLease
-	// Domain says whose lane a host is walked in; nil is its registrable domain by the Public Suffix List.
+	// Domain says whose lane a host is walked in; nil is its registrable domain by the Public
+	// Suffix List.
 	Domain func(host string) string
-	// Own says which further hosts are never put on a roster, beside those that Client refuses.
-	Own func(host string) bool
 
 	Now      func() time.Time                                 // nil is time.Now
 	Sleep    func(ctx context.Context, d time.Duration) error // waits for others and between retries; nil waits
@@ -130,14 +140,16 @@ type Report struct {
 
 // private reports whether what is read, or rests on it, is never to be published.
 func (c *Config) private() bool {
-	return c.Client.Private() || c.Lists != nil && c.Lists.Private() || c.Control.Client != nil && c.Control.Client.Private()
+	return c.Client.Private() || c.Lists != nil && c.Lists.Private() || c.Control.Client != nil &&
+		c.Control.Client.Private()
 }
 
-// of demands that a week was begun as this process goes on with it: rows from private networks in a public round would
-// be published.
+// of demands that a week was begun as this process goes on with it: rows from private networks in a
+// public round would be published.
 func (c *Config) of(w Week) error {
 	if w.Private != c.private() {
-		return fmt.Errorf("census: private networks may be read by some processes of %s and not by others: give all of them the same configuration, and each kind of record a ledger of its own", w.Week)
+		return fmt.Errorf("census: private networks may be read by some processes of %s and not by others: give all "+
+			"of them the same configuration, and each kind of record a ledger of its own", w.Week)
 	}
 	return nil
 }
@@ -148,7 +160,8 @@ func (c *Config) check() error {
 		return errors.New("the store, the client or the owner's name is missing")
 	case c.Control.URL != "" && c.Control.Client == nil:
 		return errors.New("the control door has no client")
-	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0 || c.HeaderTime < 0:
+	case c.Cap < 0 || c.Workers < 0 || c.Shard < 0 || c.Batch < 0 || c.Lease < 0 || c.SourceTime < 0 ||
+		c.HeaderTime < 0:
 		return errors.New("a bound is negative")
 	}
 	names := map[string]bool{}
@@ -156,8 +169,10 @@ func (c *Config) check() error {
 		if s.Name == "" || names[s.Name] || s.Read == nil {
 			return fmt.Errorf("source %q has no reader, no name, or that of another", s.Name)
 		}
-		if len(s.Name) > maxSourceName || strings.ContainsFunc(s.Name, func(c rune) bool { return !unicode.IsPrint(c) || c == '"' || c == '\\' }) {
-			return fmt.Errorf("source %q is to be named in print, by at most %d bytes, without quotes: its name stands in rows", s.Name, maxSourceName)
+		if len(s.Name) > maxSourceName ||
+			strings.ContainsFunc(s.Name, func(c rune) bool { return !unicode.IsPrint(c) || c == '"' || c == '\\' }) {
+			return fmt.Errorf("source %q is to be named in print, by at most %d bytes, without quotes: its name "+
+				"stands in rows", s.Name, maxSourceName)
 		}
 		names[s.Name] = true
 	}

@@ -1,7 +1,8 @@
 package census
 
-// company is the hosts that share walks to the control door: one when they begin, and one more when they are through if
-// any of them did not answer, so that what broke on our side in between is seen.
+// company is the hosts that share walks to the control door: one when they begin, and one more when
+// they are through if any of them did not answer, so that what broke on our side in between is
+// seen.
 type company struct {
 	size, under int           // hosts in it, and those that are not through
 	full        bool          // no more join
@@ -37,7 +38,8 @@ func (p *pump) close() {
 	}
 }
 
-// beginControl walks the control door for a company. Where there is none, nothing speaks against the others.
+// beginControl walks the control door for a company. Where there is none, nothing speaks against
+// the others.
 func (p *pump) beginControl(c *company) {
 	if p.Control.URL == "" {
 		c.known, c.checked = true, true
@@ -89,7 +91,8 @@ func (p *pump) settle(c *company) {
 	}
 }
 
-// keep puts a finished host among what is to be written, and with the first of a company its control walks.
+// keep puts a finished host among what is to be written, and with the first of a company its
+// control walks.
 func (p *pump) keep(c *company, e event, r Result) {
 	h := e.shard
 	if h.lost {

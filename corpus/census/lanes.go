@@ -11,10 +11,11 @@ import (
 	"agentstore/corpus/walk"
 )
 
-// One door of a registrable domain is walked at a time, and one of an address, whatever the names: many names would aim
-// every worker at one place, and hold up all others while that place is slow. A host whose domain is being walked waits
-// for its turn, those that only declared themselves behind the others. Whose address is busy is seen when it is looked
-// up, by the client (fetch.Busy): nothing was sent then, so the host goes back to be walked and is tried again.
+// One door of a registrable domain is walked at a time, and one of an address, whatever the names:
+// many names would aim every worker at one place, and hold up all others while that place is slow.
+// A host whose domain is being walked waits for its turn, those that only declared themselves
+// behind the others. Whose address is busy is seen when it is looked up, by the client
+// (fetch.Busy): nothing was sent then, so the host goes back to be walked and is tried again.
 //
 // Lanes are of one process: several walk one domain by as many doors at once.
 
@@ -113,8 +114,8 @@ func (p *pump) unpark(now time.Time) {
 	})
 }
 
-// patient is the client of one walk. Its first request does not wait for a busy address, since the walk can be made
-// later; those behind it do.
+// patient is the client of one walk. Its first request does not wait for a busy address, since the
+// walk can be made later; those behind it do.
 type patient struct {
 	walk.Client
 	made bool
@@ -131,7 +132,8 @@ func (p *patient) Do(ctx context.Context, req exchange.Request, rule fetch.Rule)
 		select {
 		case <-time.After(busyPause / 10):
 		case <-ctx.Done():
-			x.Error = exchange.Error{Stage: exchange.StageDeadline, Text: "the time ran out while waiting for earlier requests"}
+			x.Error = exchange.Error{Stage: exchange.StageDeadline,
+				Text: "the time ran out while waiting for earlier requests"}
 			return x, nil
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// TestListsAreQuoted reads catalogues and holds what the roster keeps of each door against what they state: bounded, whatever
-// that is, addresses by digest.
+// TestListsAreQuoted reads catalogues and holds what the roster keeps of each door against what
+// they state: bounded, whatever that is, addresses by digest.
 func TestListsAreQuoted(t *testing.T) {
 	const payTo = "0x000000000000000000000000000000000000dEaD"
 	accepts := func(network, amount string) string {
@@ -24,20 +24,27 @@ func TestListsAreQuoted(t *testing.T) {
 		many = append(many, accepts(fmt.Sprintf("eip155:%d", 100+i), `"amount":"1"`))
 	}
 	items := []string{
-		`{"resource":"https://shop.example/a","method":"post","accepts":[` + accepts("eip155:8453", `"amount":"10000"`) + `]}`,
-		`{"resource":"https://shop.example/a","accepts":[` + accepts("eip155:8453", `"amount":"20000"`) + `]}`, // said twice, counted once
-		`{"resource":"https://shop.example/old","x402Version":1,"accepts":[` + accepts("base", `"maxAmountRequired":"10000"`) + `]}`,
-		`{"resource":"https://shop.example/bare"}`,
+		`{"resource":"https://shop.example/a","method":"post","accepts":[` +
+			// said twice, counted once
+			accepts("eip155:8453", `"amount":"10000"`) + `]}`, `{"resource":"https://shop.example/a","accepts":[` +
+			accepts("eip155:8453", `"amount":"20000"`) + `]}`,
+		`{"resource":"https://shop.example/old","x402Version":1,"accepts":[` +
+			accepts("base", `"maxAmountRequired":"10000"`) + `]}`, `{"resource":"https://shop.example/bare"}`,
 		`{"resource":"https://shop.example/junk","accepts":[1,null,{"network":7,"amount":{},"payTo":[],"scheme":"\u0000"},"x"]}`,
-		`{"resource":"https://long.example/","method":"` + strings.Repeat("x", 9000) + `","accepts":[` + accepts(strings.Repeat("n", 9000), `"amount":"1`+strings.Repeat("0", 9000)+`"`) + "," + accepts("eip155:8453", `"amount":"1`+strings.Repeat("0", 9000)+`"`) + `]}`,
-		`{"resource":"https://huge.example/","accepts":[` + strings.Repeat(accepts("eip155:8453", `"amount":"1"`)+",", 1000) + accepts("eip155:8453", `"amount":"1"`) + `]}`,
-		`{"resource":"https://many.example/","accepts":[` + strings.Join(many, ",") + `]}`,
+		`{"resource":"https://long.example/","method":"` + strings.Repeat("x", 9000) + `","accepts":[` +
+			accepts(strings.Repeat("n", 9000), `"amount":"1`+strings.Repeat("0", 9000)+`"`) + "," +
+			accepts("eip155:8453", `"amount":"1`+strings.Repeat("0", 9000)+`"`) + `]}`,
+		`{"resource":"https://huge.example/","accepts":[` + strings.Repeat(accepts("eip155:8453", `"amount":"1"`)+",",
+			1000) + accepts("eip155:8453", `"amount":"1"`) + `]}`, `{"resource":"https://many.example/","accepts":[` +
+			strings.Join(many, ",") + `]}`,
 	}
 	for i := range 20 {
 		items = append(items, fmt.Sprintf(`{"resource":"https://wide.example/%d","accepts":[]}`, i))
 	}
 	c := api(func(*url.URL) exchange.Response {
-		return exchange.Response{Status: 200, Body: fmt.Appendf(nil, `{"items":[%s],"pagination":{"offset":0,"total":%d}}`, strings.Join(items, ","), len(items))}
+		return exchange.Response{Status: 200,
+			Body: fmt.Appendf(nil, `{"items":[%s],"pagination":{"offset":0,"total":%d}}`, strings.Join(items, ","),
+				len(items))}
 	})
 	var slept time.Duration
 	on := reading(c, &slept)
@@ -53,11 +60,14 @@ func TestListsAreQuoted(t *testing.T) {
 	a, old, bare, junk := shop[0].Doors[0], shop[0].Doors[1], shop[0].Doors[2], shop[0].Doors[3]
 	digest := exchange.PayToDigest("eip155:8453", payTo)
 	for _, d := range []ListedDoor{a, old} {
-		if d.Offer == nil || d.Offer.MinUSDC != "0.01" || d.Offer.Networks[0] != "eip155:8453" || len(d.Offer.PayTo) != 1 || d.Offer.PayTo[0] != (record.PayTo{Network: "eip155:8453", Digest: digest}) || d.Cut {
+		if d.Offer == nil || d.Offer.MinUSDC != "0.01" || d.Offer.Networks[0] != "eip155:8453" ||
+			len(d.Offer.PayTo) != 1 || d.Offer.PayTo[0] != (record.PayTo{Network: "eip155:8453", Digest: digest}) ||
+			d.Cut {
 			t.Errorf("%+v states %+v", d, d.Offer)
 		}
 	}
-	if a.Method != "POST" || old.Method != "" || bare.Offer != nil || junk.Offer == nil || len(junk.Offer.PayTo) != 0 || junk.Offer.MinUSDC != "" {
+	if a.Method != "POST" || old.Method != "" || bare.Offer != nil || junk.Offer == nil || len(junk.Offer.PayTo) != 0 ||
+		junk.Offer.MinUSDC != "" {
 		t.Errorf("%+v, %+v, %+v, %+v", a, old, bare, junk.Offer)
 	}
 	// Nothing that a list says takes much room.
@@ -70,7 +80,8 @@ func TestListsAreQuoted(t *testing.T) {
 			}
 		}
 	}
-	if d := r.places["many.example"].named[0].Doors[0]; !d.Cut || len(d.Offer.Networks) != 16 || len(d.Offer.PayTo) != 8 {
+	if d := r.places["many.example"].named[0].Doors[0]; !d.Cut || len(d.Offer.Networks) != 16 ||
+		len(d.Offer.PayTo) != 8 {
 		t.Errorf("of sixty ways to pay are kept %+v", d.Offer)
 	}
 	if n := r.places["wide.example"].named[0]; len(n.Doors) != MaxListedDoors || n.DoorsLeftOut != 20-MaxListedDoors {

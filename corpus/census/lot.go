@@ -15,12 +15,13 @@ import (
 	"agentstore/corpus/record"
 )
 
-// The order of a week is drawn once, by whoever holds the lease of its roster, and kept in the store before anybody walks
-// by it: whoever takes the lease over goes on with the roster that was closed and with the lot that was drawn.
-// What the lot is and how it is recomputed stands in package record (Lot).
+// The order of a week is drawn once, by whoever holds the lease of its roster, and kept in the
+// store before anybody walks by it: whoever takes the lease over goes on with the roster that was
+// closed and with the lot that was drawn. What the lot is and how it is recomputed stands in
+// package record (Lot).
 
-// Headers tell of Bitcoin's blocks. They are asked by one process at a time, each time under a deadline, and may fail for
-// any reason: then they are asked again, until HeaderTime is over.
+// Headers tell of Bitcoin's blocks. They are asked by one process at a time, each time under a
+// deadline, and may fail for any reason: then they are asked again, until HeaderTime is over.
 type Headers interface {
 	// Tip is the height of the newest block.
 	Tip(ctx context.Context) (int64, error)
@@ -29,10 +30,11 @@ type Headers interface {
 }
 
 const (
-	// lotAhead is how many blocks beyond the newest the one is that decides: the next may be known to who is about to
-	// publish it.
+	// lotAhead is how many blocks beyond the newest the one is that decides: the next may be known
+	// to who is about to publish it.
 	lotAhead = 2
-	// headerPoll is how long is waited between two questions for a header, and headerPatience for an answer.
+	// headerPoll is how long is waited between two questions for a header, and headerPatience for
+	// an answer.
 	headerPoll     = time.Minute
 	headerPatience = 30 * time.Second
 	// tipTries is how often the newest height is asked for.
@@ -95,7 +97,8 @@ func (r *run) ownValue() ([]byte, error) {
 	return value, nil
 }
 
-// draw returns the lot of a week whose roster was closed then, on the record, waiting for its block. It is the own value where that cannot be had in time.
+// draw returns the lot of a week whose roster was closed then, on the record, waiting for its
+// block. It is the own value where that cannot be had in time.
 func (r *run) draw(ctx context.Context, w Week, closed time.Time) (record.Lot, error) {
 	lot := record.Lot{RosterDigest: w.Closed.Digest, Height: w.Closed.Height}
 	own := lot
@@ -104,10 +107,11 @@ func (r *run) draw(ctx context.Context, w Week, closed time.Time) (record.Lot, e
 		return own, nil
 	}
 	var last string
-	// Two clocks bound the waiting: one that says how long ago the roster was closed, also by a process that died since, and
-	// the number of questions.
+	// Two clocks bound the waiting: one that says how long ago the roster was closed, also by a
+	// process that died since, and the number of questions.
 	for tries := r.HeaderTime/headerPoll + 1; tries > 0; tries-- {
-		header, err := asked(ctx, func(ctx context.Context) (ots.Header, error) { return r.Headers.Header(ctx, lot.Height) })
+		header, err := asked(ctx,
+			func(ctx context.Context) (ots.Header, error) { return r.Headers.Header(ctx, lot.Height) })
 		if ctx.Err() != nil {
 			return lot, ctx.Err()
 		}
@@ -130,11 +134,13 @@ func (r *run) draw(ctx context.Context, w Week, closed time.Time) (record.Lot, e
 			return lot, err
 		}
 	}
-	r.Log.Error("the block of the lot was not to be had in time: the lot is the census's own", "week", r.Week, "height", lot.Height, "waited", r.HeaderTime, "err", last)
+	r.Log.Error("the block of the lot was not to be had in time: the lot is the census's own", "week", r.Week, "height",
+		lot.Height, "waited", r.HeaderTime, "err", last)
 	return own, nil
 }
 
-// deal opens a week whose roster is closed: its closing goes on the record, the lot is drawn and gives the order.
+// deal opens a week whose roster is closed: its closing goes on the record, the lot is drawn and
+// gives the order.
 func (r *run) deal(ctx context.Context, lease Lease) error {
 	w, err := r.Store.Week(ctx, r.Week)
 	if err != nil || w.Phase != PhaseListed {
@@ -169,7 +175,8 @@ func (r *run) deal(ctx context.Context, lease Lease) error {
 	return r.Store.Deal(ctx, lease, ordered(all, w.Lot.Seed(), w.Most), r.Shard, r.Lease)
 }
 
-// publish puts the closing of a roster on the record, if the process has one to put it on, and says when it is dated.
+// publish puts the closing of a roster on the record, if the process has one to put it on, and says
+// when it is dated.
 func (r *run) publish(ctx context.Context, w Week) (time.Time, error) {
 	if r.Publish == nil || w.Closed.Week == "" {
 		return w.OpenedAt, nil
@@ -189,8 +196,8 @@ func (r *run) lot(w Week) *record.Lot {
 	return w.Lot
 }
 
-// ordered yields hosts in the order of their turns. At most so many are walked, all if that is negative; the others have
-// rows that say so.
+// ordered yields hosts in the order of their turns. At most so many are walked, all if that is
+// negative; the others have rows that say so.
 func ordered(all []Known, seed [sha256.Size]byte, most int) iter.Seq[Known] {
 	type turn struct {
 		at [sha256.Size]byte
@@ -215,8 +222,8 @@ func ordered(all []Known, seed [sha256.Size]byte, most int) iter.Seq[Known] {
 	}
 }
 
-// close is what closes a roster of these hosts: its digest, the height of a block that nobody knows yet, and the digest of
-// the value that stands in for it.
+// close is what closes a roster of these hosts: its digest, the height of a block that nobody knows
+// yet, and the digest of the value that stands in for it.
 func (r *run) close(ctx context.Context, hosts []string) (closed record.ClosedRoster, own []byte, err error) {
 	sum := record.NewRosterHash(r.Week)
 	slices.SortFunc(hosts, cmp.Compare[string])

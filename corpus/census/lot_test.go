@@ -39,8 +39,8 @@ func mined(at time.Time) (h ots.Header) {
 	}
 }
 
-// TestTheBlockOfALot draws by sources of headers that are late, lie, fail and hang: an honest block that comes in time
-// decides, and nothing delays a week longer than HeaderTime.
+// TestTheBlockOfALot draws by sources of headers that are late, lie, fail and hang: an honest block
+// that comes in time decides, and nothing delays a week longer than HeaderTime.
 func TestTheBlockOfALot(t *testing.T) {
 	none := errors.New("there is none")
 	for name, c := range map[string]struct {
@@ -52,26 +52,37 @@ func TestTheBlockOfALot(t *testing.T) {
 		height int64
 		within time.Duration
 	}{
-		"at once": {tip: 100, height: 102, within: time.Second, header: func(_ time.Duration, b time.Time) (ots.Header, error) { return mined(b.Add(time.Minute)), nil }},
-		"late": {tip: 100, height: 102, within: 41 * time.Minute, header: func(s time.Duration, b time.Time) (ots.Header, error) {
-			if s < 40*time.Minute {
-				return ots.Header{}, none
-			}
-			return mined(b.Add(38 * time.Minute)), nil
-		}},
-		"never":        {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute, header: func(time.Duration, time.Time) (ots.Header, error) { return ots.Header{}, none }},
-		"an old block": {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute, header: func(_ time.Duration, b time.Time) (ots.Header, error) { return mined(b.Add(-5 * time.Hour)), nil }},
-		"no work": {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute, header: func(_ time.Duration, b time.Time) (ots.Header, error) {
-			h := mined(b)
-			h[75] = 3
-			return h, nil
-		}},
-		"a lie, then none": {tip: 100, height: 102, within: 3 * time.Minute, header: func(s time.Duration, b time.Time) (ots.Header, error) {
-			if s < time.Minute {
-				return mined(b.Add(-5 * time.Hour)), nil
-			}
+		"at once": {tip: 100, height: 102, within: time.Second, header: func(_ time.Duration, b time.Time) (ots.Header,
+			error) {
 			return mined(b.Add(time.Minute)), nil
 		}},
+		"late": {tip: 100, height: 102, within: 41 * time.Minute,
+			header: func(s time.Duration, b time.Time) (ots.Header, error) {
+				if s < 40*time.Minute {
+					return ots.Header{}, none
+				}
+				return mined(b.Add(38 * time.Minute)), nil
+			}},
+		"never": {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute,
+			header: func(time.Duration, time.Time) (ots.Header, error) { return ots.Header{}, none }},
+		"an old block": {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute,
+			header: func(_ time.Duration, b time.Time) (ots.Header, error) {
+				return mined(b.Add(-5 * time.Hour)),
+					nil
+			}},
+		"no work": {tip: 100, height: 102, own: true, within: DefaultHeaderTime + time.Minute,
+			header: func(_ time.Duration, b time.Time) (ots.Header, error) {
+				h := mined(b)
+				h[75] = 3
+				return h, nil
+			}},
+		"a lie, then none": {tip: 100, height: 102, within: 3 * time.Minute,
+			header: func(s time.Duration, b time.Time) (ots.Header, error) {
+				if s < time.Minute {
+					return mined(b.Add(-5 * time.Hour)), nil
+				}
+				return mined(b.Add(time.Minute)), nil
+			}},
 		"it hangs":      {tip: 100, height: 102, own: true, hang: true, within: 2*DefaultHeaderTime + time.Minute},
 		"the tip hangs": {tipErr: true, hang: true, own: true, within: 2 * time.Minute},
 		"no such tip":   {tip: -7, own: true, within: time.Minute},
@@ -100,7 +111,8 @@ func TestTheBlockOfALot(t *testing.T) {
 						return c.header(time.Since(began), began)
 					},
 				}
-				r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Headers: source, Difficulty: leastWork, Log: slog.New(slog.DiscardHandler)})
+				r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Headers: source,
+					Difficulty: leastWork, Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,10 +139,14 @@ func TestTheBlockOfALot(t *testing.T) {
 	}
 }
 
-// TestAKilledWaitGoesOn: a process that takes a closed week over after the time has passed waits no second time.
+// TestAKilledWaitGoesOn: a process that takes a closed week over after the time has passed waits no
+// second time.
 func TestAKilledWaitGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := chain{header: func(context.Context, int64) (ots.Header, error) { return ots.Header{}, errors.New("none") }}
+		source := chain{header: func(context.Context, int64) (ots.Header, error) {
+			return ots.Header{},
+				errors.New("none")
+		}}
 		r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Headers: source})
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +154,8 @@ func TestAKilledWaitGoesOn(t *testing.T) {
 		began := time.Now()
 		own := make([]byte, ownBytes)
 		closed := record.ClosedRoster{Week: r.Week, Height: 7, Own: sha256.Sum256(own)}
-		lot, err := r.draw(t.Context(), Week{OpenedAt: began.Add(-3 * time.Hour), Closed: closed, Own: own}, began.Add(-3*time.Hour))
+		lot, err := r.draw(t.Context(), Week{OpenedAt: began.Add(-3 * time.Hour), Closed: closed, Own: own},
+			began.Add(-3*time.Hour))
 		if err != nil || !lot.IsOwn() || time.Since(began) > time.Second {
 			t.Errorf("%+v after %s, %v", lot, time.Since(began), err)
 		}

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// A pump drives one process's walks. One goroutine owns everything here; walks and the writing run in goroutines of
-// their own and report to it. Whatever has come together since it last wrote is written in one transaction for each
-// shard: the results that came in, and the hosts that are about to be walked. So the store's delay is shared by all
-// walks under way, and no walk begins before it is written down. While one transaction is under way, walkers that become
-// free go on with hosts that the one before wrote down: as many as were needed the last time, so that what a crash
+// A pump drives one process's walks. One goroutine owns everything here; walks and the writing run
+// in goroutines of their own and report to it. Whatever has come together since it last wrote is
+// written in one transaction for each shard: the results that came in, and the hosts that are about
+// to be walked. So the store's delay is shared by all walks under way, and no walk begins before it
+// is written down. While one transaction is under way, walkers that become free go on with hosts
+// that the one before wrote down: as many as were needed the last time, so that what a crash
 // interrupts stays few.
 type pump struct {
 	*run
@@ -42,7 +43,8 @@ type pump struct {
 	looked  time.Time  // when progress was last read
 }
 
-// writeEvery is how often is written at most while walkers have what to do: more often costs more than it saves.
+// writeEvery is how often is written at most while walkers have what to do: more often costs more
+// than it saves.
 const writeEvery = 20 * time.Millisecond
 
 // held is a shard that this process has.
@@ -77,10 +79,12 @@ type event struct {
 	came    ControlWalk
 }
 
-// walk walks what is to be walked until every host of the week is finished, by this process or another.
+// walk walks what is to be walked until every host of the week is finished, by this process or
+// another.
 func (r *run) walk(ctx context.Context) error {
 	walking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &pump{run: r, walking: walking, events: make(chan event, r.Workers), wrote: make(chan note, 1), took: make(chan taken, 1), lanes: map[string]*lane{}}
+	p := &pump{run: r, walking: walking, events: make(chan event, r.Workers), wrote: make(chan note, 1),
+		took: make(chan taken, 1), lanes: map[string]*lane{}}
 	err := p.loop(ctx)
 	stop()
 	for ; p.under > 0; p.under-- {
@@ -94,7 +98,8 @@ func (r *run) walk(ctx context.Context) error {
 			p.shards = append(p.shards, &held{Shard: t.Shard})
 		}
 	}
-	// What a failed run still holds runs out by itself: whether its claims were written may not be known.
+	// What a failed run still holds runs out by itself: whether its claims were written may not be
+	// known.
 	if err == nil || p.ended {
 		err = errors.Join(err, p.release(context.WithoutCancel(ctx), true))
 	}
@@ -141,7 +146,9 @@ func (p *pump) busy() int { return p.under + len(p.ready) + p.claimed }
 
 // unwritten reports whether something is to be written.
 func (p *pump) unwritten() bool {
-	return p.ended && len(p.ready) > 0 || slices.ContainsFunc(p.parked, func(k parked) bool { return k.pending && !k.shard.lost }) || slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
+	return p.ended && len(p.ready) > 0 ||
+		slices.ContainsFunc(p.parked, func(k parked) bool { return k.pending && !k.shard.lost }) ||
+		slices.ContainsFunc(p.shards, func(h *held) bool { return !h.lost && len(h.results) > 0 })
 }
 
 // short reports whether hosts will be missing soon.
@@ -188,7 +195,8 @@ func (p *pump) filled(t taken) error {
 	return nil
 }
 
-// begin starts the walks whose beginning is written, and before the first of a company its first control walk.
+// begin starts the walks whose beginning is written, and before the first of a company its first
+// control walk.
 func (p *pump) begin() {
 	for !p.ended && len(p.ready) > 0 && p.under < p.Workers {
 		t := p.ready[0]

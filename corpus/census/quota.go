@@ -9,10 +9,11 @@ import (
 	"agentstore/corpus/record"
 )
 
-// The quotas of hosts that declared themselves and that no list names: whoever has one name has as many as he likes below
-// it, and each declares itself for nothing.
+// The quotas of hosts that declared themselves and that no list names: whoever has one name has as
+// many as he likes below it, and each declares itself for nothing.
 const (
-	// DeclaredPerDomain is how many hosts of a registrable domain are walked in a week because they declared themselves.
+	// DeclaredPerDomain is how many hosts of a registrable domain are walked in a week because they
+	// declared themselves.
 	DeclaredPerDomain = 20
 	declaredICANN     = 40 // of the cap one part in so many, for a domain that ICANN's rules let register
 	declaredShare     = 4  // of the cap one part in so many, for all that are on the roster from its beginning
@@ -29,8 +30,8 @@ type quota struct {
 	most           int // of those that are still to be let in; negative is no bound
 }
 
-// newQuota returns the quotas of a week with a cap, 0 for none. late is for those that declare themselves in the week, of
-// whom so many were let in before.
+// newQuota returns the quotas of a week with a cap, 0 for none. late is for those that declare
+// themselves in the week, of whom so many were let in before.
 func newQuota(limit int, late bool, before int) *quota {
 	q := &quota{domains: map[string]int{}, icann: map[string]int{}, most: -1}
 	if limit == 0 {
@@ -63,9 +64,16 @@ func (q *quota) count(host string) {
 	q.icann[icann]++
 }
 
-// registrable returns the domain that a host's keeper registered by the Public Suffix List: with its private section,
-// under which the names of a platform's users are domains of their own, and by the rules of ICANN's section alone. An
-// address is its own.
+// Registrable is the domain that a host's keeper registered, by the Public Suffix List with its
+// private section.
+func Registrable(host string) string {
+	domain, _ := registrable(host)
+	return domain
+}
+
+// registrable returns the domain that a host's keeper registered by the Public Suffix List: with
+// its private section, under which the names of a platform's users are domains of their own, and by
+// the rules of ICANN's section alone. An address is its own.
 func registrable(host string) (domain, icann string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return host, host
@@ -76,14 +84,16 @@ func registrable(host string) (domain, icann string) {
 	}
 	suffix, managed := publicsuffix.PublicSuffix(host)
 	domain = under(suffix)
-	// What is no suffix by ICANN is either one of the private section, or a top-level domain that no rule names.
+	// What is no suffix by ICANN is either one of the private section, or a top-level domain that
+	// no rule names.
 	for !managed && strings.Contains(suffix, ".") {
 		suffix, managed = publicsuffix.PublicSuffix(suffix[strings.IndexByte(suffix, '.')+1:])
 	}
 	return domain, under(suffix)
 }
 
-// selfDeclared reports whether a host would not be on the roster had it not declared itself, now or in an earlier week.
+// selfDeclared reports whether a host would not be on the roster had it not declared itself, now or
+// in an earlier week.
 func (p *place) selfDeclared() bool { return selfDeclared(p.named) }
 
 func selfDeclared(named []Naming) bool {

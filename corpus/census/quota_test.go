@@ -18,10 +18,13 @@ import (
 
 func TestRegistrable(t *testing.T) {
 	for host, want := range map[string][2]string{
-		"a.example.com": {"example.com", "example.com"}, "example.co.uk": {"example.co.uk", "example.co.uk"}, "x.y.example.co.uk": {"example.co.uk", "example.co.uk"},
-		"app.vercel.app": {"app.vercel.app", "vercel.app"}, "deep.app.vercel.app": {"app.vercel.app", "vercel.app"}, "vercel.app": {"vercel.app", "vercel.app"},
-		"me.github.io": {"me.github.io", "github.io"}, "a.b.street": {"b.street", "b.street"}, "localhost": {"localhost", "localhost"}, "co.uk": {"co.uk", "co.uk"},
-		"192.0.2.1": {"192.0.2.1", "192.0.2.1"}, "2001:db8::1": {"2001:db8::1", "2001:db8::1"}, "bucket.s3.dualstack.eu-west-1.amazonaws.com": {"bucket.s3.dualstack.eu-west-1.amazonaws.com", "amazonaws.com"},
+		"a.example.com": {"example.com", "example.com"}, "example.co.uk": {"example.co.uk", "example.co.uk"},
+		"x.y.example.co.uk": {"example.co.uk", "example.co.uk"}, "app.vercel.app": {"app.vercel.app", "vercel.app"},
+		"deep.app.vercel.app": {"app.vercel.app", "vercel.app"}, "vercel.app": {"vercel.app", "vercel.app"},
+		"me.github.io": {"me.github.io", "github.io"}, "a.b.street": {"b.street", "b.street"},
+		"localhost": {"localhost", "localhost"}, "co.uk": {"co.uk", "co.uk"}, "192.0.2.1": {"192.0.2.1", "192.0.2.1"},
+		"2001:db8::1": {"2001:db8::1", "2001:db8::1"},
+		"bucket.s3.dualstack.eu-west-1.amazonaws.com": {"bucket.s3.dualstack.eu-west-1.amazonaws.com", "amazonaws.com"},
 	} {
 		if domain, icann := registrable(host); domain != want[0] || icann != want[1] {
 			t.Errorf("%s is of %s and %s, want %v", host, domain, icann, want)
@@ -39,8 +42,8 @@ func named(kind string, hosts ...string) Source {
 	}}
 }
 
-// TestDeclaredHostsCannotCaptureTheRoster lets one wildcard domain, a thousand names of one platform and a thousand domains
-// declare themselves beside hosts that a list names.
+// TestDeclaredHostsCannotCaptureTheRoster lets one wildcard domain, a thousand names of one
+// platform and a thousand domains declare themselves beside hosts that a list names.
 func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 	many := func(n int, form string) (out []string) {
 		for i := range n {
@@ -51,7 +54,8 @@ func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 	listed, honest := many(600, "h%d.listed.example"), many(15, "own%d.honest.com")
 	wildcard, platform, domains := many(1000, "w%d.wild.com"), many(1000, "p%d.vercel.app"), many(1000, "d%d.com")
 	walked := func(limit int, kinds ...Source) (map[string]int, *roster) {
-		r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Week: "2026-W47", Now: func() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }})
+		r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Week: "2026-W47",
+			Now: func() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,11 +79,14 @@ func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 		}
 		return of, got
 	}
-	of, _ := walked(0, named(record.SourceDeclared, slices.Concat(honest, wildcard)...), named(record.SourceDiscovery, listed...))
-	if of["listed.example"] != 600 || of["honest.com"] != 15 || of["wild.com"] != DeclaredPerDomain || of["over wild.com"] != 980 {
+	of, _ := walked(0, named(record.SourceDeclared, slices.Concat(honest, wildcard)...),
+		named(record.SourceDiscovery, listed...))
+	if of["listed.example"] != 600 || of["honest.com"] != 15 || of["wild.com"] != DeclaredPerDomain ||
+		of["over wild.com"] != 980 {
 		t.Errorf("without a cap: %v", of)
 	}
-	of, _ = walked(2000, named(record.SourceDeclared, slices.Concat(honest, wildcard, platform, domains)...), named(record.SourceDiscovery, listed...))
+	of, _ = walked(2000, named(record.SourceDeclared, slices.Concat(honest, wildcard, platform, domains)...),
+		named(record.SourceDiscovery, listed...))
 	declared := of["wild.com"] + of["vercel.app"] + of["domains"] + of["honest.com"]
 	if of["listed.example"] != 600 || declared != 500 || of["wild.com"] > DeclaredPerDomain || of["vercel.app"] > 50 {
 		t.Errorf("of a cap of 2,000, %d are declared: %v", declared, of)
@@ -106,8 +113,8 @@ func TestDeclaredHostsCannotCaptureTheRoster(t *testing.T) {
 	}
 }
 
-// TestSourcesHaveDeadlines reads a catalogue that asks for patience on every page, one that never answers, and one that
-// does: the census goes on in time, with what they gave.
+// TestSourcesHaveDeadlines reads a catalogue that asks for patience on every page, one that never
+// answers, and one that does: the census goes on in time, with what they gave.
 func TestSourcesHaveDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalling := api(func(u *url.URL) exchange.Response {
@@ -120,17 +127,20 @@ func TestSourcesHaveDeadlines(t *testing.T) {
 			}
 			return r
 		})
-		r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: stalling, Log: slog.New(slog.DiscardHandler)})
+		r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: stalling,
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		silent := Source{Name: "silent", Kind: record.SourceWellKnown, Read: func(ctx context.Context, _ Reading, put func(Named)) error {
+		silent := Source{Name: "silent", Kind: record.SourceWellKnown, Read: func(ctx context.Context, _ Reading,
+			put func(Named)) error {
 			put(Named{URL: "https://first.example/"})
 			<-ctx.Done()
 			return fmt.Errorf("\x1b[31m\u202e%w", ctx.Err())
 		}}
 		began := time.Now()
-		got, err := r.readSources(t.Context(), []Source{Discovery("bazaar", "https://api.example/v2/x402"), silent, named(record.SourceDeclared, "own.example")}, nil, r.Week)
+		got, err := r.readSources(t.Context(), []Source{Discovery("bazaar", "https://api.example/v2/x402"), silent,
+			named(record.SourceDeclared, "own.example")}, nil, r.Week)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +151,8 @@ func TestSourcesHaveDeadlines(t *testing.T) {
 			complete bool
 			least    int64
 		}{{false, 100}, {false, 1}, {true, 1}} {
-			if s := got.report[i]; s.Complete != want.complete || s.Hosts < want.least || s.Complete != (s.Problem == "") || strings.ContainsAny(s.Problem, "\x1b\u202e") {
+			if s := got.report[i]; s.Complete != want.complete || s.Hosts < want.least ||
+				s.Complete != (s.Problem == "") || strings.ContainsAny(s.Problem, "\x1b\u202e") {
 				t.Errorf("%+v", s)
 			}
 		}

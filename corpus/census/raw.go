@@ -1,11 +1,8 @@
 package census
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"os"
 	"path"
 	"strings"
@@ -14,14 +11,17 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/corpus/probe"
+	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
 )
 
-// Folder keeps raw recordings in a private folder: in it a folder for each week, in that a file for each process that
-// walked, <writer>.recordings. A file is a row of entries, each a line of JSON, {"host":…,"bytes":…}, and so many bytes
-// in the form of walk.Recording. It is only appended to; what a crash cut off at its end is no entry.
+// Folder keeps raw recordings in a private folder: in it a folder for each week, in that a file for
+// each process that walked, <writer>.recordings. A file is a row of entries, each a line of JSON,
+// {"host":…,"bytes":…}, and so many bytes in the form of walk.Recording. It is only appended to;
+// what a crash cut off at its end is no entry.
 //
-// One file for many recordings is what keeps a census fast: a file for each would cost more than the walk.
+// One file for many recordings is what keeps a census fast: a file for each would cost more than
+// the walk.
 type Folder struct {
 	root   *os.Root
 	writer string
@@ -40,7 +40,8 @@ type recordingHead struct {
 	Bytes int    `json:"bytes"`
 }
 
-// OpenFolder opens a folder of recordings and makes it where there is none. writer is unique to the process.
+// OpenFolder opens a folder of recordings and makes it where there is none. writer is unique to the
+// process.
 func OpenFolder(dir, writer string) (*Folder, error) {
 	if writer == "" || strings.ContainsAny(writer, `/\`) {
 		return nil, fmt.Errorf("opening recordings: %q is no name of a writer", writer)
@@ -111,56 +112,6 @@ func (f *Folder) open(week string) error {
 	return nil
 }
 
-// Recordings reads every recording of a week with its host, file by file.
-func (f *Folder) Recordings(week string) iter.Seq2[string, walk.Recording] {
-	return func(yield func(string, walk.Recording) bool) {
-		dir, err := f.root.Open(week)
-		if err != nil {
-			return // nothing was walked
-		}
-		names, err := dir.Readdirnames(-1)
-		if err := errors.Join(err, dir.Close()); err != nil {
-			return
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, recordingsSuffix) && !f.readFile(path.Join(week, name), yield) {
-				return
-			}
-		}
-	}
-}
-
-// readFile yields the entries of a file up to one that is cut off.
-func (f *Folder) readFile(name string, yield func(string, walk.Recording) bool) bool {
-	file, err := f.root.Open(name)
-	if err != nil {
-		return true
-	}
-	defer file.Close() // it was read
-	r := bufio.NewReader(file)
-	for {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return true
-		}
-		var head recordingHead
-		if json.Unmarshal(line, &head, json.RejectUnknownMembers(true)) != nil || head.Bytes < 0 || head.Bytes > walk.MaxFile {
-			return true
-		}
-		raw := make([]byte, head.Bytes)
-		if _, err := io.ReadFull(r, raw); err != nil {
-			return true
-		}
-		recording, err := walk.Decode(raw)
-		if err != nil {
-			return true
-		}
-		if !yield(head.Host, recording) {
-			return false
-		}
-	}
-}
-
 // Keep removes the recordings of all weeks but the last so many up to and with week.
 func (f *Folder) Keep(weeks int, week string) error {
 	monday, err := Monday(week)
@@ -169,8 +120,7 @@ func (f *Folder) Keep(weeks int, week string) error {
 	}
 	kept := map[string]bool{}
 	for i := range weeks {
-		y, w := monday.AddDate(0, 0, -7*i).ISOWeek()
-		kept[fmt.Sprintf("%04d-W%02d", y, w)] = true
+		kept[record.ISOWeek(monday.AddDate(0, 0, -7*i))] = true
 	}
 	dir, err := f.root.Open(".")
 	if err != nil {

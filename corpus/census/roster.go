@@ -27,11 +27,8 @@ const (
 	ReasonNotJudged   = record.ReasonNotJudged
 )
 
-// Reasons of hosts without a place on the roster, where a source gave none.
-const (
-	reasonOwnHost = "it is our own"
-	reasonNoDoor  = "no door of it is known"
-)
+// reasonNoDoor is that of hosts without a place on the roster, where a source gave none.
+const reasonNoDoor = "no door of it is known"
 
 // maxHostName is the longest name of a host (RFC 1035, section 2.3.4).
 const maxHostName = 253
@@ -57,11 +54,13 @@ type place struct {
 	catalog    string // the first discovery source that named it
 }
 
-// weights order the kinds of sources for the choice of a door: what a host says of itself comes first.
-var weights = map[string]int{record.SourceDeclared: 0, record.SourceDiscovery: 1, record.SourceList: 1, record.SourceWellKnown: 2, record.SourceRevisit: 3}
+// weights order the kinds of sources for the choice of a door: what a host says of itself comes
+// first.
+var weights = map[string]int{record.SourceDeclared: 0, record.SourceDiscovery: 1, record.SourceList: 1,
+	record.SourceWellKnown: 2, record.SourceRevisit: 3}
 
-// readSources reads every source, revisits first: a host that has several doors in a catalogue keeps the one that was
-// walked before.
+// readSources reads every source, revisits first: a host that has several doors in a catalogue
+// keeps the one that was walked before.
 func (c *Config) readSources(ctx context.Context, sources []Source, rec *record.Record, week string) (*roster, error) {
 	r := &roster{cfg: c, places: map[string]*place{}, report: make([]record.RosterSource, len(sources))}
 	order := make([]int, len(sources))
@@ -92,17 +91,15 @@ func (c *Config) readSources(ctx context.Context, sources []Source, rec *record.
 		}
 		r.report[i] = record.RosterSource{Name: s.Name, Kind: s.Kind, Hosts: int64(len(hosts)), Complete: err == nil}
 		if err != nil {
-			r.report[i].Problem = sourceProblem(err)
+			r.report[i].Problem = plainText(err.Error())
 			c.Log.Error("source not read to its end", "source", s.Name, "hosts", len(hosts), "err", err)
 		}
 	}
 	return r, nil
 }
 
-// sourceProblem is an error as a round may say it.
-func sourceProblem(err error) string { return plainText(err.Error()) }
-
-// plainText is a text in which what a stranger answered may stand, as a round may say it: printable, at most 300 bytes.
+// plainText is a text in which what a stranger answered may stand, as a round may say it:
+// printable, at most 300 bytes.
 func plainText(raw string) string {
 	text := strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -135,9 +132,6 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if !isName(host) {
 		return ""
-	}
-	if r.cfg.Own != nil && r.cfg.Own(host) {
-		door, reason = "", reasonOwnHost
 	}
 	p := r.places[host]
 	if p == nil {
@@ -178,7 +172,8 @@ func (r *roster) name(s Source, i int, at time.Time, n Named) string {
 }
 
 // doorMethods are the methods that a list may say a door is asked with.
-var doorMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var doorMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete}
 
 // list adds a door that a list names. What a list says of a door twice counts once.
 func (n *Naming) list(d ListedDoor) {
@@ -191,7 +186,8 @@ func (n *Naming) list(d ListedDoor) {
 	}
 }
 
-// isName accepts what may be the name of a host: letters, digits, hyphens, underscores and dots in lower case.
+// isName accepts what may be the name of a host: letters, digits, hyphens, underscores and dots in
+// lower case.
 func isName(host string) bool {
 	return host != "" && len(host) <= maxHostName && !strings.ContainsFunc(host, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == ':')
@@ -204,16 +200,18 @@ func (p *place) entry() Entry {
 	if source == record.SourceDeclared {
 		source = record.SourceWellKnown
 	}
-	e := Entry{Host: p.host, URL: p.url, SelfDeclared: p.selfDeclared(), Source: source, Catalog: p.catalog, Listed: p.catalog != ""}
+	e := Entry{Host: p.host, URL: p.url, SelfDeclared: p.selfDeclared(), Source: source, Catalog: p.catalog,
+		Listed: p.catalog != ""}
 	if strings.EqualFold(p.method, http.MethodPost) {
 		e.Declared = probe.Declaration{Method: http.MethodPost, By: cmp.Or(p.by, "catalog")}
 	}
 	return e
 }
 
-// known yields the hosts of the roster, those with a door sorted by host before the others, and returns the names of those
-// that have a place. Those that only declared themselves have one within their quota, and no row beyond it; who of them
-// has it is drawn by salt, which nobody knows who chooses a name. late marks hosts that come after the roster was closed.
+// known yields the hosts of the roster, those with a door sorted by host before the others, and
+// returns the names of those that have a place. Those that only declared themselves have one within
+// their quota, and no row beyond it; who of them has it is drawn by salt, which nobody knows who
+// chooses a name. late marks hosts that come after the roster was closed.
 func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], placed []string) {
 	var all, rest []*place
 	for _, p := range r.places {
@@ -260,8 +258,10 @@ func (r *roster) known(salt []byte, q *quota, late bool) (_ iter.Seq[Known], pla
 
 // notProbed is the row of a host that was not walked, for a reason on our side.
 func notProbed(e Entry, reason string) record.Row {
-	return record.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late, Verdict: record.VerdictNotProbed, Reason: reason,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: probe.Current(), Fault: record.FaultInstrument}
+	return record.Row{Host: e.Host, URL: e.URL, Listed: e.Listed, Source: e.Source, Catalog: e.Catalog, Late: e.Late,
+		Verdict: record.VerdictNotProbed, Reason: reason,
+		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: probe.Current(),
+		Fault: record.FaultInstrument}
 }
 
 // hostOf is the host of a URL in the record's spelling, "" for none.

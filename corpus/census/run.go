@@ -1,6 +1,7 @@
 package census
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,40 +24,20 @@ func newRun(cfg Config) (*run, error) {
 		return nil, fmt.Errorf("census: %w", err)
 	}
 	r := &run{Config: cfg}
-	for _, d := range []struct {
-		n *int
-		v int
-	}{{&r.Workers, DefaultWorkers}, {&r.Shard, DefaultShard}, {&r.Batch, DefaultBatch}} {
-		if *d.n == 0 {
-			*d.n = d.v
-		}
-	}
-	if r.Lease == 0 {
-		r.Lease = DefaultLease
-	}
-	if r.SourceTime == 0 {
-		r.SourceTime = DefaultSourceTime
-	}
-	if r.HeaderTime == 0 {
-		r.HeaderTime = DefaultHeaderTime
-	}
-	if r.Random == nil {
-		r.Random = rand.Reader
-	}
+	r.Workers, r.Shard = cmp.Or(r.Workers, DefaultWorkers), cmp.Or(r.Shard, DefaultShard)
+	r.Batch = cmp.Or(r.Batch, DefaultBatch)
+	r.Lease, r.SourceTime = cmp.Or(r.Lease, DefaultLease), cmp.Or(r.SourceTime, DefaultSourceTime)
+	r.HeaderTime = cmp.Or(r.HeaderTime, DefaultHeaderTime)
+	r.Random, r.Lists = cmp.Or(r.Random, rand.Reader), cmp.Or(r.Lists, r.Client)
+	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 	if r.Domain == nil {
 		r.Domain = func(host string) string { domain, _ := registrable(host); return domain }
-	}
-	if r.Lists == nil {
-		r.Lists = r.Client
 	}
 	if r.Now == nil {
 		r.Now = time.Now
 	}
 	if r.Sleep == nil {
 		r.Sleep = sleep
-	}
-	if r.Log == nil {
-		r.Log = slog.New(slog.DiscardHandler)
 	}
 	if r.Week == "" {
 		r.Week = record.ISOWeek(r.Now())
@@ -86,9 +67,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // pause is how long a process waits before it looks again what the others did.
 func (r *run) pause() time.Duration { return min(time.Second, r.Lease/4) }
 
-// Run takes its part in the census of a week, beside whoever else does, and returns when every host is finished: with a
-// Writer, when the round of the week stands in the record, whoever sealed it. When ctx ends it begins no further walk,
-// finishes those under way, and returns ctx's error; another Run goes on from there.
+// Run takes its part in the census of a week, beside whoever else does, and returns when every host
+// is finished: with a Writer, when the round of the week stands in the record, whoever sealed it.
+// When ctx ends it begins no further walk, finishes those under way, and returns ctx's error;
+// another Run goes on from there.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	r, err := newRun(cfg)
 	if err != nil {
@@ -116,9 +98,9 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 }
 
-// Hourly puts the hosts that declared themselves since onto the roster of a round that is still open, and walks what is
-// to be walked. Where the week's round is not begun it begins it, so that who declared himself waits for nobody. It seals
-// none.
+// Hourly puts the hosts that declared themselves since onto the roster of a round that is still
+// open, and walks what is to be walked. Where the week's round is not begun it begins it, so that
+// who declared himself waits for nobody. It seals none.
 func Hourly(ctx context.Context, cfg Config) (Report, error) {
 	r, err := newRun(cfg)
 	if err != nil {
@@ -171,7 +153,8 @@ func (r *run) record() (*record.Record, error) {
 	return record, nil
 }
 
-// stands reports whether the week's round is sealed, and notes it in the store where a crash kept that from being done.
+// stands reports whether the week's round is sealed, and notes it in the store where a crash kept
+// that from being done.
 func (r *run) stands(ctx context.Context) (bool, error) {
 	rec, err := r.record()
 	if err != nil || rec == nil {
@@ -181,7 +164,8 @@ func (r *run) stands(ctx context.Context) (bool, error) {
 	i := slices.IndexFunc(rounds, func(o record.Round) bool { return o.Week == r.Week })
 	if i < 0 {
 		if n := len(rounds); n > 0 && rounds[n-1].Week > r.Week {
-			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence, rounds[n-1].Week, r.Week)
+			return false, fmt.Errorf("census: round %d of %s is sealed, and %s lies before it", rounds[n-1].Sequence,
+				rounds[n-1].Week, r.Week)
 		}
 		if len(rounds) > 0 && rec.Private() != r.private() {
 			return false, fmt.Errorf("census: %w", record.ErrMixed) // before a week is walked in vain
@@ -204,8 +188,10 @@ func (r *run) sealed(ctx context.Context, round record.Round, outcome string) er
 		return err
 	}
 	r.report.Outcome, r.report.Sequence, r.report.Digest = outcome, round.Sequence, round.Digest.String()
-	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due, round.Rows, record.Control{Walks: round.Control.Walks, Failed: round.Control.Failed}
-	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect, round.Coverage.Dropped
+	r.report.Listed, r.report.Due, r.report.Rows, r.report.Control = round.Roster.Listed, round.Coverage.Due,
+		round.Rows, record.Control{Walks: round.Control.Walks, Failed: round.Control.Failed}
+	r.report.Capped, r.report.Suspect, r.report.Dropped = round.Roster.Capped, round.Coverage.Suspect,
+		round.Coverage.Dropped
 	switch {
 	case round.Lot.IsOwn():
 		r.report.Lot = LotOwn
@@ -221,11 +207,13 @@ func (r *run) sealed(ctx context.Context, round record.Round, outcome string) er
 // count completes the report of a run that sealed nothing.
 func (r *run) count(ctx context.Context) error {
 	w, err := r.Store.Week(context.WithoutCancel(ctx), r.Week)
-	r.report.Listed, r.report.Due, r.report.Control, r.report.Capped, r.report.Sequence = w.Listed, w.Due, w.Control, w.Capped, w.Sequence
+	r.report.Listed, r.report.Due, r.report.Control, r.report.Capped, r.report.Sequence = w.Listed, w.Due, w.Control,
+		w.Capped, w.Sequence
 	return err
 }
 
-// list waits until the week's roster is closed and its order drawn, and does what of that nobody else does.
+// list waits until the week's roster is closed and its order drawn, and does what of that nobody
+// else does.
 func (r *run) list(ctx context.Context) error {
 	for {
 		w, err := r.Store.Week(ctx, r.Week)
@@ -284,7 +272,8 @@ func (r *run) writeRoster(ctx context.Context, lease Lease) error {
 		return err
 	}
 	w.OpenedAt = r.Now().UTC().Truncate(time.Second)
-	r.Log.Info("roster closed", "week", r.Week, "listed", w.Listed, "due", w.Closed.Hosts, "capped", w.Capped, "digest", w.Closed.Digest, "height", w.Closed.Height)
+	r.Log.Info("roster closed", "week", r.Week, "listed", w.Listed, "due", w.Closed.Hosts, "capped", w.Capped, "digest",
+		w.Closed.Digest, "height", w.Closed.Height)
 	return r.Store.List(ctx, lease, w, known, r.Lease)
 }
 
@@ -309,12 +298,14 @@ func (r *run) append(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		declared := slices.DeleteFunc(slices.Clone(r.Sources), func(s Source) bool { return s.Kind != record.SourceDeclared })
+		declared := slices.DeleteFunc(slices.Clone(r.Sources),
+			func(s Source) bool { return s.Kind != record.SourceDeclared })
 		roster, err := r.readSources(ctx, declared, rec, r.Week)
 		if err != nil {
 			return err
 		}
-		// They have a quota of their own beside the cap, so that a roster which is full from its beginning shuts nobody out.
+		// They have a quota of their own beside the cap, so that a roster which is full from its
+		// beginning shuts nobody out.
 		q := newQuota(r.Cap, true, int(w.Late))
 		if err := r.onlyFresh(ctx, roster, q); err != nil {
 			return err
@@ -324,12 +315,14 @@ func (r *run) append(ctx context.Context) error {
 			return err
 		}
 		known, _ := roster.known(salt, q, true)
-		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Sources: roster.report}, slices.Collect(known), r.Shard)
+		r.report.Added, err = r.Store.Append(ctx, lease, Week{Week: r.Week, Sources: roster.report},
+			slices.Collect(known), r.Shard)
 		return err
 	})
 }
 
-// onlyFresh takes those off a roster that have their place in the week, and counts them into the quotas of their domains.
+// onlyFresh takes those off a roster that have their place in the week, and counts them into the
+// quotas of their domains.
 func (r *run) onlyFresh(ctx context.Context, roster *roster, q *quota) error {
 	for host := range roster.places {
 		why, err := r.Store.Why(ctx, r.Week, host)
@@ -347,7 +340,8 @@ func (r *run) onlyFresh(ctx context.Context, roster *roster, q *quota) error {
 	return nil
 }
 
-// under does a job while its lease is renewed, and gives the lease back. The job's context ends when the lease is lost.
+// under does a job while its lease is renewed, and gives the lease back. The job's context ends
+// when the lease is lost.
 func (r *run) under(ctx context.Context, lease Lease, job func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 )
 
-// seal closes the week and seals its round, or finds that another did. again says that hosts came onto the roster
-// meanwhile and are to be walked first.
+// seal closes the week and seals its round, or finds that another did. again says that hosts came
+// onto the roster meanwhile and are to be walked first.
 func (r *run) seal(ctx context.Context) (again bool, err error) {
 	for {
 		lease, err := r.Store.Take(ctx, r.Week, JobSeal, r.Owner, r.Lease)
@@ -87,19 +88,23 @@ func (r *run) sealUnder(ctx context.Context, lease Lease) error {
 	return r.sealed(ctx, round, OutcomeSealed)
 }
 
-// inflows counts what arrived at the week's addresses. What cannot be read is named and stops nothing.
+// inflows counts what arrived at the week's addresses. What cannot be read is named and stops
+// nothing.
 func (r *run) inflows(ctx context.Context, rounds []record.Round, taken time.Time) (record.Inflows, error) {
 	from, err := Monday(r.Week)
 	if err != nil {
 		return record.Inflows{}, err
 	}
 	if n := len(rounds); n > 0 {
-		// Spans meet, so that no transfer is counted twice or not at all, unless a week was left out.
-		if to, err := time.Parse(time.RFC3339, rounds[n-1].Inflows.To); err == nil && from.Sub(to) < 7*24*time.Hour && to.Before(taken) {
+		// Spans meet, so that no transfer is counted twice or not at all, unless a week was left
+		// out.
+		if to, err := time.Parse(time.RFC3339, rounds[n-1].Inflows.To); err == nil && from.Sub(to) < 7*24*time.Hour &&
+			to.Before(taken) {
 			from = to.UTC()
 		}
 	}
-	out := record.Inflows{From: from.Format(time.RFC3339), To: taken.Format(time.RFC3339), Networks: []record.NetworkInflow{}}
+	out := record.Inflows{From: from.Format(time.RFC3339), To: taken.Format(time.RFC3339),
+		Networks: []record.NetworkInflow{}}
 	addresses, err := r.Store.Addresses(ctx, r.Week)
 	if err != nil || len(addresses) == 0 {
 		return out, err
@@ -125,11 +130,6 @@ func (r *run) inflows(ctx context.Context, rounds []record.Round, taken time.Tim
 			out.Networks = append(out.Networks, record.NetworkInflow{Network: network, USDC: "0", Reason: reason})
 		}
 	}
-	slices.SortFunc(out.Networks, func(a, b record.NetworkInflow) int {
-		if a.Network < b.Network {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out.Networks, func(a, b record.NetworkInflow) int { return strings.Compare(a.Network, b.Network) })
 	return out, nil
 }

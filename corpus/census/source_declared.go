@@ -7,8 +7,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// Declaration is what a host last declared, with the methods that its file gives for the doors, in their order; "" where
-// it gives none, and none at all where they are not known.
+// Declaration is what a host last declared, with the methods that its file gives for the doors, in
+// their order; "" where it gives none, and none at all where they are not known.
 type Declaration struct {
 	record.Declaration
 	Methods []string
@@ -20,10 +20,11 @@ type Declarations interface {
 	Declared(ctx context.Context) ([]Declaration, error)
 }
 
-// Declared reads the doors that hosts declared, at most those of their own host: from the record's observations, and
-// from fresh, which is newer; nil for none.
+// Declared reads the doors that hosts declared, at most those of their own host: from the record's
+// observations, and from fresh, which is newer; nil for none.
 func Declared(name string, fresh Declarations) Source {
-	return Source{Name: name, Kind: record.SourceDeclared, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceDeclared, Read: func(ctx context.Context, on Reading,
+		put func(Named)) error {
 		last := map[string]Declaration{}
 		var order []string
 		take := func(d Declaration) {

@@ -27,11 +27,13 @@ const (
 	longestPause = 5 * time.Minute
 )
 
-// Discovery reads a Bazaar-style discovery API: GET {base}/discovery/resources by limit and offset. base is the
-// facilitator's, such as https://x402.example/platform/v2/x402. Items that are no http doors are left out. A page that
-// is not whole is asked for again with fewer items, one that fails for the moment with growing pauses.
+// Discovery reads a Bazaar-style discovery API: GET {base}/discovery/resources by limit and offset.
+// base is the facilitator's, such as https://x402.example/platform/v2/x402. Items that are no http
+// doors are left out. A page that is not whole is asked for again with fewer items, one that fails
+// for the moment with growing pauses.
 func Discovery(name, base string) Source {
-	return Source{Name: name, Kind: record.SourceDiscovery, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceDiscovery, Read: func(ctx context.Context, on Reading,
+		put func(Named)) error {
 		d := &discovery{base: base, by: name, on: on}
 		return d.read(ctx, put)
 	}}
@@ -93,21 +95,23 @@ func (d *discovery) read(ctx context.Context, put func(Named)) error {
 	return fmt.Errorf("it has more than %d pages", maxPages)
 }
 
-// item hands over one door of a catalogue. What is spoilt is left out: the catalogue was read all the same.
+// item hands over one door of a catalogue. What is spoilt is left out: the catalogue was read all
+// the same.
 func (d *discovery) item(item jsontext.Value, put func(Named)) {
 	var head struct {
 		Type string `json:"type"`
+		// A list of what some record saw of doors, such as this store's own, is nobody's catalogue.
+		TermsAtDoor bool `json:"terms_at_door"`
 	}
-	if json.Unmarshal(item, &head) != nil || head.Type != "" && head.Type != "http" {
+	if json.Unmarshal(item, &head) != nil || head.Type != "" && head.Type != "http" || head.TermsAtDoor {
 		return
 	}
-	list := append(append([]byte(`{"items":[`), item...), "]}"...)
-	doors, err := probe.ParseDiscovery(list, d.base)
-	if err != nil || len(doors) != 1 {
+	door, ok := probe.ListedDoor(item, d.base)
+	if !ok {
 		return
 	}
 	offer, whole := record.OfferOf(probe.ListedTerms(item))
-	put(Named{URL: doors[0].URL, Method: doors[0].Method, By: "catalog", Offer: offer, Cut: !whole})
+	put(Named{URL: door.URL, Method: door.Method, By: "catalog", Offer: offer, Cut: !whole})
 }
 
 // page asks for one page until it comes or the tries are used up.
@@ -121,7 +125,8 @@ func (d *discovery) page(ctx context.Context, offset, limit int64) (page, error)
 			return p, err
 		}
 		pause := max(wait, pauses.NextBackOff())
-		d.on.Log.Warn("discovery page not read", "source", d.by, "offset", offset, "try", try, "err", err, "again_in", pause)
+		d.on.Log.Warn("discovery page not read", "source", d.by, "offset", offset, "try", try, "err", err, "again_in",
+			pause)
 		if err := d.on.Sleep(ctx, pause); err != nil {
 			return page{}, err
 		}
@@ -131,7 +136,8 @@ func (d *discovery) page(ctx context.Context, offset, limit int64) (page, error)
 // ask makes one request. wait says after which pause at least another may help, -1 that none does.
 func (d *discovery) ask(ctx context.Context, offset, limit int64) (p page, wait time.Duration, err error) {
 	at := fmt.Sprintf("%s/discovery/resources?type=http&limit=%d&offset=%d", d.base, limit, offset)
-	x, err := d.on.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
+	x, err := d.on.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at,
+		Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
 	if err != nil {
 		return page{}, -1, err
 	}

@@ -18,10 +18,11 @@ const (
 	maxListLine  = 8 << 10
 )
 
-// List reads the keeper's own list of doors: a file with a URL a line. Lines without a scheme are names of hosts, which
-// WellKnown reads. What follows a # is a comment.
+// List reads the keeper's own list of doors: a file with a URL a line. Lines without a scheme are
+// names of hosts, which WellKnown reads. What follows a # is a comment.
 func List(name string, fsys fs.FS, file string) Source {
-	return Source{Name: name, Kind: record.SourceList, Read: func(ctx context.Context, _ Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceList, Read: func(ctx context.Context, _ Reading,
+		put func(Named)) error {
 		return readList(ctx, fsys, file, func(line string) error {
 			switch {
 			case strings.ContainsAny(line, " \t"):

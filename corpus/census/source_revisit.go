@@ -9,10 +9,12 @@ import (
 	"agentstore/corpus/record"
 )
 
-// Revisits names the hosts that the last rounds of the record saw, so that one which vanishes from the lists is walked
-// all the same. A host is let go when in so many rounds no list named it and it never answered.
+// Revisits names the hosts that the last rounds of the record saw, so that one which vanishes from
+// the lists is walked all the same. A host is let go when in so many rounds no list named it and it
+// never answered.
 func Revisits(name string, rounds int) Source {
-	return Source{Name: name, Kind: record.SourceRevisit, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceRevisit, Read: func(ctx context.Context, on Reading,
+		put func(Named)) error {
 		if on.Record == nil {
 			return nil
 		}
@@ -25,9 +27,11 @@ func Revisits(name string, rounds int) Source {
 			}
 			switch {
 			case !s.alive:
-				put(Named{Host: s.host, Reason: fmt.Sprintf("no list named it and it did not answer in the last %d rounds", rounds)})
+				put(Named{Host: s.host, Reason: fmt.Sprintf("no list named it and it did not answer in the last %d "+
+					"rounds", rounds)})
 			case strings.Contains(s.url, "pay-to "):
-				put(Named{Host: s.host, Reason: "its URL holds an address, which the record does not: it is walked when a list names it"})
+				put(Named{Host: s.host, Reason: "its URL holds an address, which the record does not: it is walked " +
+					"when a list names it"})
 			default:
 				put(Named{URL: s.url, Method: s.method, By: s.by})
 			}
@@ -52,7 +56,8 @@ func (s *seen) add(row record.StoredRow) {
 			s.method, s.by = m.Used, m.DeclaredBy
 		}
 	}
-	if row.Source != record.SourceRevisit || row.Verdict == record.VerdictReady || row.Verdict == record.VerdictNotReady {
+	if row.Source != record.SourceRevisit || row.Verdict == record.VerdictReady ||
+		row.Verdict == record.VerdictNotReady {
 		s.alive = true
 	}
 }

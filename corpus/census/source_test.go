@@ -54,7 +54,9 @@ func (api) Private() bool { return false }
 
 // reading reads with a client, and counts how long it would have slept.
 func reading(c api, slept *time.Duration) Reading {
-	return Reading{Client: c, Week: "2026-W47", Now: func() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
+	return Reading{Client: c, Week: "2026-W47",
+		Now:   func() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) },
+		Log:   slog.New(slog.DiscardHandler),
 		Sleep: func(_ context.Context, d time.Duration) error { *slept += d; return nil }}
 }
 
@@ -74,7 +76,8 @@ func read(t *testing.T, s Source, c api) (named []string, slept time.Duration, e
 	return named, slept, err
 }
 
-// catalogue answers like a discovery API with so many items, of which one answer holds at most so many.
+// catalogue answers like a discovery API with so many items, of which one answer holds at most so
+// many.
 func catalogue(items, most int, change ...func(offset int, r *exchange.Response)) api {
 	return func(u *url.URL) exchange.Response {
 		q := u.Query()
@@ -85,9 +88,12 @@ func catalogue(items, most int, change ...func(offset int, r *exchange.Response)
 		}
 		list := []string{}
 		for i := offset; i < min(items, offset+min(limit, most)); i++ {
-			list = append(list, fmt.Sprintf(`{"resource":"https://h%d.example/paid","type":"http","x402Version":2,"accepts":[],"lastUpdated":"2026-11-20T00:00:00Z"}`, i))
+			list = append(list, fmt.Sprintf(
+				`{"resource":"https://h%d.example/paid","type":"http","x402Version":2,"accepts":[],"lastUpdated":"2026-11-20T00:00:00Z"}`, i))
 		}
-		r := exchange.Response{Status: 200, Body: fmt.Appendf(nil, `{"x402Version":2,"items":[%s],"pagination":{"limit":%d,"offset":%d,"total":%d}}`, strings.Join(list, ","), limit, offset, items)}
+		r := exchange.Response{Status: 200,
+			Body: fmt.Appendf(nil, `{"x402Version":2,"items":[%s],"pagination":{"limit":%d,"offset":%d,"total":%d}}`,
+				strings.Join(list, ","), limit, offset, items)}
 		for _, c := range change {
 			c(offset, &r)
 		}
@@ -117,9 +123,14 @@ func TestDiscovery(t *testing.T) {
 		{name: "pages", api: catalogue(250, 100), hosts: 250},
 		{name: "smaller pages than asked for", api: catalogue(50, 20), hosts: 50},
 		{name: "nothing", api: catalogue(0, 100)},
+		{name: "a record's own list", hosts: 1, api: body(`{"items":[
+			{"resource":"https://a.example/","type":"http","accepts":[],"terms_at_door":true},
+			{"resource":"https://b.example/","type":"http","accepts":[]}],"pagination":{"offset":0,"total":2}}`)},
 		{name: "fails twice", api: catalogue(150, 100, failing(2, 503, nil)), hosts: 150, slept: 6 * time.Second},
-		{name: "asks for patience", api: catalogue(10, 100, failing(1, 429, http.Header{"Retry-After": {"90"}})), hosts: 10, slept: 90 * time.Second},
-		{name: "too much patience", api: catalogue(10, 100, failing(1, 429, http.Header{"Retry-After": {"90000"}})), hosts: 10, slept: 5 * time.Minute},
+		{name: "asks for patience", api: catalogue(10, 100, failing(1, 429, http.Header{"Retry-After": {"90"}})),
+			hosts: 10, slept: 90 * time.Second},
+		{name: "too much patience", api: catalogue(10, 100, failing(1, 429, http.Header{"Retry-After": {"90000"}})),
+			hosts: 10, slept: 5 * time.Minute},
 		{name: "does not come back", api: catalogue(150, 100, func(offset int, r *exchange.Response) {
 			if offset > 0 {
 				*r = exchange.Response{}
@@ -137,7 +148,8 @@ func TestDiscovery(t *testing.T) {
 			}
 			return r
 		}, hosts: 60},
-		{name: "every page too long", api: catalogue(3, 100, func(_ int, r *exchange.Response) { r.Truncated = true }), problem: "at offset 0: the page is longer than is read"},
+		{name: "every page too long", api: catalogue(3, 100, func(_ int, r *exchange.Response) { r.Truncated = true }),
+			problem: "at offset 0: the page is longer than is read"},
 		{name: "same page for ever", api: func(u *url.URL) exchange.Response {
 			q := u.Query()
 			q.Set("offset", "0")
@@ -151,11 +163,15 @@ func TestDiscovery(t *testing.T) {
 		{name: "ends early", api: catalogue(30, 100, func(_ int, r *exchange.Response) {
 			r.Body = []byte(strings.Replace(string(r.Body), `"total":30`, `"total":90`, 1))
 		}), hosts: 30, problem: "it ended after 30 of 90"},
-		{name: "no pagination", api: body(`{"items":[{"resource":"https://a.example/x"}],"pagination":null}`), hosts: 1},
-		{name: "other things", api: body(`{"items":[{"resource":"https://a.example/x","type":"mcp"},{"resource":"tool://x","type":"http"},{"type":"http"},7,{"resource":"https://b.example/x","type":"http","extensions":{"bazaar":{"info":{"input":{"method":"POST"}}}}}]}`), hosts: 1},
+		{name: "no pagination", api: body(`{"items":[{"resource":"https://a.example/x"}],"pagination":null}`),
+			hosts: 1},
+		{name: "other things", api: body(
+			`{"items":[{"resource":"https://a.example/x","type":"mcp"},{"resource":"tool://x","type":"http"},{"type":"http"},7,{"resource":"https://b.example/x","type":"http","extensions":{"bazaar":{"info":{"input":{"method":"POST"}}}}}]}`), hosts: 1},
 		{name: "no list", api: body(`{"error":"x"}`), problem: "at offset 0: its answer has no items"},
-		{name: "twice a name", api: body(`{"items":[],"items":[]}`), problem: "at offset 0: its answer is not JSON of the shape of a discovery list"},
-		{name: "a page", api: body("<html>"), problem: "at offset 0: its answer is not JSON of the shape of a discovery list"},
+		{name: "twice a name", api: body(`{"items":[],"items":[]}`),
+			problem: "at offset 0: its answer is not JSON of the shape of a discovery list"},
+		{name: "a page", api: body("<html>"),
+			problem: "at offset 0: its answer is not JSON of the shape of a discovery list"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			clear(tries)
@@ -169,18 +185,22 @@ func TestDiscovery(t *testing.T) {
 				hosts[n] = true
 			}
 			if len(hosts) != row.hosts || slept != row.slept || problem != row.problem {
-				t.Errorf("%d hosts after %s, problem %q; want %d after %s, %q", len(hosts), slept, problem, row.hosts, row.slept, row.problem)
+				t.Errorf("%d hosts after %s, problem %q; want %d after %s, %q", len(hosts), slept, problem, row.hosts,
+					row.slept, row.problem)
 			}
 		})
 	}
-	named, _, err := read(t, Discovery("bazaar", "https://api.example"), body(`{"items":[{"resource":"https://b.example/x","extensions":{"bazaar":{"info":{"input":{"method":"post"}}}}}]}`))
+	named, _, err := read(t, Discovery("bazaar", "https://api.example"),
+		body(`{"items":[{"resource":"https://b.example/x","extensions":{"bazaar":{"info":{"input":{"method":"post"}}}}}]}`))
 	if diff := cmp.Diff([]string{"POST https://b.example/x"}, named); diff != "" || err != nil {
 		t.Errorf("- want + got\n%s%v", diff, err)
 	}
 }
 
 func TestListAndWellKnown(t *testing.T) {
-	fsys := fstest.MapFS{"doors.txt": {Data: []byte("# ours\nhttps://a.example/paid # the first\n\nB.example\nnone.example\nfar.example\nsecond.example\ncard.example\nmoved.example\n10.0.0.1/x\n")}, "bad.txt": {Data: []byte("https://a.example/ https://b.example/\n")}}
+	fsys := fstest.MapFS{"doors.txt": {Data: []byte("# ours\nhttps://a.example/paid # the " +
+		"first\n\nB.example\nnone.example\nfar.example\nsecond.example\ncard.example\nmoved.example\n10.0.0.1/x\n")},
+		"bad.txt": {Data: []byte("https://a.example/ https://b.example/\n")}}
 	bodies := map[string]string{
 		"b.example/.well-known/x402":          `{"version":1,"resources":[{"url":"https://b.example/one","method":"POST","type":"http"},"https://b.example/two","https://c.example/x"]}`,
 		"far.example/.well-known/x402":        `{"version":1,"resources":["https://c.example/x"]}`,
@@ -201,7 +221,8 @@ func TestListAndWellKnown(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://a.example/paid"}, named); diff != "" || err != nil {
 		t.Errorf("list: - want + got\n%s%v", diff, err)
 	}
-	// A host of the keeper's is read as one that declares itself: the same shapes, the same hop over its card.
+	// A host of the keeper's is read as one that declares itself: the same shapes, the same hop
+	// over its card.
 	named, _, err = read(t, WellKnown("files", fsys, "doors.txt"), files)
 	const no = ": its /.well-known/x402 names no door: "
 	want := []string{"POST https://b.example/one", "https://b.example/two",
@@ -218,7 +239,8 @@ func TestListAndWellKnown(t *testing.T) {
 	}
 }
 
-// TestRosterMerges: one door a host, by the weight of the sources; refused and foreign ones are known by name alone.
+// TestRosterMerges: one door a host, by the weight of the sources; refused and foreign ones are
+// known by name alone.
 func TestRosterMerges(t *testing.T) {
 	names := func(name, kind string, list ...Named) Source {
 		return Source{Name: name, Kind: kind, Read: func(_ context.Context, _ Reading, put func(Named)) error {
@@ -228,19 +250,26 @@ func TestRosterMerges(t *testing.T) {
 			return nil
 		}}
 	}
-	r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Week: "2026-W47", Now: func() time.Time { return time.Date(2026, 11, 20, 1, 2, 3, 4, time.UTC) },
-		Own: func(host string) bool { return host == "ours.example" }})
+	r, err := newRun(Config{Owner: "x", Store: struct{ Store }{}, Client: api(nil), Week: "2026-W47",
+		Now: func() time.Time { return time.Date(2026, 11, 20, 1, 2, 3, 4, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sources := []Source{
-		names("bazaar", record.SourceDiscovery, Named{URL: "https://a.example/catalogue"}, Named{URL: "https://b.example/new", Method: "post", By: "catalog"}, Named{URL: "https://b.example/old"},
-			Named{URL: "https://store.example/buy"}, Named{URL: "http://plain.example/"}, Named{URL: "https://ours.example/"}, Named{URL: "https://d.example/1"}, Named{URL: "https://d.example/2"}),
-		names("second", record.SourceDiscovery, Named{URL: "https://c.example/second"}, Named{URL: "https://a.example/second"}),
-		names("declared", record.SourceDeclared, Named{URL: "https://a.example/first"}, Named{URL: "https://a.example/other"}),
-		names("revisits", record.SourceRevisit, Named{URL: "https://b.example/old"}, Named{URL: "https://gone.example/"}, Named{Host: "tired.example", Reason: "it did not answer"}),
-		names("well-known", record.SourceWellKnown, Named{URL: "https://gone.example/file"}, Named{URL: "https://c.example/file"}),
-		{Name: "broken", Kind: record.SourceDiscovery, Read: func(context.Context, Reading, func(Named)) error { return errors.New("\xff broken") }},
+		names("bazaar", record.SourceDiscovery, Named{URL: "https://a.example/catalogue"},
+			Named{URL: "https://b.example/new", Method: "post", By: "catalog"}, Named{URL: "https://b.example/old"},
+			Named{URL: "https://store.example/buy"}, Named{URL: "http://plain.example/"},
+			Named{URL: "https://d.example/1"}, Named{URL: "https://d.example/2"}),
+		names("second", record.SourceDiscovery, Named{URL: "https://c.example/second"},
+			Named{URL: "https://a.example/second"}),
+		names("declared", record.SourceDeclared, Named{URL: "https://a.example/first"},
+			Named{URL: "https://a.example/other"}),
+		names("revisits", record.SourceRevisit, Named{URL: "https://b.example/old"},
+			Named{URL: "https://gone.example/"}, Named{Host: "tired.example", Reason: "it did not answer"}),
+		names("well-known", record.SourceWellKnown, Named{URL: "https://gone.example/file"},
+			Named{URL: "https://c.example/file"}),
+		{Name: "broken", Kind: record.SourceDiscovery,
+			Read: func(context.Context, Reading, func(Named)) error { return errors.New("\xff broken") }},
 	}
 	got, err := r.readSources(t.Context(), sources, nil, "2026-W47")
 	if err != nil {
@@ -254,7 +283,8 @@ func TestRosterMerges(t *testing.T) {
 			continue
 		}
 		e := k.Entry
-		lines[k.Host] = fmt.Sprintf("%s %s %s %v %s %d", e.URL, e.Source, e.Catalog, e.Listed, e.Declared.Method, len(k.Named))
+		lines[k.Host] = fmt.Sprintf("%s %s %s %v %s %d", e.URL, e.Source, e.Catalog, e.Listed, e.Declared.Method,
+			len(k.Named))
 	}
 	want := map[string]string{
 		"a.example":     "https://a.example/first well-known bazaar true  3",
@@ -263,7 +293,6 @@ func TestRosterMerges(t *testing.T) {
 		"d.example":     "https://d.example/1 discovery bazaar true  1",
 		"gone.example":  "https://gone.example/file well-known  false  2",
 		"tired.example": "- it did not answer",
-		"ours.example":  "- it is our own",
 		"plain.example": "- it is not https",
 		"store.example": "- it is this store",
 	}
@@ -273,16 +302,19 @@ func TestRosterMerges(t *testing.T) {
 			lines[host] = "- " + lines[host][strings.LastIndex(lines[host], "it is"):]
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || !slices.Equal(placed, []string{"a.example", "b.example", "c.example", "d.example", "gone.example"}) {
+	if diff := cmp.Diff(want, lines); diff != "" ||
+		!slices.Equal(placed, []string{"a.example", "b.example", "c.example", "d.example", "gone.example"}) {
 		t.Errorf("with a place %v: - want + got\n%s", placed, diff)
 	}
-	if s := got.report[5]; s.Complete || s.Problem != "? broken" || got.report[0].Hosts != 6 {
+	if s := got.report[5]; s.Complete || s.Problem != "? broken" || got.report[0].Hosts != 5 {
 		t.Errorf("sources %+v", got.report)
 	}
 }
 
 func TestMonday(t *testing.T) {
-	for week, want := range map[string]string{"2026-W01": "2025-12-29", "2026-W47": "2026-11-16", "2026-W53": "2026-12-28", "2027-W01": "2027-01-04", "2025-W53": "", "2026-W00": "", "2026-47": "", "": "", "2026-W54": ""} {
+	for week, want := range map[string]string{"2026-W01": "2025-12-29", "2026-W47": "2026-11-16",
+		"2026-W53": "2026-12-28", "2027-W01": "2027-01-04", "2025-W53": "", "2026-W00": "", "2026-47": "", "": "",
+		"2026-W54": ""} {
 		at, err := Monday(week)
 		got := ""
 		if err == nil {
@@ -295,12 +327,15 @@ func TestMonday(t *testing.T) {
 }
 
 func TestAddressesAreThoseThatWereJudged(t *testing.T) {
-	const base, sepolia, one, two = "eip155:8453", "eip155:84532", "0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
+	const base, sepolia, one, two = "eip155:8453", "eip155:84532", "0x52908400098527886E0F7030069857D2E4169EE7",
+		"0x8617E340B3D01FA5F11F306F4090FD50E238070D"
 	accepts := fmt.Sprintf(`{"x402Version":2,"accepts":[{"network":%q,"payTo":%q},{"network":%q,"payTo":%q},{"network":%q,"payTo":%q},{"network":%[1]q,"payTo":"a-name"}]}`, base, one, sepolia, one, base, two)
-	judged := []probe.Requirement{{Network: base, PayToDigest: exchange.PayToDigest(base, one)}, {Network: sepolia, PayToDigest: exchange.PayToDigest(sepolia, one)},
+	judged := []probe.Requirement{{Network: base, PayToDigest: exchange.PayToDigest(base, one)},
+		{Network: sepolia, PayToDigest: exchange.PayToDigest(sepolia, one)},
 		{Network: base, PayToDigest: exchange.PayToDigest(base, "a-name")}}
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding} {
-		x := exchange.Exchange{Response: exchange.Response{Header: http.Header{"Payment-Required": {encoding.EncodeToString([]byte(accepts))}}}}
+		header := http.Header{"Payment-Required": {encoding.EncodeToString([]byte(accepts))}}
+		x := exchange.Exchange{Response: exchange.Response{Header: header}}
 		got := addresses([]exchange.Exchange{x}, judged)
 		// Not the one that was not judged, not the test network's, and not a name.
 		if diff := cmp.Diff(map[string][]string{base: {strings.ToLower(one)}}, got); diff != "" {

@@ -17,10 +17,12 @@ import (
 // wellKnownReads is how many hosts' files are read at once.
 const wellKnownReads = 32
 
-// WellKnown reads the discovery files of the hosts that the keeper's list names without a URL, each at its own
-// /.well-known/x402, or where its agent card says. A host whose file cannot be read is known by name, with the reason, and has no door.
+// WellKnown reads the discovery files of the hosts that the keeper's list names without a URL, each
+// at its own /.well-known/x402, or where its agent card says. A host whose file cannot be read is
+// known by name, with the reason, and has no door.
 func WellKnown(name string, fsys fs.FS, file string) Source {
-	return Source{Name: name, Kind: record.SourceWellKnown, Read: func(ctx context.Context, on Reading, put func(Named)) error {
+	return Source{Name: name, Kind: record.SourceWellKnown, Read: func(ctx context.Context, on Reading,
+		put func(Named)) error {
 		var hosts []string
 		err := readList(ctx, fsys, file, func(line string) error {
 			if !strings.Contains(line, "://") && !strings.ContainsAny(line, " /") {
@@ -55,14 +57,16 @@ func WellKnown(name string, fsys fs.FS, file string) Source {
 // readWellKnown reads the doors of one host on itself, as a host that declares itself is read.
 func readWellKnown(ctx context.Context, on Reading, host string) []Named {
 	none := func(why string) []Named {
-		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s", doors.FilePath, why)}}
+		return []Named{{Host: strings.ToLower(host), Reason: fmt.Sprintf("its %s names no door: %s", doors.FilePath,
+			why)}}
 	}
 	parse := func(raw string) (string, error) { return on.Client.Parse(raw, fetch.Rule{}) }
 	at, err := parse(doors.Start(host))
 	if err != nil {
 		return none(err.Error())
 	}
-	report, _, err := walk.Run(ctx, on.Client, doors.Checker{Host: hostOf(at)}, walk.Start{URL: at, Kinds: []string{"get"}})
+	report, _, err := walk.Run(ctx, on.Client, doors.Checker{Host: hostOf(at)},
+		walk.Start{URL: at, Kinds: []string{"get"}})
 	switch {
 	case err != nil:
 		return none(err.Error())

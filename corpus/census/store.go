@@ -14,13 +14,16 @@ import (
 var (
 	// ErrHeld is returned when another process has what was to be taken.
 	ErrHeld = errors.New("another process has it")
-	// ErrLost is returned when a lease ran out or was taken by another: what was to be written was not.
+	// ErrLost is returned when a lease ran out or was taken by another: what was to be written was
+	// not.
 	ErrLost = errors.New("the lease is lost")
 	// ErrDone is returned when no shard of the week has a host left that is not finished.
 	ErrDone = errors.New("every host of the week is finished")
-	// ErrUnfinished is returned when a week is to be closed that still has hosts which are not finished.
+	// ErrUnfinished is returned when a week is to be closed that still has hosts which are not
+	// finished.
 	ErrUnfinished = errors.New("hosts of the week are not finished")
-	// ErrNotOpen is returned when hosts are to be added to a week whose round is not begun, or is being sealed.
+	// ErrNotOpen is returned when hosts are to be added to a week whose round is not begun, or is
+	// being sealed.
 	ErrNotOpen = errors.New("the week's round is not open")
 )
 
@@ -41,8 +44,8 @@ const (
 	JobSeal   = "seal"   // sealing the round
 )
 
-// KeepWeeks is for how many weeks a round that was begun and never closed for walkers may still be gone on with, as long
-// as no later one is sealed: as many as raw recordings are kept by default.
+// KeepWeeks is for how many weeks a round that was begun and never closed for walkers may still be
+// gone on with, as long as no later one is sealed: as many as raw recordings are kept by default.
 const KeepWeeks = 13
 
 // Week is the state of one week's round.
@@ -58,8 +61,9 @@ type Week struct {
 	Done     int64 // of them those that are finished
 	Control  record.Control
 	Sequence int64 // of the round, once it is sealed
-	// Closed is what closed the roster, Own the value that stands in for the block that it fixes, and Most how many of its
-	// hosts are walked, all if that is negative. Lot is what its order was drawn by, nil as long as it was not.
+	// Closed is what closed the roster, Own the value that stands in for the block that it fixes,
+	// and Most how many of its hosts are walked, all if that is negative. Lot is what its order was
+	// drawn by, nil as long as it was not.
 	Closed  record.ClosedRoster
 	Own     []byte
 	Most    int
@@ -86,8 +90,8 @@ type Naming struct {
 	Kind string // record.Source…
 	At   time.Time
 	URL  string // the door it named first, "" for none
-	// Doors are all that a discovery list names of the host, with what it says of each, up to MaxListedDoors; DoorsLeftOut
-	// counts the others.
+	// Doors are all that a discovery list names of the host, with what it says of each, up to
+	// MaxListedDoors; DoorsLeftOut counts the others.
 	Doors        []ListedDoor
 	DoorsLeftOut int64
 }
@@ -132,7 +136,8 @@ type Shard struct {
 type Result struct {
 	Row      record.Row // without what Seal sets
 	Evidence []byte     // the encoded judgement input, nil for none
-	// Addresses are those that the door wants to be paid at, by network: kept until the round is sealed.
+	// Addresses are those that the door wants to be paid at, by network: kept until the round is
+	// sealed.
 	Addresses map[string][]string
 }
 
@@ -150,76 +155,70 @@ type Commit struct {
 	Control  []ControlWalk // to be added
 }
 
-// Leases hands out the jobs of a week. A lease alone excludes nobody; whatever is written under one is refused once it
-// was taken by another.
-type Leases interface {
+// Store is what many processes share to walk one roster: the jobs of a week, its roster, what is
+// walked, and finished rows until their round is sealed. A lease alone excludes nobody; whatever is
+// written under one is refused once it was taken by another. Its methods may be called by many
+// goroutines at once.
+type Store interface {
 	// Take takes a job for ttl, or fails with ErrHeld.
 	Take(ctx context.Context, week, job, owner string, ttl time.Duration) (Lease, error)
 	// Renew makes a lease last for ttl from now, or fails with ErrLost.
 	Renew(ctx context.Context, l Lease, ttl time.Duration) error
 	// Release gives a lease back. One that is lost is no error.
 	Release(ctx context.Context, l Lease) error
-}
 
-// Rosters keeps the rosters.
-type Rosters interface {
 	// Week returns the state of a week; its phase is PhaseNone for one that was not begun.
 	Week(ctx context.Context, week string) (Week, error)
-	// List writes the roster of a week, in place of what an unfinished List left, and closes it: from then on nothing of
-	// it or of w changes. The lease is of JobRoster and is renewed for ttl as long as it goes on. Weeks that were begun
-	// more than KeepWeeks before and were not even closed for walkers since are dropped.
+	// List writes the roster of a week, in place of what an unfinished List left, and closes it:
+	// from then on nothing of it or of w changes. The lease is of JobRoster and is renewed for ttl
+	// as long as it goes on. Weeks that were begun more than KeepWeeks before and were not even
+	// closed for walkers since are dropped.
 	List(ctx context.Context, l Lease, w Week, roster iter.Seq[Known], ttl time.Duration) error
-	// Closed yields the hosts of a closed roster that have an entry, sorted by host bytes, until the week is opened.
+	// Closed yields the hosts of a closed roster that have an entry, sorted by host bytes, until
+	// the week is opened.
 	Closed(ctx context.Context, week string) iter.Seq2[Known, error]
-	// Draw keeps the lot of a closed roster and returns the one that stands: the first that was kept.
+	// Draw keeps the lot of a closed roster and returns the one that stands: the first that was
+	// kept.
 	Draw(ctx context.Context, l Lease, lot record.Lot) (record.Lot, error)
-	// Deal puts the hosts of a closed roster, whose lot is drawn, in shards of so many, in the order given, in place of
-	// what an unfinished Deal left, and opens the week. The lease is as for List.
+	// Deal puts the hosts of a closed roster, whose lot is drawn, in shards of so many, in the
+	// order given, in place of what an unfinished Deal left, and opens the week. The lease is as
+	// for List.
 	Deal(ctx context.Context, l Lease, roster iter.Seq[Known], shard int, ttl time.Duration) error
-	// Append adds those hosts that have no place on the roster yet and returns how many there were; of those without an
-	// entry it keeps the reason. w's Sources are counted into those of the week. ErrNotOpen if the week takes none.
+	// Append adds those hosts that have no place on the roster yet and returns how many there were;
+	// of those without an entry it keeps the reason. w's Sources are counted into those of the
+	// week. ErrNotOpen if the week takes none.
 	Append(ctx context.Context, l Lease, w Week, roster []Known, shard int) (int, error)
 	// Why answers for one host in a week; Known is false for one that no source ever named.
 	Why(ctx context.Context, week, host string) (Why, error)
-}
 
-// Walks keeps what is walked and what came of it.
-type Walks interface {
-	// TakeShard takes a shard with hosts that are not finished: ErrHeld if others have them all, ErrDone if there is none.
+	// TakeShard takes a shard with hosts that are not finished: ErrHeld if others have them all,
+	// ErrDone if there is none.
 	TakeShard(ctx context.Context, week, owner string, ttl time.Duration) (Shard, error)
-	// Commit writes one shard's part in one transaction and makes its lease last for ttl from now. What it
-	// wrote is durable on return. ErrLost if the lease is another's: then nothing was written.
+	// Commit writes one shard's part in one transaction and makes its lease last for ttl from now.
+	// What it wrote is durable on return. ErrLost if the lease is another's: then nothing was
+	// written.
 	Commit(ctx context.Context, s Shard, c Commit, ttl time.Duration) error
-}
 
-// Rounds keeps finished rows until their round is sealed.
-type Rounds interface {
-	// Close ends a week for walkers: ErrUnfinished while hosts are not finished. The lease is of JobSeal.
+	// Close ends a week for walkers: ErrUnfinished while hosts are not finished. The lease is of
+	// JobSeal.
 	Close(ctx context.Context, l Lease) error
 	// Rows yields the rows of a week, sorted by host bytes.
 	Rows(ctx context.Context, week string) iter.Seq2[record.Row, error]
 	// Evidence returns the encoded judgement input of a host, nil for none.
 	Evidence(ctx context.Context, week, host string) ([]byte, error)
-	// ControlWalks yields the encoded judgements of a week's walks to the control door, sorted by their digests.
+	// ControlWalks yields the encoded judgements of a week's walks to the control door, sorted by
+	// their digests.
 	ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error]
 	// Addresses returns the distinct addresses that were advertised in a week, by network, sorted.
 	Addresses(ctx context.Context, week string) (map[string][]string, error)
-	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and drops what is not
-	// needed any more, addresses first: of this week, and of those before it all that was not sealed, which no longer can
-	// be. It may be called again after a crash.
+	// Sealed notes that the round of a week stands in the record, remembers each row for Why, and
+	// drops what is not needed any more, addresses first: of this week, and of those before it all
+	// that was not sealed, which no longer can be. It may be called again after a crash.
 	Sealed(ctx context.Context, round record.Round) error
 }
 
-// Store is what many processes share to walk one roster. Its methods may be called by many goroutines at once.
-type Store interface {
-	Leases
-	Rosters
-	Walks
-	Rounds
-}
-
-// Inflows counts transfers of USDC to addresses in a span of time, [from, to). A network that could not be read is in
-// the result with Read false and the reason; an error is for all of them.
+// Inflows counts transfers of USDC to addresses in a span of time, [from, to). A network that could
+// not be read is in the result with Read false and the reason; an error is for all of them.
 type Inflows interface {
 	Count(ctx context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow, error)
 }
@@ -232,7 +231,8 @@ const (
 	StateNotWalked   = "not_walked"    // a row that says why not
 	StateNotOnRoster = "not_on_roster" // known by name, and this week's roster has no place for it
 	StateOverQuota   = "over_quota"    // it declared itself, and the week's quota for such hosts is used up
-	StateDeclared    = "declared"      // it declared itself since the roster was read, and comes onto it within the hour
+	// it declared itself since the roster was read, and comes onto it within the hour
+	StateDeclared    = "declared"
 	StateNoRosterYet = "no_roster_yet" // the week's sources were not read yet
 	StateNeverNamed  = "never_named"   // no source ever named it
 )

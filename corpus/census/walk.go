@@ -2,10 +2,13 @@ package census
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
 
+	"agentstore/corpus/attest"
+	"agentstore/corpus/doors"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
@@ -14,12 +17,13 @@ import (
 )
 
 // kinds are the requests that a walk of the census may make.
-var kinds = []string{probe.KindGet, probe.KindDeclaredPost}
+var kinds = []string{probe.KindGet, probe.KindDeclaredPost, probe.KindRedirect, probe.KindOwnFile}
 
 // visited is what came of one walk, before it is known how the control door fared.
 type visited struct {
 	result Result
-	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on an answer.
+	// sheltered is the row in its place if the control door failed; nil for a verdict that rests on
+	// an answer.
 	sheltered *record.Row
 	busy      bool // its address is: nothing was sent, and it is walked later
 }
@@ -32,7 +36,13 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 		r.Log.Error("door not judged", "url", e.URL, "err", err)
 		return because(ReasonNotJudged), nil
 	}
-	report, recording, err := walk.Run(ctx, &patient{Client: r.Client}, checker, walk.Start{URL: e.URL, Kinds: kinds})
+	client := &patient{Client: r.Client}
+	if r.AskFirst {
+		if v, out, err := r.ask(ctx, client, e); out || err != nil {
+			return v, err
+		}
+	}
+	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: e.URL, Kinds: kinds})
 	if _, busy := errors.AsType[*fetch.Busy](err); busy {
 		return visited{busy: true}, nil
 	}
@@ -85,6 +95,41 @@ func (r *run) visit(ctx context.Context, e Entry) (visited, error) {
 	return v, nil
 }
 
+// ask reads a host's own file; out is true where the host is not walked now, because it opted out
+// there or because its address is busy. A file that cannot be read asks for nothing, and the walk
+// finds out why.
+func (r *run) ask(ctx context.Context, client *patient, e Entry) (v visited, out bool, err error) {
+	x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: doors.Start(e.Host),
+		Header: http.Header{"Accept": {"application/json"}}}, fetch.Rule{})
+	if _, busy := errors.AsType[*fetch.Busy](err); busy {
+		return visited{busy: true}, true, nil
+	}
+	if ctx.Err() != nil {
+		return v, false, ctx.Err()
+	}
+	if err != nil || !doors.OptsOut(x) {
+		return v, false, nil
+	}
+	salt, err := r.salt(e.Host, 0)
+	if err != nil {
+		return v, false, err
+	}
+	row := notProbed(e, record.ReasonOptedOut)
+	row.Fault = record.FaultNone
+	kept, err := probe.NewOptOut(x, salt)
+	var raw []byte
+	if err == nil {
+		raw, err = kept.Encode()
+	}
+	if err != nil || len(raw) > probe.MaxJudgement {
+		// It is not walked all the same.
+		r.Log.Error("opt-out not kept", "host", e.Host, "err", err)
+		return visited{result: Result{Row: notProbed(e, ReasonNotJudged)}}, true, nil
+	}
+	row.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
+	return visited{result: Result{Row: row, Evidence: raw}}, true, nil
+}
+
 // salt is what hides what was judged once it is withdrawn.
 func (r *run) salt(host string, n int) (probe.Salt, error) {
 	if r.Salt != nil {
@@ -93,7 +138,8 @@ func (r *run) salt(host string, n int) (probe.Salt, error) {
 	return probe.NewSalt(nil)
 }
 
-// walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known to be.
+// walkControl walks our own control door for the n-th time: it holds if it is ready, as it is known
+// to be.
 func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
 	out := ControlWalk{Failed: true}
 	checker, err := probe.NewPreflight(probe.Current(), r.Control.URL, probe.Declaration{})
@@ -104,8 +150,9 @@ func (r *run) walkControl(ctx context.Context, n int) ControlWalk {
 	walked := recording.Exchanges
 	if err != nil {
 		// What kept us from sending is told as the others are.
-		walked = []exchange.Exchange{{Request: exchange.Request{Method: http.MethodGet, URL: r.Control.URL}, StartedAt: r.Now(),
-			Error: exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
+		walked = []exchange.Exchange{{Request: exchange.Request{Method: http.MethodGet, URL: r.Control.URL},
+			StartedAt: r.Now(),
+			Error:     exchange.Error{Stage: exchange.StageRefused, Text: "nothing was sent"}}}
 	}
 	out.Failed = err != nil || report.Verdict != probe.Ready
 	salt, err := r.salt("", n)

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience is how long is waited for a store that is busy. A lease may run out meanwhile, and then nothing is written.
+// patience is how long is waited for a store that is busy. A lease may run out meanwhile, and then
+// nothing is written.
 const patience = 30 * time.Second
 
 // note says what was written.
@@ -45,8 +46,8 @@ func (b batch) of(h *held) *part {
 	return b[h]
 }
 
-// write begins a transaction for each shard that has something to be written, if none is under way. Lots of results are
-// not waited for, but while walkers have what to do, neither is it hurried.
+// write begins a transaction for each shard that has something to be written, if none is under way.
+// Lots of results are not waited for, but while walkers have what to do, neither is it hurried.
 func (p *pump) write(ctx context.Context) {
 	now := time.Now()
 	if p.writing || p.under > 0 && now.Before(p.began.Add(writeEvery)) {
@@ -86,8 +87,8 @@ func (p *pump) write(ctx context.Context) {
 	}()
 }
 
-// claim adds the hosts that are about to be walked and returns how many they are. As many as became free since the last
-// transaction was begun are wanted until the next one is through.
+// claim adds the hosts that are about to be walked and returns how many they are. As many as became
+// free since the last transaction was begun are wanted until the next one is through.
 func (p *pump) claim(b batch) (n int) {
 	p.ahead = min(p.Workers-1, p.walked)
 	for want := p.wanted(); n < want && len(p.todo) > 0; {
@@ -103,7 +104,8 @@ func (p *pump) claim(b batch) (n int) {
 	return n
 }
 
-// giveBack adds the hosts that were claimed and wait, and at the end those that nobody was sent to: another may go.
+// giveBack adds the hosts that were claimed and wait, and at the end those that nobody was sent to:
+// another may go.
 func (p *pump) giveBack(b batch) {
 	for i := range p.parked {
 		if k := &p.parked[i]; k.pending && !k.shard.lost {
@@ -125,8 +127,8 @@ func (p *pump) giveBack(b batch) {
 	p.ready, p.todo = nil, nil
 }
 
-// gather adds the results, and the shards whose leases are to be renewed, and returns the parts in the order of the
-// shards.
+// gather adds the results, and the shards whose leases are to be renewed, and returns the parts in
+// the order of the shards.
 func (p *pump) gather(b batch, now time.Time) (all []*part) {
 	for _, h := range p.shards {
 		if h.lost {

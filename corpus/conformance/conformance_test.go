@@ -77,7 +77,8 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 				if string(changed) == f.Artifact {
 					continue
 				}
-				rep, _, err := Checker{Request: Request{Artifact: string(changed), PublicKeyHex: f.Call.PublicKeyHex}, At: judged}.Step(nil)
+				rep, _, err := Checker{Request: Request{Artifact: string(changed), PublicKeyHex: f.Call.PublicKeyHex},
+					At: judged}.Step(nil)
 				if err != nil || rep.Verdict != DoesNotConform {
 					t.Errorf("%s with byte %d as %q: %s, %v", f.ID, i, c, rep.Verdict, err)
 				}
@@ -149,14 +150,16 @@ func TestStockArtifactsConform(t *testing.T) {
 	const didKey = "did:key:z6MkvDqGT54cXesYGvABpF1UapVNwjCqRcafi4Px6Thv5T3Z#z6MkvDqGT54cXesYGvABpF1UapVNwjCqRcafi4Px6Thv5T3Z"
 	offer := map[string]any{"acceptIndex": 0, "scheme": "exact", "network": "eip155:8453", "asset": fixtureAsset,
 		"payTo": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "amount": "1000", "offerValiditySeconds": 300}
-	receipt := map[string]any{"resourceUrl": "https://shop.example/x", "network": "eip155:8453", "payer": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}
+	receipt := map[string]any{"resourceUrl": "https://shop.example/x", "network": "eip155:8453",
+		"payer": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}
 	paid := map[string]any{"transaction": "0x" + strings.Repeat("ab", 32)}
 	maps.Copy(paid, receipt)
 	const at = "https://shop.example/x?a=1"
 	questions := []question{
-		{"offer", "jws", "EdDSA", didKey, at, offer}, {"offer", "jws", "Ed25519", didKey, at, offer}, {"offer", "eip712", "", "", at, offer},
-		{"receipt", "jws", "EdDSA", didKey, "", receipt}, {"receipt", "jws", "EdDSA", didKey, "", paid},
-		{"receipt", "eip712", "", "", "", receipt}, {"receipt", "eip712", "", "", "", paid},
+		{"offer", "jws", "EdDSA", didKey, at, offer}, {"offer", "jws", "Ed25519", didKey, at, offer},
+		{"offer", "eip712", "", "", at, offer}, {"receipt", "jws", "EdDSA", didKey, "", receipt},
+		{"receipt", "jws", "EdDSA", didKey, "", paid}, {"receipt", "eip712", "", "", "", receipt},
+		{"receipt", "eip712", "", "", "", paid},
 	}
 	var answers []struct{ Artifact, Address string }
 	oracles.Ask(t, "offers.mjs", questions, &answers)
@@ -164,13 +167,15 @@ func TestStockArtifactsConform(t *testing.T) {
 		q := questions[i]
 		c := Checker{Request: Request{Artifact: a.Artifact, Kind: q.Make}, At: time.Now()}
 		if q.Format == "eip712" && q.Make == "receipt" {
-			if r, _, err := c.Step(nil); err != nil || r.Verdict != DoesNotConform || state(r, "signer") != Unverifiable {
+			if r, _, err := c.Step(nil); err != nil || r.Verdict != DoesNotConform ||
+				state(r, "signer") != Unverifiable {
 				t.Errorf("a receipt of an unknown account: %+v, %v", r, err)
 			}
 			c.Request.SignerAddress = a.Address
 		}
 		r, next, err := c.Step(nil)
-		if err != nil || next != nil || r.Verdict != Conforms || r.Kind != q.Make || r.Format != q.Format || (r.Live != nil) != (q.Make == "offer") || r.Live != nil && !*r.Live {
+		if err != nil || next != nil || r.Verdict != Conforms || r.Kind != q.Make || r.Format != q.Format ||
+			(r.Live != nil) != (q.Make == "offer") || r.Live != nil && !*r.Live {
 			t.Errorf("%+v:\n%s\n%+v, %v", q, a.Artifact, r, err)
 		}
 		for _, old := range []string{"8453", "shop"} { // in EIP-712 form a changed field recovers to another account
@@ -196,7 +201,8 @@ func TestVectors(t *testing.T) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"offerJwsEdDSA": ResolvedKey, "receiptJwsEdDSA": ResolvedKey, "offerJwsES256K": ResolvedKey, "offerJwsES256_didJwk": ResolvedJWK} {
+	for name, want := range map[string]string{"offerJwsEdDSA": ResolvedKey, "receiptJwsEdDSA": ResolvedKey,
+		"offerJwsES256K": ResolvedKey, "offerJwsES256_didJwk": ResolvedJWK} {
 		r := judgeNow(t, Request{Artifact: v[name].JWS})
 		if r.Verdict != Conforms || r.KeyResolution != want {
 			t.Errorf("%s: %+v", name, r)
@@ -207,7 +213,8 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	for name, kind := range map[string]string{"offerEip712": KindOffer, "receiptEip712": KindReceipt} {
-		b, err := json.Marshal(map[string]any{"format": "eip712", "payload": v[name].Payload, "signature": v[name].Signature})
+		b, err := json.Marshal(map[string]any{"format": "eip712", "payload": v[name].Payload,
+			"signature": v[name].Signature})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,8 +232,10 @@ func document(t *testing.T, change ...string) exchange.Exchange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: base + "/.well-known/did.json"}, StartedAt: judged,
-		Response: exchange.Response{Status: 200, Header: http.Header{}, Body: []byte(strings.NewReplacer(change...).Replace(string(b)))}}
+	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: base + "/.well-known/did.json"},
+		StartedAt: judged,
+		Response: exchange.Response{Status: 200, Header: http.Header{},
+			Body: []byte(strings.NewReplacer(change...).Replace(string(b)))}}
 }
 
 func TestResolvesDIDWeb(t *testing.T) {
@@ -248,14 +257,16 @@ func TestResolvesDIDWeb(t *testing.T) {
 		key, asserted State
 	}{
 		{"as served", document(t), Conforms, Pass, Pass},
-		{"another id", document(t, `"id": "did:web:store.example",`, `"id": "did:web:other.example",`), DoesNotConform, Fail, NotChecked},
+		{"another id", document(t, `"id": "did:web:store.example",`, `"id": "did:web:other.example",`), DoesNotConform,
+			Fail, NotChecked},
 		{"no such key", document(t, "#"+kid, "#x"), DoesNotConform, Fail, NotChecked},
 		{"not asserted", document(t, `"assertionMethod"`, `"capabilityDelegation"`), DoesNotConform, Pass, Fail},
 		{"unreachable", down, DoesNotConform, Unverifiable, NotChecked},
 		{"404", gone, DoesNotConform, Unverifiable, NotChecked},
 	} {
 		r, next, err := c.Step([]exchange.Exchange{test.x})
-		if err != nil || next != nil || r.Verdict != test.verdict || state(r, "key") != test.key || state(r, "key-asserted") != test.asserted {
+		if err != nil || next != nil || r.Verdict != test.verdict || state(r, "key") != test.key ||
+			state(r, "key-asserted") != test.asserted {
 			t.Errorf("%s: %+v, %+v, %v", test.name, r, next, err)
 		}
 		if !r.JudgedAt.Equal(judged) || (r.KeyResolution == ResolvedWeb) != (test.key == Pass) {
@@ -284,7 +295,8 @@ func TestWhatDoesNotConform(t *testing.T) {
 	}
 	const kid = "did:web:store.example#k"
 	const offer = `{"amount":"1000","asset":"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913","network":"eip155:8453","payTo":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8","resourceUrl":"https://shop.example/x","scheme":"exact","validUntil":4102444800,"version":1}`
-	if r := judgeNow(t, Request{Artifact: sign(kid, offer), PublicKeyHex: key}); r.Verdict != Conforms || state(r, "payload-canonical") != Pass {
+	if r := judgeNow(t, Request{Artifact: sign(kid, offer), PublicKeyHex: key}); r.Verdict != Conforms ||
+		state(r, "payload-canonical") != Pass {
 		t.Fatalf("the unchanged offer: %+v", r)
 	}
 	for _, c := range []struct{ name, kid, old, new, check string }{
@@ -306,16 +318,19 @@ func TestWhatDoesNotConform(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 	}
-	if r := judgeNow(t, Request{Artifact: sign(kid, offer), Kind: KindReceipt, PublicKeyHex: key}); r.Verdict != DoesNotConform || state(r, "kind") != Fail {
+	if r := judgeNow(t, Request{Artifact: sign(kid, offer), Kind: KindReceipt,
+		PublicKeyHex: key}); r.Verdict != DoesNotConform || state(r, "kind") != Fail {
 		t.Errorf("an offer announced as a receipt: %+v", r)
 	}
-	for name, odd := range map[string]string{"spaces": strings.Replace(offer, ":", ": ", 1), "an unknown member": strings.Replace(offer, "{", `{"a":1,`, 1),
-		"no validUntil": strings.Replace(offer, `"validUntil":4102444800,`, "", 1)} {
+	for name, odd := range map[string]string{"spaces": strings.Replace(offer, ":", ": ", 1),
+		"an unknown member": strings.Replace(offer, "{", `{"a":1,`, 1),
+		"no validUntil":     strings.Replace(offer, `"validUntil":4102444800,`, "", 1)} {
 		if r := judgeNow(t, Request{Artifact: sign(kid, odd), PublicKeyHex: key}); r.Verdict != Conforms || !*r.Live {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	for _, garbage := range []string{"x", "a.b.c", "{}", `{"format":"eip712","payload":{},"signature":"0x"}`, `{"format":"jws","signature":"..","payload":{}}`, "eyJhbGciOiJub25lIn0.e30."} {
+	for _, garbage := range []string{"x", "a.b.c", "{}", `{"format":"eip712","payload":{},"signature":"0x"}`,
+		`{"format":"jws","signature":"..","payload":{}}`, "eyJhbGciOiJub25lIn0.e30."} {
 		if r := judgeNow(t, Request{Artifact: garbage}); r.Verdict != DoesNotConform || r.Live != nil {
 			t.Errorf("%q: %+v", garbage, r)
 		}
@@ -360,7 +375,8 @@ func FuzzStep(f *testing.F) {
 	}
 	f.Add(`{"format":"eip712","payload":{"version":1,"network":"eip155:1","payer":"0x","issuedAt":1},"signature":"0x00"}`, "", []byte(`{"id":"did:web:store.example","verificationMethod":[{"id":"a","publicKeyJwk":{"kty":"OKP"}}]}`))
 	f.Add(`{"format":"eip712","payload":{"payTo":1e999,"payer":"\u0000"},"signature":"0x00"}`, "", []byte("{}"))
-	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6YS5leGFtcGxlI2sifQ.eyJhbW91bnQiOjFlOTk5fQ.AA", set.Registry.PublicKeyHex, []byte("{}"))
+	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6YS5leGFtcGxlI2sifQ.eyJhbW91bnQiOjFlOTk5fQ.AA",
+		set.Registry.PublicKeyHex, []byte("{}"))
 	conforming := map[string]bool{}
 	for _, x := range set.Fixtures {
 		conforming[x.Artifact] = x.Expect.Verdict == Conforms
@@ -369,7 +385,8 @@ func FuzzStep(f *testing.F) {
 		c := Checker{Request: Request{Artifact: artifact, PublicKeyHex: key}, At: judged}
 		r, next, err := c.Step(nil)
 		if err == nil && next != nil {
-			r, next, err = c.Step([]exchange.Exchange{{Request: next.Request, StartedAt: judged, Response: exchange.Response{Status: 200, Body: body}}})
+			r, next, err = c.Step([]exchange.Exchange{{Request: next.Request, StartedAt: judged,
+				Response: exchange.Response{Status: 200, Body: body}}})
 			if next != nil {
 				t.Fatal("asked twice")
 			}
@@ -377,7 +394,8 @@ func FuzzStep(f *testing.F) {
 		if _, unwritten := wire.Marshal(r); unwritten != nil {
 			t.Error(unwritten)
 		}
-		if err == nil && key == set.Registry.PublicKeyHex && r.Verdict == Conforms && !conforming[strings.TrimSpace(artifact)] && !strings.Contains(artifact, "{") {
+		if err == nil && key == set.Registry.PublicKeyHex && r.Verdict == Conforms &&
+			!conforming[strings.TrimSpace(artifact)] && !strings.Contains(artifact, "{") {
 			t.Errorf("%q conforms under our key", artifact)
 		}
 	})

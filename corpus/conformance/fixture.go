@@ -89,8 +89,10 @@ type Expect struct {
 	KeyResolution string `json:"key_resolution"`
 }
 
-const digestRule = "SHA-256 over the RFC 8785 form of a list with one object for each fixture, in the order of this document, " +
-	"whose two members are id and artifact. It changes when a key is handed over or the version changes, and never with time; any other change is a finding."
+const digestRule = "SHA-256 over the RFC 8785 form of a list with one object for each fixture, in the order of this " +
+	"document, " +
+	"whose two members are id and artifact. It changes when a key is handed over or the version changes, and never " +
+	"with time; any other change is a finding."
 
 // fixtureRow is one fixture before it is signed. From and old/new make a tampered one.
 type fixtureRow struct {
@@ -104,23 +106,32 @@ type fixtureRow struct {
 func fixtureRows(base string) []fixtureRow {
 	yes, no := true, false
 	offer := func(id string, until int64) attest.Offer {
-		return attest.Offer{Version: 1, ResourceURL: base + fixturePath + id, Scheme: "exact", Network: "eip155:8453", Asset: fixtureAsset,
+		return attest.Offer{Version: 1, ResourceURL: base + fixturePath + id, Scheme: "exact", Network: "eip155:8453",
+			Asset: fixtureAsset,
 			PayTo: fixtureNobody, Amount: "10000", ValidUntil: until}
 	}
-	receipt := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: base + fixturePath + "receipt-valid", Payer: fixtureNobody,
+	receipt := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: base + fixturePath + "receipt-valid",
+		Payer:    fixtureNobody,
 		IssuedAt: fixtureIssued, Transaction: "0x" + strings.Repeat("0", 64)}
 	return []fixtureRow{
-		{id: "offer-valid-live", kind: KindOffer, verdict: Conforms, live: &yes, payload: offer("offer-valid-live", fixtureUntil),
-			note: "well formed, signed and not expired; it pays nobody, at a URL where nothing is sold"},
-		{id: "offer-valid-expired", kind: KindOffer, verdict: Conforms, live: &no, payload: offer("offer-valid-expired", fixtureExpired),
-			note: "rightly signed, and past its validUntil: it conforms, and must not be acted on"},
-		{id: "offer-tampered", kind: KindOffer, verdict: DoesNotConform, from: "offer-valid-live", old: `"amount":"10000"`, new: `"amount":"10001"`,
+		{id: "offer-valid-live", kind: KindOffer, verdict: Conforms, live: &yes,
+			payload: offer("offer-valid-live", fixtureUntil),
+			note:    "well formed, signed and not expired; it pays nobody, at a URL where nothing is sold"},
+		{id: "offer-valid-expired", kind: KindOffer, verdict: Conforms, live: &no,
+			payload: offer("offer-valid-expired", fixtureExpired),
+			note:    "rightly signed, and past its validUntil: it conforms, and must not be acted on"},
+		{id: "offer-tampered", kind: KindOffer, verdict: DoesNotConform, from: "offer-valid-live",
+			old: `"amount":"10000"`, new: `"amount":"10001"`,
 			note: "one signed field is altered and the signature kept"},
-		{id: "receipt-valid", kind: KindReceipt, verdict: Conforms, payload: receipt, note: "a receipt has nothing to expire, so live is null"},
-		{id: "receipt-tampered", kind: KindReceipt, verdict: DoesNotConform, from: "receipt-valid", old: `"issuedAt":17`, new: `"issuedAt":16`,
+		{id: "receipt-valid", kind: KindReceipt, verdict: Conforms, payload: receipt,
+			note: "a receipt has nothing to expire, so live is null"},
+		{id: "receipt-tampered", kind: KindReceipt, verdict: DoesNotConform, from: "receipt-valid",
+			old: `"issuedAt":17`, new: `"issuedAt":16`,
 			note: "one signed byte is changed and the signature kept"},
-		{id: "unknown-signer", kind: KindOffer, verdict: DoesNotConform, payload: offer("unknown-signer", fixtureUntil), stranger: true,
-			note: "the signature is good, and by a key that the registry does not hold: a verifier that takes the key from the artifact is fooled"},
+		{id: "unknown-signer", kind: KindOffer, verdict: DoesNotConform, payload: offer("unknown-signer", fixtureUntil),
+			stranger: true,
+			note: "the signature is good, and by a key that the registry does not hold: a verifier that takes the " +
+				"key from the artifact is fooled"},
 	}
 }
 
@@ -134,8 +145,8 @@ func stranger() (*attest.Key, error) {
 }
 
 // Fixtures returns the document of GET /api/conformance/v1/fixtures and of
-// /.well-known/conformance/offer-receipt-vectors.json, signed by the identity key in force. The same key and base URL
-// give the same bytes at any time.
+// /.well-known/conformance/offer-receipt-vectors.json, signed by the identity key in force. The
+// same key and base URL give the same bytes at any time.
 func Fixtures(k *attest.Key, baseURL string) ([]byte, error) {
 	base := strings.TrimSuffix(baseURL, "/")
 	u, err := url.Parse(base)
@@ -150,9 +161,11 @@ func Fixtures(k *attest.Key, baseURL string) ([]byte, error) {
 		return nil, errors.New("making fixtures: the signer is the public test key")
 	}
 	set := FixtureSet{
-		WhatThisIs: "Signed offers and receipts with the verdict that a right verifier gives each. Nothing here is for sale and nothing may be paid.",
-		Version:    FixtureVersion,
-		Registry: Registry{DID: attest.DID(u.Host), SigningKeyURL: base + "/.well-known/store-signing-key", DIDJSONURL: base + "/.well-known/did.json",
+		WhatThisIs: "Signed offers and receipts with the verdict that a right verifier gives each. Nothing here is " +
+			"for sale and nothing may be paid.",
+		Version: FixtureVersion,
+		Registry: Registry{DID: attest.DID(u.Host), SigningKeyURL: base + "/.well-known/store-signing-key",
+			DIDJSONURL:   base + "/.well-known/did.json",
 			PublicKeyHex: hex.EncodeToString(k.Public())},
 		DigestRule: digestRule,
 		HowTo: []string{
@@ -160,11 +173,14 @@ func Fixtures(k *attest.Key, baseURL string) ([]byte, error) {
 			"Verify the signature over the bytes of canonical_signed_input before you read a field.",
 			"Treat every answer but conforms as a refusal, errors and timeouts among them.",
 			"An offer that conforms but is not live is history: do not pay on it.",
-			"Compare every field of a live offer with the challenge you are about to sign: resourceUrl, network, asset, payTo, amount.",
-			"Run your verifier on every fixture of this set; if fixture_set_digest changed without a new version or a key handover, stop and look.",
+			"Compare every field of a live offer with the challenge you are about to sign: resourceUrl, network, " +
+				"asset, payTo, amount.",
+			"Run your verifier on every fixture of this set; if fixture_set_digest changed without a new version or " +
+				"a key handover, stop and look.",
 		},
-		CheckNames: Checks(), VerdictEnum: [2]string{Conforms, DoesNotConform}, KindEnum: [2]string{KindOffer, KindReceipt},
-		PublicTest: PublicTest{hex.EncodeToString(other.Public()), "RFC 8032, section 7.1, test 1; its private half is public"},
+		CheckNames: Checks(), VerdictEnum: [2]string{Conforms, DoesNotConform},
+		KindEnum: [2]string{KindOffer, KindReceipt}, PublicTest: PublicTest{hex.EncodeToString(other.Public()),
+			"RFC 8032, section 7.1, test 1; its private half is public"},
 	}
 	made := map[string]string{}
 	for _, r := range fixtureRows(base) {
@@ -244,6 +260,5 @@ func digest(fixtures []Fixture) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("digesting fixtures: %w", err)
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return attest.Digest(sha256.Sum256(b)).String(), nil
 }

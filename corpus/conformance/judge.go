@@ -19,7 +19,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestError is returned for a request that cannot be judged at all, before anything is looked at.
+// RequestError is returned for a request that cannot be judged at all, before anything is looked
+// at.
 type RequestError struct {
 	Field   string // of the request, as a caller names it: artifact, kind, public_key_hex or signer_address
 	Problem string // the rest of a sentence that begins with it
@@ -29,12 +30,13 @@ func (e *RequestError) Error() string {
 	return "not a request for a conformance check: " + e.Field + " " + e.Problem
 }
 
-// Checker judges one artifact. At is the time of judgement while nothing was fetched; a fetched DID document brings the
-// recorded time of its exchange.
+// Checker judges one artifact. At is the time of judgement while nothing was fetched; a fetched DID
+// document brings the recorded time of its exchange.
 type Checker struct {
 	Request Request
 	At      time.Time
-	// Known are did:web documents that need no request, by DID: those of a service that does not fetch from itself.
+	// Known are did:web documents that need no request, by DID: those of a service that does not
+	// fetch from itself.
 	Known map[string][]byte
 }
 
@@ -75,7 +77,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 		at = recorded[0].StartedAt.Add(recorded[0].Duration)
 	}
 	j := &judge{req: c.Request, known: c.Known, states: map[string]Check{}}
-	j.Report = Report{Version: Version, KeyResolution: ResolvedNot, JudgedAt: at.UTC().Truncate(time.Second), CannotTell: cannotTell}
+	j.Report = Report{Version: Version, KeyResolution: ResolvedNot, JudgedAt: at.UTC().Truncate(time.Second),
+		CannotTell: cannotTell}
 	next := j.run(recorded)
 	if next != nil {
 		return Report{}, next, nil
@@ -169,7 +172,8 @@ func (j *judge) open() {
 		j.Format = FormEIP712
 		j.set("artifact-form", Pass, "a payload with an EIP-712 signature")
 	default:
-		j.set("artifact-form", Fail, "format %.20q: jws has no payload beside it, eip712 has one, and there is no third", j.raw.Format)
+		j.set("artifact-form", Fail, "format %.20q: jws has no payload beside it, eip712 has one, and there is no "+
+			"third", j.raw.Format)
 	}
 }
 

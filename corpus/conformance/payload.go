@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -16,7 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fields are a payload's members: texts and whole numbers. What an artifact does not say is "" or 0.
+// fields are a payload's members: texts and whole numbers. What an artifact does not say is "" or
+// 0.
 type fields struct {
 	texts   map[string]string
 	numbers map[string]int64
@@ -174,7 +176,8 @@ func (j *judge) values(f fields) {
 		if f.numbers["issuedAt"] == 0 {
 			wrong = append(wrong, "issuedAt is no time")
 		}
-		if tx := f.texts["transaction"]; tx != "" && chain.Namespace == wallet.NamespaceEVM && !evmHash.MatchString(tx) {
+		if tx := f.texts["transaction"]; tx != "" && chain.Namespace == wallet.NamespaceEVM &&
+			!evmHash.MatchString(tx) {
 			odd = append(odd, "transaction is not a transaction hash of the network")
 		}
 	}
@@ -188,7 +191,8 @@ func (j *judge) values(f fields) {
 	}
 }
 
-// canonical compares the signed bytes with RFC 8785. Verifiers use the bytes as they came, so this fails nobody.
+// canonical compares the signed bytes with RFC 8785. Verifiers use the bytes as they came, so this
+// fails nobody.
 func (j *judge) canonical() {
 	if j.Format == FormEIP712 {
 		return // the signature is over values, not over JSON
@@ -215,10 +219,7 @@ func (j *judge) time(f fields) {
 		j.set("time", Pass, "a receipt has nothing to expire")
 		return
 	}
-	until := f.numbers["validUntil"]
-	if until == 0 {
-		until = math.MaxInt64
-	}
+	until := cmp.Or(f.numbers["validUntil"], math.MaxInt64)
 	live := now <= until
 	j.Live = &live
 	if live {
@@ -242,10 +243,13 @@ func (j *judge) recover(f fields) {
 	}
 	var digest [32]byte
 	if t := f.texts; j.Kind == KindOffer {
-		digest = wallet.Offer{Version: uint64(f.numbers["version"]), ResourceURL: t["resourceUrl"], Scheme: t["scheme"], Network: t["network"],
-			Asset: t["asset"], PayTo: t["payTo"], Amount: t["amount"], ValidUntil: uint64(f.numbers["validUntil"])}.Digest()
+		digest = wallet.Offer{Version: uint64(f.numbers["version"]), ResourceURL: t["resourceUrl"], Scheme: t["scheme"],
+			Network: t["network"],
+			Asset:   t["asset"], PayTo: t["payTo"], Amount: t["amount"],
+			ValidUntil: uint64(f.numbers["validUntil"])}.Digest()
 	} else {
-		digest = wallet.Receipt{Version: uint64(f.numbers["version"]), Network: t["network"], ResourceURL: t["resourceUrl"], Payer: t["payer"],
+		digest = wallet.Receipt{Version: uint64(f.numbers["version"]), Network: t["network"],
+			ResourceURL: t["resourceUrl"], Payer: t["payer"],
 			IssuedAt: uint64(f.numbers["issuedAt"]), Transaction: t["transaction"]}.Digest()
 	}
 	signer, err := wallet.Recover(digest, wallet.NormalizeV(raw))
@@ -260,7 +264,8 @@ func (j *judge) recover(f fields) {
 		expected, whose = f.texts["payTo"], "payTo"
 	}
 	if expected == "" {
-		j.set("signer", Unverifiable, "every signature recovers to some account, and a receipt does not name its issuer's; give the account that is expected")
+		j.set("signer", Unverifiable, "every signature recovers to some account, and a receipt does not name its "+
+			"issuer's; give the account that is expected")
 		return
 	}
 	if a, err := wallet.ParseAddressAnyCase(expected); err == nil && a == signer {
@@ -268,7 +273,8 @@ func (j *judge) recover(f fields) {
 		return
 	}
 	if j.req.SignerAddress == "" {
-		j.set("signer", Unverifiable, "another account than payTo signed; the artifact does not say whose it is. Give the account that is expected")
+		j.set("signer", Unverifiable, "another account than payTo signed; the artifact does not say whose it is. "+
+			"Give the account that is expected")
 		return
 	}
 	j.set("signer", Fail, "%s did not sign this", whose)

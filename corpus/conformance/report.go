@@ -41,8 +41,8 @@ const (
 	NotChecked   = verdict.NotChecked
 )
 
-// The ways in which the signer's key was found. ResolvedOffline is the key of the request; ResolvedRecovered the
-// Ethereum account that the signature itself names.
+// The ways in which the signer's key was found. ResolvedOffline is the key of the request;
+// ResolvedRecovered the Ethereum account that the signature itself names.
 const (
 	ResolvedOffline   = "offline"
 	ResolvedWeb       = "did:web"
@@ -62,10 +62,12 @@ const (
 type Request struct {
 	Artifact string
 	Kind     string // KindOffer, KindReceipt or "" to detect it
-	// PublicKeyHex is an ed25519 key in 64 hexadecimal characters; it makes the check fully offline.
+	// PublicKeyHex is an ed25519 key in 64 hexadecimal characters; it makes the check fully
+	// offline.
 	PublicKeyHex string
-	// SignerAddress is the Ethereum account that is expected to have signed an EIP-712 artifact; "" leaves an offer's
-	// payTo as the only account that is known to speak for it, and a receipt's signer unknown.
+	// SignerAddress is the Ethereum account that is expected to have signed an EIP-712 artifact; ""
+	// leaves an offer's payTo as the only account that is known to speak for it, and a receipt's
+	// signer unknown.
 	SignerAddress string
 }
 
@@ -85,8 +87,8 @@ type Report struct {
 	CannotTell    []string  `json:"what_this_cannot_tell_you"`
 }
 
-// Members are those of a stranger's object, each as it is written: a number keeps its spelling, however many digits it
-// has, because what was signed is that spelling.
+// Members are those of a stranger's object, each as it is written: a number keeps its spelling,
+// however many digits it has, because what was signed is that spelling.
 type Members map[string]jsontext.Value
 
 // Signer says whose signature was looked at.

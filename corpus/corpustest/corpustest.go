@@ -1,5 +1,5 @@
-// Package corpustest writes a small signed record for tests of what is made from records: twelve weeks, a few hosts with
-// a story each, and as many plain ones as a test wants.
+// Package corpustest writes a small signed record for tests of what is made from records: twelve
+// weeks, a few hosts with a story each, and as many plain ones as a test wants.
 package corpustest
 
 import (
@@ -24,8 +24,9 @@ const Weeks = 12
 // Monday is the first moment of the first week, W36 of 2026.
 var Monday = time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
 
-// stories give a host one letter a week: R ready, N not ready, U unreachable, D unreachable through our own fault, - not
-// probed, M ready with another address, P ready at another price, and a blank for no row at all.
+// stories give a host one letter a week: R ready, N not ready, U unreachable, D unreachable through
+// our own fault, - not probed, M ready with another address, P ready at another price, and a blank
+// for no row at all.
 var stories = []struct{ host, weeks, address string }{
 	{"standing.example", "RRRRRRRRRRRR", "0x1"},
 	{"api.weather.example", "RRRRRRRRRRRR", "0x2"},
@@ -42,8 +43,9 @@ var stories = []struct{ host, weeks, address string }{
 	{"xn--bcher-kva.example", "NNNNNNNNNNNN", "0xc"},
 }
 
-// Write writes the record with plain hosts besides those that have a story, and with one of each of the further names,
-// which is ready in every round, and returns its folder. The fourth round before the last is capped.
+// Write writes the record with plain hosts besides those that have a story, and with one of each of
+// the further names, which is ready in every round, and returns its folder. The fourth round before
+// the last is capped.
 func Write(t testing.TB, plain int, names ...string) fs.FS {
 	t.Helper()
 	w := &record.Writer{
@@ -54,7 +56,8 @@ func Write(t testing.TB, plain int, names ...string) fs.FS {
 	return os.DirFS(w.Dir)
 }
 
-// Append adds the rounds that are missing up to a number of weeks, and the observations born in them.
+// Append adds the rounds that are missing up to a number of weeks, and the observations born in
+// them.
 func Append(t testing.TB, w *record.Writer, plain, weeks int, names ...string) {
 	t.Helper()
 	sealed := 0
@@ -75,11 +78,15 @@ func Append(t testing.TB, w *record.Writer, plain, weeks int, names ...string) {
 func draft(i int, at time.Time, plain int, names []string) record.Draft {
 	return record.Draft{
 		Sequence: int64(i + 1), Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Control: record.Control{Walks: 2},
-		Roster: record.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4, Sources: []record.RosterSource{
-			{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(stories) + plain + len(names)), Complete: true}}},
-		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{
-			{Network: "eip155:8453", Read: true, Transfers: int64(3 * i), Addresses: int64(i), USDC: fmt.Sprintf("%d.5", i)},
-			{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no endpoint is configured"}}},
+		Roster: record.Roster{Listed: int64(len(stories) + plain + len(names)), Capped: i == Weeks-4,
+			Sources: []record.RosterSource{
+				{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(stories) + plain + len(names)),
+					Complete: true}}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{
+				{Network: "eip155:8453", Read: true, Transfers: int64(3 * i), Addresses: int64(i),
+					USDC: fmt.Sprintf("%d.5", i)},
+				{Network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", USDC: "0", Reason: "no endpoint is configured"}}},
 		Rows: rows(i, at, plain, names),
 	}
 }
@@ -92,7 +99,8 @@ func rows(week int, at time.Time, plain int, names []string) iter.Seq2[record.Ro
 		}
 	}
 	for n := range plain {
-		all = append(all, row(fmt.Sprintf("door-%05d.plain.example", n), fmt.Sprintf("0xf%d", n), "RRRRNRRU"[(n+week*n)%8], at))
+		all = append(all, row(fmt.Sprintf("door-%05d.plain.example", n), fmt.Sprintf("0xf%d", n),
+			"RRRRNRRU"[(n+week*n)%8], at))
 	}
 	for _, host := range names {
 		all = append(all, row(host, "0x"+host, 'R', at))
@@ -111,8 +119,8 @@ const base, solana = "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
 
 func row(host, address string, c byte, at time.Time) record.Row {
 	r := record.Row{
-		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar", Battery: "v2",
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Fault: record.FaultNone,
+		Host: host, URL: "https://" + host + "/paid", Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar",
+		Battery: "v2", Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Fault: record.FaultNone,
 	}
 	observed := func(verdict, level, fault string) {
 		r.Verdict, r.ReachedLevel, r.Fault = verdict, level, fault
@@ -159,16 +167,23 @@ func observations(week int, at time.Time) []record.Observation {
 	switch week {
 	case 2:
 		return []record.Observation{
-			{At: when, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "standing.example", URL: "https://standing.example/paid", Network: base,
-				Transaction: "0x" + digest, USDC: "0.01", Claim: &record.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 812, LatencyMS: 340, ContentType: "application/json"}}},
-			{At: when, Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "standing.example", Shape: "x402-v1", Doors: []string{"https://standing.example/paid"}, Foreign: 1}},
+			{At: when, Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "standing.example",
+				URL: "https://standing.example/paid", Network: base,
+				Transaction: "0x" + digest, USDC: "0.01", Claim: &record.WalkClaim{Status: 200, BodySHA256: digest,
+					Bytes: 812, LatencyMS: 340, ContentType: "application/json"}}},
+			{At: when, Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "standing.example",
+				Shape: "x402-v1", Doors: []string{"https://standing.example/paid"}, Foreign: 1}},
 		}
 	case 7:
-		return []record.Observation{{At: when, Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "moved.example", Lane: "host",
-			Statement: record.Said{Text: "We moved to a new wallet in W43 <b>on purpose</b>; see [our note](https://moved.example/)."}, SignedAt: when}}}
+		return []record.Observation{{At: when, Kind: record.ObservationStandingNote,
+			Note: &record.StandingNote{Host: "moved.example", Lane: "host",
+				Statement: record.Said{Text: "We moved to a new wallet in W43 <b>on purpose</b>; see [our " +
+					"note](https://moved.example/)."}, SignedAt: when}}}
 	case 8:
-		return []record.Observation{{At: when, Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "established.example", URL: "https://established.example/paid",
-			Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2", Fault: record.FaultNone, EvidenceDigest: digest}}}
+		return []record.Observation{{At: when, Kind: record.ObservationPaidRefresh,
+			Refresh: &record.Refresh{Host: "established.example", URL: "https://established.example/paid",
+				Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Battery: "v2",
+				Fault: record.FaultNone, EvidenceDigest: digest}}}
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// Book is a record with the figures of its rounds and the roll of its hosts: what every view but those of single hosts is
-// made from. It is read-only once it is filled, and may be shared.
+// Book is a record with the figures of its rounds and the roll of its hosts: what every view but
+// those of single hosts is made from. It is read-only once it is filled, and may be shared.
 type Book struct {
 	// BaseURL is the site's address without a slash at its end.
 	BaseURL string
@@ -22,18 +22,21 @@ type Book struct {
 // Source says what a view was derived from: the newest round, and how many observations there were.
 type Source struct {
 	*Cited
-	Rounds       int64  `json:"rounds"`
-	Observations int64  `json:"observations"`
-	Private      bool   `json:"private,omitzero"` // the rounds were made inside a company's own networks: never to be published
-	Index        string `json:"index"`
-	License      string `json:"license"`
-	Signed       string `json:"signed"`
+	Rounds       int64 `json:"rounds"`
+	Observations int64 `json:"observations"`
+	// the rounds were made inside a company's own networks: never to be published
+	Private bool   `json:"private,omitzero"`
+	Index   string `json:"index"`
+	License string `json:"license"`
+	Signed  string `json:"signed"`
 }
 
 // source says it; Cited is null while there is no round.
 func (b *Book) source() Source {
-	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL + "/corpus.json", License: LicenseOf(b.Rounds),
-		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can work it out again."}
+	s := Source{Rounds: int64(len(b.Rounds)), Observations: int64(len(b.Feed)), Private: b.private(), Index: b.BaseURL +
+		"/corpus.json", License: LicenseOf(b.Rounds),
+		Signed: "This view is not signed. It is a function of signed rows, rounds and observations, and anybody can " +
+			"work it out again."}
 	if r := b.newest(); r != nil {
 		c := cite(*r)
 		s.Cited = &c
@@ -61,7 +64,8 @@ func (b *Book) Weeks() []string {
 }
 
 // NoRounds says why a view of an empty record is empty.
-const NoRounds = "No round has been sealed yet, so there is nothing to derive this from. That is a fact about the store, not about any door."
+const NoRounds = "No round has been sealed yet, so there is nothing to derive this from. That is a fact about the " +
+	"store, not about any door."
 
 // TrajectoryView is /corpus/trajectory.json.
 type TrajectoryView struct {
@@ -74,7 +78,12 @@ type TrajectoryView struct {
 // Trajectory is one point a round.
 func (b *Book) Trajectory() TrajectoryView {
 	v := TrajectoryView{Format: "store-trajectory/v1", Weeks: []Week{}, From: b.source(),
-		Explanation: "One point a round, counts only. hosts_listed, hosts_probed and not_probed are of hosts_due, which are the rows of the round, and hosts_due of hosts_known by name. ready, not_ready, unreachable and observer_degraded add up to hosts_probed; observer_degraded were not reached through the store's own fault and are no observations. offers_seen, of hosts_probed, sent a challenge, whether its terms could be read or not; networks are of offers_seen, failure_classes of hosts_probed, gaps_by_reason of hosts_due, catalogs of hosts_listed. A week without a round is absent."}
+		Explanation: "One point a round, counts only. hosts_listed, hosts_probed and not_probed are of hosts_due, " +
+			"which are the rows of the round, and hosts_due of hosts_known by name. ready, not_ready, unreachable " +
+			"and observer_degraded add up to hosts_probed; observer_degraded were not reached through the store's " +
+			"own fault and are no observations. offers_seen, of hosts_probed, sent a challenge, whether its terms " +
+			"could be read or not; networks are of offers_seen, failure_classes of hosts_probed, gaps_by_reason of " +
+			"hosts_due, catalogs of hosts_listed. A week without a round is absent."}
 	for _, f := range b.Figures {
 		v.Weeks = append(v.Weeks, f.Week)
 	}
@@ -99,7 +108,10 @@ func (b *Book) WalletsNow() WalletView {
 	if n := len(b.Figures); n > 0 {
 		f := b.Figures[n-1].Wallets
 		v.Week, v.Wallets = &f.Week, &f
-		v.Explanation = "Counts of the newest round: hosts_with_pay_to, whose challenge named an address that could be read, of hosts_with_offer, which sent a challenge, of hosts_probed. addresses_at_multiple_doors is of distinct_addresses; largest_cluster_doors is how many of hosts_with_pay_to name the address that most do. An address is a pair of network and digest; no names and no addresses are published here."
+		v.Explanation = "Counts of the newest round: hosts_with_pay_to, whose challenge named an address that could " +
+			"be read, of hosts_with_offer, which sent a challenge, of hosts_probed. addresses_at_multiple_doors is " +
+			"of distinct_addresses; largest_cluster_doors is how many of hosts_with_pay_to name the address that " +
+			"most do. An address is a pair of network and digest; no names and no addresses are published here."
 	}
 	return v
 }
@@ -114,16 +126,21 @@ type DiffView struct {
 	Index       string   `json:"index"`
 }
 
-const diffExplained = "Hosts by name, in order. Rows of revisits, and of doors that were walked and not reached through the store's own fault, are left out on both sides. A host that was not probed, for whatever reason, counts among the hosts and has no verdict and no terms to compare; what a row leaves out is not compared either. battery_changed says that the instrument moved, and perhaps not the door."
+const diffExplained = "Hosts by name, in order. Rows of revisits, and of doors that were walked and not reached " +
+	"through the store's own fault, are left out on both sides. A host that was not probed, for whatever reason, " +
+	"counts among the hosts and has no verdict and no terms to compare; what a row leaves out is not compared " +
+	"either. battery_changed says that the instrument moved, and perhaps not the door."
 
-// Since is the difference from the i-th round to the newest; from the newest itself nothing changed.
+// Since is the difference from the i-th round to the newest; from the newest itself nothing
+// changed.
 func (b *Book) Since(i int) DiffView {
-	return DiffView{Format: "store-diff/v1", Diff: b.Roll.Since(i), Explanation: diffExplained, KnownWeeks: b.Weeks(), License: LicenseOf(b.Rounds),
-		Index: b.BaseURL + "/corpus.json"}
+	return DiffView{Format: "store-diff/v1", Diff: b.Roll.Since(i), Explanation: diffExplained, KnownWeeks: b.Weeks(),
+		License: LicenseOf(b.Rounds),
+		Index:   b.BaseURL + "/corpus.json"}
 }
 
-// Weekly is what the i-th round changed of the one before it; the first has nothing to be compared with. It stays as it
-// is, so that it names no weeks that come later.
+// Weekly is what the i-th round changed of the one before it; the first has nothing to be compared
+// with. It stays as it is, so that it names no weeks that come later.
 func (b *Book) Weekly(i int) DiffView {
 	return DiffView{Format: "store-changes/v1", Diff: b.Roll.Weekly(i - 1), Explanation: diffExplained,
 		KnownWeeks: b.Weeks()[:i+1], License: LicenseOf(b.Rounds), Index: b.BaseURL + "/corpus.json"}
@@ -170,9 +187,13 @@ func (b *Book) Fresh() FreshView {
 	f, r := b.Figures[n-1], b.Rounds[n-1]
 	v.Week, v.ObservedAt, v.Evidence = &r.Week, r.TakenAt, b.BaseURL+RoundPath(r.Sequence)
 	v.Rows, v.Truncated = f.Fresh, f.FreshReady > int64(len(f.Fresh))
-	v.Aggregates = FreshAggregate{Ready: f.FreshReady, Rails: f.Market.Rails, Schemes: f.Market.Schemes, Price: f.Market.Price}
-	v.Coverage = FreshCoverage{Probed: f.Week.HostsProbed, Due: f.Week.HostsDue, Known: f.Week.HostsKnown, Suspect: f.Week.CoverageSuspect}
-	v.Explanation = "Hosts whose door was ready in the newest round, with its rails and its cheapest ask. The aggregates are of ready hosts, but for testnet_flagged, which is of hosts_probed. Only ready hosts are named; a host that is not here was not ready, or not seen."
+	v.Aggregates = FreshAggregate{Ready: f.FreshReady, Rails: f.Market.Rails, Schemes: f.Market.Schemes,
+		Price: f.Market.Price}
+	v.Coverage = FreshCoverage{Probed: f.Week.HostsProbed, Due: f.Week.HostsDue, Known: f.Week.HostsKnown,
+		Suspect: f.Week.CoverageSuspect}
+	v.Explanation = "Hosts whose door was ready in the newest round, with its rails and its cheapest ask. The " +
+		"aggregates are of ready hosts, but for testnet_flagged, which is of hosts_probed. Only ready hosts are " +
+		"named; a host that is not here was not ready, or not seen."
 	return v
 }
 
@@ -194,7 +215,13 @@ func (b *Book) Registry() RegistryView {
 		v.Weeks = append(v.Weeks, f.Market)
 	}
 	if len(v.Weeks) > 0 {
-		v.Explanation = fmt.Sprintf("At most the newest %d rounds. ready and dead_doors are of probed, which leaves out doors that were not reached through the store's own fault. rails, schemes and price_usdc are of ready doors, but for testnet_flagged, which is of probed; a price is a door's cheapest ask, and sample says of how many doors. distinct_addresses are those that probed doors named; top5 says how often the five named most were named, of all times that a door named one. Percentages are whole and rounded down. How many operators there are is not known: addresses are counted, and an address is not an operator.", RegistryWeeks)
+		v.Explanation = fmt.Sprintf("At most the newest %d rounds. ready and dead_doors are of probed, which leaves "+
+			"out doors that were not reached through the store's own fault. rails, schemes and price_usdc are of "+
+			"ready doors, but for testnet_flagged, which is of probed; a price is a door's cheapest ask, and sample "+
+			"says of how many doors. distinct_addresses are those that probed doors named; top5 says how often the "+
+			"five named most were named, of all times that a door named one. Percentages are whole and rounded down. "+
+			"How many operators there are is not known: addresses are counted, and an address is not an operator.",
+			RegistryWeeks)
 	}
 	return v
 }
@@ -220,7 +247,9 @@ func (b *Book) Inflows() InflowsView {
 		v.Weeks = append(v.Weeks, InflowWeek{cite(r), r.Inflows})
 	}
 	if len(v.Weeks) > 0 {
-		v.Explanation = "USDC transfers seen arriving at addresses that doors advertised, as each round's signed header has them: counts only, no names and no addresses. A transfer to such an address need not be a purchase. A network that could not be read says why."
+		v.Explanation = "USDC transfers seen arriving at addresses that doors advertised, as each round's signed " +
+			"header has them: counts only, no names and no addresses. A transfer to such an address need not be a " +
+			"purchase. A network that could not be read says why."
 	}
 	return v
 }

@@ -2,7 +2,8 @@ package derive
 
 import "agentstore/corpus/record"
 
-// BriefLimit is the most hosts that one list of the brief names; the changes of the week have all of them.
+// BriefLimit is the most hosts that one list of the brief names; the changes of the week have all
+// of them.
 const BriefLimit = 20
 
 // BriefView is /corpus/brief.json: what the newest round saw and what it changed.
@@ -43,23 +44,31 @@ type BriefChanges struct {
 
 // Brief is the digest of the newest week.
 func (b *Book) Brief() BriefView {
-	v := BriefView{Format: "store-brief/v1", Explanation: NoRounds, Notes: []NoteHeld{}, Sources: []SourceRead{}, From: b.source()}
+	v := BriefView{Format: "store-brief/v1", Explanation: NoRounds, Notes: []NoteHeld{}, Sources: []SourceRead{},
+		From: b.source()}
 	n := len(b.Rounds)
 	if n == 0 {
 		return v
 	}
 	r := b.Rounds[n-1]
-	v.Week, v.Figures, v.Control, v.Sources = &r.Week, &b.Figures[n-1].Week, &Control{r.Control.Walks, r.Control.Failed}, r.Roster.Sources
-	v.Explanation = "The newest round beside the one before it. The figures are those of /corpus/trajectory.json, which says of what each is a part; changes are of hosts_in_both, but for appeared, of hosts_in_to, and disappeared, of hosts_in_from. A list holds at most 20 entries, the first by name or time; the rest is in the changes and the feed."
+	v.Week, v.Figures, v.Control, v.Sources = &r.Week, &b.Figures[n-1].Week,
+		&Control{r.Control.Walks, r.Control.Failed}, r.Roster.Sources
+	v.Explanation = "The newest round beside the one before it. The figures are those of /corpus/trajectory.json, " +
+		"which says of what each is a part; changes are of hosts_in_both, but for appeared, of hosts_in_to, and " +
+		"disappeared, of hosts_in_from. A list holds at most 20 entries, the first by name or time; the rest is in " +
+		"the changes and the feed."
 	since := ""
 	if n > 1 {
 		before := b.Rounds[n-2]
 		since = before.TakenAt
 		d := b.Roll.Weekly(n - 2)
-		c := BriefChanges{From: d.From, Appeared: int64(len(d.Appeared)), Disappeared: int64(len(d.Disappeared)), Transitions: int64(len(d.Transitions)), Drift: int64(len(d.Drift)),
+		c := BriefChanges{From: d.From, Appeared: int64(len(d.Appeared)), Disappeared: int64(len(d.Disappeared)),
+			Transitions: int64(len(d.Transitions)), Drift: int64(len(d.Drift)),
 			OfBoth: d.HostsInBoth, All: b.BaseURL + ChangesPath(r.Week)}
-		d.Appeared, d.Disappeared = d.Appeared[:min(BriefLimit, len(d.Appeared))], d.Disappeared[:min(BriefLimit, len(d.Disappeared))]
-		d.Transitions, d.Drift = d.Transitions[:min(BriefLimit, len(d.Transitions))], d.Drift[:min(BriefLimit, len(d.Drift))]
+		d.Appeared, d.Disappeared = d.Appeared[:min(BriefLimit, len(d.Appeared))],
+			d.Disappeared[:min(BriefLimit, len(d.Disappeared))]
+		d.Transitions, d.Drift = d.Transitions[:min(BriefLimit, len(d.Transitions))],
+			d.Drift[:min(BriefLimit, len(d.Drift))]
 		c.Names = d
 		v.Before, v.Changes = &b.Figures[n-2].Week, &c
 	}
@@ -71,7 +80,8 @@ func (b *Book) Brief() BriefView {
 		case o.Walk != nil:
 			v.Walks++
 		case o.Note != nil && o.Note.Statement.Text != "" && len(v.Notes) < BriefLimit:
-			v.Notes = append(v.Notes, NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
+			v.Notes = append(v.Notes, NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text,
+				Lane: o.Note.Lane, By: o.Note.Host, At: o.Note.SignedAt})
 		}
 	}
 	return v

@@ -41,7 +41,8 @@ func Compare(from, to record.Round, a, b iter.Seq2[record.StoredRow, error]) (Di
 // add compares the rows of one host, of which either may be missing.
 func (d *Diff) add(x, y *record.Row) {
 	p := pairOf(x, y)
-	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = d.HostsInFrom+p.inFrom, d.HostsInTo+p.inTo, d.HostsInBoth+p.inFrom*p.inTo
+	d.HostsInFrom, d.HostsInTo, d.HostsInBoth = d.HostsInFrom+p.inFrom, d.HostsInTo+p.inTo, d.HostsInBoth+
+		p.inFrom*p.inTo
 	switch {
 	case p.inFrom > p.inTo:
 		d.Disappeared = append(d.Disappeared, x.Host)
@@ -52,7 +53,8 @@ func (d *Diff) add(x, y *record.Row) {
 		return
 	}
 	if x.Verdict != y.Verdict {
-		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict, Battery: x.Battery != y.Battery})
+		d.Transitions = append(d.Transitions, Transition{Host: x.Host, From: x.Verdict, To: y.Verdict,
+			Battery: x.Battery != y.Battery})
 	}
 	d.Drift = append(d.Drift, Drifts(x, y)...)
 }
@@ -61,4 +63,29 @@ func (d *Diff) add(x, y *record.Row) {
 func WalletFacts(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, error) {
 	facts, _, err := Share(r, rows)
 	return facts, err
+}
+
+// Share derives a round's facts about addresses and which of them were shared.
+func Share(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, Sharing, error) {
+	w := newWallets(r, newAddresses())
+	for row, err := range rows {
+		if err != nil {
+			return Wallets{}, Sharing{}, err
+		}
+		w.add(&row.Row)
+	}
+	facts, shared, _ := w.done()
+	return facts, shared, nil
+}
+
+// Trajectory derives a round's point from its rows.
+func Trajectory(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Week, error) {
+	w := newWeek(r)
+	for row, err := range rows {
+		if err != nil {
+			return Week{}, err
+		}
+		w.add(&r, &row.Row)
+	}
+	return w, nil
 }

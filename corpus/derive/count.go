@@ -36,14 +36,6 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Of returns the count of a name.
-func (c Counts) Of(name string) int64 {
-	if i, ok := c.find(name); ok {
-		return c[i].Count
-	}
-	return 0
-}
-
 func (c Counts) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(c, name, func(c Count, name string) int { return cmp.Compare(c.Name, name) })
 }

@@ -34,7 +34,8 @@ func randomWorld(r *rand.Rand) *world {
 	n := 1 + r.IntN(14)
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	for i := range n {
-		round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second), Digest: sha256.Sum256([]byte{byte(i)})}
+		round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second),
+			Digest: sha256.Sum256([]byte{byte(i)})}
 		round.Roster.Capped, round.Coverage.Dropped = r.IntN(6) == 0, r.IntN(6) == 0
 		round.Coverage.Suspect = round.Roster.Capped || round.Coverage.Dropped
 		rows := map[string]record.Row{}
@@ -44,8 +45,10 @@ func randomWorld(r *rand.Rand) *world {
 			if r.IntN(luck) == 0 {
 				continue
 			}
-			row := record.Row{Sequence: round.Sequence, Week: round.Week, Host: fmt.Sprintf("h%02d.example", h), Listed: r.IntN(5) > 0, Battery: "v2", Fault: record.FaultNone,
-				Source: record.SourceDiscovery, Catalog: pick("", "bazaar", "other"), Verdict: record.VerdictReady, ObservedAt: at(i).Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(second)}
+			row := record.Row{Sequence: round.Sequence, Week: round.Week, Host: fmt.Sprintf("h%02d.example", h),
+				Listed: r.IntN(5) > 0, Battery: "v2", Fault: record.FaultNone,
+				Source: record.SourceDiscovery, Catalog: pick("", "bazaar", "other"), Verdict: record.VerdictReady,
+				ObservedAt: at(i).Add(time.Duration(1+r.IntN(100)) * time.Hour).Format(second)}
 			if r.IntN(9) == 0 {
 				row.Source = record.SourceRevisit
 			}
@@ -54,16 +57,21 @@ func randomWorld(r *rand.Rand) *world {
 			}
 			switch r.IntN(luck) {
 			case 0:
-				row.Verdict, row.Failed, row.Fault = record.VerdictNotReady, []string{pick("accepts", "status-402"), "accepts"}, record.FaultDoor
+				row.Verdict, row.Failed, row.Fault = record.VerdictNotReady,
+					[]string{pick("accepts", "status-402"), "accepts"}, record.FaultDoor
 			case 1:
-				row.Verdict, row.Fault = record.VerdictUnreachable, pick(record.FaultInstrument, record.FaultDoor, record.FaultPath)
+				row.Verdict, row.Fault = record.VerdictUnreachable, pick(record.FaultInstrument, record.FaultDoor,
+					record.FaultPath)
 			case 2, 3:
-				row.Verdict, row.Reason, row.ObservedAt = record.VerdictNotProbed, pick("interrupted", "cap", "excluded"), ""
+				row.Verdict, row.Reason, row.ObservedAt = record.VerdictNotProbed,
+					pick("interrupted", "challenged", "method_unresolved"), ""
 			}
 			if row.Verdict != record.VerdictNotProbed && r.IntN(3) > 0 {
-				row.Offer = &record.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"}, MinUSDC: pick("1", "2", ""), MaxUSDC: "3"}
+				row.Offer = &record.RowOffer{Networks: []string{pick("a", "b"), "c"}, Schemes: []string{"exact"},
+					MinUSDC: pick("1", "2", ""), MaxUSDC: "3"}
 				for range r.IntN(3) {
-					row.Offer.PayTo = append(row.Offer.PayTo, record.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
+					row.Offer.PayTo = append(row.Offer.PayTo,
+						record.PayTo{Network: pick("a", "b"), Digest: pick("1", "2", "3", "4")})
 				}
 			}
 			rows[row.Host] = row
@@ -73,8 +81,11 @@ func randomWorld(r *rand.Rand) *world {
 		w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
 	}
 	for i := range r.IntN(5) {
-		w.feed = append(w.feed, record.Observation{Number: int64(i + 1), Kind: record.ObservationPaidRefresh, At: at(i * 4).Add(time.Duration(r.IntN(400)) * time.Hour).Format(second),
-			Refresh: &record.Refresh{Host: fmt.Sprintf("h%02d.example", r.IntN(12)), Verdict: pick(record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable), Fault: pick(record.FaultNone, record.FaultInstrument)}})
+		w.feed = append(w.feed, record.Observation{Number: int64(i + 1), Kind: record.ObservationPaidRefresh,
+			At: at(i * 4).Add(time.Duration(r.IntN(400)) * time.Hour).Format(second),
+			Refresh: &record.Refresh{Host: fmt.Sprintf("h%02d.example", r.IntN(12)),
+				Verdict: pick(record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable),
+				Fault:   pick(record.FaultNone, record.FaultInstrument)}})
 	}
 	return w
 }
@@ -99,7 +110,8 @@ func (w *world) stream(i int) iter.Seq2[record.StoredRow, error] {
 	}
 }
 
-// The slow recomputation: written from the rules alone, a question at a time, each over the whole world.
+// The slow recomputation: written from the rules alone, a question at a time, each over the whole
+// world.
 
 func (w *world) first(host string) int {
 	for i := range w.rounds {
@@ -139,15 +151,23 @@ func (w *world) slowTier(host string) string {
 	}
 	for _, o := range w.feed {
 		old := from > first && o.At < w.rounds[from-1].TakenAt
-		if o.Refresh.Host == host && !old && o.At >= newest && !(o.Refresh.Verdict == "unreachable" && o.Refresh.Fault == "instrument") {
+		if o.Refresh.Host == host && !old && o.At >= newest &&
+			!(o.Refresh.Verdict == "unreachable" && o.Refresh.Fault == "instrument") {
 			newest, verdict = o.At, o.Refresh.Verdict
+		}
+	}
+	away := 0
+	for i := max(from, last-1); i <= last; i++ {
+		if r := w.rows[i][host]; r.Verdict == "not_probed" && (r.Reason == "challenged" ||
+			r.Reason == "method_unresolved") {
+			away++
 		}
 	}
 	n, span, tier := 0, 4, "observed"
 	switch {
 	case verdict == "not_ready" || verdict == "unreachable":
 		tier = "broken"
-	case seen < 4 || suspect:
+	case seen < 4 || suspect || away == 2:
 		tier = "indeterminate"
 	case all8:
 		tier, span = "standing", 8
@@ -163,7 +183,8 @@ func (w *world) slowTier(host string) string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s — %d of %d, %s–%s", tier, n, last-from+1, strings.TrimPrefix(w.rounds[from].Week, "2026-"), strings.TrimPrefix(w.rounds[last].Week, "2026-"))
+	return fmt.Sprintf("%s — %d of %d, %s–%s", tier, n, last-from+1, strings.TrimPrefix(w.rounds[from].Week, "2026-"),
+		strings.TrimPrefix(w.rounds[last].Week, "2026-"))
 }
 
 func TestAgainstASlowRecomputation(t *testing.T) {
@@ -213,15 +234,19 @@ func (w *world) checkHistory(t *testing.T, host string, got History) {
 			said++
 		}
 	}
-	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed || since > 0 && got.Percent != 100*probed/since {
-		t.Fatalf("%s: %d probed of %d, %d missed, %d %%; recomputed %d of %d", host, got.ProbedRounds, got.Rounds, got.Missed, got.Percent, probed, since)
+	if got.Rounds != since || got.ProbedRounds != probed || got.Missed != since-probed || since > 0 &&
+		got.Percent != 100*probed/since {
+		t.Fatalf("%s: %d probed of %d, %d missed, %d %%; recomputed %d of %d", host, got.ProbedRounds, got.Rounds,
+			got.Missed, got.Percent, probed, since)
 	}
 	gaps := map[string]int64{}
 	for _, c := range got.Gaps {
 		gaps[c.Name] = c.Count
 	}
-	if gaps["possibly_beyond_cap"] != beyond || gaps["not_listed"] != absent || gaps["instrument_degraded"] != degraded ||
-		gaps["interrupted"]+gaps["cap"]+gaps["excluded"] != said || gaps["before_first_sighting"] != int64(w.first(host)) {
+	if gaps["possibly_beyond_cap"] != beyond || gaps["not_listed"] != absent ||
+		gaps["instrument_degraded"] != degraded ||
+		gaps["interrupted"]+gaps["challenged"]+gaps["method_unresolved"] != said ||
+		gaps["before_first_sighting"] != int64(w.first(host)) {
 		t.Fatalf("%s: gaps %v", host, got.Gaps)
 	}
 	var verdicts []string
@@ -274,11 +299,13 @@ func (w *world) checkWeek(t *testing.T, i int) {
 			return r.Offer != nil && !degraded(r) && slices.Contains(r.Offer.Networks, name)
 		}))
 	}
-	for _, name := range []string{"cap", "excluded"} {
+	because := func(name string) {
 		add(&want.Gaps, name, number(func(r record.Row) bool { return r.Reason == name }))
 	}
+	because("challenged")
 	add(&want.Gaps, "instrument_degraded", number(degraded))
-	add(&want.Gaps, "interrupted", number(func(r record.Row) bool { return r.Reason == "interrupted" }))
+	because("interrupted")
+	because("method_unresolved")
 	for _, name := range []string{"bazaar", "other"} {
 		add(&want.Catalogs, name, number(func(r record.Row) bool { return r.Catalog == name }))
 	}
@@ -309,7 +336,8 @@ func (w *world) checkWeek(t *testing.T, i int) {
 		}
 	}
 	with := number(func(r record.Row) bool { return r.Offer != nil && len(r.Offer.PayTo) > 0 })
-	if facts.Addresses != addresses || facts.Shared != shared || facts.LargestCluster != largest || facts.WithPayTo != with || facts.WithOffer < with || facts.HostsProbed != want.HostsProbed {
+	if facts.Addresses != addresses || facts.Shared != shared || facts.LargestCluster != largest ||
+		facts.WithPayTo != with || facts.WithOffer < with || facts.HostsProbed != want.HostsProbed {
 		t.Fatalf("round %d: %+v, recomputed %d, %d, %d, %d", i+1, facts, addresses, shared, largest, with)
 	}
 }
@@ -338,7 +366,8 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 			if a.Verdict != b.Verdict {
 				moved = append(moved, host+" "+a.Verdict+" "+b.Verdict)
 			}
-			if a.Offer != nil && b.Offer != nil && a.Offer.MinUSDC != "" && b.Offer.MinUSDC != "" && a.Offer.MinUSDC != b.Offer.MinUSDC {
+			if a.Offer != nil && b.Offer != nil && a.Offer.MinUSDC != "" && b.Offer.MinUSDC != "" &&
+				a.Offer.MinUSDC != b.Offer.MinUSDC {
 				drifted = append(drifted, host+" "+a.Offer.MinUSDC+" "+b.Offer.MinUSDC)
 			}
 		}
@@ -352,17 +381,20 @@ func (w *world) checkDiff(t *testing.T, from, to int) {
 			prices = append(prices, d.Host+" "+d.From+" "+d.To)
 		}
 	}
-	for _, c := range []struct{ got, want []string }{{got.Appeared, appeared}, {got.Disappeared, disappeared}, {transitions, moved}, {prices, drifted}} {
+	for _, c := range []struct{ got, want []string }{{got.Appeared, appeared}, {got.Disappeared, disappeared},
+		{transitions, moved}, {prices, drifted}} {
 		if !slices.Equal(c.got, c.want) {
 			t.Fatalf("from round %d to %d: %v, recomputed %v", from+1, to+1, c.got, c.want)
 		}
 	}
-	if got.HostsInFrom != got.HostsInBoth+int64(len(disappeared)) || got.HostsInTo != got.HostsInBoth+int64(len(appeared)) {
+	if got.HostsInFrom != got.HostsInBoth+int64(len(disappeared)) || got.HostsInTo != got.HostsInBoth+
+		int64(len(appeared)) {
 		t.Fatalf("%d and %d hosts, %d in both", got.HostsInFrom, got.HostsInTo, got.HostsInBoth)
 	}
 }
 
-// TestADiffCountsWhatItsSentenceSays: of each kind of row the sentence beside the counts says whether it is among them.
+// TestADiffCountsWhatItsSentenceSays: of each kind of row the sentence beside the counts says
+// whether it is among them.
 func TestADiffCountsWhatItsSentenceSays(t *testing.T) {
 	for _, c := range []struct {
 		row  record.Row
@@ -386,7 +418,8 @@ func TestADiffCountsWhatItsSentenceSays(t *testing.T) {
 	}
 }
 
-// TestTierRules fixes each rule by one example, R ready, N not ready, - not probed, . no row.
+// TestTierRules fixes each rule by one example, R ready, N not ready, - not probed, O opted out,
+// . no row.
 func TestTierRules(t *testing.T) {
 	for _, test := range []struct{ weeks, suspect, want string }{
 		{"RRRRRRRR", "", "standing — 8 of 8, W36–W43"},
@@ -404,15 +437,27 @@ func TestTierRules(t *testing.T) {
 		{"N", "", "broken — 0 of 1, W36–W36"},
 		{"N--------", "", "indeterminate — 0 of 4, W41–W44"},
 		{"...", "", "indeterminate — no rounds"},
+		{"NOOOOOOOOO", "", "broken — 0 of 4, W42–W45"},
+		{"RNOOO", "", "broken — 0 of 4, W37–W40"},
+		{"NROOOOOOOO", "", "indeterminate — 0 of 4, W42–W45"},
+		{"NOOOOOOOO-", "", "indeterminate — 0 of 4, W42–W45"},
+		{"NOOOOOOOOR", "", "indeterminate — 1 of 4, W42–W45"},
 	} {
 		w := &world{}
 		for i, c := range test.weeks {
-			round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1).Format(second)}
+			round := record.Round{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)),
+				TakenAt: at(i + 1).Format(second)}
 			round.Roster.Capped = i < len(test.suspect) && test.suspect[i] == 'x'
 			rows := map[string]record.Row{}
-			verdict := map[rune]string{'R': record.VerdictReady, 'N': record.VerdictNotReady, '-': record.VerdictNotProbed}[c]
+			verdict := map[rune]string{'R': record.VerdictReady, 'N': record.VerdictNotReady,
+				'-': record.VerdictNotProbed, 'O': record.VerdictNotProbed}[c]
+			reason := "cap"
+			if c == 'O' {
+				reason = record.ReasonOptedOut
+			}
 			if verdict != "" {
-				rows["a"] = record.Row{Sequence: round.Sequence, Host: "a", Verdict: verdict, Reason: "cap", ObservedAt: at(i).Format(second)}
+				rows["a"] = record.Row{Sequence: round.Sequence, Host: "a", Verdict: verdict, Reason: reason,
+					ObservedAt: at(i).Format(second)}
 			}
 			w.rounds, w.rows = append(w.rounds, round), append(w.rows, rows)
 		}
@@ -422,11 +467,14 @@ func TestTierRules(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotCapturedDidNotDrift compares terms with those of an offer that could not be read, or only in part.
+// TestWhatWasNotCapturedDidNotDrift compares terms with those of an offer that could not be read,
+// or only in part.
 func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
-	full := &record.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1", PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
+	full := &record.RowOffer{Networks: []string{"a"}, Schemes: []string{"exact"}, MinUSDC: "1", MaxUSDC: "1",
+		PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
 	none := &record.RowOffer{NotCapturedReason: record.NotCapturedUnreadable}
-	part := &record.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"}, PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
+	part := &record.RowOffer{Networks: []string{"b"}, Schemes: []string{"exact"},
+		PayTo: []record.PayTo{{Network: "a", Digest: "1"}}}
 	for _, c := range []struct {
 		from, to *record.RowOffer
 		want     []Drift
@@ -441,18 +489,24 @@ func TestWhatWasNotCapturedDidNotDrift(t *testing.T) {
 	}
 }
 
-// TestEveryFigureNamesItsDenominator: a view that counts says of each of its members of how many it is.
+// TestEveryFigureNamesItsDenominator: a view that counts says of each of its members of how many it
+// is.
 func TestEveryFigureNamesItsDenominator(t *testing.T) {
-	b := &Book{BaseURL: "https://store.example", Rounds: []record.Round{{Sequence: 1}}, Figures: []Figures{{}}, Proofs: []string{""}}
+	b := &Book{BaseURL: "https://store.example", Rounds: []record.Round{{Sequence: 1}}, Figures: []Figures{{}},
+		Proofs: []string{""}}
 	for _, v := range []struct {
 		name, text string
 		view       any
 		plain      []string // members that are no counts
 	}{
-		{"trajectory", b.Trajectory().Explanation, Week{}, []string{"week", "sequence", "digest", "taken_at", "battery", "coverage_suspect"}},
-		{"wallet-facts", b.WalletsNow().Explanation, Wallets{}, []string{"week", "sequence", "digest", "shared_wallet_caveat"}},
-		{"registry", b.Registry().Explanation, Market{}, []string{"week", "sequence", "digest", "taken_at", "rot", "signed_offers"}},
-		{"rails", b.Registry().Explanation, Rails{}, []string{"both", "base_only", "solana_only", "other", "of"}}, // they say it themselves
+		{"trajectory", b.Trajectory().Explanation, Week{}, []string{"week", "sequence", "digest", "taken_at", "battery",
+			"coverage_suspect"}},
+		{"wallet-facts", b.WalletsNow().Explanation, Wallets{},
+			[]string{"week", "sequence", "digest", "shared_wallet_caveat"}},
+		{"registry", b.Registry().Explanation, Market{}, []string{"week", "sequence", "digest", "taken_at", "rot",
+			"signed_offers"}},
+		// they say it themselves
+		{"rails", b.Registry().Explanation, Rails{}, []string{"both", "base_only", "solana_only", "other", "of"}},
 		{"fresh-set", b.Fresh().Explanation, Rails{}, []string{"both", "base_only", "solana_only", "other", "of"}},
 	} {
 		raw, err := json.Marshal(v.view)

@@ -1,10 +1,12 @@
-// Package derive turns the signed record into what is shown of it: histories and tiers of hosts, the trajectory of the
-// weeks, what changed between two of them, coverage and gaps, facts about wallets. Each is a pure function of rounds, rows
-// and observations that says its denominator and cites sequences and digests; none reads a clock, and none is signed,
-// because anybody can work it out again.
+// Package derive turns the signed record into what is shown of it: histories and tiers of hosts,
+// the trajectory of the weeks, what changed between two of them, coverage and gaps, facts about
+// wallets. Each is a pure function of rounds, rows and observations that says its denominator and
+// cites sequences and digests; none reads a clock, and none is signed, because anybody can work it
+// out again.
 //
-// A row is an observation if its host was probed, except one that is unreachable through our own instrument's fault. A
-// round in which a host has no observation is a fact about the store, and counts against the store's coverage.
+// A row is an observation if its host was probed, except one that is unreachable through our own
+// instrument's fault. A round in which a host has no observation is a fact about the store, and
+// counts against the store's coverage.
 package derive
 
 import (
@@ -30,11 +32,12 @@ const (
 
 // Observed reports whether a row is an observation of its host.
 func Observed(r *record.Row) bool {
-	return r.Verdict != record.VerdictNotProbed && !(r.Verdict == record.VerdictUnreachable && r.Fault == record.FaultInstrument)
+	return r.Verdict != record.VerdictNotProbed && !(r.Verdict == record.VerdictUnreachable &&
+		r.Fault == record.FaultInstrument)
 }
 
-// Suspect reports whether a round says little about a host it did not observe: it was capped, or it probed under 60 % of
-// what the round before did.
+// Suspect reports whether a round says little about a host it did not observe: it was capped, or it
+// probed under 60 % of what the round before did.
 func Suspect(r *record.Round) bool { return r.Roster.Capped || r.Coverage.Dropped }
 
 // Entry is one round in a host's history. Row is nil in a round that has none.
@@ -56,7 +59,8 @@ type Change struct {
 	Week     string `json:"week"`
 	From     string `json:"from"`
 	To       string `json:"to"`
-	// Battery says that the battery differs as well: then the instrument moved, and perhaps not the door.
+	// Battery says that the battery differs as well: then the instrument moved, and perhaps not the
+	// door.
 	Battery bool `json:"battery_changed,omitzero"`
 }
 
@@ -73,8 +77,8 @@ type History struct {
 	Refreshes                    []record.Observation
 }
 
-// HostRoom is memory that one host after the other is described in. The lists of a History and the timeline of a Host
-// are valid until the next one is derived in it.
+// HostRoom is memory that one host after the other is described in. The lists of a History and the
+// timeline of a Host are valid until the next one is derived in it.
 type HostRoom struct {
 	entries   []Entry
 	changes   []Change
@@ -102,7 +106,8 @@ func (m *HostRoom) address(i int, base string, sequence int64) string {
 	return a.url
 }
 
-// HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the host in the feed.
+// HostHistory derives a history from all rounds, the host's rows, and the paid refreshes of the
+// host in the feed.
 func HostHistory(rounds []record.Round, h record.History, feed []record.Observation) History {
 	return new(HostRoom).History(rounds, h, feed)
 }
@@ -142,7 +147,8 @@ func (m *HostRoom) History(rounds []record.Round, h record.History, feed []recor
 		case Probed:
 			out.ProbedRounds++
 			if before != nil && before.Verdict != e.Row.Verdict {
-				out.Changes = append(out.Changes, Change{Sequence: r.Sequence, Week: r.Week, From: before.Verdict, To: e.Row.Verdict, Battery: before.Battery != e.Row.Battery})
+				out.Changes = append(out.Changes, Change{Sequence: r.Sequence, Week: r.Week, From: before.Verdict,
+					To: e.Row.Verdict, Battery: before.Battery != e.Row.Battery})
 			}
 			if before == nil {
 				out.First = e.Row.ObservedAt

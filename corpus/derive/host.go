@@ -1,8 +1,8 @@
 package derive
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +21,8 @@ const License = "CC-BY-4.0"
 // NoDeclaration stands where a host has not declared its doors.
 const NoDeclaration = "no_declaration"
 
-// Host is what the record shows of one host, as it is published: its page, the page's twin and its JSON are three
-// spellings of it. It is not signed; it cites what is.
+// Host is what the record shows of one host, as it is published: its page, the page's twin and its
+// JSON are three spellings of it. It is not signed; it cites what is.
 type Host struct {
 	Format  string `json:"format"`
 	Host    string `json:"host"`
@@ -48,6 +48,8 @@ type Host struct {
 	Refreshes   []Refreshed      `json:"paid_refreshes"`
 	Declaration Declared         `json:"declaration"`
 	Note        *NoteHeld        `json:"standing_note"`
+	Earlier     []NoteHeld       `json:"earlier_notes,omitzero"` // that stood before, the newest first
+	LeftOut     int64            `json:"earlier_notes_left_out,omitzero"`
 	Cannot      []string         `json:"what_this_cannot_see"`
 	Inclusion   *tlog.Proof      `json:"-"` // of the cited row
 	Row         record.StoredRow `json:"-"` // the cited row
@@ -108,8 +110,8 @@ type HostWeek struct {
 	RowSHA256  attest.Digest    `json:"row_sha256,omitzero"` // of the row's exact bytes
 }
 
-// Payment is the payment-address block, of the newest observation of the host, or of the newest round where none observed
-// it. An address stands there by digest only.
+// Payment is the payment-address block, of the newest observation of the host, or of the newest
+// round where none observed it. An address stands there by digest only.
 type Payment struct {
 	Week      string `json:"week"`
 	Sequence  int64  `json:"sequence"`
@@ -146,7 +148,7 @@ type Citation struct {
 	Row        string        `json:"row"`                      // its exact bytes
 }
 
-// Walked is a purchase by a stranger at a door of the host.
+// Walked is a purchase at a door of the host.
 type Walked struct {
 	Observation int64  `json:"observation"`
 	At          string `json:"at"`
@@ -170,7 +172,10 @@ type Declared struct {
 	Foreign     int64    `json:"foreign,omitzero"`
 }
 
-// NoteHeld is the newest standing note of the host.
+// MaxEarlier is how many notes of a host are told beside the one that stands.
+const MaxEarlier = 20
+
+// NoteHeld is a standing note of the host. Of one whose text was withdrawn the statement is empty.
 type NoteHeld struct {
 	Observation int64  `json:"observation"`
 	Statement   string `json:"statement"`
@@ -198,10 +203,11 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 	base := parts.BaseURL
 	out := Host{
 		Format: HostFormat, Host: h.Host, URL: base + HostPath(h.Host), Listing: "not_listed",
-		Signed:        "This summary is not signed. Every row it was derived from is, with ed25519, and the digest of each round is committed to by the chain at " + base + "/corpus.json.",
-		RoundsInChain: int64(len(rounds)), Rounds: h.Rounds, RoundsProbed: h.ProbedRounds, RoundsMissed: h.Missed, Coverage: h.Percent,
-		FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base), Changes: h.Changes,
-		Declaration: Declared{Value: NoDeclaration}, Cannot: CannotSee(),
+		Signed: "This summary is not signed. Every row it was derived from is, with ed25519, and the digest " +
+			"of each round is committed to by the chain at " + base + "/corpus.json.",
+		RoundsInChain: int64(len(rounds)), Rounds: h.Rounds, RoundsProbed: h.ProbedRounds, RoundsMissed: h.Missed,
+		Coverage: h.Percent, FirstObserved: h.First, LastObserved: h.Last, Gaps: h.Gaps, Tier: tierOf(standing, base),
+		Changes: h.Changes, Declaration: Declared{Value: NoDeclaration}, Cannot: CannotSee(),
 	}
 	if n := len(h.Entries); n > 0 && h.Entries[n-1].Listed {
 		out.Listing = "listed"
@@ -232,7 +238,8 @@ func DescribeHost(rounds []record.Round, h History, standing Standing, parts Hos
 
 func tierOf(s Standing, base string) HostTier {
 	return HostTier{
-		Tier: s.Tier, Line: s.Label, Fraction: Fraction{Ready: s.Ready, Rounds: s.Rounds, FirstWeek: s.From, LastWeek: s.To},
+		Tier: s.Tier, Line: s.Label, Fraction: Fraction{Ready: s.Ready, Rounds: s.Rounds, FirstWeek: s.From,
+			LastWeek: s.To},
 		Rule: TierRule(s.Tier), Latest: s.Latest, CoverageSuspect: s.CoverageSuspect, CriteriaURL: base + "/criteria",
 		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
 	}
@@ -252,7 +259,8 @@ func hostWeek(e *Entry, url string) HostWeek {
 	if e.Probed != Probed {
 		return w
 	}
-	w.Verdict, w.Level, w.Failed, w.Advisories, w.Protocols = r.Verdict, r.ReachedLevel, r.Failed, r.Advisories, r.Protocols
+	w.Verdict, w.Level, w.Failed, w.Advisories, w.Protocols = r.Verdict, r.ReachedLevel, r.Failed, r.Advisories,
+		r.Protocols
 	w.Offer, w.ObservedAt, w.Evidence = r.Offer, r.ObservedAt, r.EvidenceDigest
 	return w
 }
@@ -265,16 +273,34 @@ func (h *Host) note(o record.Observation) {
 	case o.Refresh != nil && o.Refresh.Host == h.Host:
 		h.Refreshes = append(h.Refreshes, Refreshed{Observation: o.Number, At: o.At, Refresh: *o.Refresh})
 	case o.Declaration != nil && o.Declaration.Host == h.Host:
-		h.Declaration = Declared{Value: "declared", Observation: o.Number, At: o.At, Shape: o.Declaration.Shape, Doors: o.Declaration.Doors, Foreign: o.Declaration.Foreign}
+		h.Declaration = Declared{Value: "declared", Observation: o.Number, At: o.At, Shape: o.Declaration.Shape,
+			Doors: o.Declaration.Doors, Foreign: o.Declaration.Foreign}
 	case o.Note != nil && o.Note.Host == h.Host:
 		by := h.Host
 		if o.Note.PayTo != nil {
 			by = o.Note.PayTo.Digest
 		}
-		if h.Note = nil; o.Note.Statement.Text == "" {
-			return // withdrawn: no note stands
-		}
-		h.Note = &NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: by, At: o.Note.SignedAt}
+		h.stand(&NoteHeld{Observation: o.Number, Statement: o.Note.Statement.Text, Lane: o.Note.Lane, By: by,
+			At: o.Note.SignedAt})
+	}
+}
+
+// stand puts a note in the place of the one before. Where its text is withdrawn none stands.
+func (h *Host) stand(n *NoteHeld) {
+	if h.Note != nil {
+		h.earlier(*h.Note)
+	}
+	if h.Note = n; n.Statement == "" {
+		h.Note = nil
+		h.earlier(*n)
+	}
+}
+
+func (h *Host) earlier(n NoteHeld) {
+	h.Earlier = slices.Insert(h.Earlier, 0, n)
+	if len(h.Earlier) > MaxEarlier {
+		h.Earlier = h.Earlier[:MaxEarlier]
+		h.LeftOut++
 	}
 }
 
@@ -295,10 +321,7 @@ func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 		case offer == nil:
 			out.WhyNot = NotCapturedNoOffer
 		case len(offer.PayTo) == 0:
-			out.WhyNot = offer.NotCapturedReason
-			if out.WhyNot == "" {
-				out.WhyNot = "no_address_in_the_offer"
-			}
+			out.WhyNot = cmp.Or(offer.NotCapturedReason, "no_address_in_the_offer")
 		default:
 			out.Captured, out.LeftOut = true, offer.PayToLeftOut
 			for i, p := range offer.PayTo {
@@ -317,14 +340,19 @@ func payment(h History, others func(int64, record.PayTo) int64) *Payment {
 	return out
 }
 
-// cite fills the citation with the newest row that observed the host, or its newest row if none did.
-func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek, prove func(leaf, size int64) (tlog.Proof, error)) error {
+// cite fills the citation with the newest row that observed the host, or its newest row if none
+// did.
+func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek,
+	prove func(leaf, size int64) (tlog.Proof, error)) error {
 	h.Row = *e.Row
 	h.Citation = Citation{
 		Cites: "One row of a signed weekly census: what the store saw of " + h.Host + " in " + e.Week + ".",
-		Host:  h.Host, Week: e.Week, Sequence: e.Sequence, Digest: e.Digest, RowSHA256: week.RowSHA256, Leaf: e.Row.Leaf,
-		ObservedAt: e.Row.ObservedAt, Rows: week.EntryURL, Index: base + "/corpus.json", License: License, Row: string(e.Row.Raw),
-		How: "The row's bytes hash to row_sha256 and carry its signature. It stands at its leaf in the log, which the proof shows under a signed checkpoint. The round's header hashes to digest and names the digest of the round before it.",
+		Host:  h.Host, Week: e.Week, Sequence: e.Sequence, Digest: e.Digest, RowSHA256: week.RowSHA256,
+		Leaf: e.Row.Leaf, ObservedAt: e.Row.ObservedAt, Rows: week.EntryURL, Index: base + "/corpus.json",
+		License: License, Row: string(e.Row.Raw),
+		How: "The row's bytes hash to row_sha256 and carry its signature. It stands at its leaf in the log, which " +
+			"the proof shows under a signed checkpoint. The round's header hashes to digest and names the digest of " +
+			"the round before it.",
 	}
 	if prove == nil {
 		return nil
@@ -338,27 +366,12 @@ func (h *Host) cite(base string, rounds []record.Round, e *Entry, week *HostWeek
 	return nil
 }
 
-// TierRule says in words when a host has a tier.
-func TierRule(tier string) string {
-	switch tier {
-	case TierBroken:
-		return "The newest signed observation, by a round or a paid refresh, is not_ready or unreachable."
-	case TierIndeterminate:
-		return "Fewer than 4 of the last 8 rounds observed the host, or one of the last 4 was suspect and did not."
-	case TierStanding:
-		return "Ready in all of the last 8 rounds."
-	case TierEstablished:
-		return "Ready in all of the last 4 rounds."
-	default:
-		return "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."
-	}
-}
-
 // CannotSee lists what the record cannot see of any host.
 func CannotSee() []string { return cannotSee[:len(cannotSee):len(cannotSee)] }
 
 var cannotSee = []string{
-	"What happens after a payment. The census sends no money; only the paid walks do, and there the report is the walker's claim.",
+	"What happens after a payment. The census sends no money; only the paid walks do, and there the report is the " +
+		"walker's claim.",
 	"Doors of the host beyond the one that is walked in a week.",
 	"What the door answered between two rounds, or to a client from another place, region or network.",
 	"Weeks in which the store missed the host. They are holes in the record and say nothing about the door.",
@@ -382,15 +395,15 @@ func isPlainHost(host string) bool {
 // maxHostName is the longest host, in bytes, that names a file itself.
 const maxHostName = 200
 
-// HostName is a host as it stands in addresses and names of files: the host itself, or h- and its SHA-256 in hex if it is
-// too long, could be taken for something else in a path, or looks like such a hash.
+// HostName is a host as it stands in addresses and names of files: the host itself, or h- and its
+// SHA-256 in hex if it is too long, could be taken for something else in a path, or looks like such
+// a hash.
 func HostName(host string) string {
 	hashed := len(host) == len("h-")+2*sha256.Size && strings.HasPrefix(host, "h-")
 	if len(host) <= maxHostName && isPlainHost(host) && !strings.HasSuffix(host, ".json") && !hashed {
 		return host
 	}
-	sum := sha256.Sum256([]byte(host))
-	return "h-" + hex.EncodeToString(sum[:])
+	return "h-" + attest.Digest(sha256.Sum256([]byte(host))).String()
 }
 
 // HostPath is the address of a host's page below the base URL.

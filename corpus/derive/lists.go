@@ -10,12 +10,22 @@ import (
 	"agentstore/corpus/record"
 )
 
-// The sizes of pages. A full page of the index or of the feed never changes; pages are numbered from the oldest.
+// The sizes of pages. A full page of the index or of the feed never changes; pages are numbered
+// from the oldest.
 const (
 	IndexPageLimit = 25
 	FeedPageLimit  = 100
 	TiersPageLimit = 100
 )
+
+// pageOf is what stands on a page of a list, counted from 1, or on its head, 0: what fills no page
+// yet. Next is the full page that it leads to, 0 for none.
+func pageOf(page, all, limit int) (from, to, next int) {
+	if page == 0 {
+		return all / limit * limit, all, all / limit
+	}
+	return (page - 1) * limit, page * limit, page - 1
+}
 
 // DatasetView is /corpus.json: a schema.org Dataset with the chain of rounds.
 type DatasetView struct {
@@ -80,16 +90,24 @@ type DatasetLine struct {
 func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 	base := b.BaseURL
 	v := DatasetView{
-		Context: "https://schema.org", Type: "Dataset", Name: name + ": the record of x402 doors", URL: base + "/corpus", License: "https://creativecommons.org/licenses/by/4.0/", Free: true,
-		Description: "A signed, append-only weekly census of doors that ask to be paid over x402. Every row is signed, every round is chained to the one before it, and the store counts its own gaps against itself.",
-		Technique:   "One unpaid request a week to one door of each host, judged by a versioned battery of checks; a control door of the store's own is walked beside them.",
-		Measured:    []string{"verdict", "reached_level", "failed checks", "advisories", "protocols", "offer: networks, schemes, prices, digests of addresses"},
-		Files:       files, PerSubject: base + "/corpus/host/{host}.json", Entries: int64(len(b.Rounds)),
-		Chain: ChainState{Intact: true, Entries: int64(len(b.Rounds)), Checked: "Every header's signature and digest, and that each names the digest of the one before it, when this file was made. It is not made if one does not fit."},
+		Context: "https://schema.org", Type: "Dataset", Name: name + ": the record of x402 doors", URL: base +
+			"/corpus", License: "https://creativecommons.org/licenses/by/4.0/", Free: true,
+		Description: "A signed, append-only weekly census of doors that ask to be paid over x402. Every row is " +
+			"signed, every round is chained to the one before it, and the store counts its own gaps against itself.",
+		Technique: "One unpaid request a week to one door of each host, judged by a versioned battery of checks; a " +
+			"control door of the store's own is walked beside them.",
+		Measured: []string{"verdict", "reached_level", "failed checks", "advisories", "protocols",
+			"offer: networks, schemes, prices, digests of addresses"},
+		Files: files, PerSubject: base + "/corpus/host/{host}.json", Entries: int64(len(b.Rounds)),
+		Chain: ChainState{Intact: true, Entries: int64(len(b.Rounds)),
+			Checked: "Every header's signature and digest, and that each names the digest of the one before it, when " +
+				"this file was made. It is not made if one does not fit."},
 		Verify: []string{
-			"The digest of a round is the SHA-256 of its header's canonical bytes without digest and signature; previous_digest names the round before.",
-			"Each row carries an ed25519 signature by the key at " + base + "/.well-known/store-signing-key and stands in the log under " + base + "/corpus/log/ (C2SP tlog-tiles).",
-			"A clone is checked without a network: see " + base + "/verify.",
+			"The digest of a round is the SHA-256 of its header's canonical bytes without digest and signature; " +
+				"previous_digest names the round before.",
+			"Each row carries an ed25519 signature by the key at " + base +
+				"/.well-known/store-signing-key and stands in the log under " + base +
+				"/corpus/log/ (C2SP tlog-tiles).", "A clone is checked without a network: see " + base + "/verify.",
 		},
 		Limits: CannotSee(), Index: []DatasetLine{},
 	}
@@ -108,7 +126,8 @@ func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 }
 
 func (b *Book) line(i int, r record.Round) DatasetLine {
-	l := DatasetLine{Sequence: r.Sequence, Week: r.Week, TakenAt: r.TakenAt, Digest: r.Digest, Previous: r.PreviousDigest,
+	l := DatasetLine{Sequence: r.Sequence, Week: r.Week, TakenAt: r.TakenAt, Digest: r.Digest,
+		Previous:    r.PreviousDigest,
 		ProofOfTime: "none", HostsObserved: r.Coverage.Probed, URL: b.BaseURL + RoundPath(r.Sequence)}
 	if b.Proofs[i] != "" {
 		l.ProofOfTime, l.ProofURL = b.Proofs[i], b.BaseURL+ProofPath(r.Sequence)
@@ -149,15 +168,14 @@ func (b *Book) IndexPages() int { return len(b.Rounds) / IndexPageLimit }
 
 // Index is a page of rounds, counted from 1, or the head: the rounds that fill no page yet.
 func (b *Book) Index(page int) IndexView {
-	v := IndexView{Format: "store-corpus-index/v1", Page: page, Entries: []IndexEntry{}, Private: b.private(), PageLimit: IndexPageLimit,
+	v := IndexView{Format: "store-corpus-index/v1", Page: page, Entries: []IndexEntry{}, Private: b.private(),
+		PageLimit:    IndexPageLimit,
 		Verification: "not_performed: this page lists digests; follow url and check the signature",
 		Completeness: "Every sealed round stands on exactly one page or on the head. Follow next down to page 1."}
-	from, to, next := (page-1)*IndexPageLimit, page*IndexPageLimit, page-1
-	if page == 0 {
-		from, to, next = b.IndexPages()*IndexPageLimit, len(b.Rounds), b.IndexPages()
-	}
+	from, to, next := pageOf(page, len(b.Rounds), IndexPageLimit)
 	entry := func(r record.Round) IndexEntry {
-		return IndexEntry{Sequence: r.Sequence, Status: "sealed", Week: r.Week, Digest: r.Digest, URL: b.BaseURL + RoundPath(r.Sequence)}
+		return IndexEntry{Sequence: r.Sequence, Status: "sealed", Week: r.Week, Digest: r.Digest, URL: b.BaseURL +
+			RoundPath(r.Sequence)}
 	}
 	for _, r := range slices.Backward(b.Rounds[from:to]) {
 		v.Entries = append(v.Entries, entry(r))
@@ -214,15 +232,17 @@ func (b *Book) Hosts() int {
 	return b.Roll.Len()
 }
 
-// Tiers is a page of hosts, counted from 1, or the head, which counts the tiers and names the rules.
+// Tiers is a page of hosts, counted from 1, or the head, which counts the tiers and names the
+// rules.
 func (b *Book) Tiers(page int) TiersView {
-	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{}, TotalHosts: int64(b.Hosts()), WeeksRead: int64(len(b.Rounds)),
+	v := TiersView{Format: "store-tiers/v1", Page: page, Pages: b.TiersPages(), ByTier: map[string]int64{},
+		TotalHosts: int64(b.Hosts()), WeeksRead: int64(len(b.Rounds)),
 		Order: "By the bytes of the host's name. There is no ranking.", From: b.source()}
 	for _, t := range Tiers() {
 		v.ByTier[t] = 0
-		if page == 0 {
-			v.Rules = append(v.Rules, TierWords{t, TierRule(t)})
-		}
+	}
+	if page == 0 {
+		v.Rules = slices.Clone(tiers)
 	}
 	if b.Roll != nil {
 		maps.Copy(v.ByTier, b.Roll.ByTier)
@@ -261,12 +281,12 @@ func (b *Book) FeedPages() int { return len(b.Feed) / FeedPageLimit }
 
 // FeedPage is a page of observations, counted from 1, or the head: those that fill no page yet.
 func (b *Book) FeedPage(page int) FeedView {
-	from, to, next := (page-1)*FeedPageLimit, page*FeedPageLimit, page-1
-	if page == 0 {
-		from, to, next = b.FeedPages()*FeedPageLimit, len(b.Feed), b.FeedPages()
-	}
-	v := FeedView{Format: "store-feed/v1", Page: page, Observations: make([]record.Observation, 0, to-from), Total: int64(to), PageLimit: FeedPageLimit,
-		Verification: "Each observation is signed over its compact JSON in the order of its members, without signature, and is a leaf of the log. What strangers wrote stands there as salted digests; while it is public, the text and its salt are at /corpus/words/<sha256>.json."}
+	from, to, next := pageOf(page, len(b.Feed), FeedPageLimit)
+	v := FeedView{Format: "store-feed/v1", Page: page, Observations: make([]record.Observation, 0, to-from),
+		Total: int64(to), PageLimit: FeedPageLimit,
+		Verification: "Each observation is signed over its compact JSON in the order of its members, without " +
+			"signature, and is a leaf of the log. What strangers wrote stands there as salted digests; while it is " +
+			"public, the text and its salt are at /corpus/words/<sha256>.json."}
 	for _, o := range b.Feed[from:to] {
 		v.Observations = append(v.Observations, o.Bare())
 	}

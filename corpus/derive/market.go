@@ -2,6 +2,7 @@ package derive
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,8 @@ const (
 	Solana = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
 )
 
-// Market is one point of the registry: what the doors of one round asked for. Every figure says of how many. Percentages
-// are whole and rounded down.
+// Market is one point of the registry: what the doors of one round asked for. Every figure says of
+// how many. Percentages are whole and rounded down.
 type Market struct {
 	Cited
 	TakenAt      string       `json:"taken_at"`
@@ -45,8 +46,8 @@ type SignedOffers struct {
 	Percent int64 `json:"pct"`
 }
 
-// Rails counts the offers of ready doors by the networks they take. TestnetFlagged counts probed doors whose offer named
-// a test network.
+// Rails counts the offers of ready doors by the networks they take. TestnetFlagged counts probed
+// doors whose offer named a test network.
 type Rails struct {
 	Both           int64 `json:"both"`
 	BaseOnly       int64 `json:"base_only"`
@@ -64,7 +65,8 @@ type Price struct {
 	Sample int64  `json:"sample"`
 }
 
-// Top counts how often the five addresses that were named most were named, of all times that a door named an address.
+// Top counts how often the five addresses that were named most were named, of all times that a door
+// named an address.
 type Top struct {
 	Named   int64 `json:"named"`
 	Of      int64 `json:"of"`
@@ -128,7 +130,8 @@ func (m *market) add(row *record.Row) {
 func (m *market) done(addresses int64, named []int64) Market {
 	out := m.m
 	out.Rot.Of, out.SignedOffers.Of = out.Probed, out.Ready
-	out.Rot.Percent, out.SignedOffers.Percent = percent(out.Rot.Dead, out.Rot.Of), percent(out.SignedOffers.Serving, out.SignedOffers.Of)
+	out.Rot.Percent, out.SignedOffers.Percent = percent(out.Rot.Dead, out.Rot.Of),
+		percent(out.SignedOffers.Serving, out.SignedOffers.Of)
 	out.Addresses = addresses
 	for i, n := range named {
 		if i < 5 {
@@ -138,11 +141,7 @@ func (m *market) done(addresses int64, named []int64) Market {
 	}
 	out.Top.Percent = percent(out.Top.Named, out.Top.Of)
 	if n := out.Price.Sample; n > 0 {
-		asks := make([]int64, 0, len(m.prices))
-		for ask := range m.prices {
-			asks = append(asks, ask)
-		}
-		slices.Sort(asks)
+		asks := slices.Sorted(maps.Keys(m.prices))
 		// The nearest rank: the smallest ask that a share of the sample does not exceed.
 		rank := func(share int64) string {
 			want, seen := (n*share+99)/100, int64(0)

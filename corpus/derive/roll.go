@@ -10,19 +10,17 @@ import (
 	"agentstore/corpus/record"
 )
 
-// Roll is every host of the record with its tier, and what changed between rounds. It is made in one pass over the
-// histories and holds about 60 bytes for each host, and 8 for each change.
+// Roll is every host of the record with its tier, and what changed between rounds. It is made in
+// one pass over the histories and holds about 60 bytes for each host, and 8 for each change.
 type Roll struct {
-	// ByTier counts the hosts of each tier, Observed those that any round observed.
-	ByTier   map[string]int64
-	Observed int64
-	rounds   []record.Round
-	room     HostRoom
-	naming   strings.Builder
-	names    string // one after the other
-	lines    []rollLine
-	since    []compared // from each round to the newest
-	weekly   []compared // from each round but the newest to the one after it
+	ByTier map[string]int64 // how many hosts are of each tier
+	rounds []record.Round
+	room   HostRoom
+	naming strings.Builder
+	names  string // one after the other
+	lines  []rollLine
+	since  []compared // from each round to the newest
+	weekly []compared // from each round but the newest to the one after it
 }
 
 // rollLine is a Standing in few bytes.
@@ -52,10 +50,11 @@ type moved struct {
 	battery  bool
 }
 
-// CallRoll makes the roll of a record and the figures of its rounds in one pass. about returns the observations of a
-// host, base is the site's address. Memory grows with hosts as the roll does, and with each address that a row names by
-// 4 bytes a round.
-func CallRoll(base string, rounds []record.Round, about func(host string) []record.Observation, histories iter.Seq2[record.History, error]) (*Roll, []Figures, error) {
+// CallRoll makes the roll of a record and the figures of its rounds in one pass. about returns the
+// observations of a host, base is the site's address. Memory grows with hosts as the roll does, and
+// with each address that a row names by 4 bytes a round.
+func CallRoll(base string, rounds []record.Round, about func(host string) []record.Observation,
+	histories iter.Seq2[record.History, error]) (*Roll, []Figures, error) {
 	r := &Roll{ByTier: make(map[string]int64), rounds: rounds}
 	place := make(map[int64]int, len(rounds))
 	surveys := make([]*survey, len(rounds))
@@ -95,13 +94,11 @@ func (r *Roll) add(h record.History, rows []*record.Row, feed []record.Observati
 	history := r.room.History(r.rounds, h, feed)
 	s := Tier(history)
 	r.ByTier[s.Tier]++
-	if history.ProbedRounds > 0 {
-		r.Observed++
-	}
 	host := uint32(len(r.lines))
 	r.naming.WriteString(h.Host)
-	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds), suspect: s.CoverageSuspect,
-		tier: uint8(slices.Index(Tiers(), s.Tier))}
+	line := rollLine{end: uint32(r.naming.Len()), from: -1, to: -1, ready: uint8(s.Ready), counted: uint8(s.Rounds),
+		suspect: s.CoverageSuspect,
+		tier:    uint8(slices.Index(Tiers(), s.Tier))}
 	if s.Rounds > 0 {
 		line.to = int32(len(r.rounds) - 1)
 		line.from = line.to - int32(s.Rounds) + 1
@@ -138,7 +135,8 @@ func (c *compared) add(host uint32, x, y *record.Row) {
 		return
 	}
 	if x.Verdict != y.Verdict {
-		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, x.Verdict)), uint8(slices.Index(verdicts, y.Verdict)), x.Battery != y.Battery})
+		c.moved = append(c.moved, moved{host, uint8(slices.Index(verdicts, x.Verdict)),
+			uint8(slices.Index(verdicts, y.Verdict)), x.Battery != y.Battery})
 	}
 	for _, f := range Drifts(x, y) { // what is kept must not keep the rows
 		c.drift = append(c.drift, Drift{strings.Clone(f.Host), f.Field, strings.Clone(f.From), strings.Clone(f.To)})
@@ -160,12 +158,14 @@ func (r *Roll) Host(i int) string {
 // Standing is that of the i-th host.
 func (r *Roll) Standing(i int) Standing {
 	l := r.lines[i]
-	s := Standing{Host: r.Host(i), Tier: Tiers()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted), CoverageSuspect: l.suspect}
+	s := Standing{Host: r.Host(i), Tier: Tiers()[l.tier], Ready: int64(l.ready), Rounds: int64(l.counted),
+		CoverageSuspect: l.suspect}
 	if l.from >= 0 {
 		s.From, s.To = r.rounds[l.from].Week, r.rounds[l.to].Week
 	}
 	if l.at != 0 {
-		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339), Source: "census", Sequence: l.latest}
+		s.Latest = &Latest{Verdict: verdicts[l.verdict], ObservedAt: time.Unix(l.at, 0).UTC().Format(time.RFC3339),
+			Source: "census", Sequence: l.latest}
 		if l.refreshed {
 			s.Latest.Source, s.Latest.Sequence, s.Latest.Number = record.ObservationPaidRefresh, 0, l.latest
 		}
@@ -174,7 +174,8 @@ func (r *Roll) Standing(i int) Standing {
 	return s
 }
 
-// Since is the difference from the i-th round, counted from 0, to the newest; from the newest itself nothing changed.
+// Since is the difference from the i-th round, counted from 0, to the newest; from the newest
+// itself nothing changed.
 func (r *Roll) Since(i int) Diff { return r.diff(r.since[i], r.rounds[i], r.rounds[len(r.rounds)-1]) }
 
 // Weekly is the difference from the i-th round, counted from 0, to the one after it.
@@ -190,7 +191,8 @@ func (r *Roll) diff(c compared, from, to record.Round) Diff {
 		d.Disappeared = append(d.Disappeared, r.Host(int(h)))
 	}
 	for _, m := range c.moved {
-		d.Transitions = append(d.Transitions, Transition{Host: r.Host(int(m.host)), From: verdicts[m.from], To: verdicts[m.to], Battery: m.battery})
+		d.Transitions = append(d.Transitions, Transition{Host: r.Host(int(m.host)), From: verdicts[m.from],
+			To: verdicts[m.to], Battery: m.battery})
 	}
 	d.Drift = append(d.Drift, c.drift...)
 	return d

@@ -27,7 +27,8 @@ func open(t *testing.T, plain int) (*record.Record, []record.Observation) {
 	return r, feed
 }
 
-// TestRollIsTheHistories compares the roll, which packs what it holds, with tiers and differences worked out one by one.
+// TestRollIsTheHistories compares the roll, which packs what it holds, with tiers and differences
+// worked out one by one.
 func TestRollIsTheHistories(t *testing.T) {
 	r, feed := open(t, 40)
 	rounds := r.Rounds()
@@ -64,7 +65,8 @@ func TestRollIsTheHistories(t *testing.T) {
 			to  int
 			got derive.Diff
 		}{{len(rounds) - 1, roll.Since(i)}, {i + 1, roll.Weekly(i)}} {
-			want, err := derive.Compare(rounds[i], rounds[c.to], r.Rows(rounds[i].Sequence), r.Rows(rounds[c.to].Sequence))
+			want, err := derive.Compare(rounds[i], rounds[c.to], r.Rows(rounds[i].Sequence),
+				r.Rows(rounds[c.to].Sequence))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +77,8 @@ func TestRollIsTheHistories(t *testing.T) {
 		}
 	}
 	last := len(rounds) - 1
-	want, err := derive.Compare(rounds[last], rounds[last], r.Rows(rounds[last].Sequence), r.Rows(rounds[last].Sequence))
+	want, err := derive.Compare(rounds[last], rounds[last], r.Rows(rounds[last].Sequence),
+		r.Rows(rounds[last].Sequence))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +94,8 @@ func TestRollIsTheHistories(t *testing.T) {
 func TestMarketCounts(t *testing.T) {
 	r, _ := open(t, 25)
 	rounds := r.Rounds()
-	_, figures, err := derive.CallRoll("https://store.example", rounds, func(string) []record.Observation { return nil }, r.Histories())
+	_, figures, err := derive.CallRoll("https://store.example", rounds,
+		func(string) []record.Observation { return nil }, r.Histories())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +137,11 @@ func TestMarketCounts(t *testing.T) {
 		}
 		slices.Sort(asks)
 		m := f.Market
-		if m.Probed != probed || m.Ready != ready || m.Rot.Dead != dead || m.SignedOffers.Serving != signing || m.Rails.Both != both || m.Rails.BaseOnly != base || m.Rails.Of != ready ||
+		if m.Probed != probed || m.Ready != ready || m.Rot.Dead != dead || m.SignedOffers.Serving != signing ||
+			m.Rails.Both != both || m.Rails.BaseOnly != base || m.Rails.Of != ready ||
 			m.Price.Sample != ready || m.Addresses != int64(len(addresses)) || f.FreshReady != ready {
-			t.Errorf("%s: %+v, counted %d probed, %d ready, %d dead, %d signing, %d both, %d Base, %d addresses", round.Week, m, probed, ready, dead, signing, both, base, len(addresses))
+			t.Errorf("%s: %+v, counted %d probed, %d ready, %d dead, %d signing, %d both, %d Base, %d addresses",
+				round.Week, m, probed, ready, dead, signing, both, base, len(addresses))
 		}
 		if i == len(rounds)-1 && int64(len(f.Fresh)) != ready || i < len(rounds)-1 && len(f.Fresh) > 0 {
 			t.Errorf("%s: %d fresh hosts, %d ready; only the newest round has a set", round.Week, len(f.Fresh), ready)
@@ -160,7 +166,8 @@ func TestMarketCounts(t *testing.T) {
 			t.Errorf("%s: top five %+v, counted %d of %d", round.Week, m.Top, top, all)
 		}
 		for address, n := range addresses {
-			if got := f.Sharing.Others(record.PayTo{Network: derive.Base, Digest: address}); got != int64(n-1) && n > 1 || n == 1 && got != 0 {
+			if got := f.Sharing.Others(record.PayTo{Network: derive.Base, Digest: address}); got != int64(n-1) &&
+				n > 1 || n == 1 && got != 0 {
 				t.Errorf("%s: %s is at %d others, want %d", round.Week, address[:8], got, n-1)
 			}
 		}
@@ -169,8 +176,10 @@ func TestMarketCounts(t *testing.T) {
 
 func TestHostNames(t *testing.T) {
 	for host, plain := range map[string]bool{
-		"a.example": true, "xn--bcher-kva.example": true, "1.2.3.4": true, "h-1.example": true, "..": false, ".hidden": false, "_dmarc.example": false,
-		"a.json": false, "": false, "-a": false, "A.example": false, "a\n": false, "a_b-c.": true, "[::1]": false, "a?b": false, "ü.example": false, "h-" + string(make([]byte, 64)): false,
+		"a.example": true, "xn--bcher-kva.example": true, "1.2.3.4": true, "h-1.example": true, "..": false,
+		".hidden": false, "_dmarc.example": false, "a.json": false, "": false, "-a": false, "A.example": false,
+		"a\n": false, "a_b-c.": true, "[::1]": false, "a?b": false, "ü.example": false,
+		"h-" + string(make([]byte, 64)):                                      false,
 		"h-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef": false,
 	} {
 		name := derive.HostName(host)

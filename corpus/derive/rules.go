@@ -1,5 +1,7 @@
 package derive
 
+import "slices"
+
 // Rules says how tiers, coverage and gaps are counted, in words. It is part of /criteria.
 type Rules struct {
 	Order    string      `json:"order"`
@@ -19,30 +21,38 @@ type GapWords struct {
 
 // CurrentRules returns the rules in force.
 func CurrentRules() Rules {
-	r := Rules{
-		Order:    "The last 8 rounds from the host's first sighting are read, those that missed it included. The rules are tested in this order, and the first that holds gives the tier.",
-		Window:   Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
-		Label:    "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and the last 4 for every other tier; a host that was first seen later has fewer.",
-		Suspect:  "A round is suspect for a host that it did not observe if it was capped, or probed fewer than 60 % of the hosts that the round before it did. A round's own coverage_suspect says this, or that a source of names was not read to its end, or that this round's order and the one before's were both drawn by a value of the census's own, because no block could be had; these two change no tier.",
-		Coverage: "Rounds since the first sighting are the rounds that observed the host and those that missed it, listed_not_walked; rounds before_first_sighting are not counted. Coverage is observed of rounds since the first sighting, in whole percent, rounded down. A missed round is a fact about the store and not about the door.",
+	return Rules{
+		Order: "The last 8 rounds from the host's first sighting are read, those that missed it included. The " +
+			"rules are tested in this order, and the first that holds gives the tier.",
+		Tiers:  slices.Clone(tiers),
+		Window: Window{Rounds: WindowRounds, EstablishedNeeds: EstablishedRounds, StandingNeeds: WindowRounds},
+		Label: "tier — ready of rounds, first week–last week. The rounds counted are the last 8 for standing and " +
+			"the last 4 for every other tier; a host that was first seen later has fewer.",
+		Suspect: "A round is suspect for a host that it did not observe if it was capped, or probed fewer than 60 % " +
+			"of the hosts that the round before it did. A round's own coverage_suspect says this, or that a source " +
+			"of names was not read to its end, or that this round's order and the one before's were both drawn by a " +
+			"value of the census's own, because no block could be had; these two change no tier.",
+		Coverage: "Rounds since the first sighting are the rounds that observed the host and those that missed it, " +
+			"listed_not_walked; rounds before_first_sighting are not counted. Coverage is observed of rounds since " +
+			"the first sighting, in whole percent, rounded down. A missed round is a fact about the store and not " +
+			"about the door.",
 		Gaps: []GapWords{
-			{BeforeFirst, "no source had named the host yet; not counted against the store"},
-			{GapNotListed, "the host had no row, because no source that was read named it"},
+			{BeforeFirst, "no source had named the host yet"},
+			{GapNotListed, "the host had no row, as no source that was read named it"},
 			{GapCap, "the host had no row, and the round was capped"},
-			{GapDegraded, "nothing answered, through the fault of the store's own instrument"},
-			{"beyond_cap", "the week's cap was reached before the host's turn"},
+			{GapDegraded, "nothing answered, through a fault of the instrument"},
+			{"beyond_cap", "the week's cap came before the host's turn"},
 			{"week_over", "the week ended before the host's turn"},
-			{"interrupted", "the walk was begun and the process that made it died; it is not repeated in that week"},
-			{"control_failed", "the host did not answer, and neither did the store's own control door of the same batch"},
-			{"method_unresolved", "the door refused GET and named no method that may be used"},
-			{"not_judged", "what was recorded could not be judged, which is the store's fault"},
+			{"interrupted", "the process died in the walk, which is not repeated that week"},
+			{"control_failed", "neither the host nor the control door of the same batch answered"},
+			{"method_unresolved", "turned away: GET was refused, no other method named"},
+			{"challenged", "turned away: a bot wall answered"},
+			{"not_judged", "what was recorded could not be judged"},
+			{"opted_out", "the host's own file asks not to be walked"},
 			{"not_recorded", "what was recorded has no time"},
-			{"target_refused", "the door leads to where the store's client never goes: a private, loopback or reserved address, another port, or no https"},
+			{"target_refused", "the door leads where the store's client never goes: to a private address, " +
+				"another port, or no https"},
 			{"own_host_refused", "the host is the store's own"},
 		},
 	}
-	for _, t := range Tiers() {
-		r.Tiers = append(r.Tiers, TierWords{t, TierRule(t)})
-	}
-	return r
 }

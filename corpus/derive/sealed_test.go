@@ -11,22 +11,27 @@ import (
 	"agentstore/corpus/record"
 )
 
-// TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed from.
+// TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed
+// from.
 func TestFromASealedRecord(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	evidence := strings.Repeat("0", 64)
 	weeks := []string{"RR.", "R-N", "RRR", "RNR", "RR-"} // a column a host
 	live := &world{}
 	for i, week := range weeks {
 		rows := map[string]record.Row{}
 		for h, c := range week {
-			row := record.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/", Source: record.SourceDiscovery, Listed: true, Battery: "v2",
+			row := record.Row{Sequence: int64(i + 1), Host: string(rune('a'+h)) + ".example", URL: "https://x/",
+				Source: record.SourceDiscovery, Listed: true, Battery: "v2",
 				Fault: record.FaultNone, Failed: []string{}, Advisories: []string{}, Protocols: []string{}}
 			switch c {
 			case 'R':
-				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = record.VerdictReady, "L4", at(i).Format(second), evidence
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = record.VerdictReady, "L4",
+					at(i).Format(second), evidence
 			case 'N':
-				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest, row.Fault = record.VerdictNotReady, "L1", at(i).Format(second), evidence, record.FaultDoor
+				row.Verdict, row.ReachedLevel, row.ObservedAt, row.EvidenceDigest, row.Fault = record.VerdictNotReady,
+					"L1", at(i).Format(second), evidence, record.FaultDoor
 			case '-':
 				row.Verdict, row.Reason = record.VerdictNotProbed, "interrupted"
 			default:
@@ -42,7 +47,8 @@ func TestFromASealedRecord(t *testing.T) {
 				}
 			}
 		}
-		round, err := w.Seal(t.Context(), record.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)), TakenAt: at(i + 1), Battery: "v2", Rows: stream})
+		round, err := w.Seal(t.Context(), record.Draft{Sequence: int64(i + 1), Week: record.ISOWeek(at(i)),
+			TakenAt: at(i + 1), Battery: "v2", Rows: stream})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +68,10 @@ func TestFromASealedRecord(t *testing.T) {
 			t.Errorf("%s: %q, recomputed %q", h.Host, labels[len(labels)-1], want)
 		}
 	}
-	if want := []string{"established — 4 of 4, W37–W40", "observed — 2 of 4, W37–W40", "indeterminate — 2 of 4, W37–W40"}; !slices.Equal(labels, want) {
-		// Told by hand: b was ready, missed, ready, not ready, ready; c not ready, ready, ready, missed, which is three verdicts.
+	if want := []string{"established — 4 of 4, W37–W40", "observed — 2 of 4, W37–W40",
+		"indeterminate — 2 of 4, W37–W40"}; !slices.Equal(labels, want) {
+		// Told by hand: b was ready, missed, ready, not ready, ready; c not ready, ready, ready,
+		// missed, which is three verdicts.
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 }

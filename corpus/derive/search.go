@@ -20,8 +20,9 @@ type SearchView struct {
 	From   Source   `json:"derived_from"`
 }
 
-// Shard is one file of the index. Its entries are hosts with the place in the name at which the match begins: the start
-// of the name, or what stands behind a dot or a hyphen. They are sorted by what stands there.
+// Shard is one file of the index. Its entries are hosts with the place in the name at which the
+// match begins: the start of the name, or what stands behind a dot or a hyphen. They are sorted by
+// what stands there.
 type Shard struct {
 	Format string `json:"format"`
 	Shard  string `json:"shard"`
@@ -60,7 +61,8 @@ type shard struct {
 // maxSearched is how far into a name a match may begin.
 const maxSearched = 255
 
-// IndexHosts makes the index. A name can be found by its start and by the start of each of its parts but the last.
+// IndexHosts makes the index. A name can be found by its start and by the start of each of its
+// parts but the last.
 func IndexHosts(r *Roll) *SearchIndex {
 	x := &SearchIndex{roll: r}
 	if r == nil {
@@ -88,10 +90,11 @@ func (x *SearchIndex) text(p place) string {
 	return x.roll.Host(int(p.host))[p.at:]
 }
 
-// divide makes shards of the places from one to another, which all begin with a prefix. Those that end with it stay in
-// its own shard.
+// divide makes shards of the places from one to another, which all begin with a prefix. Those that
+// end with it stay in its own shard.
 func (x *SearchIndex) divide(prefix string, from, to int) {
-	if n := len(prefix); n > 0 && (to-from <= ShardLimit || n >= maxShardPrefix || x.text(x.places[from]) == x.text(x.places[to-1])) {
+	if n := len(prefix); n > 0 && (to-from <= ShardLimit || n >= maxShardPrefix ||
+		x.text(x.places[from]) == x.text(x.places[to-1])) {
 		x.shards = append(x.shards, shard{prefix, from, min(to, from+ShardLimit), int64(max(0, to-from-ShardLimit))})
 		return
 	}
@@ -100,7 +103,8 @@ func (x *SearchIndex) divide(prefix string, from, to int) {
 		ended++
 	}
 	if ended > from {
-		x.shards = append(x.shards, shard{prefix, from, min(ended, from+ShardLimit), int64(max(0, ended-from-ShardLimit))})
+		x.shards = append(x.shards, shard{prefix, from, min(ended, from+ShardLimit),
+			int64(max(0, ended-from-ShardLimit))})
 	}
 	for ended < to {
 		next := x.text(x.places[ended])[len(prefix)]
@@ -116,8 +120,8 @@ func (x *SearchIndex) divide(prefix string, from, to int) {
 // maxShardPrefix keeps the names of shards short enough for a file.
 const maxShardPrefix = 60
 
-// ShardName is a prefix as it stands in the name of a file: letters, digits and hyphens as they are, every other byte as
-// an underscore and two hexadecimal digits.
+// ShardName is a prefix as it stands in the name of a file: letters, digits and hyphens as they
+// are, every other byte as an underscore and two hexadecimal digits.
 func ShardName(prefix string) string {
 	var b strings.Builder
 	for i := range len(prefix) {
@@ -136,18 +140,23 @@ func (x *SearchIndex) Len() int { return len(x.shards) }
 // Shard is the i-th shard.
 func (x *SearchIndex) Shard(i int) Shard {
 	s := x.shards[i]
-	out := Shard{Format: "store-search-shard/v1", Shard: ShardName(s.prefix), Prefix: s.prefix, Hits: []Hit{}, More: s.more}
+	out := Shard{Format: "store-search-shard/v1", Shard: ShardName(s.prefix), Prefix: s.prefix, Hits: []Hit{},
+		More: s.more}
 	for _, p := range x.places[s.from:s.to] {
 		standing := x.roll.Standing(int(p.host))
-		out.Hits = append(out.Hits, Hit{Host: standing.Host, At: int(p.at), Path: HostPath(standing.Host), Line: standing.Label})
+		out.Hits = append(out.Hits, Hit{Host: standing.Host, At: int(p.at), Path: HostPath(standing.Host),
+			Line: standing.Label})
 	}
 	return out
 }
 
 // SearchHead names the shards of an index.
 func (b *Book) SearchHead(x *SearchIndex) SearchView {
-	v := SearchView{Format: "store-search/v1", Path: "/corpus/search/{shard}.json", Hosts: int64(b.Hosts()), Shards: []string{}, From: b.source(),
-		How: "Lower the name you look for. Of the shards, take the longest that it begins with, and every shard that begins with it; their hosts are those whose name, from `at` on, begins with a shard's prefix. In names of shards every byte but a-z, 0-9 and the hyphen is an underscore and two hexadecimal digits."}
+	v := SearchView{Format: "store-search/v1", Path: "/corpus/search/{shard}.json", Hosts: int64(b.Hosts()),
+		Shards: []string{}, From: b.source(),
+		How: "Lower the name you look for. Of the shards, take the longest that it begins with, and every shard that " +
+			"begins with it; their hosts are those whose name, from `at` on, begins with a shard's prefix. In names " +
+			"of shards every byte but a-z, 0-9 and the hyphen is an underscore and two hexadecimal digits."}
 	for i := range x.shards {
 		v.Shards = append(v.Shards, ShardName(x.shards[i].prefix))
 	}

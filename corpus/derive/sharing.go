@@ -2,17 +2,17 @@ package derive
 
 import (
 	"crypto/sha256"
-	"iter"
 	"slices"
 
 	"agentstore/corpus/record"
 )
 
 // SharedWalletCaveat stands beside every fact about addresses.
-const SharedWalletCaveat = "An address at several doors is a fact about the address. It may be a payment processor, a platform or one operator; it is no verdict about anybody."
+const SharedWalletCaveat = "An address at several doors is a fact about the address. It may be a payment processor, " +
+	"a platform or one operator; it is no verdict about anybody."
 
-// Wallets is what one round shows of advertised receiving addresses: counts, no names and no addresses. An address is a
-// pair of network and digest.
+// Wallets is what one round shows of advertised receiving addresses: counts, no names and no
+// addresses. An address is a pair of network and digest.
 type Wallets struct {
 	Cited
 	HostsProbed    int64  `json:"hosts_probed"`
@@ -24,26 +24,14 @@ type Wallets struct {
 	Caveat         string `json:"shared_wallet_caveat"`
 }
 
-// Share derives a round's facts about addresses and which of them were shared.
-func Share(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Wallets, Sharing, error) {
-	w := newWallets(r, newAddresses())
-	for row, err := range rows {
-		if err != nil {
-			return Wallets{}, Sharing{}, err
-		}
-		w.add(&row.Row)
-	}
-	facts, shared, _ := w.done()
-	return facts, shared, nil
-}
-
 // Sharing tells at how many hosts one round saw an address.
 type Sharing struct {
 	addresses *addresses
 	hosts     []uint32 // by the number of the address
 }
 
-// Others is at how many hosts besides one the round saw the address, given that it saw it at that one.
+// Others is at how many hosts besides one the round saw the address, given that it saw it at that
+// one.
 func (s Sharing) Others(address record.PayTo) int64 {
 	if n, ok := s.addresses.numbers[keyOf(address)]; ok && int(n) < len(s.hosts) && s.hosts[n] > 1 {
 		return int64(s.hosts[n]) - 1
@@ -75,8 +63,8 @@ func (a *addresses) of(p record.PayTo) uint32 {
 	return n
 }
 
-// addressKey is the first half of the SHA-256 of an address's network and digest: enough to tell addresses apart, as
-// nobody finds two of one key with less than 2^64 tries, and half the memory.
+// addressKey is the first half of the SHA-256 of an address's network and digest: enough to tell
+// addresses apart, as nobody finds two of one key with less than 2^64 tries, and half the memory.
 type addressKey [16]byte
 
 func keyOf(p record.PayTo) addressKey {

@@ -16,7 +16,9 @@ type Figures struct {
 	Wallets Wallets
 	Market  Market
 	Sharing Sharing
-	Fresh   []Fresh // of the newest round: ready hosts with their terms, sorted, at most FreshLimit; FreshReady says of how many
+	// of the newest round: ready hosts with their terms, sorted, at most FreshLimit; FreshReady
+	// says of how many
+	Fresh []Fresh
 	// FreshReady counts the ready hosts.
 	FreshReady int64
 }
@@ -42,7 +44,8 @@ type survey struct {
 }
 
 func newSurvey(base string, r *record.Round, a *addresses) *survey {
-	return &survey{base: base, round: r, out: Figures{Week: newWeek(*r), Fresh: []Fresh{}}, wallets: newWallets(*r, a), market: newMarket(*r)}
+	return &survey{base: base, round: r, out: Figures{Week: newWeek(*r), Fresh: []Fresh{}}, wallets: newWallets(*r, a),
+		market: newMarket(*r)}
 }
 
 // add takes a row of the round. They must come in the order of their hosts.
@@ -54,9 +57,11 @@ func (s *survey) add(row *record.Row) {
 		return
 	}
 	if s.out.FreshReady++; s.newest && len(s.out.Fresh) < FreshLimit {
-		f := Fresh{Host: strings.Clone(row.Host), URL: strings.Clone(row.URL), HistoryURL: s.base + HostPath(row.Host), Rails: []string{}, Schemes: []string{}}
+		f := Fresh{Host: strings.Clone(row.Host), URL: strings.Clone(row.URL), HistoryURL: s.base + HostPath(row.Host),
+			Rails: []string{}, Schemes: []string{}}
 		if row.Offer != nil {
-			f.Rails, f.Schemes, f.MinUSDC = cloned(row.Offer.Networks), cloned(row.Offer.Schemes), strings.Clone(row.Offer.MinUSDC)
+			f.Rails, f.Schemes, f.MinUSDC = cloned(row.Offer.Networks), cloned(row.Offer.Schemes),
+				strings.Clone(row.Offer.MinUSDC)
 		}
 		s.out.Fresh = append(s.out.Fresh, f)
 	}

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"slices"
 	"strconv"
 
 	"agentstore/corpus/record"
@@ -18,6 +19,21 @@ const (
 // Tiers returns all tiers in the order of their rules.
 func Tiers() []string {
 	return []string{TierBroken, TierIndeterminate, TierStanding, TierEstablished, TierObserved}
+}
+
+// tiers says in words when a host has each tier.
+var tiers = []TierWords{
+	{TierBroken, "The newest signed observation, by a round or a paid refresh, is not_ready or unreachable."},
+	{TierIndeterminate, "Fewer than 4 of the last 8 rounds observed the host, or one of the last 4 was suspect and " +
+		"did not, or the last 2 were both turned away."},
+	{TierStanding, "Ready in all of the last 8 rounds."},
+	{TierEstablished, "Ready in all of the last 4 rounds."},
+	{TierObserved, "Observed in at least 4 of the last 8 rounds, and none of the other rules holds."},
+}
+
+// TierRule says it of one.
+func TierRule(tier string) string {
+	return tiers[slices.IndexFunc(tiers, func(t TierWords) bool { return t.Tier == tier })].Rule
 }
 
 // The rounds that the rules look at.
@@ -45,15 +61,18 @@ type Standing struct {
 	From   string  `json:"first_week,omitzero"`
 	To     string  `json:"last_week,omitzero"`
 	Latest *Latest `json:"latest,omitzero"` // nil if nothing in the window observed it
-	// CoverageSuspect says that in one of the last 4 rounds a suspect round did not observe the host.
+	// CoverageSuspect says that in one of the last 4 rounds a suspect round did not observe the
+	// host.
 	CoverageSuspect bool `json:"coverage_suspect"`
 }
 
-// Tier derives a host's tier. The window is the last 8 rounds from the host's first sighting, those that missed it
-// included; rules are tested in this order:
+// Tier derives a host's tier. The window is the last 8 rounds from the host's first sighting, those
+// that missed it included; rules are tested in this order:
 //
-//   - broken: the newest observation in the window, by a round or a paid refresh, is not_ready or unreachable
-//   - indeterminate: fewer than 4 rounds of the window observed it, or one of the last 4 was suspect and did not
+//   - broken: the newest observation in the window, by a round or a paid refresh, is not_ready or
+//     unreachable; of a host that opted out and was not observed in the window, the newest before
+//   - indeterminate: fewer than 4 rounds of the window observed it, or one of the last 4 was
+//     suspect and did not, or the last 2 were both turned away
 //   - standing: 8 of 8 rounds ready
 //   - established: the last 4 of 4 rounds ready
 //   - observed: the rest
@@ -65,6 +84,9 @@ func Tier(h History) Standing {
 	window := tail(known, WindowRounds)
 	recent := tail(window, EstablishedRounds)
 	out := Standing{Host: h.Host, Latest: latest(h, len(known)-len(window), window)}
+	if l := beforeOptOut(h, known, window); out.Latest == nil && l != nil && l.Verdict != record.VerdictReady {
+		out.Latest = l
+	}
 	verdicts := int64(0)
 	for i := range window {
 		if window[i].Probed == Probed {
@@ -79,7 +101,7 @@ func Tier(h History) Standing {
 	switch {
 	case out.Latest != nil && out.Latest.Verdict != record.VerdictReady:
 		out.Tier = TierBroken
-	case verdicts < EstablishedRounds || out.CoverageSuspect:
+	case verdicts < EstablishedRounds || out.CoverageSuspect || turnedAway(recent):
 		out.Tier = TierIndeterminate
 	case len(window) == WindowRounds && ready(window) == WindowRounds:
 		out.Tier, counted = TierStanding, window
@@ -96,11 +118,36 @@ func Tier(h History) Standing {
 	return out
 }
 
+// beforeOptOut is the newest observation of a host whose newest round found that it opted out, in a
+// window that is longer by such rounds: nobody sheds what was seen last by asking not to be seen.
+func beforeOptOut(h History, known, window []Entry) *Latest {
+	if len(window) == 0 || window[len(window)-1].Gap != record.ReasonOptedOut {
+		return nil
+	}
+	n := WindowRounds
+	for i := range known {
+		if known[i].Gap == record.ReasonOptedOut {
+			n++
+		}
+	}
+	wide := tail(known, n)
+	return latest(h, len(known)-len(wide), wide)
+}
+
+// turnedAway reports whether the last two rounds were kept from a reading at the door's own side.
+func turnedAway(recent []Entry) bool {
+	last := tail(recent, 2)
+	return len(last) == 2 && !slices.ContainsFunc(last, func(e Entry) bool {
+		return e.Gap != record.ReasonChallenged && e.Gap != record.ReasonMethodUnresolved
+	})
+}
+
 func label(s Standing) string {
 	if s.Rounds == 0 {
 		return s.Tier + " — no rounds"
 	}
-	return s.Tier + " — " + strconv.FormatInt(s.Ready, 10) + " of " + strconv.FormatInt(s.Rounds, 10) + ", " + s.From[len("2026-"):] + "–" + s.To[len("2026-"):]
+	return s.Tier + " — " + strconv.FormatInt(s.Ready, 10) + " of " + strconv.FormatInt(s.Rounds, 10) + ", " +
+		s.From[len("2026-"):] + "–" + s.To[len("2026-"):]
 }
 
 func tail[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
@@ -114,8 +161,9 @@ func ready(entries []Entry) (n int64) {
 	return n
 }
 
-// latest is the newest observation in a window that begins behind skipped known rounds. A refresh counts from the moment
-// of the round before the window; of one moment, what came last onto the record wins: the refresh.
+// latest is the newest observation in a window that begins behind skipped known rounds. A refresh
+// counts from the moment of the round before the window; of one moment, what came last onto the
+// record wins: the refresh.
 func latest(h History, skipped int, window []Entry) *Latest {
 	var newest *Entry
 	for i := range window {
@@ -125,17 +173,20 @@ func latest(h History, skipped int, window []Entry) *Latest {
 	}
 	var out *Latest
 	if newest != nil {
-		out = &Latest{Verdict: newest.Row.Verdict, ObservedAt: newest.Row.ObservedAt, Source: "census", Sequence: newest.Sequence}
+		out = &Latest{Verdict: newest.Row.Verdict, ObservedAt: newest.Row.ObservedAt, Source: "census",
+			Sequence: newest.Sequence}
 	}
 	since := ""
 	if skipped > 0 {
 		since = h.Entries[len(h.Entries)-len(window)-1].TakenAt
 	}
 	for _, o := range h.Refreshes {
-		if o.At < since || out != nil && o.At < out.ObservedAt || o.Refresh.Verdict == record.VerdictUnreachable && o.Refresh.Fault == record.FaultInstrument {
+		if o.At < since || out != nil && o.At < out.ObservedAt || o.Refresh.Verdict == record.VerdictUnreachable &&
+			o.Refresh.Fault == record.FaultInstrument {
 			continue
 		}
-		out = &Latest{Verdict: o.Refresh.Verdict, ObservedAt: o.At, Source: record.ObservationPaidRefresh, Number: o.Number}
+		out = &Latest{Verdict: o.Refresh.Verdict, ObservedAt: o.At, Source: record.ObservationPaidRefresh,
+			Number: o.Number}
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -33,21 +32,11 @@ type Week struct {
 	CoverageSuspect bool          `json:"coverage_suspect"`
 }
 
-// Trajectory derives a round's point from its rows.
-func Trajectory(r record.Round, rows iter.Seq2[record.StoredRow, error]) (Week, error) {
-	w := newWeek(r)
-	for row, err := range rows {
-		if err != nil {
-			return Week{}, err
-		}
-		w.add(&r, &row.Row)
-	}
-	return w, nil
-}
-
 func newWeek(r record.Round) Week {
-	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed, HostsDue: r.Rows,
-		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{}, CoverageSuspect: r.Coverage.Suspect}
+	return Week{Week: r.Week, Sequence: r.Sequence, Digest: r.Digest, TakenAt: r.TakenAt, HostsKnown: r.Roster.Listed,
+		HostsDue: r.Rows,
+		Networks: Counts{}, FailureClasses: Counts{}, Gaps: Counts{}, Catalogs: Counts{},
+		CoverageSuspect: r.Coverage.Suspect}
 }
 
 func (w *Week) add(r *record.Round, row *record.Row) {
@@ -128,9 +117,9 @@ type Drift struct {
 	To    string `json:"to"`
 }
 
-// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits, and of doors that were walked
-// and not reached through our own fault, are left out on both sides; a host that was not probed is there, and has no
-// verdict to compare.
+// Diff is what changed from one round to a later one, by hosts in order. Rows of revisits, and of
+// doors that were walked and not reached through our own fault, are left out on both sides; a host
+// that was not probed is there, and has no verdict to compare.
 type Diff struct {
 	From        Cited        `json:"from"`
 	To          Cited        `json:"to"`
@@ -144,7 +133,8 @@ type Diff struct {
 }
 
 func newDiff(from, to record.Round) Diff {
-	return Diff{From: cite(from), To: cite(to), Appeared: []string{}, Disappeared: []string{}, Transitions: []Transition{}, Drift: []Drift{}}
+	return Diff{From: cite(from), To: cite(to), Appeared: []string{}, Disappeared: []string{},
+		Transitions: []Transition{}, Drift: []Drift{}}
 }
 
 // pair is what the rows of one host in two rounds say of a change.
@@ -173,8 +163,8 @@ func movable(r *record.Row) *record.Row {
 	return r
 }
 
-// Drifts lists the terms of a host that differ between two rows of it, the older one first. What either did not capture
-// did not drift.
+// Drifts lists the terms of a host that differ between two rows of it, the older one first. What
+// either did not capture did not drift.
 func Drifts(x, y *record.Row) (out []Drift) {
 	if x.Offer == nil || y.Offer == nil || sameTerms(x.Offer, y.Offer) {
 		return nil
@@ -215,6 +205,7 @@ func payTo(r *record.Row) string {
 
 // sameTerms reports whether two offers are spelled alike, as most are from week to week.
 func sameTerms(a, b *record.RowOffer) bool {
-	return a.NetworksLeftOut == b.NetworksLeftOut && a.PayToLeftOut == b.PayToLeftOut && a.MinUSDC == b.MinUSDC && a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
+	return a.NetworksLeftOut == b.NetworksLeftOut && a.PayToLeftOut == b.PayToLeftOut && a.MinUSDC == b.MinUSDC &&
+		a.MaxUSDC == b.MaxUSDC && slices.Equal(a.Networks, b.Networks) &&
 		slices.Equal(a.Schemes, b.Schemes) && slices.Equal(a.PayTo, b.PayTo)
 }

@@ -76,7 +76,8 @@ func TestOurOwnDocument(t *testing.T) {
 	if _, err := d.Method(kid + "x"); err == nil {
 		t.Error("a method was found that is not there")
 	}
-	if _, err := ParseDocument([]byte(strings.Replace(string(b), `"id"`, `"id":"x","id"`, 1)), "did:web:store.example"); err == nil {
+	if _, err := ParseDocument([]byte(strings.Replace(string(b), `"id"`, `"id":"x","id"`, 1)),
+		"did:web:store.example"); err == nil {
 		t.Error("a document with a name twice was taken")
 	}
 }
@@ -84,14 +85,16 @@ func TestOurOwnDocument(t *testing.T) {
 func TestJWK(t *testing.T) {
 	const x = `"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"`
 	for in, ok := range map[string]bool{
-		`{"kty":"OKP","crv":"Ed25519",` + x + `}`:                                                                                            true,
-		`{"kty":"OKP","crv":"Ed25519",` + x + `,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`:                                          false,
-		`{"kty":"OKP","crv":"Ed448",` + x + `}`:                                                                                              false,
-		`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURp"}`:                                                    false, // unused bits
-		`{"kty":"OKP","crv":"Ed25519","x":""}`:                                                                                               false,
-		`{"kty":"EC","crv":"P-256",` + x + `,"y":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`:                                             false, // not on the curve
-		`{"kty":"EC","crv":"secp256k1","x":"eb5mfvncu6xVoGKVzocLBwKb_NstzijZWfKBWxb4F5g","y":"SDradyajxGVdpPv8DhEIqP0XtEimhVQZnEfQj_sQ1Lg"}`: true,
-		`{"kty":"oct","k":"AAAA"}`: false,
+		`{"kty":"OKP","crv":"Ed25519",` + x +
+			`}`: true, `{"kty":"OKP","crv":"Ed25519",` + x +
+			`,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`: false, `{"kty":"OKP","crv":"Ed448",` + x +
+			// unused bits
+			`}`: false, `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURp"}`: false,
+		`{"kty":"OKP","crv":"Ed25519","x":""}`: false,
+		// not on the curve
+		`{"kty":"EC","crv":"P-256",` + x +
+			`,"y":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`: false,
+		`{"kty":"EC","crv":"secp256k1","x":"eb5mfvncu6xVoGKVzocLBwKb_NstzijZWfKBWxb4F5g","y":"SDradyajxGVdpPv8DhEIqP0XtEimhVQZnEfQj_sQ1Lg"}`: true, `{"kty":"oct","k":"AAAA"}`: false,
 	} {
 		j, err := ParseJWK([]byte(in))
 		if err != nil || (j.Err == nil) != ok {
@@ -131,12 +134,14 @@ func FuzzParseDocument(f *testing.F) {
 	}
 	f.Add(b, "did:web:store.example#k")
 	f.Add([]byte(`{"id":"","assertionMethod":[{"id":"a","publicKeyMultibase":"z6MkvDqGT54cXesYGvABpF1UapVNwjCqRcafi4Px6Thv5T3Z"}]}`), "did:jwk:e30#0")
-	f.Add([]byte(`{"id":"a","verificationMethod":[{"publicKeyJwk":{"kty":"EC","crv":"secp256k1","x":"","y":""}}]}`), "did:web:a.b:c%3A#k")
+	f.Add([]byte(`{"id":"a","verificationMethod":[{"publicKeyJwk":{"kty":"EC","crv":"secp256k1","x":"","y":""}}]}`),
+		"did:web:a.b:c%3A#k")
 	f.Fuzz(func(t *testing.T, raw []byte, id string) {
 		if at, err := WebURL(id); err == nil && !strings.HasPrefix(at, "https://") {
 			t.Errorf("%q lies at %q", id, at)
 		}
-		if k, _, ok, err := Embedded(id); ok && err == nil && k.Verify(k.Algorithms()[0], raw, make([]byte, 64)) == nil {
+		if k, _, ok, err := Embedded(id); ok && err == nil &&
+			k.Verify(k.Algorithms()[0], raw, make([]byte, 64)) == nil {
 			t.Errorf("%q verifies a signature of zeros", id)
 		}
 		d, err := ParseDocument(raw, id)

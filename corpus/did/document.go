@@ -11,8 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name. For every other DID
-// ok is false. An error means that the DID is of these methods but holds no key that can be used.
+// Embedded returns the key that a did:key or did:jwk URL carries in itself, and the method's name.
+// For every other DID ok is false. An error means that the DID is of these methods but holds no key
+// that can be used.
 func Embedded(didURL string) (k Key, method string, ok bool, err error) {
 	id, _, _ := strings.Cut(didURL, "#")
 	if body, found := strings.CutPrefix(id, "did:key:"); found {
@@ -34,8 +35,9 @@ func Embedded(didURL string) (k Key, method string, ok bool, err error) {
 	return j.Key, "did:jwk", true, err
 }
 
-// WebURL returns where the document of a did:web lies: https://host/.well-known/did.json, or https://host/a/b/did.json
-// for did:web:host:a:b. IP addresses, ports other than 443 and everything that is not a plain host are refused.
+// WebURL returns where the document of a did:web lies: https://host/.well-known/did.json, or
+// https://host/a/b/did.json for did:web:host:a:b. IP addresses, ports other than 443 and everything
+// that is not a plain host are refused.
 func WebURL(didURL string) (string, error) {
 	id, _, _ := strings.Cut(didURL, "#")
 	body, ok := strings.CutPrefix(id, "did:web:")
@@ -54,7 +56,8 @@ func WebURL(didURL string) (string, error) {
 		parts[i] = decoded
 	}
 	host := strings.TrimSuffix(parts[0], ":443")
-	if _, err := netip.ParseAddr(host); err == nil || strings.ContainsAny(host, ":[] ") || !strings.Contains(host, ".") {
+	if _, err := netip.ParseAddr(host); err == nil || strings.ContainsAny(host, ":[] ") ||
+		!strings.Contains(host, ".") {
 		return "", fmt.Errorf("%.100q: the host is not a public name on the default port", didURL)
 	}
 	u := url.URL{Scheme: "https", Host: strings.ToLower(host), Path: "/.well-known/did.json"}

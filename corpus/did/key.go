@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"agentstore/corpus/attest/wallet"
 
+	"github.com/decred/dcrd/dcrec/secp256k1/v4"
+	k1ecdsa "github.com/decred/dcrd/dcrec/secp256k1/v4/ecdsa"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,7 +23,8 @@ import (
 // ErrSignature is returned for a signature that does not verify.
 var ErrSignature = errors.New("signature does not verify")
 
-// ErrUnsupported is returned for a key or an algorithm that is not known here, which says nothing against it.
+// ErrUnsupported is returned for a key or an algorithm that is not known here, which says nothing
+// against it.
 var ErrUnsupported = errors.New("not a supported kind of key or algorithm")
 
 // The curves.
@@ -30,7 +34,8 @@ const (
 	Secp256k1 = "secp256k1"
 )
 
-// Key is a public key. Bytes is 32 bytes for Ed25519, and X and Y of 32 bytes each for the other two.
+// Key is a public key. Bytes is 32 bytes for Ed25519, and X and Y of 32 bytes each for the other
+// two.
 type Key struct {
 	Curve string
 	Bytes []byte
@@ -49,13 +54,10 @@ func (k Key) Algorithms() []string {
 	return nil
 }
 
-// Verify checks the signature of message under a JOSE algorithm. The errors are ErrSignature and ErrUnsupported.
+// Verify checks the signature of message under a JOSE algorithm. The errors are ErrSignature and
+// ErrUnsupported.
 func (k Key) Verify(alg string, message, signature []byte) error {
-	known := false
-	for _, a := range k.Algorithms() {
-		known = known || a == alg
-	}
-	if !known {
+	if !slices.Contains(k.Algorithms(), alg) {
 		return fmt.Errorf("%w: algorithm %.40q with a %s key", ErrUnsupported, alg, k.Curve)
 	}
 	ok := false
@@ -69,7 +71,7 @@ func (k Key) Verify(alg string, message, signature []byte) error {
 			ok = ecdsa.Verify(pub, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:]))
 		}
 	case Secp256k1:
-		ok = len(signature) == 64 && k.recovers(message, signature)
+		ok = len(signature) == 64 && k.verifies256k1(message, signature)
 	}
 	if !ok {
 		return ErrSignature
@@ -77,26 +79,18 @@ func (k Key) Verify(alg string, message, signature []byte) error {
 	return nil
 }
 
-var order256k1, _ = new(big.Int).SetString("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", 16)
-
-// recovers verifies by recovery: one of the two keys that a signature can come from must be this one.
-func (k Key) recovers(message, signature []byte) bool {
+func (k Key) verifies256k1(message, signature []byte) bool {
+	pub, err := secp256k1.ParsePubKey(append([]byte{4}, k.Bytes...))
+	var r, s secp256k1.ModNScalar
+	if err != nil || r.SetByteSlice(signature[:32]) || s.SetByteSlice(signature[32:]) {
+		return false // a number that is not below the order has a twin
+	}
 	digest := sha256.Sum256(message)
-	keccak := wallet.Keccak256(k.Bytes)
-	rsv := append(make([]byte, 0, 65), signature...)
-	// JOSE does not ask for the lower half of the order, which the recovery demands.
-	if s := new(big.Int).SetBytes(signature[32:]); s.Cmp(new(big.Int).Rsh(order256k1, 1)) > 0 && s.Cmp(order256k1) < 0 {
-		s.Sub(order256k1, s).FillBytes(rsv[32:64])
-	}
-	for _, v := range []byte{27, 28} {
-		if a, err := wallet.Recover(digest, append(rsv[:64], v)); err == nil && string(a[:]) == string(keccak[12:]) {
-			return true
-		}
-	}
-	return false
+	return k1ecdsa.NewSignature(&r, &s).Verify(digest[:], pub)
 }
 
-// JWK is a member of a JSON Web Key Set (RFC 7517): a key, or the reason why it is none that can be used here.
+// JWK is a member of a JSON Web Key Set (RFC 7517): a key, or the reason why it is none that can be
+// used here.
 type JWK struct {
 	KID, Use, Alg string
 	NotBefore     int64 // nbf, Unix seconds, 0 when absent
@@ -108,7 +102,8 @@ type JWK struct {
 
 var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 
-// ParseJWK reads one JSON Web Key. The error is of the JSON or of a member's type; a key that cannot be used is in Err.
+// ParseJWK reads one JSON Web Key. The error is of the JSON or of a member's type; a key that
+// cannot be used is in Err.
 func ParseJWK(raw []byte) (JWK, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -120,7 +115,8 @@ func ParseJWK(raw []byte) (JWK, error) {
 		j.Private = j.Private || ok
 	}
 	var kty, crv, x, y string
-	for name, into := range map[string]*string{"kid": &j.KID, "use": &j.Use, "alg": &j.Alg, "kty": &kty, "crv": &crv, "x": &x, "y": &y} {
+	for name, into := range map[string]*string{"kid": &j.KID, "use": &j.Use, "alg": &j.Alg, "kty": &kty, "crv": &crv,
+		"x": &x, "y": &y} {
 		if v, ok := members[name]; ok {
 			if err := json.Unmarshal(v, into); err != nil || v.Kind() != '"' {
 				return JWK{}, fmt.Errorf("reading JWK: %s is not a text", name)
@@ -168,27 +164,17 @@ func coordinates(kty, crv, x, y string) (Key, error) {
 	return Key{}, fmt.Errorf("%w: kty %.40q, crv %.40q", ErrUnsupported, kty, crv)
 }
 
-var field256k1, _ = new(big.Int).SetString("fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f", 16)
-
-func (k Key) onCurve() error {
+func (k Key) onCurve() (err error) {
+	point := append([]byte{4}, k.Bytes...)
 	if k.Curve == P256 {
-		if _, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append([]byte{4}, k.Bytes...)); err != nil {
-			return errors.New("the point is not on P-256")
-		}
-		return nil
+		_, err = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	} else {
+		_, err = secp256k1.ParsePubKey(point)
 	}
-	x, y := new(big.Int).SetBytes(k.Bytes[:32]), new(big.Int).SetBytes(k.Bytes[32:])
-	square := new(big.Int).Mul(y, y)
-	if square.Mod(square, field256k1).Cmp(cube256k1(x)) != 0 || x.Cmp(field256k1) >= 0 || y.Cmp(field256k1) >= 0 {
-		return errors.New("the point is not on secp256k1")
+	if err != nil {
+		return fmt.Errorf("the point is not on %s", k.Curve)
 	}
 	return nil
-}
-
-// cube256k1 is x³+7, the right side of the curve's equation.
-func cube256k1(x *big.Int) *big.Int {
-	c := new(big.Int).Exp(x, big.NewInt(3), field256k1)
-	return c.Mod(c.Add(c, big.NewInt(7)), field256k1)
 }
 
 // MaxKeys bounds a set of keys and the methods of a document.
@@ -221,7 +207,8 @@ func ParseJWKS(raw []byte) ([]JWK, error) {
 	return keys, nil
 }
 
-// ParseMultikey reads z and base58 of a multicodec prefix and a key (Controlled Identifiers 1.0, section 2.2.2).
+// ParseMultikey reads z and base58 of a multicodec prefix and a key (Controlled Identifiers 1.0,
+// section 2.2.2).
 func ParseMultikey(s string) (Key, error) {
 	body, ok := strings.CutPrefix(s, "z")
 	if !ok {
@@ -243,26 +230,15 @@ func ParseMultikey(s string) (Key, error) {
 		if x == nil {
 			return Key{}, errors.New("reading multikey: the point is not on P-256")
 		}
-		return Key{P256, join(x, y)}, nil
+		return Key{P256, append(x.FillBytes(make([]byte, 32)), y.FillBytes(make([]byte, 32))...)}, nil
 	case prefix == "\xe7\x01" && len(rest) == 33 && (rest[0] == 2 || rest[0] == 3):
-		x := new(big.Int).SetBytes(rest[1:])
-		y := new(big.Int).ModSqrt(cube256k1(x), field256k1)
-		if y == nil || x.Cmp(field256k1) >= 0 {
+		pub, err := secp256k1.ParsePubKey(rest)
+		if err != nil {
 			return Key{}, errors.New("reading multikey: the point is not on secp256k1")
 		}
-		if byte(y.Bit(0)) != rest[0]&1 {
-			y.Sub(field256k1, y)
-		}
-		return Key{Secp256k1, join(x, y)}, nil
+		return Key{Secp256k1, pub.SerializeUncompressed()[1:]}, nil
 	}
 	return Key{}, fmt.Errorf("reading multikey: %w: prefix %x with %d bytes", ErrUnsupported, prefix, len(rest))
-}
-
-func join(x, y *big.Int) []byte {
-	b := make([]byte, 64)
-	x.FillBytes(b[:32])
-	y.FillBytes(b[32:])
-	return b
 }
 
 // Base64URL decodes unpadded base64url in its one spelling: no line breaks, unused bits zero.

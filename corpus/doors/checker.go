@@ -52,7 +52,8 @@ var _ probe.Checker[Report] = Checker{}
 // Name is declaration/v1.
 func (Checker) Name() string { return "declaration/v1" }
 
-// MaxRequests is six: the file, the card and the file that it names, each with one redirect within the host.
+// MaxRequests is six: the file, the card and the file that it names, each with one redirect within
+// the host.
 func (Checker) MaxRequests() int { return 6 }
 
 // Step implements probe.Checker.
@@ -64,7 +65,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	case r.next != nil:
 		return Report{}, r.next, nil
 	case problem != "":
-		return Report{Kind: Unreadable, Reason: problem, Via: ViaFile, URL: at, File: File{Shape: ShapeUnknown}}, nil, nil
+		return Report{Kind: Unreadable, Reason: problem, Via: ViaFile, URL: at, File: File{Shape: ShapeUnknown}}, nil,
+			nil
 	case found:
 		return read(body, ViaFile, at), nil, nil
 	}
@@ -74,16 +76,20 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	case r.next != nil:
 		return Report{}, r.next, nil
 	case problem != "":
-		return Report{Kind: Unreadable, Reason: "the agent card: " + problem, Via: ViaCard, URL: card, File: File{Shape: ShapeUnknown}}, nil, nil
+		return Report{Kind: Unreadable, Reason: "the agent card: " + problem, Via: ViaCard, URL: card,
+			File: File{Shape: ShapeUnknown}}, nil, nil
 	case !found:
-		return Report{Kind: None, Reason: "there is no file at " + FilePath + " and no agent card at " + CardPath}, nil, nil
+		return Report{Kind: None, Reason: "there is no file at " + FilePath + " and no agent card at " + CardPath}, nil,
+			nil
 	}
 	ref, err := discoveryOf(body)
 	if err != nil {
-		return Report{Kind: Unreadable, Reason: "the agent card: " + err.Error(), Via: ViaCard, URL: card, File: File{Shape: ShapeUnknown}}, nil, nil
+		return Report{Kind: Unreadable, Reason: "the agent card: " + err.Error(), Via: ViaCard, URL: card,
+			File: File{Shape: ShapeUnknown}}, nil, nil
 	}
 	if ref == "" {
-		return Report{Kind: None, Reason: "there is no file at " + FilePath + ", and the agent card has no x402Discovery"}, nil, nil
+		return Report{Kind: None, Reason: "there is no file at " + FilePath +
+			", and the agent card has no x402Discovery"}, nil, nil
 	}
 	base, err := url.Parse(card)
 	if err != nil {
@@ -91,7 +97,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 	}
 	to, err := base.Parse(ref)
 	if err != nil || to.Scheme != "https" || to.Host != base.Host || to.User != nil {
-		return Report{Kind: Unreadable, Reason: "the agent card's x402Discovery names no file on the host itself", Via: ViaCard, URL: card, File: File{Shape: ShapeUnknown}}, nil, nil
+		return Report{Kind: Unreadable, Reason: "the agent card's x402Discovery names no file on the host itself",
+			Via: ViaCard, URL: card, File: File{Shape: ShapeUnknown}}, nil, nil
 	}
 	to.Fragment, to.RawFragment = "", ""
 	at = to.String()
@@ -103,7 +110,8 @@ func (c Checker) Step(recorded []exchange.Exchange) (Report, *probe.Next, error)
 		if problem == "" {
 			problem = "it is not there"
 		}
-		return Report{Kind: Unreadable, Reason: "the file that the agent card names: " + problem, Via: ViaCard, URL: at, File: File{Shape: ShapeUnknown}}, nil, nil
+		return Report{Kind: Unreadable, Reason: "the file that the agent card names: " + problem, Via: ViaCard, URL: at,
+			File: File{Shape: ShapeUnknown}}, nil, nil
 	}
 	return read(body, ViaCard, at), nil, nil
 }
@@ -152,8 +160,8 @@ func (r *reading) take(req exchange.Request) (exchange.Exchange, bool) {
 	return x, true
 }
 
-// get reads a file, over one redirect within its host. found is false where there is none; problem says why one could
-// not be read.
+// get reads a file, over one redirect within its host. found is false where there is none; problem
+// says why one could not be read.
 func (r *reading) get(at string) (body []byte, found bool, problem string) {
 	accept := http.Header{"Accept": {"application/json"}}
 	x, ok := r.take(exchange.Request{Method: http.MethodGet, URL: at, Header: accept})

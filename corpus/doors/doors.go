@@ -1,6 +1,7 @@
-// Package doors reads what a host declares of its own doors: the file at /.well-known/x402, in every shape that is in
-// use, and, where there is none, the file that the x402Discovery of the agent card at /.well-known/agent.json names. It
-// judges recorded exchanges and makes no request itself.
+// Package doors reads what a host declares of its own doors: the file at /.well-known/x402, in
+// every shape that is in use, and, where there is none, the file that the x402Discovery of the
+// agent card at /.well-known/agent.json names. It judges recorded exchanges and makes no request
+// itself.
 //
 //	report, _, err := walk.Run(ctx, client, doors.Checker{Host: "shop.example"}, walk.Start{URL: doors.Start("shop.example"), Kinds: []string{"get"}})
 //	own := report.File.On("shop.example", parse)
@@ -8,12 +9,14 @@ package doors
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 )
 
@@ -60,11 +63,15 @@ type File struct {
 	Shape string
 	// Entries are what it lists, in its order; URLs are absolute.
 	Entries []probe.DeclaredDoor
+	// OptOut is that the host asks not to be walked: "census": "no". Such a file needs no
+	// resources.
+	OptOut bool
 	// Refused counts entries that name no http resource: not a URL, another type.
 	Refused int64
 }
 
-// Parse reads a file that stood at an address. The shape is told for many files that are unreadable too.
+// Parse reads a file that stood at an address. The shape is told for many files that are unreadable
+// too.
 func Parse(raw []byte, at string) (File, error) {
 	from, err := url.Parse(at)
 	if err != nil {
@@ -81,13 +88,16 @@ func Parse(raw []byte, at string) (File, error) {
 	if !ok {
 		return File{Shape: ShapeUnknown}, unreadable("it is not a JSON object")
 	}
-	f := File{Shape: shape(file)}
+	f := File{Shape: shape(file), OptOut: file["census"] == "no"}
 	if v, has := file["version"]; has && v != float64(1) {
 		return f, unreadable("its version is not the number 1")
 	}
 	list, named := file["resources"].([]any)
 	if !named && f.Shape == ShapeFacilitator {
 		list, named = file["items"].([]any)
+	}
+	if !named && f.OptOut {
+		return f, nil
 	}
 	if !named {
 		return f, unreadable("it is an object without a list of resources")
@@ -104,6 +114,16 @@ func Parse(raw []byte, at string) (File, error) {
 		f.Entries = append(f.Entries, d)
 	}
 	return f, nil
+}
+
+// OptsOut reports whether the answer to the request for a host's file (Start) asks not to be
+// walked. What cannot be read asks for nothing.
+func OptsOut(x exchange.Exchange) bool {
+	if x.Error.Stage != "" || x.Response.Status != http.StatusOK || x.Response.Truncated {
+		return false
+	}
+	f, _ := Parse(x.Response.Body, x.Request.URL)
+	return f.OptOut
 }
 
 // shape tells the shape of a file by its members.
@@ -187,7 +207,8 @@ func door(item any, from *url.URL) (probe.DeclaredDoor, bool) {
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return probe.DeclaredDoor{}, false
 	}
-	// A name that its owner spells as people do is written by url in percent signs, which are in no name.
+	// A name that its owner spells as people do is written by url in percent signs, which are in no
+	// name.
 	escaped := (&url.URL{Host: u.Host}).String()
 	return probe.DeclaredDoor{URL: strings.Replace(u.String(), escaped, "//"+u.Host, 1), Method: method}, true
 }
@@ -213,8 +234,8 @@ func isAt(raw, host string, parse func(string) (string, error)) bool {
 	return err == nil && u.Hostname() == host
 }
 
-// On sorts a file's entries by whether they are the host's. parse returns the form in which a URL is requested, or an
-// error for one that is never contacted; host is in that form too.
+// On sorts a file's entries by whether they are the host's. parse returns the form in which a URL
+// is requested, or an error for one that is never contacted; host is in that form too.
 func (f File) On(host string, parse func(string) (string, error)) Own {
 	out := Own{Doors: []probe.DeclaredDoor{}, Refused: f.Refused}
 	for _, e := range f.Entries {

@@ -8,8 +8,8 @@ import (
 	"path"
 )
 
-// Folder is the record on disk. Names are slash-separated and cannot leave it. Its writers hold the lock, so that a
-// leftover of a crash is nobody's work under way.
+// Folder is the record on disk. Names are slash-separated and cannot leave it. Its writers hold the
+// lock, so that a leftover of a crash is nobody's work under way.
 type Folder struct {
 	Root *os.Root
 	lock *os.File
@@ -40,7 +40,8 @@ func Open(dir string) (*Folder, error) {
 // Close lets the next process in.
 func (f *Folder) Close() error { return errors.Join(f.lock.Close(), f.Root.Close()) }
 
-// fresh writes data to a temporary file beside name and returns its path once the bytes are on disk.
+// fresh writes data to a temporary file beside name and returns its path once the bytes are on
+// disk.
 func (f *Folder) fresh(name string, data []byte) (_ string, err error) {
 	if err := f.Root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return "", err
@@ -89,7 +90,8 @@ func (f *Folder) Keep(name string, data []byte) error {
 	return err
 }
 
-// Put writes a file whole or not at all, over an older one if need be. It is durable once its directory is synced.
+// Put writes a file whole or not at all, over an older one if need be. It is durable once its
+// directory is synced.
 func (f *Folder) Put(name string, data []byte) error {
 	tmp, err := f.fresh(name, data)
 	if err == nil {
@@ -101,18 +103,23 @@ func (f *Folder) Put(name string, data []byte) error {
 	return nil
 }
 
+// Sync makes the names in dir durable.
+func (f *Folder) Sync(dir string) error {
+	d, err := f.Root.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("syncing %s: %w", dir, err)
+	}
+	return nil
+}
+
 // SyncUp makes the names in dir and in the directories above it durable.
 func (f *Folder) SyncUp(dir string) error {
 	for {
-		d, err := f.Root.Open(dir)
-		if err != nil {
+		if err := f.Sync(dir); err != nil || dir == "." {
 			return err
-		}
-		if err := errors.Join(d.Sync(), d.Close()); err != nil {
-			return fmt.Errorf("syncing %s: %w", dir, err)
-		}
-		if dir == "." {
-			return nil
 		}
 		dir = path.Dir(dir)
 	}
@@ -127,11 +134,7 @@ func (f *Folder) SyncTree(dir string) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		w, err := f.Root.Open(name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(w.Sync(), w.Close())
+		return f.Sync(name)
 	})
 	if err != nil {
 		return fmt.Errorf("syncing %s: %w", dir, err)

@@ -58,8 +58,9 @@ func (x Exchange) Encode() ([]byte, error) {
 		return nil, err
 	}
 	f := fileForm{
-		Format:  Format,
-		Request: fileRequest{Method: x.Request.Method, URL: x.Request.URL, Header: encodeHeader(x.Request.Header), Body: x.Request.Body},
+		Format: Format,
+		Request: fileRequest{Method: x.Request.Method, URL: x.Request.URL, Header: encodeHeader(x.Request.Header),
+			Body: x.Request.Body},
 		Response: fileResponse{Status: x.Response.Status, Proto: x.Response.Proto,
 			Header: encodeHeader(x.Response.Header), Body: x.Response.Body, Truncated: x.Response.Truncated},
 		StartedAt: x.StartedAt.UTC().Format(time.RFC3339Nano), DurationNS: int64(x.Duration),
@@ -86,8 +87,9 @@ func Decode(raw []byte) (Exchange, error) {
 		return Exchange{}, fmt.Errorf("decoding exchange: format is %q, want %q", f.Format, Format)
 	}
 	x := Exchange{
-		Request:  Request{Method: f.Request.Method, URL: f.Request.URL, Body: orNil(f.Request.Body)},
-		Response: Response{Status: f.Response.Status, Proto: f.Response.Proto, Body: orNil(f.Response.Body), Truncated: f.Response.Truncated},
+		Request: Request{Method: f.Request.Method, URL: f.Request.URL, Body: orNil(f.Request.Body)},
+		Response: Response{Status: f.Response.Status, Proto: f.Response.Proto, Body: orNil(f.Response.Body),
+			Truncated: f.Response.Truncated},
 		Duration: time.Duration(f.DurationNS), RemoteAddr: f.RemoteAddr, Error: f.Error,
 	}
 	var err error
@@ -118,7 +120,8 @@ func orNil(b []byte) []byte {
 }
 
 func (x Exchange) check() error {
-	if len(x.Request.Body) > MaxBody || len(x.Response.Body) > MaxBody || len(x.Request.URL) > MaxURL || len(x.Error.Text) > MaxURL {
+	if len(x.Request.Body) > MaxBody || len(x.Response.Body) > MaxBody || len(x.Request.URL) > MaxURL ||
+		len(x.Error.Text) > MaxURL {
 		return fmt.Errorf("encoding exchange: %w", ErrTooLarge)
 	}
 	for _, h := range []http.Header{x.Request.Header, x.Response.Header} {

@@ -14,9 +14,11 @@ import (
 
 func sample() Exchange {
 	return Exchange{
-		Request: Request{Method: "POST", URL: "https://door.example/x?a=<1>&b=é", Header: http.Header{"User-Agent": {"walker"}}, Body: []byte("{}")},
+		Request: Request{Method: "POST", URL: "https://door.example/x?a=<1>&b=é",
+			Header: http.Header{"User-Agent": {"walker"}}, Body: []byte("{}")},
 		Response: Response{Status: 402, Proto: "HTTP/2.0", Body: []byte("\x00\xff pay"), Truncated: true,
-			Header: http.Header{"Content-Type": {"text/html"}, "Set-Cookie": {"a=1", "b=2"}, "X-Bytes": {"caf\xe9 \xff"}, "x-odd": {""}}},
+			Header: http.Header{"Content-Type": {"text/html"}, "Set-Cookie": {"a=1", "b=2"},
+				"X-Bytes": {"caf\xe9 \xff"}, "x-odd": {""}}},
 		StartedAt:  time.Date(2026, 11, 20, 10, 11, 12, 345_000_000, time.UTC),
 		Duration:   1234 * time.Millisecond,
 		RemoteAddr: "203.0.113.7:443",
@@ -26,8 +28,9 @@ func sample() Exchange {
 
 func TestFileFormRoundTrip(t *testing.T) {
 	for name, x := range map[string]Exchange{
-		"full":  sample(),
-		"empty": {Request: Request{Header: http.Header{}}, Response: Response{Header: http.Header{}}, StartedAt: time.Unix(0, 0).UTC()},
+		"full": sample(),
+		"empty": {Request: Request{Header: http.Header{}}, Response: Response{Header: http.Header{}},
+			StartedAt: time.Unix(0, 0).UTC()},
 	} {
 		raw, err := x.Encode()
 		if err != nil {
@@ -65,11 +68,12 @@ func TestOneSpelling(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]string{
-		"no newline":     strings.TrimSuffix(string(raw), "\n"),
-		"two newlines":   string(raw) + "\n",
-		"space":          strings.Replace(string(raw), `,"`, `, "`, 1),
-		"unknown":        strings.Replace(string(raw), `{"format"`, `{"more":1,"format"`, 1),
-		"twice":          strings.Replace(string(raw), `{"format":"`+Format+`",`, `{"format":"`+Format+`","format":"`+Format+`",`, 1),
+		"no newline":   strings.TrimSuffix(string(raw), "\n"),
+		"two newlines": string(raw) + "\n",
+		"space":        strings.Replace(string(raw), `,"`, `, "`, 1),
+		"unknown":      strings.Replace(string(raw), `{"format"`, `{"more":1,"format"`, 1),
+		"twice": strings.Replace(string(raw), `{"format":"`+Format+`",`, `{"format":"`+Format+`","format":"`+
+			Format+`",`, 1),
 		"other version":  strings.Replace(string(raw), Format, "store-exchange/v2", 1),
 		"unpadded":       strings.Replace(string(raw), `"e30="`, `"e30"`, 1),
 		"base64 newline": strings.Replace(string(raw), `"e30="`, `"e3\n0="`, 1),
@@ -141,7 +145,8 @@ func FuzzDecode(f *testing.F) {
 // FuzzRoundTrip builds exchanges out of arbitrary parts.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("GET", "https://a.example/", "Name", "value\xff", []byte("{}"), int64(1), 402)
-	f.Add("GET", "https://a.example/", "Payment-Required", base64.StdEncoding.EncodeToString([]byte(challenge)), []byte("x"), int64(1), 402)
+	f.Add("GET", "https://a.example/", "Payment-Required", base64.StdEncoding.EncodeToString([]byte(challenge)),
+		[]byte("x"), int64(1), 402)
 	f.Fuzz(func(t *testing.T, method, url, name, value string, body []byte, nanos int64, status int) {
 		x := Exchange{
 			Request:  Request{Method: method, URL: url, Header: http.Header{name: {value, ""}}},

@@ -3,7 +3,7 @@ package exchange
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"math/big"
+	"math/bits"
 	"strings"
 
 	"golang.org/x/crypto/sha3"
@@ -30,16 +30,22 @@ const OtherNetwork = "other"
 // CAIP-2 name as it is, in the namespace eip155 a chain id in plain digits; and
 // OtherNetwork for every other text.
 func NetworkName(network string) string {
-	namespace, reference, ok := strings.Cut(network, ":")
-	if !ok || len(namespace) < 3 || len(namespace) > 8 || reference == "" || len(reference) > 32 ||
-		strings.Trim(namespace, "-0123456789abcdefghijklmnopqrstuvwxyz") != "" ||
-		strings.Trim(reference, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return OtherNetwork
-	}
-	if namespace == "eip155" && (strings.Trim(reference, "0123456789") != "" || reference[0] == '0') {
+	namespace, reference, ok := SplitNetwork(network)
+	if !ok || namespace == "eip155" && (strings.Trim(reference, "0123456789") != "" || reference[0] == '0') {
 		return OtherNetwork
 	}
 	return network
+}
+
+// SplitNetwork takes a well-formed CAIP-2 name apart; ok is false for every other text.
+func SplitNetwork(name string) (namespace, reference string, ok bool) {
+	namespace, reference, ok = strings.Cut(name, ":")
+	if !ok || len(namespace) < 3 || len(namespace) > 8 || reference == "" || len(reference) > 32 ||
+		strings.Trim(namespace, "-0123456789abcdefghijklmnopqrstuvwxyz") != "" ||
+		strings.Trim(reference, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return "", "", false
+	}
+	return namespace, reference, true
 }
 
 // The forms of an advertised address, which is all that a check needs of it.
@@ -98,12 +104,14 @@ func checksum(digits string) string {
 	return string(out)
 }
 
+// isSolanaAddress reports whether s is base58 of 32 bytes, each leading zero of which is one 1.
 func isSolanaAddress(s string) bool {
 	if len(s) < 32 || len(s) > 44 {
 		return false
 	}
 	const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-	n, zeros, leading := new(big.Int), 0, true
+	var n [9]uint32 // 44 digits are less than 2^258; the lowest word first
+	zeros, leading := 0, true
 	for i := range len(s) {
 		digit := strings.IndexByte(alphabet, s[i])
 		if digit < 0 {
@@ -112,7 +120,17 @@ func isSolanaAddress(s string) bool {
 		if leading = leading && digit == 0; leading {
 			zeros++
 		}
-		n.Add(n.Mul(n, big.NewInt(58)), big.NewInt(int64(digit)))
+		carry := uint64(digit)
+		for j := range n {
+			carry += uint64(n[j]) * 58
+			n[j], carry = uint32(carry), carry>>32
+		}
 	}
-	return zeros+len(n.Bytes()) == 32
+	length := 0
+	for j, word := range n {
+		if word != 0 {
+			length = 4*j + (bits.Len32(word)+7)/8
+		}
+	}
+	return zeros+length == 32
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ const (
 	maxShownLines  = 64        // header lines, and names of others
 	maxChallenge   = 256 << 10 // bytes of one challenge as sent
 	maxShownDepth  = 64        // nesting of a challenge
+	longHead       = 16 << 10  // where fetch in Node gives up
 	minSweptLength = 20        // shorter addresses are not looked for in other text
 )
 
@@ -45,6 +47,9 @@ type Redacted struct {
 	Body         BodyFacts    `json:"body"`
 	Challenges   []Challenge  `json:"challenges"`
 	Error        Error        `json:"error"`
+	// HeadBytes are those of the answer's header names and values, where they are more than some
+	// clients read.
+	HeadBytes int `json:"head_bytes,omitzero"`
 }
 
 // HeaderLine is one header value. A long one is cut after 1,024 bytes.
@@ -66,6 +71,7 @@ const (
 	FromHeader       = "payment-required" // the x402 v2 header, base64 of JSON
 	FromBody         = "body"             // JSON with accepts or x402Version
 	FromAuthenticate = "www-authenticate" // an MPP challenge
+	FromL402         = "l402"             // WWW-Authenticate of the scheme L402 or LSAT, by digests
 )
 
 // Challenge is the terms a door named, at one place. In Value each payTo,
@@ -75,12 +81,14 @@ const (
 // first characters. Order, other values and the spelling of numbers are the
 // door's own.
 type Challenge struct {
-	From     string         `json:"from"`              // From…
-	Bytes    int            `json:"bytes"`             // as sent
-	Encoding string         `json:"encoding,omitzero"` // base64, base64-unpadded, base64url, base64url-unpadded
-	Problem  string         `json:"problem,omitzero"`  // why there is no value
-	Params   []HeaderLine   `json:"params,omitempty"`  // of an MPP challenge, without request
-	Value    jsontext.Value `json:"value,omitzero"`
+	From     string `json:"from"`              // From…
+	Bytes    int    `json:"bytes"`             // as sent
+	Encoding string `json:"encoding,omitzero"` // base64, base64-unpadded, base64url, base64url-unpadded
+	Problem  string `json:"problem,omitzero"`  // why there is no value
+	// Lenient says that readers which take a repeated name or bytes that are no UTF-8 find a value.
+	Lenient bool           `json:"lenient,omitzero"`
+	Params  []HeaderLine   `json:"params,omitempty"` // of an MPP challenge, without request
+	Value   jsontext.Value `json:"value,omitzero"`
 }
 
 // Encode returns the canonical bytes of the published form.
@@ -136,20 +144,27 @@ func (r Redacted) Header(name string) string {
 }
 
 // shownHeaders are the response headers whose values a check may read.
-func shownHeaders() []string {
-	return []string{
-		"Accept-Payment", "Access-Control-Allow-Headers", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
-		"Allow", "Cache-Control", "Content-Encoding", "Content-Language", "Content-Length", "Content-Type", "Deprecation",
-		"Link", "Location", "Ratelimit", "Ratelimit-Policy", "Retry-After", "Server", "Strict-Transport-Security", "Sunset",
-		"Vary", "X-Robots-Tag",
-	}
+var shownHeaders = []string{
+	"Accept-Payment", "Access-Control-Allow-Headers", "Access-Control-Allow-Origin",
+	"Access-Control-Expose-Headers", "Allow", "Cache-Control", "Cf-Mitigated", "Content-Encoding",
+	"Content-Language",
+	"Content-Length", "Content-Type", "Deprecation", "Link", "Location", "Ratelimit", "Ratelimit-Policy",
+	"Retry-After", "Server", "Strict-Transport-Security", "Sunset", "Vary",
+	"X-Amzn-Waf-Action", "X-Robots-Tag", "X-Vercel-Mitigated",
 }
 
 // Redact returns the published form. The exchange is not changed. It depends on
 // nothing but the exchange, so the same recording has the same digest for ever.
 func (x Exchange) Redact() (Redacted, error) {
+	r, _, err := x.RedactParsed()
+	return r, err
+}
+
+// RedactParsed is Redact. It also returns what ParseValue would read from the Value of each
+// challenge, nil for those from which it would read nothing, so that they need not be parsed again.
+func (x Exchange) RedactParsed() (Redacted, []any, error) {
 	if err := x.check(); err != nil {
-		return Redacted{}, err
+		return Redacted{}, nil, err
 	}
 	r := Redacted{
 		Format: RedactedFormat, Method: x.Request.Method,
@@ -157,19 +172,26 @@ func (x Exchange) Redact() (Redacted, error) {
 		DurationMS: x.Duration.Round(time.Millisecond).Milliseconds(),
 		Status:     x.Response.Status, Proto: x.Response.Proto,
 		Headers: []HeaderLine{}, OtherHeaders: []string{}, Challenges: []Challenge{},
-		Body:  BodyFacts{SHA256: digestOf(x.Response.Body), Bytes: int64(len(x.Response.Body)), Truncated: x.Response.Truncated},
+		Body: BodyFacts{SHA256: digestOf(x.Response.Body), Bytes: int64(len(x.Response.Body)),
+			Truncated: x.Response.Truncated},
 		Error: Error{Stage: x.Error.Stage},
+	}
+	if n := headBytes(x.Response.Header); n >= longHead {
+		r.HeadBytes = n
 	}
 	s := &sweeper{}
 	challenges := x.challenges(s)
-	for _, c := range challenges {
-		r.Challenges = append(r.Challenges, c.redacted(s))
+	parsed := make([]any, len(challenges))
+	for i, c := range challenges {
+		var shown Challenge
+		shown, parsed[i] = c.redacted(s)
+		r.Challenges = append(r.Challenges, shown)
 	}
 	r.URL = s.sweep(strings.ToValidUTF8(x.Request.URL, "�"))
 	r.Error.Text = s.sweep(strings.ToValidUTF8(x.Error.Text, "�"))
 	for _, h := range encodeHeader(x.Response.Header) {
 		name := http.CanonicalHeaderKey(h.Name)
-		if !slices.Contains(shownHeaders(), name) {
+		if !slices.Contains(shownHeaders, name) {
 			if name = s.sweep(name); !slices.Contains(r.OtherHeaders, name) && len(r.OtherHeaders) < maxShownLines {
 				r.OtherHeaders = append(r.OtherHeaders, name)
 			}
@@ -183,7 +205,27 @@ func (x Exchange) Redact() (Redacted, error) {
 	}
 	slices.SortStableFunc(r.Headers, func(a, b HeaderLine) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(r.OtherHeaders)
-	return r, nil
+	return r, parsed, nil
+}
+
+// lenient reports whether a text is one JSON value to readers that are not strict.
+func lenient(text []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.SkipValue() != nil {
+		return false
+	}
+	_, err := d.ReadToken()
+	return err == io.EOF
+}
+
+func headBytes(h http.Header) int {
+	n := 0
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(v)
+		}
+	}
+	return n
 }
 
 func cut(name, value string) HeaderLine {
@@ -210,7 +252,7 @@ func (x Exchange) challenges(s *sweeper) []found {
 	add := func(f found, text []byte) {
 		tree, err := parseTree(text)
 		if err != nil {
-			f.Problem = "not strict JSON"
+			f.Problem, f.Lenient = "not strict JSON", lenient(text)
 		} else {
 			f.tree = tree
 			s.learn(tree, f.network)
@@ -219,7 +261,7 @@ func (x Exchange) challenges(s *sweeper) []found {
 	}
 	for _, v := range headerValues(x.Response.Header, "Payment-Required") {
 		f := found{Challenge: Challenge{From: FromHeader, Bytes: len(v)}}
-		text, encoding, ok := decodeBase64(v, standardFirst())
+		text, encoding, ok := decodeBase64(v, standardFirst)
 		if !ok || len(v) > maxChallenge {
 			f.Problem = "not base64"
 			out = append(out, f)
@@ -229,13 +271,18 @@ func (x Exchange) challenges(s *sweeper) []found {
 		add(f, text)
 	}
 	if b := x.Response.Body; len(b) <= maxChallenge && !x.Response.Truncated {
-		if tree, err := parseTree(b); err == nil && (tree.member("accepts") != nil || tree.member("x402Version") != nil) {
-			add(found{Challenge: Challenge{From: FromBody, Bytes: len(b)}}, b)
+		if tree, err := parseTree(b); err == nil &&
+			(tree.member("accepts") != nil || tree.member("x402Version") != nil) {
+			s.learn(tree, "")
+			out = append(out, found{Challenge: Challenge{From: FromBody, Bytes: len(b)}, tree: tree})
 		}
 	}
 	for _, v := range headerValues(x.Response.Header, "Www-Authenticate") {
-		params, ok := paymentParams(v)
+		params, ok := authParams(v, "Payment")
 		if !ok {
+			if c, ok := l402(v); ok {
+				out = append(out, found{Challenge: c})
+			}
 			continue
 		}
 		f := found{Challenge: Challenge{From: FromAuthenticate, Bytes: len(v)}}
@@ -250,7 +297,7 @@ func (x Exchange) challenges(s *sweeper) []found {
 			}
 			f.Params = append(f.Params, p)
 		}
-		text, encoding, ok := decodeBase64(request, urlFirst())
+		text, encoding, ok := decodeBase64(request, urlFirst)
 		if !ok || len(v) > maxChallenge {
 			f.Problem = "request is not base64"
 			out = append(out, f)
@@ -262,26 +309,37 @@ func (x Exchange) challenges(s *sweeper) []found {
 	return out
 }
 
-// redacted brings the challenge into its published form.
-func (f found) redacted(s *sweeper) Challenge {
+// redacted brings the challenge into its published form, and into what its value holds.
+func (f found) redacted(s *sweeper) (Challenge, any) {
 	c := f.Challenge
 	params := c.Params
 	c.Params = nil
 	for _, p := range params {
 		c.Params = append(c.Params, cut(s.sweep(p.Name), s.sweep(p.Value)))
 	}
-	if f.tree != nil {
-		c.Value = jsontext.Value(s.write(nil, f.tree, f.network))
+	if f.tree == nil {
+		return c, nil
 	}
-	return c
+	s.repeated = false
+	value, parsed := s.write(make([]byte, 0, c.Bytes+maxShownValue), f.tree, f.network)
+	if c.Value = value; s.repeated {
+		parsed = nil
+	}
+	return c, parsed
 }
 
 // headerValues finds a header whatever the case in which it was recorded.
 func headerValues(h http.Header, name string) []string {
-	var out []string
-	for _, line := range encodeHeader(h) {
-		if http.CanonicalHeaderKey(line.Name) == name {
-			out = append(out, line.Values...)
+	var names, out []string
+	for n := range h {
+		if http.CanonicalHeaderKey(n) == name {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		for _, v := range h[n] {
+			out = append(out, widen(v))
 		}
 	}
 	return out
@@ -293,20 +351,15 @@ type spelling struct {
 	*base64.Encoding
 }
 
-// standardFirst is for x402, whose header is standard base64.
-func standardFirst() []spelling {
-	return []spelling{
+// standardFirst is for x402, whose header is standard base64; urlFirst for MPP and JWS, which use
+// base64url without padding.
+var (
+	standardFirst = []spelling{
 		{"base64", base64.StdEncoding}, {"base64-unpadded", base64.RawStdEncoding},
 		{"base64url", base64.URLEncoding}, {"base64url-unpadded", base64.RawURLEncoding},
 	}
-}
-
-// urlFirst is for MPP and JWS, which use base64url without padding.
-func urlFirst() []spelling {
-	all := standardFirst()
-	slices.Reverse(all)
-	return all
-}
+	urlFirst = []spelling{standardFirst[3], standardFirst[2], standardFirst[1], standardFirst[0]}
+)
 
 // decodeBase64 decodes s and names the first spelling that it fits.
 func decodeBase64(s string, spellings []spelling) (text []byte, encoding string, ok bool) {
@@ -322,10 +375,31 @@ func decodeBase64(s string, spellings []spelling) (text []byte, encoding string,
 	return nil, "", false
 }
 
-// paymentParams reads the parameters of one challenge of the scheme Payment.
-func paymentParams(v string) ([]HeaderLine, bool) {
+// l402 reads a challenge of L402 (the protocol specification of Lightning Labs) or of its older
+// name LSAT. What it asks for is a credential, so macaroon and invoice are shown by digest alone.
+func l402(v string) (Challenge, bool) {
+	params, ok := authParams(v, "L402")
+	if !ok {
+		if params, ok = authParams(v, "LSAT"); !ok {
+			return Challenge{}, false
+		}
+	}
+	c := Challenge{From: FromL402, Bytes: len(v)}
+	for _, name := range []string{"macaroon", "invoice"} {
+		i := slices.IndexFunc(params, func(p HeaderLine) bool { return p.Name == name && p.Value != "" })
+		if i < 0 {
+			c.Problem = "no " + name
+			continue
+		}
+		c.Params = append(c.Params, HeaderLine{Name: name + "_sha256", Value: digestOf([]byte(params[i].Value))})
+	}
+	return c, true
+}
+
+// authParams reads the parameters of one challenge of a scheme (RFC 9110, section 11.3).
+func authParams(v, name string) ([]HeaderLine, bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
-	if !strings.EqualFold(scheme, "Payment") {
+	if !strings.EqualFold(scheme, name) {
 		return nil, false
 	}
 	var out []HeaderLine
@@ -352,7 +426,8 @@ func paymentParams(v string) ([]HeaderLine, bool) {
 			}
 			value, rest = after[:i], after[i:]
 		}
-		out = append(out, HeaderLine{Name: strings.ToLower(strings.TrimSpace(name)), Value: strings.ToValidUTF8(value, "�")})
+		out = append(out, HeaderLine{Name: strings.ToLower(strings.TrimSpace(name)),
+			Value: strings.ToValidUTF8(value, "�")})
 	}
 	return out, true
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const (
@@ -36,16 +37,18 @@ var offer = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"EdDSA","kid":"d
 	base64.RawURLEncoding.EncodeToString(make([]byte, 64))
 
 func paid() Exchange {
-	request := base64.RawURLEncoding.EncodeToString([]byte(`{"amount":"1000","methodDetails":{"chainId":8453},"recipient":"` + evmAddress + `"}`))
+	request := base64.RawURLEncoding.EncodeToString(
+		[]byte(`{"amount":"1000","methodDetails":{"chainId":8453},"recipient":"` + evmAddress + `"}`))
 	return Exchange{
 		Request: Request{Method: "GET", URL: "https://door.example/pay/" + solanaAddress},
 		Response: Response{Status: 402, Proto: "HTTP/1.1", Body: []byte(challenge), Header: http.Header{
 			"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(challenge))},
-			"Www-Authenticate": {`Payment id="x", realm="door.example", method="evm", intent="charge", request="` + request + `"`, `Bearer realm="no"`},
-			"Content-Type":     {"application/json"},
-			"Link":             {"<https://door.example/" + evmAddress + ">; rel=pay"},
-			"Set-Cookie":       {"secret=1"},
-			"X-Pay-To":         {evmAddress},
+			"Www-Authenticate": {`Payment id="x", realm="door.example", method="evm", intent="charge", request="` +
+				request + `"`, `Bearer realm="no"`},
+			"Content-Type": {"application/json"},
+			"Link":         {"<https://door.example/" + evmAddress + ">; rel=pay"},
+			"Set-Cookie":   {"secret=1"},
+			"X-Pay-To":     {evmAddress},
 		}},
 		StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 999_000_000, time.UTC), Duration: 1500 * time.Microsecond,
 		RemoteAddr: "203.0.113.7:443", Error: Error{Stage: StageBody, Text: "reading " + solanaAddress},
@@ -73,8 +76,10 @@ func TestNoAddressIsPublished(t *testing.T) {
 			t.Errorf("%s is published in %s", secret, raw)
 		}
 	}
-	for _, kept := range []string{`"application/json"`, `"1000"`, "1.50", "9007199254740993", `"canonical":true`, `"signature_bytes":64`,
-		PayToDigest(base, evmAddress), PayToDigest(solana, solanaAddress), `"form":"` + FormSolana + `"`, `{"form":"` + FormNotAString + `"}`, `"set-cookie"`} {
+	for _, kept := range []string{`"application/json"`, `"1000"`, "1.50", "9007199254740993", `"canonical":true`,
+		`"signature_bytes":64`,
+		PayToDigest(base, evmAddress), PayToDigest(solana, solanaAddress), `"form":"` + FormSolana + `"`, `{"form":"` +
+			FormNotAString + `"}`, `"set-cookie"`} {
 		if !strings.Contains(published, strings.ToLower(kept)) {
 			t.Errorf("%s is not published in %s", kept, raw)
 		}
@@ -94,10 +99,12 @@ func TestRedactedChallenge(t *testing.T) {
 		}
 	}
 	mpp := r.Challenges[2]
-	if got, want := string(mpp.Value), `{"amount":"1000","methodDetails":{"chainId":8453},"recipient":`+want+`}`; got != want {
+	if got, want := string(mpp.Value), `{"amount":"1000","methodDetails":{"chainId":8453},"recipient":`+want+
+		`}`; got != want {
 		t.Errorf("mpp request = %s, want %s", got, want)
 	}
-	wantParams := []HeaderLine{{Name: "id", Value: "x"}, {Name: "realm", Value: "door.example"}, {Name: "method", Value: "evm"}, {Name: "intent", Value: "charge"}}
+	wantParams := []HeaderLine{{Name: "id", Value: "x"}, {Name: "realm", Value: "door.example"},
+		{Name: "method", Value: "evm"}, {Name: "intent", Value: "charge"}}
 	if diff := cmp.Diff(wantParams, mpp.Params); diff != "" {
 		t.Errorf("params (-want +got):\n%s", diff)
 	}
@@ -107,10 +114,12 @@ func TestRedactedChallenge(t *testing.T) {
 	if got := r.Header("content-type"); got != "application/json" {
 		t.Errorf("content type %q", got)
 	}
-	if diff := cmp.Diff([]string{"Payment-Required", "Set-Cookie", "Www-Authenticate", "X-Pay-To"}, r.OtherHeaders); diff != "" {
+	if diff := cmp.Diff([]string{"Payment-Required", "Set-Cookie", "Www-Authenticate", "X-Pay-To"},
+		r.OtherHeaders); diff != "" {
 		t.Errorf("other headers (-want +got):\n%s", diff)
 	}
-	if r.DurationMS != 2 || r.StartedAt != "2026-11-20T10:11:12Z" || r.Body.Bytes != int64(len(challenge)) || r.Body.SHA256 != digestOf([]byte(challenge)) {
+	if r.DurationMS != 2 || r.StartedAt != "2026-11-20T10:11:12Z" || r.Body.Bytes != int64(len(challenge)) ||
+		r.Body.SHA256 != digestOf([]byte(challenge)) {
 		t.Errorf("facts: %+v", r)
 	}
 }
@@ -121,9 +130,10 @@ func TestUnreadableChallenges(t *testing.T) {
 		"not JSON":   {base64.StdEncoding.EncodeToString([]byte("hello")), "not strict JSON"},
 		"duplicate":  {base64.StdEncoding.EncodeToString([]byte(`{"a":1,"a":2}`)), "not strict JSON"},
 		"two values": {base64.StdEncoding.EncodeToString([]byte(`{} {}`)), "not strict JSON"},
-		"deep":       {base64.StdEncoding.EncodeToString([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100))), "not strict JSON"},
-		"empty":      {"", "not base64"},
-		"bad UTF-8":  {base64.StdEncoding.EncodeToString([]byte("{\"a\":\"\xff\"}")), "not strict JSON"},
+		"deep": {base64.StdEncoding.EncodeToString([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100))),
+			"not strict JSON"},
+		"empty":     {"", "not base64"},
+		"bad UTF-8": {base64.StdEncoding.EncodeToString([]byte("{\"a\":\"\xff\"}")), "not strict JSON"},
 	} {
 		x := Exchange{Response: Response{Status: 402, Header: http.Header{"Payment-Required": {c.header}}}}
 		r := redacted(t, x)
@@ -131,7 +141,8 @@ func TestUnreadableChallenges(t *testing.T) {
 			t.Errorf("%s: %+v", name, r.Challenges)
 		}
 	}
-	if r := redacted(t, Exchange{Response: Response{Status: 402, Body: []byte(`{"error":"no"}`)}}); len(r.Challenges) != 0 {
+	if r := redacted(t, Exchange{Response: Response{Status: 402, Body: []byte(`{"error":"no"}`)}}); len(
+		r.Challenges) != 0 {
 		t.Errorf("a body without terms: %+v", r.Challenges)
 	}
 }
@@ -206,7 +217,8 @@ func TestNetworkNames(t *testing.T) {
 			t.Errorf("%q is called %q", name, got)
 		}
 	}
-	for _, junk := range []string{"", "base", "eip155", "eip155:", ":1", "eip155:08453", "eip155:0", "eip155:-1", "eip155:0x1",
+	for _, junk := range []string{"", "base", "eip155", "eip155:", ":1", "eip155:08453", "eip155:0", "eip155:-1",
+		"eip155:0x1",
 		"eip155:8453:1", "EIP155:1", "ab:1", "abcdefghi:1", "abc:" + strings.Repeat("x", 33), "abc:\u202e",
 		"eip155:8453\x01", " eip155:1", "abc:x y", "a\xffc:1", "<b>:1", "other"} {
 		if got := NetworkName(junk); got != "other" {
@@ -223,7 +235,8 @@ func TestPayToForm(t *testing.T) {
 		evmAddress: FormEVM, strings.ToLower(evmAddress): FormEVM, "0x" + strings.ToUpper(evmAddress[2:]): FormEVM,
 		"0x70997970c51812dc3A010C7d01b50e0d17dc79C8": FormEVMBadChecksum, "0x" + strings.Repeat("0", 40): FormEVMZero,
 		solanaAddress: FormSolana, "11111111111111111111111111111111": FormSolana, solanaAddress + "1": FormOther,
-		"shop.eth": FormName, "": FormEmpty, "shop": FormOther, "a b.c": FormOther, evmAddress + "0": FormOther, evmAddress[2:]: FormOther,
+		"shop.eth": FormName, "": FormEmpty, "shop": FormOther, "a b.c": FormOther, evmAddress + "0": FormOther,
+		evmAddress[2:]: FormOther,
 	} {
 		if got := PayToForm(address); got != want {
 			t.Errorf("form of %q = %s, want %s", address, got, want)
@@ -248,14 +261,59 @@ func FuzzRedact(f *testing.F) {
 		if _, err := DecodeRedacted(raw); err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
+		parsedAsWritten(t, x)
 	})
+}
+
+// parsedAsWritten demands that what RedactParsed gives beside a challenge is what stands in it.
+func parsedAsWritten(t *testing.T, x Exchange) (told int) {
+	t.Helper()
+	r, parsed, err := x.RedactParsed()
+	if err != nil || len(parsed) != len(r.Challenges) {
+		t.Fatalf("%d challenges, %d parsed, %v", len(r.Challenges), len(parsed), err)
+	}
+	for i, c := range r.Challenges {
+		v, err := ParseValue(c.Value)
+		if err != nil {
+			v = nil // no value, or names that became equal
+		} else {
+			told++
+		}
+		if diff := cmp.Diff(v, parsed[i], cmp.AllowUnexported(Object{}), cmpopts.EquateNaNs(),
+			cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s\nis parsed as another (-written +parsed):\n%s", c.Value, diff)
+		}
+	}
+	return told
+}
+
+func TestParsedAsWritten(t *testing.T) {
+	long := strings.Repeat("é", maxSwept/2-8) + "aaaaaaaaaaaaaaaéé" // an address that is cut within a character
+	var many strings.Builder
+	many.WriteString("{")
+	for i := range 40 {
+		fmt.Fprintf(&many, `"name-%02d":%d,`, i, i)
+	}
+	for i, text := range []string{
+		challenge, "null", "[1,2.50,-0,1e999,true,false,null,[],{}]", many.String() + `"accepts":[{}]}`,
+		`{"accepts":[{"payTo":7,"network":"eip155:1"},{"payTo":"` + evmAddress + `","a":"` + evmAddress + `"}]}`,
+		`{"accepts":[{"payTo":"` + long + `"}],"` + long + `":1,"` + long + `x":[2],"x":"` + long + `"}`,
+	} {
+		x := Exchange{Response: Response{Status: 402, Body: []byte(text),
+			Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
+		if told := parsedAsWritten(t, x); told == 0 && i < 5 {
+			t.Errorf("%.80s tells nothing", text)
+		}
+	}
 }
 
 // TestNoForgedMarks: what a door writes in the form that redaction gives is told apart from it.
 func TestNoForgedMarks(t *testing.T) {
 	text := `{"accepts":[{"payTo":"` + evmAddress + `","asset":"[pay-to 0123456789abcdef]","n":{"jws":{"header":{}}}}]}`
-	x := Exchange{Response: Response{Status: 402, Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
-	if got := string(redacted(t, x).Challenges[0].Value); strings.Contains(got, `"[pay-to `) || strings.Contains(got, `"jws":`) {
+	x := Exchange{Response: Response{Status: 402,
+		Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(text))}}}}
+	if got := string(redacted(t, x).Challenges[0].Value); strings.Contains(got, `"[pay-to `) ||
+		strings.Contains(got, `"jws":`) {
 		t.Errorf("redacted to %s", got)
 	}
 }
@@ -265,7 +323,8 @@ func manyAddresses(n int) Exchange {
 	var b strings.Builder
 	b.WriteString(`{"accepts":[`)
 	for i := range n {
-		fmt.Fprintf(&b, `{"payTo":"0x%040x","a":"abcdefghijklmnopqrstuvwxyz"},{"payTo":"address-%032d","a":"%s"},`, i, i, strings.Repeat("address-", 4))
+		fmt.Fprintf(&b, `{"payTo":"0x%040x","a":"abcdefghijklmnopqrstuvwxyz"},{"payTo":"address-%032d","a":"%s"},`, i,
+			i, strings.Repeat("address-", 4))
 	}
 	b.WriteString(`{}]}`)
 	return Exchange{Response: Response{Status: 402, Body: []byte(b.String())}}
@@ -278,8 +337,8 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
-// TestSoakManyAddresses: the work does not grow with the square of what a door names. Few and many are redacted in turn,
-// and the middle of the ratios counts.
+// TestSoakManyAddresses: the work does not grow with the square of what a door names. Few and many
+// are redacted in turn, and the middle of the ratios counts.
 func TestSoakManyAddresses(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")

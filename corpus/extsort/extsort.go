@@ -1,5 +1,5 @@
-// Package extsort sorts records that need not fit into memory: they gather in a buffer, full buffers are sorted and
-// written to a temporary file as runs, and reading merges the runs.
+// Package extsort sorts records that need not fit into memory: they gather in a buffer, full
+// buffers are sorted and written to a temporary file as runs, and reading merges the runs.
 //
 //	s := extsort.New(8 << 20)
 //	defer s.Close()
@@ -24,8 +24,8 @@ import (
 // Record is a key with what belongs to it. Both are valid until the next one is asked for.
 type Record struct{ Key, Value []byte }
 
-// Sorter gathers records and yields them sorted by the bytes of their keys; records with equal keys come in the order
-// in which they were added. It is for one goroutine at a time.
+// Sorter gathers records and yields them sorted by the bytes of their keys; records with equal keys
+// come in the order in which they were added. It is for one goroutine at a time.
 type Sorter struct {
 	memory int
 	buf    []byte
@@ -73,10 +73,7 @@ func (s *Sorter) sort() {
 	}
 	s.sorted = true
 	slices.SortFunc(s.refs, func(a, b ref) int {
-		if c := bytes.Compare(s.key(a), s.key(b)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.at, b.at)
+		return cmp.Or(bytes.Compare(s.key(a), s.key(b)), cmp.Compare(a.at, b.at))
 	})
 }
 
@@ -116,7 +113,8 @@ func (s *Sorter) Sorted() iter.Seq2[Record, error] {
 		s.sort()
 		var h merge
 		for i, r := range s.runs {
-			src := &source{order: i, left: r.size, r: bufio.NewReaderSize(io.NewSectionReader(s.file, r.at, r.size), 32<<10)}
+			src := &source{order: i, left: r.size, r: bufio.NewReaderSize(io.NewSectionReader(s.file, r.at, r.size),
+				32<<10)}
 			if err := h.add(src); err != nil {
 				yield(Record{}, fmt.Errorf("sorting on disk: %w", err))
 				return
@@ -228,10 +226,7 @@ func (m *merge) add(c *source) error {
 
 func (m merge) Len() int { return len(m) }
 func (m merge) Less(i, j int) bool {
-	if c := bytes.Compare(m[i].held.Key, m[j].held.Key); c != 0 {
-		return c < 0
-	}
-	return m[i].order < m[j].order
+	return cmp.Or(bytes.Compare(m[i].held.Key, m[j].held.Key), cmp.Compare(m[i].order, m[j].order)) < 0
 }
 func (m merge) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
 func (m *merge) Push(x any)   { *m = append(*m, x.(*source)) }

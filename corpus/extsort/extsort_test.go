@@ -35,7 +35,8 @@ func TestSortsLikeMemory(t *testing.T) {
 				got = append(got, pair{string(r.Key), string(r.Value)})
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("memory of %d, round %d: %d runs do not give the order of a sort in memory", memory, round, len(s.runs))
+				t.Fatalf("memory of %d, round %d: %d runs do not give the order of a sort in memory", memory, round,
+					len(s.runs))
 			}
 		}
 		if s.Len() != 1200 || (memory < 1<<20) != (len(s.runs) > 0) {

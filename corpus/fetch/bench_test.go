@@ -11,8 +11,8 @@ import (
 	"agentstore/corpus/exchange"
 )
 
-// BenchmarkGet compares the guarded client with a bare one that makes a TLS connection for each GET, which is what a
-// look at a stranger's door costs at the least.
+// BenchmarkGet compares the guarded client with a bare one that makes a TLS connection for each
+// GET, which is what a look at a stranger's door costs at the least.
 func BenchmarkGet(b *testing.B) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Payment-Required", "e30=")
@@ -25,7 +25,8 @@ func BenchmarkGet(b *testing.B) {
 	roots := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	d := &detour{to: s.Listener.Addr().String()}
 	b.Run("bare", func(b *testing.B) {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}, DisableKeepAlives: true, ForceAttemptHTTP2: true}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"},
+			DisableKeepAlives: true, ForceAttemptHTTP2: true}
 		client := &http.Client{Transport: transport}
 		b.ReportAllocs()
 		for b.Loop() {
@@ -40,7 +41,8 @@ func BenchmarkGet(b *testing.B) {
 		}
 	})
 	b.Run("guarded", func(b *testing.B) {
-		c, err := New(Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test", Resolver: &names{answer: always(public)}, Dialer: d, Roots: roots})
+		c, err := New(Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(),
+			Agent: "https://store.test", Resolver: &names{answer: always(public)}, Dialer: d, Roots: roots})
 		if err != nil {
 			b.Fatal(err)
 		}

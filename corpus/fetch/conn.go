@@ -22,7 +22,8 @@ const maxTries = 4
 // maxErrorText bounds the text of a recorded error.
 const maxErrorText = 300
 
-// open dials a checked address, and speaks TLS where the scheme wants it. It returns the stage at which it stopped.
+// open dials a checked address, and speaks TLS where the scheme wants it. It returns the stage at
+// which it stopped.
 func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.Conn, remote, stage string, err error) {
 	at = at[:min(len(at), maxTries)]
 	busy := false
@@ -54,13 +55,15 @@ func (c *Client) open(ctx context.Context, t target, at []netip.Addr) (conn net.
 			return nil, remote, exchange.StageConnect, errors.Join(err, conn.Close())
 		}
 	}
-	// Headers, body and framing fit several times over; what does not end is cut here at the latest.
+	// Headers, body and framing fit several times over; what does not end is cut here at the
+	// latest.
 	conn = &bounded{Conn: conn, left: 4 * (c.cfg.MaxBytes + MaxHeaderBytes + 64<<10)}
 	if t.scheme == "http" {
 		return conn, remote, "", nil
 	}
 	secure := tls.Client(conn, &tls.Config{
-		ServerName: t.host, RootCAs: c.cfg.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Time: c.cfg.Now,
+		ServerName: t.host, RootCAs: c.cfg.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Time: c.cfg.Now,
 	})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close() // the handshake's error says more
@@ -145,7 +148,8 @@ func phrase(err error) string {
 	return err.Error()
 }
 
-// certificate says what is wrong with one in words that do not change with the clock or the machine.
+// certificate says what is wrong with one in words that do not change with the clock or the
+// machine.
 func certificate(err error) string {
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the certificate is not for " + strconv.Quote(e.Host)

@@ -1,24 +1,29 @@
-// Package fetch is the one way by which anything of ours reaches a stranger's address: a guarded HTTP client that makes
-// one request, follows nothing, and records what became of it as an exchange.
+// Package fetch is the one way by which anything of ours reaches a stranger's address: a guarded
+// HTTP client that makes one request, follows nothing, and records what became of it as an
+// exchange.
 //
-// What it holds to, whatever it is asked: https on its default port; no credentials and no fragment in the URL; a name
-// is resolved once, every address it has is checked, and the address that is dialled is the one that was checked; no
-// private, loopback, link-local, multicast, reserved, documentation or translated address and never our own host, under
-// any spelling, before a packet leaves; TLS verified; 8 seconds and 256 KiB, counted after decompression; no cookie, no
-// credential and no header that the caller's own rule does not name; a stated User-Agent and a Web Bot Auth signature
-// (RFC 9421) on every request; one connection at a time to a host.
+// What it holds to, whatever it is asked: https on its default port; no credentials and no fragment
+// in the URL; a name is resolved once, every address it has is checked, and the address that is
+// dialled is the one that was checked; no private, loopback, link-local, multicast, reserved,
+// documentation or translated address and never our own host, under any spelling, before a packet
+// leaves; TLS verified; 8 seconds and 256 KiB, counted after decompression; no cookie, no
+// credential and no header that the caller's own rule does not name; a stated User-Agent and a Web
+// Bot Auth signature (RFC 9421) on every request; one connection at a time to a host.
 //
-// The resolver and the dialer are parameters, so that tests and the local street of doors can map public-looking names
-// and addresses to loopback. They are asked after the guard, which cannot be switched off:
+// The resolver and the dialer are parameters, so that tests and the local street of doors can map
+// public-looking names and addresses to loopback. They are asked after the guard, which cannot be
+// switched off:
 //
 //	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example/bot)", Key: key, Agent: "https://store.example"})
 //	x, err := c.Do(ctx, exchange.Request{Method: "GET", URL: "https://door.example/paid"}, fetch.Rule{})
 //
-// An error of Do is a *Refusal: nothing was sent, and it says nothing about the host. What went wrong on the network
-// stands in the exchange. Where the client lets one request at a time go to an address, it may also be a *Busy.
+// An error of Do is a *Refusal: nothing was sent, and it says nothing about the host. What went
+// wrong on the network stands in the exchange. Where the client lets one request at a time go to an
+// address, it may also be a *Busy.
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -47,14 +52,15 @@ const (
 	MaxRequestBody    = 256 << 10
 )
 
-// A Resolver finds the addresses of a name; *net.Resolver is one. The client asks it once a request, for network "ip",
-// and checks each address of the answer. It may be called by several goroutines at once.
+// A Resolver finds the addresses of a name; *net.Resolver is one. The client asks it once a
+// request, for network "ip", and checks each address of the answer. It may be called by several
+// goroutines at once.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// A Dialer opens one TCP connection; *net.Dialer is one. The client hands it only addresses that passed the guard, as
-// address and port. It may be called by several goroutines at once.
+// A Dialer opens one TCP connection; *net.Dialer is one. The client hands it only addresses that
+// passed the guard, as address and port. It may be called by several goroutines at once.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -63,9 +69,14 @@ type Dialer interface {
 type Config struct {
 	// UserAgent is sent with every request and holds the URL at which the operator can be reached.
 	UserAgent string
-	// Key signs every request and Agent is the origin at which its directory stands, such as https://store.example.
+	// Key signs every request and Agent is the origin at which its directory stands, such as
+	// https://store.example.
 	Key   *attest.Key
 	Agent string
+	// Unsigned leaves signatures out, for a program without an address at which its key could be
+	// looked up: a door that verifies signatures would refuse what it cannot verify. Key is nil
+	// then.
+	Unsigned bool
 	// OwnHosts and OwnAddresses are never contacted. OwnHosts may be in any spelling.
 	OwnHosts     []string
 	OwnAddresses []netip.Addr
@@ -81,7 +92,8 @@ type Config struct {
 	Timeout  time.Duration // of one request, from the lookup of the name to the last byte; 0 is DefaultTimeout
 	MaxBytes int64         // of one body, after decompression; 0 is DefaultMaxBytes, at most exchange.MaxBody
 	Spacing  time.Duration // between the end of a request to a host and the next one to it
-	// OnePerAddress lets one request at a time go to an address, whatever the names: another is a *Busy.
+	// OnePerAddress lets one request at a time go to an address, whatever the names: another is a
+	// *Busy.
 	OnePerAddress bool
 	Concurrent    int // requests under way at once, which bounds memory; 0 is DefaultConcurrent
 
@@ -89,20 +101,25 @@ type Config struct {
 	Random io.Reader        // for nonces; nil is crypto/rand
 }
 
-// Allow is what a keeper opens to read doors of his own company. Everything read through a client that has one is
-// private (Client.Private) and must not be published.
+// Allow is what a keeper opens to read doors of his own company. Everything read through a client
+// that has one is private (Client.Private) and must not be published.
 type Allow struct {
 	Networks []netip.Prefix // in spite of the guard; our own addresses stay refused
 	Ports    []uint16       // beside the default port
-	Roots    *x509.CertPool // instead of Config.Roots
+	// Header is sent beside the rest with every request to an address in Networks, such as a token
+	// that a staging server asks for. It is not recorded.
+	Header http.Header
+	Roots  *x509.CertPool // instead of Config.Roots
 }
 
-// Rule is what one caller's kind of request may do beyond a plain GET over https. The zero Rule allows nothing more.
+// Rule is what one caller's kind of request may do beyond a plain GET over https. The zero Rule
+// allows nothing more.
 type Rule struct {
 	// PlainHTTP allows http on port 80. Only phantom_check uses it.
 	PlainHTTP bool
-	// Headers names the headers of exchange.Request that are sent. Accept and Content-Type always may be. Names that
-	// the client sets itself and names that carry a visitor's identity are never taken.
+	// Headers names the headers of exchange.Request that are sent. Accept and Content-Type always
+	// may be. Names that the client sets itself and names that carry a visitor's identity are never
+	// taken.
 	Headers []string
 }
 
@@ -115,8 +132,8 @@ type Client struct {
 	ways  ways
 }
 
-// Busy is the error of Do where every address that a name has is being asked already (Config.OnePerAddress). Nothing was
-// sent: the same request can be made later.
+// Busy is the error of Do where every address that a name has is being asked already
+// (Config.OnePerAddress). Nothing was sent: the same request can be made later.
 type Busy struct{}
 
 func (*Busy) Error() string { return "its address is being asked already" }
@@ -126,10 +143,10 @@ func New(cfg Config) (*Client, error) {
 	if !strings.Contains(cfg.UserAgent, "://") || !plainText(cfg.UserAgent) {
 		return nil, errors.New("making a client: the user agent must hold a contact URL and be plain ASCII")
 	}
-	if cfg.Key == nil {
-		return nil, errors.New("making a client: no key to sign requests with")
+	if cfg.Unsigned != (cfg.Key == nil) {
+		return nil, errors.New("making a client: no key to sign requests with, or one for a client that signs none")
 	}
-	if u, err := url.Parse(cfg.Agent); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || cfg.Agent != u.Scheme+"://"+u.Host || !plainText(cfg.Agent) || strings.ContainsAny(cfg.Agent, `"\`) {
+	if !cfg.Unsigned && !isOrigin(cfg.Agent) {
 		return nil, fmt.Errorf("making a client: signature agent %q is not an origin", cfg.Agent)
 	}
 	if cfg.MaxBytes < 0 || cfg.MaxBytes > exchange.MaxBody || cfg.Timeout < 0 || cfg.Spacing < 0 || cfg.Concurrent < 0 {
@@ -139,21 +156,13 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
-	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultMaxBytes
-	}
-	if cfg.Concurrent == 0 {
-		cfg.Concurrent = DefaultConcurrent
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
+	cfg.Concurrent = cmp.Or(cfg.Concurrent, DefaultConcurrent)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Random == nil {
-		cfg.Random = rand.Reader
-	}
+	cfg.Random = cmp.Or(cfg.Random, rand.Reader)
 	if cfg.Resolver == nil {
 		cfg.Resolver = rooted{net.DefaultResolver}
 	}
@@ -167,11 +176,18 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Private reports whether what this client reads belongs to a private corpus and must not be published.
+// Private reports whether what this client reads belongs to a private corpus and must not be
+// published.
 func (c *Client) Private() bool { return c.cfg.Allow != nil }
 
-// Parse reads a URL as Do would and returns the URL in the form in which it would be requested and recorded. Its error
-// is a *Refusal. It looks up no name and sends nothing.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
+		s == u.Scheme+"://"+u.Host && plainText(s) && !strings.ContainsAny(s, `"\`)
+}
+
+// Parse reads a URL as Do would and returns the URL in the form in which it would be requested and
+// recorded. Its error is a *Refusal. It looks up no name and sends nothing.
 func (c *Client) Parse(raw string, rule Rule) (string, error) {
 	t, err := c.guard.target(raw, rule)
 	if err != nil {
@@ -180,8 +196,8 @@ func (c *Client) Parse(raw string, rule Rule) (string, error) {
 	return t.url(), nil
 }
 
-// Check says whether Do would contact a URL: it parses it, looks its name up and checks the addresses, and connects to
-// nothing. A *Refusal is for good; any other error is of the lookup.
+// Check says whether Do would contact a URL: it parses it, looks its name up and checks the
+// addresses, and connects to nothing. A *Refusal is for good; any other error is of the lookup.
 func (c *Client) Check(ctx context.Context, raw string, rule Rule) error {
 	t, err := c.guard.target(raw, rule)
 	if err != nil {
@@ -193,11 +209,12 @@ func (c *Client) Check(ctx context.Context, raw string, rule Rule) error {
 	return err
 }
 
-// Do makes one request and records it. The request has a method (GET, HEAD, POST or OPTIONS), a URL, perhaps a body,
-// and of its header what the rule lets through; the recorded request is what was sent. Redirects are recorded and not
-// followed. A *Refusal is returned, and recorded at exchange.StageRefused, when nothing was sent because of what the
-// request asks for; every failure of the network is recorded alone. The recorded body is what the response's gzip
-// coding, if any, held; its header is as it came.
+// Do makes one request and records it. The request has a method (GET, HEAD, POST or OPTIONS), a
+// URL, perhaps a body, and of its header what the rule lets through; the recorded request is what
+// was sent. Redirects are recorded and not followed. A *Refusal is returned, and recorded at
+// exchange.StageRefused, when nothing was sent because of what the request asks for; every failure
+// of the network is recorded alone. The recorded body is what the response's gzip coding, if any,
+// held; its header is as it came.
 func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (exchange.Exchange, error) {
 	x := exchange.Exchange{StartedAt: c.now(), Request: exchange.Request{
 		Method: clip(req.Method, 32), URL: clip(req.URL, exchange.MaxURL), Header: http.Header{}, Body: req.Body}}
@@ -215,7 +232,8 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 	}
 	leave, err := c.enter(ctx, t.host)
 	if err != nil {
-		x.Error = exchange.Error{Stage: exchange.StageDeadline, Text: "the time ran out while waiting for earlier requests"}
+		x.Error = exchange.Error{Stage: exchange.StageDeadline,
+			Text: "the time ran out while waiting for earlier requests"}
 		return x, nil
 	}
 	defer leave()
@@ -232,26 +250,12 @@ func (c *Client) Do(ctx context.Context, req exchange.Request, rule Rule) (excha
 	return x, err
 }
 
-// Follow is Do, and one further request when the answer redirects to another path of the same host. It returns one
-// or two exchanges, the last of which holds the answer.
-func (c *Client) Follow(ctx context.Context, req exchange.Request, rule Rule) ([]exchange.Exchange, error) {
-	x, err := c.Do(ctx, req, rule)
-	if err != nil {
-		return []exchange.Exchange{x}, err
-	}
-	next, ok := Hop(x)
-	if !ok {
-		return []exchange.Exchange{x}, nil
-	}
-	next.Header = req.Header
-	y, err := c.Do(ctx, next, rule)
-	return []exchange.Exchange{x, y}, err
-}
-
-// Hop returns the request to which an exchange redirects, if that is a GET of the same scheme and host.
+// Hop returns the request to which an exchange redirects, if that is a GET of the same scheme and
+// host.
 func Hop(x exchange.Exchange) (exchange.Request, bool) {
 	switch x.Response.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return exchange.Request{}, false
 	}
@@ -261,7 +265,9 @@ func Hop(x exchange.Exchange) (exchange.Request, bool) {
 		return exchange.Request{}, false
 	}
 	to, err := at.Parse(locations[0])
-	if err != nil || to.Scheme != at.Scheme || !strings.EqualFold(strings.TrimSuffix(to.Host, ":"+strconv.Itoa(int(defaultPort(to.Scheme)))), at.Host) || to.User != nil {
+	if err != nil || to.Scheme != at.Scheme ||
+		!strings.EqualFold(strings.TrimSuffix(to.Host, ":"+strconv.Itoa(int(defaultPort(to.Scheme)))), at.Host) ||
+		to.User != nil {
 		return exchange.Request{}, false
 	}
 	to.Fragment, to.RawFragment, to.Host = "", "", at.Host

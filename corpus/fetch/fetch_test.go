@@ -55,7 +55,8 @@ func always(addresses ...string) func(string, int) []netip.Addr {
 	return func(string, int) []netip.Addr { return out }
 }
 
-// detour stands behind the guard: it notes what it is asked to dial and goes to a loopback listener instead.
+// detour stands behind the guard: it notes what it is asked to dial and goes to a loopback listener
+// instead.
 type detour struct {
 	to string
 
@@ -73,7 +74,8 @@ func (d *detour) DialContext(ctx context.Context, network, address string) (net.
 
 const public = "8.8.4.4"
 
-// patience is a timeout that turns a hang into a failure. No machine is so slow that a request takes as long.
+// patience is a timeout that turns a hang into a failure. No machine is so slow that a request
+// takes as long.
 const patience = 5 * time.Minute
 
 // door serves h over TLS and returns a client whose every name leads there.
@@ -87,8 +89,10 @@ func door(t *testing.T, h http.HandlerFunc, change func(*httptest.Server, *Confi
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	d := &detour{to: s.Listener.Addr().String()}
-	cfg := Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test",
-		OwnHosts: []string{"store.test"}, Resolver: &names{answer: always(public)}, Dialer: d, Roots: roots, Timeout: patience}
+	cfg := Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(),
+		Agent:    "https://store.test",
+		OwnHosts: []string{"store.test"}, Resolver: &names{answer: always(public)}, Dialer: d, Roots: roots,
+		Timeout: patience}
 	if change != nil {
 		change(s, &cfg)
 	}
@@ -119,16 +123,20 @@ func TestWhatGoesOutAndComesBack(t *testing.T) {
 		w.WriteHeader(402)
 		fmt.Fprint(w, "pay")
 	}, nil)
-	x, err := c.Do(t.Context(), exchange.Request{Method: "GET", URL: "HTTPS://EXAMPLE.com.:443/a%20b?q=é", Header: http.Header{
-		"Accept": {"application/json"}, "Cookie": {"secret"}, "Authorization": {"Bearer secret"}, "user-agent": {"other"}, "X-Own": {"1"},
-	}}, Rule{Headers: []string{"x-own", "cookie"}})
+	x, err := c.Do(t.Context(), exchange.Request{Method: "GET", URL: "HTTPS://EXAMPLE.com.:443/a%20b?q=é",
+		Header: http.Header{
+			"Accept": {"application/json"}, "Cookie": {"secret"}, "Authorization": {"Bearer secret"},
+			"user-agent": {"other"}, "X-Own": {"1"},
+		}}, Rule{Headers: []string{"x-own", "cookie"}})
 	if err != nil || x.Error.Stage != "" {
 		t.Fatal(err, x.Error)
 	}
-	if x.Request.URL != "https://example.com/a%20b?q=%C3%A9" || seen.Host != "example.com" || seen.RequestURI != "/a%20b?q=%C3%A9" {
+	if x.Request.URL != "https://example.com/a%20b?q=%C3%A9" || seen.Host != "example.com" ||
+		seen.RequestURI != "/a%20b?q=%C3%A9" {
 		t.Errorf("requested %s as %s of %s", x.Request.URL, seen.RequestURI, seen.Host)
 	}
-	if x.Response.Status != 402 || string(x.Response.Body) != "pay" || x.Response.Header.Get("Set-Cookie") != "a=b" || x.RemoteAddr != public+":443" || x.Response.Proto != "HTTP/2.0" {
+	if x.Response.Status != 402 || string(x.Response.Body) != "pay" || x.Response.Header.Get("Set-Cookie") != "a=b" ||
+		x.RemoteAddr != public+":443" || x.Response.Proto != "HTTP/2.0" {
 		t.Errorf("recorded %+v", x)
 	}
 	want := http.Header{}
@@ -138,7 +146,8 @@ func TestWhatGoesOutAndComesBack(t *testing.T) {
 			t.Errorf("%s is %q", name, want[name])
 		}
 	}
-	want["Accept"], want["Accept-Encoding"], want["User-Agent"], want["X-Own"] = []string{"application/json"}, []string{"gzip"}, []string{"walker/1 (+https://store.test/bot)"}, []string{"1"}
+	want["Accept"], want["Accept-Encoding"], want["User-Agent"], want["X-Own"] = []string{"application/json"},
+		[]string{"gzip"}, []string{"walker/1 (+https://store.test/bot)"}, []string{"1"}
 	if diff := cmp.Diff(want, seen.Header); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
@@ -166,16 +175,19 @@ func TestBodies(t *testing.T) {
 		truncated bool
 		stage     string
 	}{
-		"empty":           {},
-		"exactly full":    {body: bytes.Repeat([]byte("a"), limit), want: strings.Repeat("a", limit)},
-		"one more":        {body: bytes.Repeat([]byte("a"), limit+1), want: strings.Repeat("a", limit), truncated: true},
-		"gzip":            {coding: "gzip", body: zip([]byte("hello")), want: "hello"},
-		"bomb":            {coding: "GZIP", body: zip(make([]byte, 64<<20)), want: string(make([]byte, limit)), truncated: true},
+		"empty":        {},
+		"exactly full": {body: bytes.Repeat([]byte("a"), limit), want: strings.Repeat("a", limit)},
+		"one more": {body: bytes.Repeat([]byte("a"), limit+1), want: strings.Repeat("a", limit),
+			truncated: true},
+		"gzip": {coding: "gzip", body: zip([]byte("hello")), want: "hello"},
+		"bomb": {coding: "GZIP", body: zip(make([]byte, 64<<20)), want: string(make([]byte, limit)),
+			truncated: true},
 		"empty gzip":      {coding: "gzip"},
 		"no gzip":         {coding: "gzip", body: []byte("hello there, this is text"), stage: exchange.StageBody},
 		"broken gzip":     {coding: "gzip", body: zip([]byte("hello"))[:20], stage: exchange.StageBody, want: "hello"},
 		"a coding unseen": {coding: "br", body: []byte("raw"), want: "raw"},
-		"empty blocks":    {coding: "gzip", body: append(zip(nil)[:10], bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, limit)...), truncated: true},
+		"empty blocks": {coding: "gzip",
+			body: append(zip(nil)[:10], bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, limit)...), truncated: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := door(t, func(w http.ResponseWriter, r *http.Request) {
@@ -185,7 +197,8 @@ func TestBodies(t *testing.T) {
 				w.Write(row.body)
 			}, func(_ *httptest.Server, cfg *Config) { cfg.MaxBytes = limit })
 			x := get(t, c, "https://example.com/")
-			if string(x.Response.Body) != row.want || x.Response.Truncated != row.truncated || x.Error.Stage != row.stage {
+			if string(x.Response.Body) != row.want || x.Response.Truncated != row.truncated ||
+				x.Error.Stage != row.stage {
 				t.Errorf("%d bytes, truncated %v, %+v", len(x.Response.Body), x.Response.Truncated, x.Error)
 			}
 		})
@@ -204,18 +217,17 @@ func TestRedirectsAreOneHopOnTheHost(t *testing.T) {
 		"https://example.com:443/next#x": "https://example.com/next",
 		"//EXAMPLE.COM/next":             "https://example.com/next",
 		"/?to=/again":                    "https://example.com/?to=/again",
-		"https://127.0.0.1/":             "", "http://example.com/next": "", "https://other.com/next": "", "https://u@example.com/": "", "https://example.com:8443/": "",
+		"https://127.0.0.1/":             "", "http://example.com/next": "", "https://other.com/next": "",
+		"https://u@example.com/": "", "https://example.com:8443/": "",
 	} {
-		xs, err := c.Follow(t.Context(), exchange.Request{Method: "GET", URL: "https://example.com/?to=" + strings.ReplaceAll(to, "#", "%23")}, Rule{})
+		x, err := c.Do(t.Context(), exchange.Request{Method: "GET", URL: "https://example.com/?to=" +
+			strings.ReplaceAll(to, "#", "%23")}, Rule{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
-		if len(xs) == 2 {
-			got = xs[1].Request.URL
-		}
-		if got != want || xs[0].Response.Status != 302 {
-			t.Errorf("to %s: went on to %q, want %q", to, got, want)
+		next, _ := Hop(x)
+		if got := next.URL; got != want || x.Response.Status != 302 {
+			t.Errorf("to %s: goes on to %q, want %q", to, got, want)
 		}
 	}
 }
@@ -230,11 +242,13 @@ func TestStages(t *testing.T) {
 			c.Resolver = &names{answer: func(string, int) []netip.Addr { return nil }}
 		}, "https://example.com/",
 			exchange.Error{Stage: exchange.StageResolve, Text: "no such name"}},
-		"no address": {func(_ *httptest.Server, c *Config) { c.Resolver = &names{answer: always()} }, "https://example.com/",
+		"no address": {func(_ *httptest.Server, c *Config) { c.Resolver = &names{answer: always()} },
+			"https://example.com/",
 			exchange.Error{Stage: exchange.StageResolve, Text: "the name has no address"}},
 		"nobody listens": {func(s *httptest.Server, c *Config) { s.Listener.Close() }, "https://example.com/",
 			exchange.Error{Stage: exchange.StageConnect, Text: "connection refused"}},
-		"unknown authority": {func(_ *httptest.Server, c *Config) { c.Roots = x509.NewCertPool() }, "https://example.com/",
+		"unknown authority": {func(_ *httptest.Server, c *Config) { c.Roots = x509.NewCertPool() },
+			"https://example.com/",
 			exchange.Error{Stage: exchange.StageTLS, Text: "the certificate is signed by an unknown authority"}},
 		"other name": {nil, "https://other.com/",
 			exchange.Error{Stage: exchange.StageTLS, Text: `the certificate is not for "other.com"`}},
@@ -243,11 +257,13 @@ func TestStages(t *testing.T) {
 		}, "https://example.com/",
 			exchange.Error{Stage: exchange.StageTLS, Text: "the certificate has expired or is not yet valid"}},
 		"no head": {nil, "https://example.com/hang-up", exchange.Error{Stage: exchange.StageHeaders, Text: ""}},
-		"slow":    {nil, "https://example.com/slow", exchange.Error{Stage: exchange.StageDeadline, Text: "the time ran out at stage headers"}},
+		"slow": {nil, "https://example.com/slow", exchange.Error{Stage: exchange.StageDeadline,
+			Text: "the time ran out at stage headers"}},
 		"slow body": {nil, "https://example.com/slow-body",
 			exchange.Error{Stage: exchange.StageDeadline, Text: "the time ran out at stage body"}},
-		"many fields": {nil, "https://example.com/fields", exchange.Error{Stage: exchange.StageHeaders, Text: "the response has more than 256 header fields or 65536 bytes of them"}},
-		"large head":  {nil, "https://example.com/head", exchange.Error{Stage: exchange.StageHeaders, Text: ""}},
+		"many fields": {nil, "https://example.com/fields", exchange.Error{Stage: exchange.StageHeaders,
+			Text: "the response has more than 256 header fields or 65536 bytes of them"}},
+		"large head": {nil, "https://example.com/head", exchange.Error{Stage: exchange.StageHeaders, Text: ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wait := patience

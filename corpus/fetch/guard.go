@@ -60,7 +60,8 @@ type network struct {
 	is     string
 }
 
-// never4 is the IANA IPv4 special-purpose registry (RFC 6890), multicast, and addresses at which clouds keep secrets.
+// never4 is the IANA IPv4 special-purpose registry (RFC 6890), multicast, and addresses at which
+// clouds keep secrets.
 var never4 = []network{
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
@@ -83,8 +84,8 @@ var never4 = []network{
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
 }
 
-// global6 is all of IPv6 that is global unicast (RFC 4291, section 2.4). Loopback, mapped, compatible, NAT64, unique
-// local, link-local, site-local and multicast addresses lie outside.
+// global6 is all of IPv6 that is global unicast (RFC 4291, section 2.4). Loopback, mapped,
+// compatible, NAT64, unique local, link-local, site-local and multicast addresses lie outside.
 var global6 = netip.MustParsePrefix("2000::/3")
 
 // never6 is what inside global6 is special (RFC 6890 and its registry).
@@ -162,8 +163,8 @@ func special(a netip.Addr) string {
 	return find(never6)
 }
 
-// addresses returns where a target may be dialled. Every address of a name is checked, and one bad one refuses the
-// name: an owner who points it inwards has other aims than to be read.
+// addresses returns where a target may be dialled. Every address of a name is checked, and one bad
+// one refuses the name: an owner who points it inwards has other aims than to be read.
 func (c *Client) addresses(ctx context.Context, t target) ([]netip.Addr, error) {
 	found := []netip.Addr{t.literal}
 	if !t.literal.IsValid() {

@@ -20,7 +20,9 @@ type lanes struct {
 type lane struct {
 	turn  chan struct{} // holds one token while nobody uses the host
 	users int           // those in the lane or waiting for it, guarded by lanes.mu
-	free  time.Time     // when the next may begin; owned by the holder of the token, or guarded by lanes.mu when users is 0
+	// when the next may begin; owned by the holder of the token, or guarded by lanes.mu when users
+	// is 0
+	free time.Time
 }
 
 // enter waits until the host is free and returns what gives it free again.

@@ -90,7 +90,8 @@ func TestIdleHostsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestOneRequestAtATimeToAnAddress asks two names of one address at once, and a third whose second address is free.
+// TestOneRequestAtATimeToAnAddress asks two names of one address at once, and a third whose second
+// address is free.
 func TestOneRequestAtATimeToAnAddress(t *testing.T) {
 	asked, answer := make(chan bool, 3), make(chan bool)
 	c, _ := door(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +102,8 @@ func TestOneRequestAtATimeToAnAddress(t *testing.T) {
 	}, func(_ *httptest.Server, cfg *Config) {
 		cfg.OnePerAddress = true
 		cfg.Resolver = &names{answer: func(host string, _ int) []netip.Addr {
-			all := map[string][]netip.Addr{"third.example.com": {netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("8.8.4.4")}}
+			all := map[string][]netip.Addr{"third.example.com": {netip.MustParseAddr("8.8.8.8"),
+				netip.MustParseAddr("8.8.4.4")}}
 			if at, ok := all[host]; ok {
 				return at
 			}

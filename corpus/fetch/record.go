@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -40,14 +41,25 @@ func (c *Client) exchange(ctx context.Context, t target, x *exchange.Exchange) e
 		return nil
 	}
 	defer conn.Close() // everything to be read has been read, or is not wanted
-	x.Error = c.roundTrip(ctx, conn, t, x)
+	x.Error = c.roundTrip(ctx, conn, t, x, c.secrets(remote))
 	return nil
 }
 
 var errOneConnection = errors.New("the connection broke before a response came")
 
+// secrets are the fields that are sent to an address and recorded nowhere.
+func (c *Client) secrets(remote string) http.Header {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil || c.cfg.Allow == nil || !slices.ContainsFunc(c.cfg.Allow.Networks,
+		func(p netip.Prefix) bool { return p.Contains(at.Addr()) }) {
+		return nil
+	}
+	return c.cfg.Allow.Header
+}
+
 // roundTrip speaks HTTP on one connection, once.
-func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exchange.Exchange) exchange.Error {
+func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exchange.Exchange,
+	secrets http.Header) exchange.Error {
 	req, err := http.NewRequestWithContext(ctx, x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body))
 	if err != nil {
 		return exchange.Error{Stage: exchange.StageWrite, Text: clip(err.Error(), maxErrorText)}
@@ -56,6 +68,9 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 		req.Body, req.GetBody = http.NoBody, nil
 	}
 	req.Header, req.Host = x.Request.Header.Clone(), t.authority()
+	for name, values := range secrets {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
 
 	ready := make(chan net.Conn, 1)
 	ready <- conn
@@ -68,15 +83,17 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 		}
 	}
 	transport := &http.Transport{
-		DialContext: take, DialTLSContext: take, ForceAttemptHTTP2: true, DisableKeepAlives: true, DisableCompression: true,
-		MaxResponseHeaderBytes: MaxHeaderBytes,
-		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: int(c.cfg.MaxBytes), MaxReceiveBufferPerConnection: int(c.cfg.MaxBytes + 64<<10)},
+		DialContext: take, DialTLSContext: take, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+		DisableCompression: true, MaxResponseHeaderBytes: MaxHeaderBytes,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: int(c.cfg.MaxBytes),
+			MaxReceiveBufferPerConnection: int(c.cfg.MaxBytes + 64<<10)},
 	}
 	defer transport.CloseIdleConnections()
 	var wrote atomic.Bool
-	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
-		wrote.Store(i.Err == nil)
-	}}))
+	req = req.WithContext(httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+			wrote.Store(i.Err == nil)
+		}}))
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		if wrote.Load() {
@@ -89,7 +106,9 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 	x.Response.Status, x.Response.Proto = resp.StatusCode, resp.Proto
 	var whole bool
 	if x.Response.Header, whole = boundHeader(resp.Header); !whole {
-		return exchange.Error{Stage: exchange.StageHeaders, Text: fmt.Sprintf("the response has more than %d header fields or %d bytes of them", exchange.MaxHeaders, MaxHeaderBytes)}
+		return exchange.Error{Stage: exchange.StageHeaders,
+			Text: fmt.Sprintf("the response has more than %d header fields or %d bytes of them", exchange.MaxHeaders,
+				MaxHeaderBytes)}
 	}
 	if x.Request.Method == http.MethodHead {
 		return exchange.Error{}
@@ -101,11 +120,13 @@ func (c *Client) roundTrip(ctx context.Context, conn net.Conn, t target, x *exch
 	return exchange.Error{}
 }
 
-// body reads at most MaxBytes of the body, what a gzip coding holds counted as much as what comes over the wire.
+// body reads at most MaxBytes of the body, what a gzip coding holds counted as much as what comes
+// over the wire.
 func (c *Client) body(resp *http.Response) (body []byte, truncated bool, err error) {
 	wire := &io.LimitedReader{R: resp.Body, N: c.cfg.MaxBytes + 1}
 	var r io.Reader = wire
-	if coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); coding == "gzip" || coding == "x-gzip" {
+	if coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); coding == "gzip" ||
+		coding == "x-gzip" {
 		r = &unzip{wire: wire}
 	}
 	var b bytes.Buffer
@@ -138,7 +159,8 @@ func (u *unzip) Read(p []byte) (int, error) {
 	return u.gzip.Read(p)
 }
 
-// boundHeader copies what of a header an exchange can hold, in the order of names; whole is false when that is not all.
+// boundHeader copies what of a header an exchange can hold, in the order of names; whole is false
+// when that is not all.
 func boundHeader(in http.Header) (out http.Header, whole bool) {
 	out = http.Header{}
 	values, size := 0, 0

@@ -20,8 +20,9 @@ const signatureLife = 5 * time.Minute
 // signatureLabel names our signature and our member of Signature-Agent.
 const signatureLabel = "sig1"
 
-// botSignature is what a Web Bot Auth signature of a request covers (draft-meunier-webbotauth-httpsig-protocol-02 over
-// RFC 9421): the authority, the agent unless it is "", and the digest of a body unless it is "".
+// botSignature is what a Web Bot Auth signature of a request covers
+// (draft-meunier-webbotauth-httpsig-protocol-02 over RFC 9421): the authority, the agent unless it
+// is "", and the digest of a body unless it is "".
 type botSignature struct {
 	label, authority   string
 	agentKey, agent    string // member of the Signature-Agent dictionary and its origin
@@ -51,9 +52,10 @@ func (s *botSignature) sign(key *attest.Key) {
 }
 
 // ours are headers that the client sets or that no request of ours carries.
-var ours = []string{"User-Agent", "Signature-Agent", "Signature-Input", "Signature", "Content-Digest", "Accept-Encoding", "Host", "Cookie",
-	"Content-Length", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization",
-	"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Referer", "Origin", "Expect"}
+var ours = []string{"User-Agent", "Signature-Agent", "Signature-Input", "Signature", "Content-Digest",
+	"Accept-Encoding", "Host", "Cookie",
+	"Content-Length", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade", "Keep-Alive", "Proxy-Connection",
+	"Proxy-Authorization", "Forwarded", "X-Forwarded-For", "X-Real-Ip", "Referer", "Origin", "Expect"}
 
 // header is what goes out with a request.
 func (c *Client) header(req exchange.Request, t target, rule Rule, at time.Time) (http.Header, error) {
@@ -79,12 +81,16 @@ func (c *Client) header(req exchange.Request, t target, rule Rule, at time.Time)
 	}
 	h.Set("Accept-Encoding", "gzip")
 	h.Set("User-Agent", c.cfg.UserAgent)
+	if c.cfg.Unsigned {
+		return h, nil
+	}
 	var nonce [64]byte
 	if _, err := io.ReadFull(c.cfg.Random, nonce[:]); err != nil {
 		return nil, fmt.Errorf("making a nonce: %w", err)
 	}
 	s := botSignature{label: signatureLabel, authority: t.authority(), agentKey: signatureLabel, agent: c.cfg.Agent,
-		created: at, expires: at.Add(signatureLife), kid: c.cfg.Key.KID(), nonce: base64.StdEncoding.EncodeToString(nonce[:])}
+		created: at, expires: at.Add(signatureLife), kid: c.cfg.Key.KID(),
+		nonce: base64.StdEncoding.EncodeToString(nonce[:])}
 	if len(req.Body) > 0 {
 		sum := sha256.Sum256(req.Body)
 		s.digest = "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"

@@ -54,7 +54,8 @@ func TestSignatureVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, agent, _ := strings.Cut(v.Agent, "=")
-		s := botSignature{label: v.Label, authority: "example.com", agentKey: v.AgentKey, agent: strings.Trim(agent, `"`),
+		s := botSignature{label: v.Label, authority: "example.com", agentKey: v.AgentKey,
+			agent:   strings.Trim(agent, `"`),
 			created: time.UnixMilli(v.CreatedMS), expires: time.UnixMilli(v.ExpiresMS), kid: key.KID(), nonce: v.Nonce}
 		s.sign(key)
 		if s.input != v.Input || s.value != v.Signature {
@@ -66,33 +67,41 @@ func TestSignatureVectors(t *testing.T) {
 	}
 }
 
-// TestSignedRequest builds the signature base from what a server sees, by RFC 9421 and not by our code.
+// TestSignedRequest builds the signature base from what a server sees, by RFC 9421 and not by our
+// code.
 func TestSignedRequest(t *testing.T) {
 	var seen *http.Request
 	c, _ := door(t, func(w http.ResponseWriter, r *http.Request) { seen = r }, nil)
 	nonces := map[string]bool{}
 	for range 3 {
-		x, err := c.Do(t.Context(), exchange.Request{Method: "POST", URL: "https://example.com/a?b", Body: []byte("{}"), Header: http.Header{"Content-Type": {"application/json"}}}, Rule{})
+		x, err := c.Do(t.Context(), exchange.Request{Method: "POST", URL: "https://example.com/a?b", Body: []byte("{}"),
+			Header: http.Header{"Content-Type": {"application/json"}}}, Rule{})
 		if err != nil || x.Error.Stage != "" {
 			t.Fatal(err, x.Error)
 		}
 		input, ok := strings.CutPrefix(seen.Header.Get("Signature-Input"), "sig1=")
-		if !ok || !strings.HasPrefix(input, `("@authority" "signature-agent";key="sig1" "content-digest");created=`) || !strings.HasSuffix(input, `;tag="web-bot-auth"`) {
+		if !ok || !strings.HasPrefix(input, `("@authority" "signature-agent";key="sig1" "content-digest");created=`) ||
+			!strings.HasSuffix(input, `;tag="web-bot-auth"`) {
 			t.Fatalf("Signature-Input is %s", input)
 		}
 		// printf '{}' | openssl dgst -sha256 -binary | base64
 		const digest = "sha-256=:RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=:"
-		if seen.Header.Get("Content-Digest") != digest || seen.Header.Get("Signature-Agent") != `sig1="https://store.test"` {
+		if seen.Header.Get("Content-Digest") != digest ||
+			seen.Header.Get("Signature-Agent") != `sig1="https://store.test"` {
 			t.Errorf("headers are %v", seen.Header)
 		}
-		base := "\"@authority\": " + seen.Host + "\n\"signature-agent\";key=\"sig1\": \"https://store.test\"\n\"content-digest\": " + digest + "\n\"@signature-params\": " + input
-		sig, err := base64.StdEncoding.DecodeString(strings.Trim(strings.TrimPrefix(seen.Header.Get("Signature"), "sig1="), ":"))
+		base := "\"@authority\": " + seen.Host +
+			"\n\"signature-agent\";key=\"sig1\": \"https://store.test\"\n\"content-digest\": " + digest +
+			"\n\"@signature-params\": " + input
+		sig, err := base64.StdEncoding.DecodeString(strings.Trim(strings.TrimPrefix(seen.Header.Get("Signature"),
+			"sig1="), ":"))
 		if err != nil || !ed25519.Verify(attest.SpecimenKey().Public(), []byte(base), sig) {
 			t.Errorf("the signature %q does not verify over\n%s", seen.Header.Get("Signature"), base)
 		}
 		nonces[input[strings.Index(input, "nonce="):]] = true
 		at := x.StartedAt.Unix()
-		if !strings.Contains(input, fmt.Sprintf(";created=%d;", at)) || !strings.Contains(input, fmt.Sprintf(";expires=%d;", at+300)) {
+		if !strings.Contains(input, fmt.Sprintf(";created=%d;", at)) ||
+			!strings.Contains(input, fmt.Sprintf(";expires=%d;", at+300)) {
 			t.Errorf("times in %s, want %d and 300 s more", input, at)
 		}
 	}

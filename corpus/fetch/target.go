@@ -44,7 +44,8 @@ func defaultPort(scheme string) uint16 {
 	return 443
 }
 
-// target reads a URL and refuses every spelling that two readers could read differently. Its error is a *Refusal.
+// target reads a URL and refuses every spelling that two readers could read differently. Its error
+// is a *Refusal.
 func (g *guard) target(raw string, rule Rule) (target, error) {
 	if strings.TrimSpace(raw) == "" {
 		return target{}, &Refusal{CodeMissing, "no URL was given"}
@@ -117,7 +118,8 @@ func spelling(raw string) string {
 	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
 		return "the scheme must be https"
 	}
-	authority := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]
+	authority := rest[:len(rest)-len(strings.TrimLeftFunc(rest,
+		func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]
 	if strings.Contains(authority, "@") {
 		return "credentials in the URL"
 	}
@@ -197,11 +199,14 @@ func (g *guard) host(host string) (string, netip.Addr, error) {
 	return name, netip.Addr{}, nil
 }
 
-// privateNames are not in the public name space (RFC 6761, 6762, 7686, 8375, 9476, ICANN on .internal).
-var privateNames = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "home.arpa", "arpa", "onion", "alt", "invalid"}
+// privateNames are not in the public name space (RFC 6761, 6762, 7686, 8375, 9476, ICANN on
+// .internal).
+var privateNames = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp",
+	"private", "home.arpa", "arpa", "onion", "alt", "invalid"}
 
 // lookupProfile is how a browser reads a name with letters beyond ASCII (UTS 46, nontransitional).
-var lookupProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.Transitional(false), idna.VerifyDNSLength(true))
+var lookupProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true),
+	idna.Transitional(false), idna.VerifyDNSLength(true))
 
 // isLabel accepts letters, digits, hyphens and, as deployed names have them, underscores.
 func isLabel(s string) bool {
@@ -216,8 +221,8 @@ func isLabel(s string) bool {
 	return true
 }
 
-// isNumber reports whether a browser would read a host with this last label as an IPv4 address (WHATWG URL, "ends in
-// a number").
+// isNumber reports whether a browser would read a host with this last label as an IPv4 address
+// (WHATWG URL, "ends in a number").
 func isNumber(label string) bool {
 	digits := func(s, set string) bool { return strings.Trim(s, set) == "" }
 	if hex, ok := strings.CutPrefix(label, "0x"); ok && digits(hex, "0123456789abcdef") {
@@ -248,8 +253,8 @@ func escapeHigh(query string) string {
 	return b.String()
 }
 
-// looseHost reads the host of anything that looks like a URL or a host as the most forgiving reader would, so that our
-// own name is known under every spelling. It is "" when there is none.
+// looseHost reads the host of anything that looks like a URL or a host as the most forgiving reader
+// would, so that our own name is known under every spelling. It is "" when there is none.
 func looseHost(raw string) string {
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
@@ -261,7 +266,7 @@ func looseHost(raw string) string {
 		return r
 	}, raw)
 	for _, scheme := range []string{"https:", "http:"} {
-		if len(s) > len(scheme) && strings.EqualFold(s[:len(scheme)], scheme) {
+		if len(s) >= len(scheme) && strings.EqualFold(s[:len(scheme)], scheme) {
 			s = s[len(scheme):]
 			break
 		}

@@ -1,7 +1,7 @@
-// Package networks is the one table of chains and of the tokens that stock x402 clients pay in: what a
-// chain is called, whether its money is real, where its tokens are and under which EIP-712 domain they
-// are signed for. The batteries, the client's selection, the buyer, the archive and the rails derive
-// from it; nobody keeps a second one.
+// Package networks is the one table of chains and of the tokens that stock x402 clients pay in:
+// what a chain is called, whether its money is real, where its tokens are and under which EIP-712
+// domain they are signed for. The batteries, the client's selection, the buyer, the archive and the
+// rails derive from it; nobody keeps a second one.
 //
 // The rows are facts about other people's networks. Version names the state that they repeat.
 package networks
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Version names the state of the rows: the stock x402 packages whose tables they repeat (the default
-// assets of @x402/evm and @x402/svm, in their order), and the date on which they were read.
+// Version names the state of the rows: the stock x402 packages whose tables they repeat (the
+// default assets of @x402/evm and @x402/svm, in their order), and the date on which they were read.
 const Version = "x402-2.27.0/2026-11-20"
 
 // A Chain is a network known by its CAIP-2 name.
@@ -23,7 +23,8 @@ type Chain struct {
 	V1      string `json:"v1,omitzero"` // its short name in x402 version 1
 }
 
-// The Solana clusters, by the genesis reference that CAIP-2 uses, and the networks that are named in code.
+// The Solana clusters, by the genesis reference that CAIP-2 uses, and the networks that are named
+// in code.
 const (
 	Base          = "eip155:8453"
 	Solana        = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -80,7 +81,8 @@ func FindV1(name string) (Chain, bool) {
 // Tokens returns the stock client's own table, in its order.
 func Tokens() []Token { return slices.Clone(tokens) }
 
-// FindToken returns the row of a token: of an Ethereum address in any case, of a Solana mint in its own.
+// FindToken returns the row of a token: of an Ethereum address in any case, of a Solana mint in its
+// own.
 func FindToken(network, address string) (Token, bool) {
 	i, ok := tokenRows[tokenKey(network, address)]
 	if !ok {
@@ -102,21 +104,21 @@ func USDC(network string) (Token, bool) {
 func SameAddress(network, a, b string) bool { return tokenKey(network, a) == tokenKey(network, b) }
 
 // tokenKey folds the case of an Ethereum address; a Solana mint keeps its own.
-func tokenKey(network, address string) string {
+func tokenKey(network, address string) [2]string {
 	if strings.HasPrefix(network, "eip155:") {
 		address = strings.ToLower(address)
 	}
-	return network + "|" + address
+	return [2]string{network, address}
 }
 
 // chainRows and tokenRows are the rows by key, made once: reading them is all that anybody does.
 var (
 	chainRows = rowsBy(chains, func(c Chain) string { return c.ID })
-	tokenRows = rowsBy(tokens, func(t Token) string { return tokenKey(t.Network, t.Address) })
+	tokenRows = rowsBy(tokens, func(t Token) [2]string { return tokenKey(t.Network, t.Address) })
 )
 
-func rowsBy[T any](rows []T, key func(T) string) map[string]int {
-	m := make(map[string]int, len(rows))
+func rowsBy[T any, K comparable](rows []T, key func(T) K) map[K]int {
+	m := make(map[K]int, len(rows))
 	for i, r := range rows {
 		m[key(r)] = i
 	}

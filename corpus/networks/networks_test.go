@@ -7,8 +7,8 @@ import (
 	"agentstore/corpus/attest/wallet"
 )
 
-// Ids stand once and are canonical CAIP-2; each token is on a known chain, with an address of its family and,
-// on Ethereum's, the domain that it is signed for.
+// Ids stand once and are canonical CAIP-2; each token is on a known chain, with an address of its
+// family and, on Ethereum's, the domain that it is signed for.
 func TestRows(t *testing.T) {
 	ids, v1 := map[string]bool{}, map[string]bool{}
 	for _, c := range Chains() {
@@ -18,7 +18,7 @@ func TestRows(t *testing.T) {
 		}
 		ids[c.ID], v1[c.V1] = true, true
 	}
-	keys := map[string]bool{}
+	keys := map[[2]string]bool{}
 	for _, a := range Tokens() {
 		evm := strings.HasPrefix(a.Network, "eip155:")
 		if !ids[a.Network] || keys[tokenKey(a.Network, a.Address)] || a.Decimals < 6 || a.Symbol == "" {

@@ -25,7 +25,8 @@ type Row struct {
 	run func(x exchange.Exchange, p page) (State, string)
 }
 
-// The sizes that the checks compare with. They are customs of search engines, not rules: beyond them is a warning.
+// The sizes that the checks compare with. They are customs of search engines, not rules: beyond
+// them is a warning.
 const (
 	minTitle       = 10
 	maxTitle       = 65
@@ -38,18 +39,29 @@ const (
 func Battery() []Row { return append([]Row(nil), rows...) }
 
 var rows = []Row{
-	{"serves-html", "does the page answer 200 with HTML?", "a reader that gets something else reads nothing", "answer 200 with Content-Type: text/html; charset=utf-8", servesHTML},
+	{"serves-html", "does the page answer 200 with HTML?", "a reader that gets something else reads nothing",
+		"answer 200 with Content-Type: text/html; charset=utf-8", servesHTML},
 	{"title", "is there one title with text?", "it is the line that is shown", "put one <title> into the head", title},
-	{"title-length", "is the title between 10 and 65 characters long?", "shorter says little, longer is cut off", "write a title of 10 to 65 characters", titleLength},
-	{"meta-description", "is there one meta description?", "without one, readers pick a sentence", `put one <meta name="description" content="…"> into the head`, metaDescription},
-	{"description-length", "is the description between 50 and 160 characters long?", "shorter says little, longer is cut off", "write a description of 50 to 160 characters", descriptionLength},
-	{"canonical", "does one canonical link name this page?", "copies of a page compete with it", `put one <link rel="canonical" href="…"> with the absolute URL of the page into the head`, canonical},
-	{"structured-data", "is there structured data that parses?", "agents read it instead of guessing", "add a script of type application/ld+json with one JSON value", structuredData},
-	{"robots-noindex", "may the page be indexed?", "noindex keeps readers away, often left over from a test", "take noindex out of the robots meta and of X-Robots-Tag", robotsNoindex},
-	{"heading-shape", "is there one h1, and does no level skip one?", "headings are the outline that readers follow", "use one h1 and go down one level at a time, with text in each", headingShape},
-	{"lang", "does the html element name its language?", "readers choose voice and dictionary by it", `write <html lang="en"> with the page's language`, lang},
-	{"dead-anchors", "do links within the page lead somewhere?", "a link to nowhere is a dead end", "give the target its id, and links a URL", deadAnchors},
-	{"large-body", "is the HTML below 128 KiB?", "readers stop, and agents pay for every byte", "move data and scripts out of the page", largeBodyCheck},
+	{"title-length", "is the title between 10 and 65 characters long?", "shorter says little, longer is cut off",
+		"write a title of 10 to 65 characters", titleLength},
+	{"meta-description", "is there one meta description?", "without one, readers pick a sentence",
+		`put one <meta name="description" content="…"> into the head`, metaDescription},
+	{"description-length", "is the description between 50 and 160 characters long?",
+		"shorter says little, longer is cut off", "write a description of 50 to 160 characters", descriptionLength},
+	{"canonical", "does one canonical link name this page?", "copies of a page compete with it",
+		`put one <link rel="canonical" href="…"> with the absolute URL of the page into the head`, canonical},
+	{"structured-data", "is there structured data that parses?", "agents read it instead of guessing",
+		"add a script of type application/ld+json with one JSON value", structuredData},
+	{"robots-noindex", "may the page be indexed?", "noindex keeps readers away, often left over from a test",
+		"take noindex out of the robots meta and of X-Robots-Tag", robotsNoindex},
+	{"heading-shape", "is there one h1, and does no level skip one?", "headings are the outline that readers follow",
+		"use one h1 and go down one level at a time, with text in each", headingShape},
+	{"lang", "does the html element name its language?", "readers choose voice and dictionary by it",
+		`write <html lang="en"> with the page's language`, lang},
+	{"dead-anchors", "do links within the page lead somewhere?", "a link to nowhere is a dead end",
+		"give the target its id, and links a URL", deadAnchors},
+	{"large-body", "is the HTML below 128 KiB?", "readers stop, and agents pay for every byte",
+		"move data and scripts out of the page", largeBodyCheck},
 }
 
 func servesHTML(x exchange.Exchange, p page) (State, string) {
@@ -128,7 +140,7 @@ func canonical(x exchange.Exchange, p page) (State, string) {
 func structuredData(_ exchange.Exchange, p page) (State, string) {
 	for i, d := range p.data {
 		var v jsontext.Value
-		if err := json.Unmarshal([]byte(d.body), &v); err != nil || v.Kind() != '{' && v.Kind() != '[' {
+		if err := json.Unmarshal([]byte(d), &v); err != nil || v.Kind() != '{' && v.Kind() != '[' {
 			return Fail, fmt.Sprintf("script %d of application/ld+json is not a JSON object or array", i+1)
 		}
 	}
@@ -140,7 +152,8 @@ func structuredData(_ exchange.Exchange, p page) (State, string) {
 
 func robotsNoindex(x exchange.Exchange, p page) (State, string) {
 	for _, r := range append(p.robots, x.Response.Header.Values("X-Robots-Tag")...) {
-		for _, d := range strings.FieldsFunc(strings.ToLower(bounded(r, 1000)), func(c rune) bool { return c == ',' || c == ':' || c == ' ' }) {
+		for _, d := range strings.FieldsFunc(strings.ToLower(bounded(r, 1000)),
+			func(c rune) bool { return c == ',' || c == ':' || c == ' ' }) {
 			if d == "noindex" || d == "none" {
 				return Warn, "the page asks not to be indexed"
 			}
@@ -189,7 +202,8 @@ func deadAnchors(x exchange.Exchange, p page) (State, string) {
 		if err != nil {
 			plain = f
 		}
-		if p.ids[f] || p.ids[plain] || strings.EqualFold(f, "top") || strings.HasPrefix(f, ":~:") || strings.HasPrefix(f, "/") || strings.HasPrefix(f, "!") {
+		if p.ids[f] || p.ids[plain] || strings.EqualFold(f, "top") || strings.HasPrefix(f, ":~:") ||
+			strings.HasPrefix(f, "/") || strings.HasPrefix(f, "!") {
 			continue
 		}
 		if missing++; first == "" {

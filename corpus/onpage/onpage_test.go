@@ -20,8 +20,10 @@ const right = `<!doctype html><html lang="en-GB"><head><title>A store for agents
 <a href="#end">end</a><a href="#top">top</a><a href="/elsewhere#x">elsewhere</a><a name="old"></a><a href="#old">old</a></body></html>`
 
 func served(page string) exchange.Exchange {
-	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://store.example/page"}, StartedAt: judged,
-		Response: exchange.Response{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: []byte(page)}}
+	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://store.example/page"},
+		StartedAt: judged,
+		Response: exchange.Response{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+			Body: []byte(page)}}
 }
 
 func state(r Report, name string) State {
@@ -65,7 +67,8 @@ func TestEveryCheckFinds(t *testing.T) {
 		{"structured-data", `application/ld+json`, `text/javascript`, Warn},
 		{"structured-data", `{"@context":"https://schema.org"}`, `{"@context":}`, Fail},
 		{"structured-data", `{"@context":"https://schema.org"}`, `"text"`, Fail},
-		{"structured-data", `<script type="application/ld+json">{"@context":"https://schema.org"}</script>`, `<div itemscope itemtype="https://schema.org/Thing"></div>`, Pass},
+		{"structured-data", `<script type="application/ld+json">{"@context":"https://schema.org"}</script>`,
+			`<div itemscope itemtype="https://schema.org/Thing"></div>`, Pass},
 		{"robots-noindex", `<meta`, `<meta name="robots" content="nofollow, NOINDEX"><meta`, Warn},
 		{"robots-noindex", `<meta`, `<meta name="robots" content="index"><meta`, Pass},
 		{"heading-shape", "<h1>Store</h1>", "", Warn},
@@ -134,7 +137,8 @@ func TestStep(t *testing.T) {
 	if _, next, err := c.Step(nil); err != nil || next == nil || next.Kind != "get" {
 		t.Errorf("asked for %+v, %v", next, err)
 	}
-	if r, next, err := c.Step([]exchange.Exchange{served(right)}); err != nil || next != nil || !r.ObservedAt.Equal(judged) {
+	if r, next, err := c.Step([]exchange.Exchange{served(right)}); err != nil || next != nil ||
+		!r.ObservedAt.Equal(judged) {
 		t.Errorf("%+v, %+v, %v", r, next, err)
 	}
 }

@@ -3,6 +3,7 @@ package onpage
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -30,15 +31,12 @@ type page struct {
 	ids           map[string]bool
 	fragments     []string // of links within the page
 	dead          int      // links that lead nowhere: "", "#", javascript:
-	data          []data
+	data          []string // scripts of structured data
 	microdata     int
 	elements      int
 	base          string
 	cut           bool // MaxTokens was reached
 }
-
-// data is one script of structured data.
-type data struct{ body string }
 
 // read makes one pass.
 func read(raw []byte) page {
@@ -71,7 +69,8 @@ func read(raw []byte) page {
 			case t.DataAtom == atom.Svg && t.Type == html.StartTagToken:
 				foreign++
 			case t.Type != html.StartTagToken:
-			case t.DataAtom == atom.Title && foreign == 0, level(t.DataAtom) > 0, t.DataAtom == atom.Script && linked(t):
+			case t.DataAtom == atom.Title && foreign == 0, level(t.DataAtom) > 0, t.DataAtom == atom.Script &&
+				linked(t):
 				text, open = &strings.Builder{}, t.DataAtom
 			case text != nil && t.DataAtom == atom.Img && level(open) > 0:
 				text.WriteString(attribute(t, "alt"))
@@ -92,21 +91,7 @@ func read(raw []byte) page {
 
 // level is that of a heading, 0 for everything else.
 func level(a atom.Atom) int {
-	switch a {
-	case atom.H1:
-		return 1
-	case atom.H2:
-		return 2
-	case atom.H3:
-		return 3
-	case atom.H4:
-		return 4
-	case atom.H5:
-		return 5
-	case atom.H6:
-		return 6
-	}
-	return 0
+	return slices.Index([]atom.Atom{atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6}, a) + 1
 }
 
 func linked(t html.Token) bool {
@@ -124,12 +109,7 @@ func attribute(t html.Token, name string) string {
 }
 
 func has(t html.Token, name string) bool {
-	for _, a := range t.Attr {
-		if a.Key == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
 func (p *page) close(a atom.Atom, text string) {
@@ -140,7 +120,7 @@ func (p *page) close(a atom.Atom, text string) {
 			p.title = bounded(text, maxText)
 		}
 	case a == atom.Script:
-		p.data = append(p.data, data{text})
+		p.data = append(p.data, text)
 	case text == "":
 		p.emptyHeadings++
 	}
@@ -150,7 +130,8 @@ func (p *page) element(t html.Token, foreign bool) {
 	if id := attribute(t, "id"); id != "" && len(p.ids) < maxAnchors {
 		p.ids[id] = true
 	}
-	if has(t, "itemscope") && has(t, "itemtype") || has(t, "typeof") && (has(t, "vocab") || strings.Contains(attribute(t, "typeof"), ":")) {
+	if has(t, "itemscope") && has(t, "itemtype") || has(t, "typeof") &&
+		(has(t, "vocab") || strings.Contains(attribute(t, "typeof"), ":")) {
 		p.microdata++
 	}
 	if foreign {

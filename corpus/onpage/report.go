@@ -63,10 +63,12 @@ var cannotTell = []string{
 // Judge judges what was served.
 func Judge(x exchange.Exchange) Report {
 	sum := sha256.Sum256(x.Response.Body)
-	r := Report{Version: Version, URL: x.Request.URL, Verdict: Pass, Fixes: []Fix{}, ObservedAt: x.StartedAt.Add(x.Duration).UTC().Truncate(time.Second),
+	r := Report{Version: Version, URL: x.Request.URL, Verdict: Pass, Fixes: []Fix{},
+		ObservedAt: x.StartedAt.Add(x.Duration).UTC().Truncate(time.Second),
 		CannotTell: cannotTell, Evidence: Evidence{Truncated: x.Response.Truncated,
-			Evidence: verdict.Evidence{Status: x.Response.Status, ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
-				Bytes: len(x.Response.Body), SHA256: hex.EncodeToString(sum[:])}}}
+			Evidence: verdict.Evidence{Status: x.Response.Status,
+				ContentType: bounded(x.Response.Header.Get("Content-Type"), 200),
+				Bytes:       len(x.Response.Body), SHA256: hex.EncodeToString(sum[:])}}}
 	if s := x.Response.Status; s == 0 || x.Error.Stage != "" || s >= 500 {
 		r.Verdict = Unreachable
 		for _, row := range rows {

@@ -2,6 +2,7 @@ package ots
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -80,7 +81,8 @@ func (h Header) Time() time.Time {
 	return time.Unix(int64(binary.LittleEndian.Uint32(h[68:])), 0).UTC()
 }
 
-// Hash is the block's hash as it is shown to people, by which a reader finds the block in any explorer.
+// Hash is the block's hash as it is shown to people, by which a reader finds the block in any
+// explorer.
 func (h Header) Hash() string {
 	sum := sha256.Sum256(h[:])
 	sum = sha256.Sum256(sum[:])
@@ -98,16 +100,16 @@ func (h Header) Commits(message []byte) error {
 	return nil
 }
 
-// mainnetDifficulty is far under what any block since 2018 had to reach, and far over what can be made at home.
+// mainnetDifficulty is far under what any block since 2018 had to reach, and far over what can be
+// made at home.
 const mainnetDifficulty = 1e12
 
-// Work demands that the header was made with at least the difficulty it states, and that this is at least least; 0 takes
-// what Bitcoin's main chain has exceeded since 2018. It tells a block that cost its maker dearly from one made for the
-// occasion; that it is the one at its height, any node or explorer tells.
+// Work demands that the header was made with at least the difficulty it states, and that this is at
+// least least; 0 takes what Bitcoin's main chain has exceeded since 2018. It tells a block that
+// cost its maker dearly from one made for the occasion; that it is the one at its height, any node
+// or explorer tells.
 func (h Header) Work(least float64) error {
-	if least == 0 {
-		least = mainnetDifficulty
-	}
+	least = cmp.Or(least, mainnetDifficulty)
 	bits := binary.LittleEndian.Uint32(h[72:])
 	mantissa, exponent := int64(bits&0x7fffff), int(bits>>24)
 	if bits&0x800000 != 0 || mantissa == 0 || exponent < 3 || exponent > 32 {

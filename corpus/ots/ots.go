@@ -1,9 +1,10 @@
-// Package ots reads, makes and checks OpenTimestamps proofs: that a digest existed when a Bitcoin block was made. It
-// owns the detached file format, version 1, and the trees that calendars answer with; it makes no connection of its own
-// (see Calendar).
+// Package ots reads, makes and checks OpenTimestamps proofs: that a digest existed when a Bitcoin
+// block was made. It owns the detached file format, version 1, and the trees that calendars answer
+// with; it makes no connection of its own (see Calendar).
 //
-// Its files have one spelling: Parse refuses whatever Encode would not write. A proof that rests on a block is checked
-// with the 80 bytes of the block's header, which travel beside it (see Header), so that no node is needed:
+// Its files have one spelling: Parse refuses whatever Encode would not write. A proof that rests on
+// a block is checked with the 80 bytes of the block's header, which travel beside it (see Header),
+// so that no node is needed:
 //
 //	p, err := ots.Parse(file)
 //	for _, c := range p.Claims() {
@@ -12,8 +13,8 @@
 //		}
 //	}
 //
-// Two of the format's rare operations, RIPEMD-160 and Keccak-256, are carried and not carried out: what stands behind
-// them is an Unchecked claim.
+// Two of the format's rare operations, RIPEMD-160 and Keccak-256, are carried and not carried out:
+// what stands behind them is an Unchecked claim.
 package ots
 
 import (
@@ -58,7 +59,8 @@ var (
 	bitcoinTag = [8]byte{0x05, 0x88, 0x96, 0x0d, 0x73, 0xd7, 0x19, 0x01}
 )
 
-// ErrMalformed is returned for bytes that are not a proof, or not written the one way in which that proof is written.
+// ErrMalformed is returned for bytes that are not a proof, or not written the one way in which that
+// proof is written.
 var ErrMalformed = errors.New("not an OpenTimestamps proof")
 
 func malformed(format string, args ...any) error {
@@ -262,7 +264,8 @@ func (n *node) merge(other *node) {
 	}
 }
 
-// compareAttestations is the order of files: by tag, then pending by URI, Bitcoin by height, others by bytes.
+// compareAttestations is the order of files: by tag, then pending by URI, Bitcoin by height, others
+// by bytes.
 func compareAttestations(a, b attestation) int {
 	if c := bytes.Compare(a.tag[:], b.tag[:]); c != 0 {
 		return c
@@ -288,7 +291,8 @@ func compareAttestations(a, b attestation) int {
 func (a attestation) height() (int64, bool) {
 	r := reader{data: a.payload}
 	n, err := r.uint()
-	return int64(n), a.tag == bitcoinTag && err == nil && len(r.data) == 0 && bytes.Equal(binary.AppendUvarint(nil, n), a.payload)
+	return int64(n), a.tag == bitcoinTag && err == nil && len(r.data) == 0 && bytes.Equal(binary.AppendUvarint(nil, n),
+		a.payload)
 }
 
 // uri is the calendar of a pending attestation.
@@ -299,7 +303,8 @@ func (a attestation) uri() (string, bool) {
 		return "", false
 	}
 	for _, c := range b {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || bytes.IndexByte([]byte("-._/:"), c) >= 0) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			bytes.IndexByte([]byte("-._/:"), c) >= 0) {
 			return "", false
 		}
 	}

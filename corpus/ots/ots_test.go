@@ -55,7 +55,8 @@ func TestSamples(t *testing.T) {
 		t.Error("the proofs are not about the sample")
 	}
 	calendars := []string{"http://127.0.0.1:18475"}
-	want := Status{State: StateVerified, Height: 106, Time: headers[106].Time(), Block: headers[106].Hash(), Calendars: calendars}
+	want := Status{State: StateVerified, Height: 106, Time: headers[106].Time(), Block: headers[106].Hash(),
+		Calendars: calendars}
 	if diff := cmp.Diff(want, full.Check(headers, noWork)); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
@@ -71,7 +72,8 @@ func TestSamples(t *testing.T) {
 	}{
 		{"no header", full, nil, noWork, Status{State: StateUnchecked, Height: 106, Calendars: calendars}},
 		{"work of home", full, headers, 0, Status{State: StateUnchecked, Height: 106, Calendars: calendars}},
-		{"another block", full, map[int64]Header{106: {}}, noWork, Status{State: StateMismatch, Height: 106, Calendars: calendars}},
+		{"another block", full, map[int64]Header{106: {}}, noWork, Status{State: StateMismatch, Height: 106,
+			Calendars: calendars}},
 		{"pending", pending, headers, noWork, Status{State: StatePending, Calendars: calendars}},
 	} {
 		if diff := cmp.Diff(test.want, test.p.Check(test.headers, test.least)); diff != "" {
@@ -91,8 +93,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestEveryChangedByte finds each changed byte refused, or the proof about another digest or without its block: but for
-// the pending attestation, which proves nothing.
+// TestEveryChangedByte finds each changed byte refused, or the proof about another digest or
+// without its block: but for the pending attestation, which proves nothing.
 func TestEveryChangedByte(t *testing.T) {
 	headers, raw := simnet(t), sample(t, "corpus.txt.ots")
 	digest := parse(t, raw).Digest
@@ -129,7 +131,8 @@ func TestEveryChangedByteOfAHeader(t *testing.T) {
 			changed := bytes.Clone(file)
 			changed[i] ^= byte(x)
 			h, err := ParseHeader(changed)
-			// A simnet's difficulty lets one hash in two pass, so that only the root is sure to be caught.
+			// A simnet's difficulty lets one hash in two pass, so that only the root is sure to be
+			// caught.
 			if err == nil && i/2 >= 36 && i/2 < 68 && p.Check(map[int64]Header{106: h}, noWork).State == StateVerified {
 				t.Fatalf("digit %d changed still verifies", i)
 			}
@@ -180,7 +183,8 @@ func (c *calendar) Submit(_ context.Context, digest []byte) ([]byte, error) {
 	sum := sha256.Sum256(salted)
 	c.held = append(c.held, sum[:])
 	end := &node{message: sum[:], attestations: []attestation{{pendingTag, append([]byte{byte(len(c.uri))}, c.uri...)}}}
-	n.branch(branch{operation{opAppend, []byte(c.uri)}, &node{message: salted, branches: []branch{{operation{opSHA256, nil}, end}}}})
+	n.branch(branch{operation{opAppend, []byte(c.uri)},
+		&node{message: salted, branches: []branch{{operation{opSHA256, nil}, end}}}})
 	return n.encode(nil), nil
 }
 
@@ -205,7 +209,8 @@ func (c *calendar) mine(height int64) {
 		c.blocks[height] = h
 		n := &node{message: commitment}
 		end := &node{attestations: []attestation{{bitcoinTag, binary.AppendUvarint(nil, uint64(height))}}}
-		n.branch(branch{operation{opPrepend, []byte("block")}, &node{branches: []branch{{operation{opSHA256, nil}, end}}}})
+		n.branch(branch{operation{opPrepend, []byte("block")},
+			&node{branches: []branch{{operation{opSHA256, nil}, end}}}})
 		c.done[string(commitment)] = n.encode(nil)
 		height++
 	}
@@ -255,7 +260,8 @@ func TestStampAndUpgrade(t *testing.T) {
 // TestPythonAgrees asks Debian's python3-opentimestamps about the sample and about proofs of ours.
 func TestPythonAgrees(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if out, err := exec.Command(python, "-c", "import opentimestamps.core.timestamp, bitcoin.core").CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, "-c",
+		"import opentimestamps.core.timestamp, bitcoin.core").CombinedOutput(); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("python3-opentimestamps is missing: %v %s", err, out)
 		}
@@ -286,7 +292,8 @@ func TestPythonAgrees(t *testing.T) {
 		}
 		args = append(args, file, string(rune('0'+height)), string(bytes.TrimSpace(h.File())))
 	}
-	args = append(args, filepath.Join("testdata", "corpus.txt.ots"), "106", strings.TrimSpace(string(sample(t, "header106.simnet.hex"))))
+	args = append(args, filepath.Join("testdata", "corpus.txt.ots"), "106",
+		strings.TrimSpace(string(sample(t, "header106.simnet.hex"))))
 	const script = `
 import sys, io
 from bitcoin.core import CBlockHeader, x
@@ -322,10 +329,11 @@ func TestBounds(t *testing.T) {
 	head := slices.Concat(magic, []byte{1, opSHA256}, make([]byte, 32))
 	for name, body := range map[string][]byte{
 		"deep": bytes.Repeat([]byte{opSHA256}, maxDepth+2), "wide": bytes.Repeat([]byte{0xff, opSHA256}, 3000),
-		"growing": bytes.Repeat([]byte{opHexlify}, 20), "empty": {}, "unknown operation": {0x99}, "empty argument": {opAppend, 0},
-		"long argument": append([]byte{opAppend, 0x81, 0x20}, make([]byte, 4097)...), "attestation cut short": {0, 1, 2},
-		"pending elsewhere": slices.Concat([]byte{0}, pendingTag[:], []byte{3, 2, 'h', '?'}),
-		"height in two":     slices.Concat([]byte{0}, bitcoinTag[:], []byte{2, 0x81, 0}),
+		"growing": bytes.Repeat([]byte{opHexlify}, 20), "empty": {}, "unknown operation": {0x99},
+		"empty argument": {opAppend, 0}, "long argument": append([]byte{opAppend, 0x81, 0x20}, make([]byte, 4097)...),
+		"attestation cut short": {0, 1, 2}, "pending elsewhere": slices.Concat([]byte{0}, pendingTag[:],
+			[]byte{3, 2, 'h', '?'}),
+		"height in two": slices.Concat([]byte{0}, bitcoinTag[:], []byte{2, 0x81, 0}),
 	} {
 		if _, err := Parse(slices.Concat(head, body)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)

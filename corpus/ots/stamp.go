@@ -11,8 +11,9 @@ import (
 // ErrNotYet is returned by Calendar.Upgrade while the calendar has nothing new.
 var ErrNotYet = errors.New("not in a block yet")
 
-// A Calendar takes digests and tells later in which block they are. It is asked at its own address only: proofs come
-// from strangers, so an address that stands in one is never followed unless a calendar of the keeper's has it.
+// A Calendar takes digests and tells later in which block they are. It is asked at its own address
+// only: proofs come from strangers, so an address that stands in one is never followed unless a
+// calendar of the keeper's has it.
 type Calendar interface {
 	// URI is the calendar's address as it stands in pending attestations.
 	URI() string
@@ -22,8 +23,9 @@ type Calendar interface {
 	Upgrade(ctx context.Context, commitment []byte) ([]byte, error)
 }
 
-// Stamp submits a digest to every calendar and returns the proof of each, in the calendars' order. One that fails has
-// the zero Proof and its error; the call fails when fewer than two of them answered, or one where there is only one.
+// Stamp submits a digest to every calendar and returns the proof of each, in the calendars' order.
+// One that fails has the zero Proof and its error; the call fails when fewer than two of them
+// answered, or one where there is only one.
 func Stamp(ctx context.Context, digest [sha256.Size]byte, calendars []Calendar) ([]Proof, []error, error) {
 	proofs, problems := make([]Proof, len(calendars)), make([]error, len(calendars))
 	answered := 0
@@ -32,7 +34,8 @@ func Stamp(ctx context.Context, digest [sha256.Size]byte, calendars []Calendar) 
 		if err == nil {
 			proofs[i], err = FromAnswer(digest, answer)
 		}
-		if err == nil && !slices.ContainsFunc(proofs[i].Claims(), func(claim Claim) bool { return claim.Kind != Unknown && claim.Kind != Unchecked }) {
+		if err == nil && !slices.ContainsFunc(proofs[i].Claims(),
+			func(claim Claim) bool { return claim.Kind != Unknown && claim.Kind != Unchecked }) {
 			err = errors.New("its answer promises nothing")
 		}
 		if err != nil {
@@ -42,14 +45,16 @@ func Stamp(ctx context.Context, digest [sha256.Size]byte, calendars []Calendar) 
 		answered++
 	}
 	if answered == 0 || answered < min(2, len(calendars)) {
-		return proofs, problems, errors.Join(fmt.Errorf("stamping: %d of %d calendars answered", answered, len(calendars)), errors.Join(problems...))
+		return proofs, problems,
+			errors.Join(fmt.Errorf("stamping: %d of %d calendars answered", answered, len(calendars)),
+				errors.Join(problems...))
 	}
 	return proofs, problems, nil
 }
 
-// Upgrade asks the calendars for what their pending attestations in p have become and returns p with all that was
-// learned, and whether anything was. Pending attestations stay. What a calendar that fails has to say comes as an
-// error beside a proof that is good.
+// Upgrade asks the calendars for what their pending attestations in p have become and returns p
+// with all that was learned, and whether anything was. Pending attestations stay. What a calendar
+// that fails has to say comes as an error beside a proof that is good.
 func Upgrade(ctx context.Context, p Proof, calendars []Calendar) (Proof, bool, error) {
 	out := Proof{Digest: p.Digest, tree: p.tree.clone()}
 	before := out.Encode()

@@ -1,82 +1,58 @@
 package probe
 
+import "strconv"
+
 const (
 	mppSpec  = "draft-httpauth-payment-00"
 	mppSince = "2026-09-01"
 )
 
-// perMPP makes an observation of the first Payment challenge that find speaks about.
-func perMPP(find func(mppChallenge, *View) string) func(*View) string {
-	return func(v *View) string {
+// mppRow is an observation of the first Payment challenge that find speaks about.
+func mppRow(name, title, reason, fix string, find func(mppChallenge) string) Advisory {
+	return Advisory{Name: name, Doc: Doc{title, reason, mppSpec}, Fix: fix, Since: mppSince, Run: func(v *View) string {
 		for i, m := range v.mpp {
-			if said := find(m, v); said != "" {
-				return "Payment challenge " + itoa(i) + ": " + said
+			if said := find(m); said != "" {
+				return "Payment challenge " + strconv.Itoa(i) + ": " + said
 			}
 		}
 		return ""
-	}
+	}}
 }
 
-func mppRow(name, title, reason, fix string, find func(mppChallenge, *View) string) Advisory {
-	return Advisory{Name: name, Doc: Doc{title, reason, mppSpec}, Fix: fix, Since: mppSince, Run: perMPP(find)}
-}
-
-func mppChallengeID() Advisory {
-	return mppRow("mpp-challenge-id", "An MPP challenge without a usable id", "The credential echoes the id; without it no payment can be bound to the challenge.",
-		"Send one id in each challenge, an HMAC over its other parameters.", func(m mppChallenge, _ *View) string { return m.id() })
-}
-
-func mppChallengeRealm() Advisory {
-	return mppRow("mpp-challenge-realm", "An MPP challenge without a realm", "The realm is a required parameter and part of what is signed.",
-		"Send realm, the host name by custom.", func(m mppChallenge, _ *View) string { return m.realm() })
-}
-
-func mppMethodUnregistered() Advisory {
-	return mppRow("mpp-method-unregistered", "An MPP method nobody registered", "Clients choose by method; one that they do not know is passed over.",
-		"Use a method with a published draft, such as evm.", func(m mppChallenge, _ *View) string { return m.method() })
-}
-
-func mppIntentUnregistered() Advisory {
-	return mppRow("mpp-intent-unregistered-or-missing", "An MPP intent that is missing or that nobody registered", "Method and intent together select the client's code.",
-		"Send intent, charge for a single payment.", func(m mppChallenge, _ *View) string { return m.intent() })
-}
-
-func mppRequestUndecodable() Advisory {
-	return mppRow("mpp-request-undecodable", "An MPP request that cannot be decoded", "The request holds the terms: amount, currency, recipient.",
-		"Send request as base64url of one JSON object, each name once.", func(m mppChallenge, _ *View) string { return m.undecodable() })
-}
-
-func mppRequestNotCanonical() Advisory {
-	return mppRow("mpp-request-not-canonical", "An MPP request that is not canonical", "Stock clients bring it into the form of RFC 8785 when they echo it, so a server that compares bytes or recomputes the id finds another. Seen here are the alphabet, the order of names and the spelling of numbers.",
-		"Encode the request as RFC 8785 JSON in base64url without padding.", func(m mppChallenge, _ *View) string { return m.notCanonical() })
-}
-
-func mppAmountNotInteger() Advisory {
-	return mppRow("mpp-amount-not-integer", "An MPP amount that is no integer", "Amounts are strings of digits in base units.",
-		"Write digits only.", func(m mppChallenge, _ *View) string { return m.amount() })
-}
-
-func mppCurrencyUnnamed() Advisory {
-	return mppRow("mpp-currency-unnamed", "An MPP request without a currency", "An amount of nothing in particular cannot be paid.",
-		"Send currency, the token's address for method evm.", func(m mppChallenge, _ *View) string { return m.currency() })
-}
-
-func mppRecipientMissing() Advisory {
-	return mppRow("mpp-recipient-missing", "An MPP request without a recipient", "The methods evm, solana and tempo pay an address, which must stand in the request.",
-		"Send recipient.", func(m mppChallenge, _ *View) string { return m.recipient() })
-}
-
-func mppChallengeExpiredAtIssue() Advisory {
-	return mppRow("mpp-challenge-expired-at-issue", "An MPP challenge that had expired when it was served", "Every payment made for it is refused. Compared with the recorded time of the look.",
-		"Set expires minutes ahead of a clock that is right, and do not cache 402 answers.", func(m mppChallenge, v *View) string { return m.expired(v.startedAt()) })
-}
-
-func mppChallengeOverHTTP() Advisory {
-	return mppRow("mpp-challenge-over-http", "An MPP challenge over plain HTTP", "Whoever stands between can change recipient and amount.",
-		"Serve the door over https alone.", func(_ mppChallenge, v *View) string {
-			if v.overTLS() {
-				return ""
-			}
-			return "served over plain HTTP"
-		})
+// mppAdvisories are about challenges of MPP.
+var mppAdvisories = []Advisory{
+	mppRow("mpp-challenge-id", "An MPP challenge without a usable id",
+		"The credential echoes the id; without it no payment can be bound to the challenge.",
+		"Send one id in each challenge, an HMAC over its other parameters.", mppChallenge.id),
+	mppRow("mpp-challenge-realm", "An MPP challenge without a realm",
+		"The realm is a required parameter and part of what is signed.",
+		"Send realm, the host name by custom.", mppChallenge.realm),
+	mppRow("mpp-method-unregistered", "An MPP method nobody registered",
+		"Clients choose by method; one that they do not know is passed over.",
+		"Use a method with a published draft, such as evm.", mppChallenge.method),
+	mppRow("mpp-intent-unregistered-or-missing", "An MPP intent that is missing or that nobody registered",
+		"Method and intent together select the client's code.",
+		"Send intent, charge for a single payment.", mppChallenge.intent),
+	mppRow("mpp-request-undecodable", "An MPP request that cannot be decoded",
+		"The request holds the terms: amount, currency, recipient.",
+		"Send request as base64url of one JSON object, each name once.", mppChallenge.undecodable),
+	mppRow("mpp-request-not-canonical", "An MPP request that is not canonical",
+		"Stock clients bring it into the form of RFC 8785 when they echo it, so a server that compares bytes or "+
+			"recomputes the id finds another. Seen here are the alphabet, the order of names and the spelling of "+
+			"numbers.",
+		"Encode the request as RFC 8785 JSON in base64url without padding.", mppChallenge.notCanonical),
+	mppRow("mpp-amount-not-integer", "An MPP amount that is no integer", "Amounts are strings of digits in base units.",
+		"Write digits only.", mppChallenge.amount),
+	mppRow("mpp-currency-unnamed", "An MPP request without a currency",
+		"An amount of nothing in particular cannot be paid.",
+		"Send currency, the token's address for method evm.", mppChallenge.currency),
+	mppRow("mpp-recipient-missing", "An MPP request without a recipient",
+		"The methods evm, solana and tempo pay an address, which must stand in the request.",
+		"Send recipient.", mppChallenge.recipient),
+	mppRow("mpp-challenge-expired-at-issue", "An MPP challenge that had expired when it was served",
+		"Every payment made for it is refused. Compared with the recorded time of the look.",
+		"Set expires minutes ahead of a clock that is right, and do not cache 402 answers.", mppChallenge.expired),
+	mppRow("mpp-challenge-over-http", "An MPP challenge over plain HTTP",
+		"Whoever stands between can change recipient and amount.",
+		"Serve the door over https alone.", mppChallenge.plainHTTP),
 }

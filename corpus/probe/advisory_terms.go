@@ -3,47 +3,43 @@ package probe
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func nonstandardScheme() Advisory {
-	return Advisory{
+// termAdvisories are about the ways of paying and where they stand.
+var termAdvisories = []Advisory{
+	{
 		Name: "nonstandard-scheme", Since: advisoriesSince,
-		Doc: Doc{"A scheme without a specification", "Stock clients filter such an entry out without a word.", "x402 v2, schemes"},
+		Doc: Doc{"A scheme without a specification", "Stock clients filter such an entry out without a word.",
+			"x402 v2, schemes"},
 		Fix: `Use scheme "exact", or publish what yours means and offer "exact" beside it.`,
 		Run: perEntry(func(_ *View, r Requirement) string {
-			if r.Scheme == "" || slices.Contains(specSchemes(), r.Scheme) {
+			if r.Scheme == "" || slices.Contains(Schemes(), r.Scheme) {
 				return ""
 			}
 			return "scheme " + quoted(r.Scheme)
 		}),
-	}
-}
-
-func specSchemeNotExact() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "spec-scheme-not-exact", Since: advisoriesSince,
-		Doc: Doc{"A specified scheme other than exact", "A client pays with it only if its owner registered that scheme; most register exact alone.", "x402 v2, schemes"},
+		Doc: Doc{"A specified scheme other than exact",
+			"A client pays with it only if its owner registered that scheme; most register exact alone.",
+			"x402 v2, schemes"},
 		Fix: `Offer an entry with scheme "exact" beside it.`,
 		Run: perEntry(func(_ *View, r Requirement) string {
-			if r.Scheme == "exact" || !slices.Contains(specSchemes(), r.Scheme) {
+			if r.Scheme == "exact" || !slices.Contains(Schemes(), r.Scheme) {
 				return ""
 			}
 			return "scheme " + quoted(r.Scheme)
 		}),
-	}
-}
-
-func settlesBeforeDelivery() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "settles-before-delivery", Since: advisoriesSince,
-		Doc: Doc{"The money moves before the good is made", "With the flows upfront and escrow a failing door keeps the payment, and what comes back must be argued about.", "x402 v2, extra.paymentFlow"},
+		Doc: Doc{"The money moves before the good is made",
+			"With the flows upfront and escrow a failing door keeps the payment, and what comes back must be argued " +
+				"about.", "x402 v2, extra.paymentFlow"},
 		Fix: "Leave extra.paymentFlow out: verify, make the good, settle, release.",
 		Run: perEntry(func(_ *View, r Requirement) string {
 			if flow := str(r.Extra, "paymentFlow"); flow == "upfront" || flow == "escrow" {
@@ -51,13 +47,11 @@ func settlesBeforeDelivery() Advisory {
 			}
 			return ""
 		}),
-	}
-}
-
-func testnetNetwork() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "testnet-network", Since: advisoriesSince,
-		Doc: Doc{"An entry on a test network", "Some test tokens stand in the stock client's table, so a client may choose this entry first and pay with nothing of worth.", "CAIP-2; table " + networks.Version},
+		Doc: Doc{"An entry on a test network", "Some test tokens stand in the stock client's table, so a client may " +
+			"choose this entry first and pay with nothing of worth.", "CAIP-2; table " + networks.Version},
 		Fix: "Take test networks out of a door that sells.",
 		Run: perEntry(func(_ *View, r Requirement) string {
 			if n, ok := networks.Find(r.Network); ok && n.Testnet {
@@ -65,13 +59,11 @@ func testnetNetwork() Advisory {
 			}
 			return ""
 		}),
-	}
-}
-
-func paytoIsAName() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "payto-is-a-name", Since: advisoriesSince,
-		Doc: Doc{"payTo is a name", "Clients sign addresses; a name of ENS or another register is resolved by nobody on the way.", "CAIP-10"},
+		Doc: Doc{"payTo is a name", "Clients sign addresses; a name of ENS or another register is resolved by nobody " +
+			"on the way.", "CAIP-10"},
 		Fix: "Put the address that the name stands for into payTo.",
 		Run: perEntry(func(_ *View, r Requirement) string {
 			if r.PayToForm == exchange.FormName {
@@ -79,13 +71,11 @@ func paytoIsAName() Advisory {
 			}
 			return ""
 		}),
-	}
-}
-
-func paytoWrongRail() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "payto-wrong-rail", Since: advisoriesSince,
-		Doc: Doc{"payTo belongs to another rail", "A base58 account cannot receive on an EVM network, nor the reverse.", "CAIP-10"},
+		Doc: Doc{"payTo belongs to another rail", "A base58 account cannot receive on an EVM network, nor the reverse.",
+			"CAIP-10"},
 		Fix: "Give each entry the address of its own network.",
 		Run: perEntry(func(_ *View, r Requirement) string {
 			switch f := family(r.Network); {
@@ -94,37 +84,35 @@ func paytoWrongRail() Advisory {
 			}
 			return ""
 		}),
-	}
-}
-
-func paytoNotAnAddress() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "payto-not-an-address", Since: advisoriesSince,
-		Doc: Doc{"payTo is no address that can be paid", "Neither an address of a known rail nor a name: the zero address, a wrong checksum, a word.", "CAIP-10; ERC-55"},
+		Doc: Doc{"payTo is no address that can be paid",
+			"Neither an address of a known rail nor a name: the zero address, a wrong checksum, a word.",
+			"CAIP-10; ERC-55"},
 		Fix: "Put the receiving address itself into payTo.",
 		Run: perEntry(func(_ *View, r Requirement) string {
 			switch r.PayToForm {
-			case exchange.FormOther, exchange.FormEmpty, exchange.FormNotAString, exchange.FormEVMZero, exchange.FormEVMBadChecksum:
+			case exchange.FormOther, exchange.FormEmpty, exchange.FormNotAString, exchange.FormEVMZero,
+				exchange.FormEVMBadChecksum:
 				return r.payToProblem()
 			}
 			return ""
 		}),
-	}
-}
-
-func amountNotAtomic() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "amount-not-atomic", Since: advisoriesSince,
-		Doc: Doc{"An amount that is not a whole number of atomic units", "Clients disagree about it: some throw, some read dollars, some read a millionth of that.", "x402 v2, PaymentRequirements.amount"},
+		Doc: Doc{"An amount that is not a whole number of atomic units",
+			"Clients disagree about it: some throw, some read dollars, some read a millionth of that.",
+			"x402 v2, PaymentRequirements.amount"},
 		Fix: "Write digits only.",
 		Run: perEntry(func(_ *View, r Requirement) string { return r.amountProblem() }),
-	}
-}
-
-func missingEIP712DomainExtra() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "missing-eip712-domain-extra", Since: advisoriesSince,
-		Doc: Doc{"The token's EIP-712 domain is not in extra", "The stock client selects such an entry and then throws: it signs under extra.name and extra.version and looks nothing up.", "EIP-3009; EIP-712; x402 schemes: exact (EVM)"},
+		Doc: Doc{"The token's EIP-712 domain is not in extra",
+			"The stock client selects such an entry and then throws: it signs under extra.name and extra.version and " +
+				"looks nothing up.", "EIP-3009; EIP-712; x402 schemes: exact (EVM)"},
 		Fix: `For USDC on Base: "extra": {"name":"USD Coin","version":"2"}.`,
 		Run: perEntry(func(_ *View, r Requirement) string {
 			if family(r.Network) != familyEVM || r.Scheme != "exact" || r.transferMethod() != "eip3009" {
@@ -132,54 +120,50 @@ func missingEIP712DomainExtra() Advisory {
 			}
 			return r.missingDomain()
 		}),
-	}
-}
-
-func nonstandardTransferMethod() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "nonstandard-transfer-method", Since: advisoriesSince,
-		Doc: Doc{"A transfer method that stock clients do not know", "They know eip3009 and permit2.", "x402 schemes: exact (EVM)"},
+		Doc: Doc{"A transfer method that stock clients do not know", "They know eip3009 and permit2, and sign the " +
+			"first for every other word.",
+			"x402 schemes: exact (EVM)"},
 		Fix: "Leave extra.assetTransferMethod out, or set it to eip3009 or permit2.",
 		Run: perEntry(func(_ *View, r Requirement) string {
-			if method := r.transferMethod(); family(r.Network) != familyEVM || method == "eip3009" || method == "permit2" {
+			if method := r.transferMethod(); family(r.Network) != familyEVM || method == "eip3009" ||
+				method == "permit2" {
 				return ""
 			}
 			return "extra.assetTransferMethod is " + shown(r.Extra, "assetTransferMethod")
 		}),
-	}
-}
-
-func conflictingAmounts() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "conflicting-amounts", Since: advisoriesSince,
-		Doc: Doc{"One way of paying, two amounts", "The buyer signs the one in accepts of the header; whoever reads the other expects something else.", "x402 v2, PaymentRequirements; version 1, maxAmountRequired"},
+		Doc: Doc{"One way of paying, two amounts",
+			"The buyer signs the one in accepts of the header; whoever reads the other expects something else.",
+			"x402 v2, PaymentRequirements; version 1, maxAmountRequired"},
 		Fix: "Say each price once; let the body repeat the header exactly.",
 		Run: func(v *View) string {
-			for _, r := range v.entries(func(Requirement) bool { return true }) {
+			for _, r := range v.entries() {
 				if old := str(r.fields, "maxAmountRequired"); old != "" && old != r.Amount {
-					return fmt.Sprintf("accepts[%d]: amount %s and maxAmountRequired %s", r.Index, quoted(r.Amount), quoted(old))
+					return fmt.Sprintf("accepts[%d]: amount %s and maxAmountRequired %s", r.Index, quoted(r.Amount),
+						quoted(old))
 				}
 				for _, m := range v.mirrored {
 					if m.Index == r.Index && m.sameRail(r) && m.Amount != "" && m.Amount != r.Amount {
-						return fmt.Sprintf("accepts[%d]: %s in the header and %s in the body", r.Index, quoted(r.Amount), quoted(m.Amount))
+						return fmt.Sprintf("accepts[%d]: %s in the header and %s in the body", r.Index,
+							quoted(r.Amount), quoted(m.Amount))
 					}
 				}
 			}
 			return ""
 		},
-	}
-}
-
-// sameRail compares everything but the amount.
-func (r Requirement) sameRail(o Requirement) bool {
-	return r.Scheme == o.Scheme && r.Network == o.Network && networks.SameAddress(r.Network, r.Asset, o.Asset) && r.PayToDigest == o.PayToDigest
-}
-
-func aboveDefaultClientCap() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "above-default-client-cap", Since: advisoriesSince,
-		Doc: Doc{"Above the stock client's ceiling", "Left alone, the stock client pays at most 1 USD at once; a dearer door is paid only by buyers who raised that.", "stock x402 client, spendControls"},
-		Fix: "Offer an amount of at most 1 USD first where the good allows it, and say in the terms that a ceiling must be raised.",
+		Doc: Doc{"Above the stock client's ceiling",
+			"Left alone, the stock client pays at most 1 USD at once; a dearer door is paid only by buyers who " +
+				"raised that.", "stock x402 client, spendControls"},
+		Fix: "Offer an amount of at most 1 USD first where the good allows it, and say in the terms that a ceiling " +
+			"must be raised.",
 		Run: func(v *View) string {
 			var dear string
 			for _, r := range v.accepts {
@@ -191,19 +175,20 @@ func aboveDefaultClientCap() Advisory {
 					return ""
 				}
 				if dear == "" {
-					dear = fmt.Sprintf("accepts[%d]: %s atomic units of %s, and no entry asks for less than the ceiling", r.Index, r.Amount, a.Symbol)
+					dear = fmt.Sprintf("accepts[%d]: %s atomic units of %s, and no entry asks for less than the "+
+						"ceiling", r.Index, r.Amount, a.Symbol)
 				}
 			}
 			return dear
 		},
-	}
-}
-
-func placementMismatch() Advisory {
-	return Advisory{
+	},
+	{
 		Name: "placement-mismatch", Since: advisoriesSince,
-		Doc: Doc{"Terms stand where their readers do not look, or twice and unlike", "Version 2 clients read the header, version 1 clients the body, people and tools whichever they find first.", "x402 v2, HTTP transport; x402 v1"},
-		Fix: "Put version 2 terms into PAYMENT-REQUIRED, version 1 terms into the body, and let a copy be equal to its original.",
+		Doc: Doc{"Terms stand where their readers do not look, or twice and unlike",
+			"Version 2 clients read the header, version 1 clients the body, people and tools whichever they find " +
+				"first.", "x402 v2, HTTP transport; x402 v1"},
+		Fix: "Put version 2 terms into PAYMENT-REQUIRED, version 1 terms into the body, and let a copy be equal to " +
+			"its original.",
 		Run: func(v *View) string {
 			headerVersion, bodyVersion := number(v.terms, "x402Version"), number(v.bodyForm, "x402Version")
 			switch {
@@ -216,10 +201,17 @@ func placementMismatch() Advisory {
 			}
 			return ""
 		},
-	}
+	},
 }
 
-// sameTerms compares two lists of ways to pay, amounts left to conflicting-amounts. A body may hold fewer.
+// sameRail compares everything but the amount.
+func (r Requirement) sameRail(o Requirement) bool {
+	return r.Scheme == o.Scheme && r.Network == o.Network && networks.SameAddress(r.Network, r.Asset, o.Asset) &&
+		r.PayToDigest == o.PayToDigest
+}
+
+// sameTerms compares two lists of ways to pay, amounts left to conflicting-amounts. A body may hold
+// fewer.
 func sameTerms(header, body []Requirement) bool {
 	for _, b := range body {
 		if !slices.ContainsFunc(header, b.sameRail) {
@@ -227,25 +219,4 @@ func sameTerms(header, body []Requirement) bool {
 		}
 	}
 	return true
-}
-
-func largeBody() Advisory {
-	return Advisory{
-		Name: "large-body", Since: advisoriesSince,
-		Doc: Doc{"A large answer to an unpaid request", "Clients in Node refuse responses whose head reaches 16 KiB, proxies buffer 4 to 8 KiB of it, and a body of many pages is carried for nothing.", "undici maxHeaderSize; nginx proxy_buffer_size"},
-		Fix: "Keep PAYMENT-REQUIRED under 7 kB and the unpaid body under 64 KiB: leave schemas and further offers out first.",
-		Run: func(v *View) string {
-			const mostBody, mostHeader = 64 << 10, 7 << 10
-			var said []string
-			for _, c := range v.Evidence.Challenges {
-				if c.From == exchange.FromHeader && c.Bytes > mostHeader {
-					said = append(said, fmt.Sprintf("PAYMENT-REQUIRED has %d bytes", c.Bytes))
-				}
-			}
-			if b := v.Evidence.Body; b.Truncated || b.Bytes > mostBody {
-				said = append(said, fmt.Sprintf("the body has %s%d bytes", map[bool]string{true: "more than "}[b.Truncated], b.Bytes))
-			}
-			return strings.Join(said, "; ")
-		},
-	}
 }

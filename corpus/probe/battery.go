@@ -3,33 +3,32 @@ package probe
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
-// AuditsCiteV1Before is the UTC date before which whatever was signed about a door for a buyer cites battery v1, for good
-// (interface specification, versioning).
+// AuditsCiteV1Before is the UTC date before which whatever was signed about a door for a buyer
+// cites battery v1, for good (interface specification, versioning).
 const AuditsCiteV1Before = "2026-09-01"
 
-// batteries is the table of all versions, the oldest first. A version that was used is frozen: its checks, their order
-// and what they ask do not change. A new one is one more row, and stands then in reports, rows, criteria, routes and
-// the seller's kit.
-var batteries = sync.OnceValue(func() []Battery {
-	v1 := []Check{reachable(), status402(), paymentRequiredHeader(), x402Version(), accepts(), bazaarExtension(), signedOffers()}
-	v2 := slices.Concat(v1, []Check{paytoPayable(), amountAtomic(), networkMainnet(), transferMethodSignable(), solanaRailReceivable()})
-	return []Battery{
-		{Version: V1, Since: "2026-05-01", Checks: v1,
-			About: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What a single probe cannot tell stands in the answer."},
-		{Version: V2, Since: "2026-08-23", Post: true, Checks: v2,
-			About: "Asks besides whether the terms can be paid, and may send one POST of an empty object where the door itself declares POST. also_under has the verdict of v1."},
-	}
-})
+// batteries is the table of all versions, the oldest first. A version that was used is frozen: its
+// checks, their order and what they ask do not change. A new one is one more row, and stands then
+// in reports, rows, criteria, routes and the seller's kit.
+var batteries = []Battery{
+	{Version: V1, Since: "2026-05-01", Checks: checksV1,
+		About: "One GET, no redirect, 8 seconds, 256 KiB. A not_ready verdict is a 200: the reading succeeded. What " +
+			"a single probe cannot tell stands in the answer."},
+	{Version: V2, Since: "2026-08-23", Post: true, Checks: checksOfV2(), Replays: true,
+		About: "Asks besides whether the stock client signs something that settles. Follows one redirect on the same " +
+			"host; after 404, 405 or 501 reads /.well-known/x402 and /openapi.json of that host, and sends one POST " +
+			"of an empty object where the door itself declares POST there or in Allow. also_under has " +
+			"the verdict of v1."},
+}
 
 // MaxBatteries is how many versions there can be: a row has room for the verdicts of so many.
 const MaxBatteries = 5
 
 // Batteries returns every version, the oldest first.
 func Batteries() []Battery {
-	list := slices.Clone(batteries())
+	list := slices.Clone(batteries)
 	for i := range list {
 		list[i].Checks = slices.Clone(list[i].Checks)
 	}
@@ -39,21 +38,21 @@ func Batteries() []Battery {
 // Versions returns the names of every version, the oldest first.
 func Versions() []string {
 	var names []string
-	for _, b := range batteries() {
+	for _, b := range batteries {
 		names = append(names, b.Version)
 	}
 	return names
 }
 
-// Current is the version that the census walks with and that instruments use where none is asked for: the newest.
+// Current is the version that the census walks with and that instruments use where none is asked
+// for: the newest.
 func Current() string {
-	all := batteries()
-	return all[len(all)-1].Version
+	return batteries[len(batteries)-1].Version
 }
 
 // batteryOf returns the battery of a version.
 func batteryOf(version string) (Battery, error) {
-	for _, b := range batteries() {
+	for _, b := range batteries {
 		if b.Version == version {
 			return b, nil
 		}
@@ -74,21 +73,39 @@ func (v *View) verdictOf(version string) Verdict {
 type outcome struct {
 	vector  []VectorEntry
 	verdict Verdict
+	reason  string // Reason…, of NotProbed
 	failed  []string
 }
 
-// judge asks every check that can be asked.
+// judge asks every check that can be asked, once for each view, which no longer changes then.
 func (b Battery) judge(v *View) outcome {
-	o := outcome{verdict: Ready}
+	if o, ok := v.judged[b.Version]; ok {
+		return o
+	}
+	o := b.ask(v)
+	if v.judged == nil {
+		v.judged = map[string]outcome{}
+	}
+	v.judged[b.Version] = o
+	return o
+}
+
+func (b Battery) ask(v *View) outcome {
+	o := outcome{verdict: Ready, vector: make([]VectorEntry, 0, len(b.Checks))}
 	blocked := map[string]string{} // a check that did not pass, and the one that failed first on the way to it
 	for _, c := range b.Checks {
 		if by, ok := blocked[c.After]; ok {
 			blocked[c.Name] = by
-			o.vector = append(o.vector, VectorEntry{Name: c.Name, State: NotReached, BlockedBy: by, Detail: "not reached"})
+			o.vector = append(o.vector, VectorEntry{Name: c.Name, State: NotReached, BlockedBy: by,
+				Detail: "not reached"})
 			continue
 		}
 		f := c.Run(v)
-		o.vector = append(o.vector, VectorEntry{Name: c.Name, State: f.State, Detail: f.Detail})
+		entry := VectorEntry{Name: c.Name, State: f.State, Detail: f.Detail}
+		if f.NotJudged {
+			entry.BlockedBy, o.reason = BlockedNotJudged, ReasonNotJudged
+		}
+		o.vector = append(o.vector, entry)
 		if f.State != Pass {
 			blocked[c.Name] = c.Name
 		}
@@ -99,11 +116,18 @@ func (b Battery) judge(v *View) outcome {
 	switch {
 	case v.Evidence.Status == 0:
 		o.verdict = Unreachable
+	case b.Replays && v.wall() != "":
+		o.verdict, o.reason = NotProbed, ReasonChallenged
+		return o
 	case v.Unresolved:
 		o.verdict = MethodUnresolved
 	case len(o.failed) > 0:
 		o.verdict = NotReady
+	case o.reason != "":
+		o.verdict = NotProbed
+		return o
 	}
+	o.reason = ""
 	return o
 }
 
@@ -133,7 +157,7 @@ func level(v *View) Level {
 	case v.Evidence.Status == 0 || !v.overTLS():
 	case v.Evidence.Status != 402:
 		rung = 1
-	case v.verdictOf(V1) != Ready:
+	case v.verdictOf(V2) != Ready && v.verdictOf(V1) != Ready:
 		rung = 2
 	case v.verdictOf(V2) != Ready:
 		rung = 3
@@ -145,30 +169,10 @@ func level(v *View) Level {
 	return Levels()[rung]
 }
 
-// agrees reports what L5 asks: an offer for every way of paying, no offer that contradicts the challenge, and an input
-// contract that holds for its own example and for the method that was used.
+// agrees reports what L5 asks: an offer for every way of paying, no offer that contradicts the
+// challenge, and an input contract that holds for its own example and for the method that was used.
 func (v *View) agrees() bool {
 	c := v.contract()
-	return v.offersCover() && offerContradictsChallenge().Run(v) == "" && c.declared && c.method == v.Evidence.Method &&
-		discoveryInfoFailsSchema().Run(v) == ""
-}
-
-// fault says on whose side the reason for a verdict lies, as far as one look from one place can tell.
-func fault(v *View, verdict Verdict) Fault {
-	r := v.Evidence
-	switch verdict {
-	case Ready:
-		return FaultNone
-	case MethodUnresolved:
-		return FaultInstrument // we did not know how to ask
-	case Unreachable:
-		return stageFault(r.Error.Stage)
-	}
-	switch r.Status {
-	case 429:
-		return FaultInstrument // the door turned us away, not the buyer
-	case 407, 511:
-		return FaultPath // a proxy between us asks for a login
-	}
-	return FaultDoor
+	return v.offersCover() && v.contradictingOffer() == "" && c.declared && c.method == v.Evidence.Method &&
+		v.bazaarViolation() == ""
 }

@@ -56,9 +56,13 @@ func door(t testing.TB, script string) []exchange.Exchange {
 func oneExchange(t testing.TB, script string, n int) exchange.Exchange {
 	t.Helper()
 	x := exchange.Exchange{
-		Request:   exchange.Request{Method: []string{"GET", "POST"}[n], URL: "https://door.example/weather", Header: http.Header{}},
-		Response:  exchange.Response{Status: 402, Proto: "HTTP/2.0", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{}")},
-		StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC), Duration: 120 * time.Millisecond, RemoteAddr: "203.0.113.7:443",
+		Request: exchange.Request{Method: []string{"GET", "POST", "GET"}[min(n, 2)],
+			URL:    "https://door.example/weather",
+			Header: http.Header{}},
+		Response: exchange.Response{Status: 402, Proto: "HTTP/2.0",
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{}")},
+		StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC), Duration: 120 * time.Millisecond,
+		RemoteAddr: "203.0.113.7:443",
 	}
 	challenge, mirror := parseAny(t, goodChallenge), any(nil)
 	mpp := parseAny(t, goodMPP).(map[string]any)
@@ -66,7 +70,8 @@ func oneExchange(t testing.TB, script string, n int) exchange.Exchange {
 	text, encoding := "", base64.StdEncoding
 	header, again, offers, hasMPP := true, false, false, false
 	var raw []string
-	params := map[string]string{"id": "x1", "realm": "door.example", "method": "evm", "intent": "charge", "expires": "2026-11-20T10:16:12Z"}
+	params := map[string]string{"id": "x1", "realm": "door.example", "method": "evm", "intent": "charge",
+		"expires": "2026-11-20T10:16:12Z"}
 	mppRaw, mppEncoding := "", base64.RawURLEncoding
 	var overrides [][3]string
 	for line := range strings.Lines(script) {
@@ -90,6 +95,8 @@ func oneExchange(t testing.TB, script string, n int) exchange.Exchange {
 		case "header":
 			name, value, _ := strings.Cut(rest, ": ")
 			x.Response.Header[name] = append(x.Response.Header[name], value)
+		case "padding":
+			x.Response.Header["X-Padding"] = []string{strings.Repeat("x", must(strconv.Atoi(rest)))}
 		case "noheader":
 			header = false
 		case "again":
@@ -119,7 +126,8 @@ func oneExchange(t testing.TB, script string, n int) exchange.Exchange {
 			changes = append(changes, func() { mirror = clone(t, challenge) })
 		case "bodyset":
 			path, value, _ := strings.Cut(rest, " ")
-			changes = append(changes, func() { mirror = edit(t, mirror, strings.Split(path, "."), "set", parseAny(t, value)) })
+			changes = append(changes,
+				func() { mirror = edit(t, mirror, strings.Split(path, "."), "set", parseAny(t, value)) })
 		case "bodydel":
 			changes = append(changes, func() { mirror = edit(t, mirror, strings.Split(rest, "."), "del", nil) })
 		case "mpp":
@@ -244,21 +252,26 @@ func signAll(t testing.TB, challenge any, overrides [][3]string) any {
 	var list []any
 	for i, item := range c["accepts"].([]any) {
 		entry := item.(map[string]any)
-		payload := map[string]any{"version": 1, "resourceUrl": c["resource"].(map[string]any)["url"], "scheme": entry["scheme"], "network": entry["network"],
+		payload := map[string]any{"version": 1, "resourceUrl": c["resource"].(map[string]any)["url"],
+			"scheme": entry["scheme"], "network": entry["network"],
 			"asset": entry["asset"], "payTo": entry["payTo"], "amount": entry["amount"], "validUntil": 1800000000}
 		for _, o := range overrides {
 			if o[0] == strconv.Itoa(i) {
 				payload[o[1]] = parseAny(t, o[2])
 			}
 		}
-		list = append(list, map[string]any{"format": "jws", "acceptIndex": i, "signature": jws(`{"alg":"EdDSA","kid":"did:web:door.example#k"}`, payload)})
+		list = append(list, map[string]any{"format": "jws", "acceptIndex": i,
+			"signature": jws(`{"alg":"EdDSA","kid":"did:web:door.example#k"}`, payload)})
 	}
-	return edit(t, challenge, []string{"extensions", "offer-receipt"}, "set", map[string]any{"info": map[string]any{"offers": list}})
+	return edit(t, challenge, []string{"extensions", "offer-receipt"}, "set",
+		map[string]any{"info": map[string]any{"offers": list}})
 }
 
 func jws(header string, payload any) string {
 	b := base64.RawURLEncoding
-	return b.EncodeToString([]byte(header)) + "." + b.EncodeToString(must(json.Marshal(payload, json.Deterministic(true)))) + "." + b.EncodeToString(make([]byte, 64))
+	return b.EncodeToString([]byte(header)) + "." +
+		b.EncodeToString(must(json.Marshal(payload, json.Deterministic(true)))) + "." +
+		b.EncodeToString(make([]byte, 64))
 }
 
 // kase is one section of a case file: what is expected and of whom.

@@ -1,6 +1,7 @@
 package probe
 
-// Criteria is the body of /criteria: what the words of the record mean, who pays for what, and where it ends.
+// Criteria is the body of /criteria: what the words of the record mean, who pays for what, and
+// where it ends.
 type Criteria struct {
 	Standfirst           string          `json:"standfirst"`
 	Dated                string          `json:"dated"`
@@ -47,13 +48,17 @@ type ArtifactClass struct {
 // CurrentCriteria derives the criteria from the rows.
 func CurrentCriteria() Criteria {
 	return Criteria{
-		Standfirst:           "What is asked of a door, in which words the answer is given, and what none of it proves.",
-		Dated:                "2026-11-20",
-		WhatABadgeIs:         "A picture of the newest reading, of a signed round or of a live probe, with its age on it. Asking for it makes no reading.",
-		WhatRetiresABadge:    "Nothing: it ages. A newer reading takes its place, and a signed one stays in the record.",
+		Standfirst: "What is asked of a door, in which words the answer is given, and what none of it " +
+			"proves.",
+		Dated: "2026-11-20",
+		WhatABadgeIs: "A picture of the newest reading, of a signed round or of a live probe, with its age " +
+			"on it. Asking for it makes no reading.",
+		WhatRetiresABadge: "Nothing: it ages. A newer reading takes its place, and a signed one stays in the " +
+			"record.",
 		NeverAScoreOnAnActor: "Readings are of doors. No person, agent, wallet or company is scored, ranked or rated.",
-		WhoPaysAndWhatItBuys: "Readings are free and so is being listed. What is sold is a look outside the weekly round or a signed copy of one; money changes no verdict, no order and no date.",
-		CriteriaBattery:      criteriaBattery(),
+		WhoPaysAndWhatItBuys: "Readings are free and so is being listed. What is sold is a look outside the weekly " +
+			"round or a signed copy of one; money changes no verdict, no order and no date.",
+		CriteriaBattery: criteriaBattery(),
 		VerdictVocabulary: []Word{
 			{string(Ready), "every check that was reached passed under the named battery"},
 			{string(NotReady), "a check failed; the failed ones are named"},
@@ -68,8 +73,9 @@ func CurrentCriteria() Criteria {
 			{ClassNotComparable, "one of the two is no judgement"},
 			{"no_such_round", "the round that was asked for is not in the chain"},
 		},
-		ReproducibilityRule: "The class follows from six values alone: verdict, set of failed checks and battery, of the reading on record and of the new one.",
-		Limit:               "A look pays nothing, happens once and comes from one place. It sees terms, not delivery.",
+		ReproducibilityRule: "The class follows from six values alone: verdict, set of failed checks and battery, of " +
+			"the reading on record and of the new one.",
+		Limit: "A look pays nothing, happens once and comes from one place. It sees terms, not delivery.",
 	}
 }
 
@@ -82,8 +88,9 @@ func criteriaBattery() []Criterion {
 				continue
 			}
 			seen[c.Name] = true
-			out = append(out, Criterion{Battery: b.Version, Name: c.Name, Title: c.Doc.Title, Reason: c.Doc.Reason, Citation: c.Doc.Citation,
-				Fix: c.Fix, Since: c.Since, Retired: c.Retired})
+			out = append(out, Criterion{Battery: b.Version, Name: c.Name, Title: c.Doc.Title, Reason: c.Doc.Reason,
+				Citation: c.Doc.Citation,
+				Fix:      c.Fix, Since: c.Since, Retired: c.Retired})
 		}
 	}
 	return out
@@ -91,18 +98,25 @@ func criteriaBattery() []Criterion {
 
 func artifactClasses() []ArtifactClass {
 	return []ArtifactClass{
-		{"certificate", "Certificate of purchase", "one issuer's key, with published handovers", "what was bought, by whom, for how much and in which settlement",
+		{"certificate", "Certificate of purchase", "one issuer's key, with published handovers",
+			"what was bought, by whom, for how much and in which settlement",
 			"that the buyer was satisfied, or that the text of the good is true", "/api/verify/{id}"},
-		{"service_audit", "Signed reading", "one issuer's key; the evidence is carried by digest", "what a named battery saw at a stated moment",
+		{"service_audit", "Signed reading", "one issuer's key; the evidence is carried by digest",
+			"what a named battery saw at a stated moment",
 			"anything about the door at another moment, or about its deliveries", "/api/verify/{id}"},
-		{"context_anchor", "Restore point", "one issuer's key", "that these bytes were filed at that time", "that what they say is true", "/api/verify/{id}"},
-		{"bitcoin_anchor", "Proof of time", "OpenTimestamps and the Bitcoin chain; no trust in the issuer once it is complete", "that a digest existed before a block",
+		{"context_anchor", "Restore point", "one issuer's key", "that these bytes were filed at that time",
+			"that what they say is true", "/api/verify/{id}"},
+		{"bitcoin_anchor", "Proof of time", "OpenTimestamps and the Bitcoin chain; no trust in the issuer once it is " +
+			"complete", "that a digest existed before a block",
 			"who made it, or that nobody had it earlier", "/api/verify/{id}"},
-		{"round", "Weekly round", "one issuer's key, a chain of digests, an append-only log, proofs of time", "every row of a week, and their order",
+		{"round", "Weekly round", "one issuer's key, a chain of digests, an append-only log, proofs of time",
+			"every row of a week, and their order",
 			"that a host which is not in it was looked for in vain", "/corpus/{sequence}.json"},
-		{"row", "One host in one week", "as the round, and by itself", "verdict, failed checks, terms and digest of the evidence at the recorded time",
+		{"row", "One host in one week", "as the round, and by itself",
+			"verdict, failed checks, terms and digest of the evidence at the recorded time",
 			"who operates the host, or that it delivers", "/corpus/host/{host}.json"},
-		{"conformance", "Offer or receipt of another issuer", "the key that its kid names", "the terms of an offer, or that a payment was acknowledged",
+		{"conformance", "Offer or receipt of another issuer", "the key that its kid names",
+			"the terms of an offer, or that a payment was acknowledged",
 			"that the transfer took place: read the chain", "/api/conformance/v1"},
 	}
 }

@@ -26,15 +26,15 @@ type Defect struct {
 	RepairHint  string `json:"repair_hint"`
 	BuyerHint   string `json:"buyer_hint"`
 
-	// Signals names the checks and advisories that show the defect to one unpaid probe: none for a defect that only a
-	// purchase shows, or that only a series of rounds shows.
+	// Signals names the checks and advisories that show the defect to one unpaid probe: none for a
+	// defect that only a purchase shows, or that only a series of rounds shows.
 	Signals []string `json:"-"`
 	// Series says that rounds have to be compared.
 	Series bool `json:"-"`
 }
 
-// Defects returns the vocabulary: what an unpaid probe sees of x402, what only a purchase shows, what an unpaid probe
-// sees of MPP.
+// Defects returns the vocabulary: what an unpaid probe sees of x402, what only a purchase shows,
+// what an unpaid probe sees of MPP.
 func Defects() []Defect {
 	out := append(append(defectsUnpaid(), defectsPaid()...), defectsMPP()...)
 	for i := range out {
@@ -49,7 +49,7 @@ func signalText(names []string) string {
 	var said strings.Builder
 	for i, name := range names {
 		kind := "advisory "
-		for _, b := range batteries() {
+		for _, b := range batteries {
 			if slices.ContainsFunc(b.Checks, func(c Check) bool { return c.Name == name }) {
 				kind = "check "
 			}

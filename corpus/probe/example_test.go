@@ -9,12 +9,14 @@ import (
 	"agentstore/corpus/probe"
 )
 
-// A checker judges what was recorded. It fetches nothing, so the same recording gives the same report for ever.
+// A checker judges what was recorded. It fetches nothing, so the same recording gives the same
+// report for ever.
 func Example() {
 	const door = "https://door.example/paid"
 	recording := []exchange.Exchange{{
-		Request:   exchange.Request{Method: http.MethodGet, URL: door, Header: http.Header{}},
-		Response:  exchange.Response{Status: http.StatusOK, Proto: "HTTP/2.0", Header: http.Header{}, Body: []byte("come in")},
+		Request: exchange.Request{Method: http.MethodGet, URL: door, Header: http.Header{}},
+		Response: exchange.Response{Status: http.StatusOK, Proto: "HTTP/2.0", Header: http.Header{},
+			Body: []byte("come in")},
 		StartedAt: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
 	}}
 	checker, err := probe.NewPreflight(probe.V2, door, probe.Declaration{})

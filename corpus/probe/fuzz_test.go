@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judgeAll demands of any answer whatever: no panic, a valid report under both batteries that can be written, the same
-// one from the published evidence, and the same one again.
+// judgeAll demands of any answer whatever: no panic, a valid report under both batteries that can
+// be written, the same one from the published evidence, and the same one again.
 func judgeAll(t *testing.T, x exchange.Exchange) {
 	t.Helper()
 	for _, version := range []string{V1, V2} {
@@ -49,8 +50,9 @@ func judgeAll(t *testing.T, x exchange.Exchange) {
 }
 
 func answer(status int, h http.Header, body []byte) exchange.Exchange {
-	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://door.example/weather"}, StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC),
-		Response: exchange.Response{Status: status, Proto: "HTTP/1.1", Header: h, Body: body}}
+	return exchange.Exchange{Request: exchange.Request{Method: "GET", URL: "https://door.example/weather"},
+		StartedAt: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC),
+		Response:  exchange.Response{Status: status, Proto: "HTTP/1.1", Header: h, Body: body}}
 }
 
 // FuzzHeader gives PAYMENT-REQUIRED any text, once as it is and once in base64.
@@ -64,13 +66,15 @@ func FuzzHeader(f *testing.F) {
 		}
 	}
 	for _, p := range Practices() {
-		if text, err := base64.StdEncoding.DecodeString(p.Answer("https://door.example/weather").Header.Get("Payment-Required")); err == nil {
+		if text, err := base64.StdEncoding.DecodeString(p.Answer("https://door.example/weather").Header.Get(
+			"Payment-Required")); err == nil {
 			f.Add(text)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		judgeAll(t, answer(402, http.Header{"Payment-Required": {string(text)}}, nil))
-		judgeAll(t, answer(402, http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString(text)}}, []byte("{}")))
+		judgeAll(t, answer(402, http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString(text)}},
+			[]byte("{}")))
 	})
 }
 
@@ -89,7 +93,8 @@ func FuzzBody(f *testing.F) {
 
 // FuzzMPP gives WWW-Authenticate any parameters and any request.
 func FuzzMPP(f *testing.F) {
-	f.Add(`id="x", realm="door.example", method="evm", intent="charge", expires="2026-11-20T10:16:12Z"`, []byte(goodMPP))
+	f.Add(`id="x", realm="door.example", method="evm", intent="charge", expires="2026-11-20T10:16:12Z"`,
+		[]byte(goodMPP))
 	f.Add(`id=x, id="y\"z", expires=soon, method`, []byte(`{"b":1.0,"a":{"recipient":{"recipient":[]}}}`))
 	f.Fuzz(func(t *testing.T, params string, request []byte) {
 		line := "Payment " + params + `, request="` + base64.RawURLEncoding.EncodeToString(request) + `"`
@@ -97,31 +102,22 @@ func FuzzMPP(f *testing.F) {
 	})
 }
 
-// FuzzDiscovery reads any file: what it names are absolute URLs, bounded in number.
-func FuzzDiscovery(f *testing.F) {
-	f.Add([]byte(`{"resources":["https://door.example/a",{"url":"/b","method":"post"}]}`))
-	f.Add([]byte(`{"items":[{"resource":{"url":"/a"},"accepts":[{"outputSchema":{"input":{"method":"POST"}}}]}]}`))
-	f.Add([]byte(`{"openapi":"3.1.0","servers":[{"url":"//x"}],"paths":{"/pay":{"post":{"x-payment-info":{}}}}}`))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		doors, err := ParseDiscovery(file, "https://door.example/.well-known/x402")
-		if err != nil {
-			return
-		}
-		if len(doors) > maxDoors {
-			t.Errorf("%d doors", len(doors))
-		}
-		for _, d := range doors {
-			Declared(doors[:1], d.URL, "well-known")
-			if !sameURL(d.URL, d.URL) {
-				t.Errorf("%q is not itself", d.URL)
-			}
+// FuzzListedDoor reads any item: what it names is an absolute URL.
+func FuzzListedDoor(f *testing.F) {
+	f.Add([]byte(`{"url":"/b","method":"post"}`))
+	f.Add([]byte(`{"resource":{"url":"/a"},"accepts":[{"outputSchema":{"input":{"method":"POST"}}}]}`))
+	f.Fuzz(func(t *testing.T, item []byte) {
+		if d, ok := ListedDoor(item, "https://door.example/list"); ok &&
+			(!strings.Contains(d.URL, "://") || !sameURL(d.URL, d.URL)) {
+			t.Errorf("%q is not itself", d.URL)
 		}
 	})
 }
 
 // FuzzSchema judges any info under any schema, within its bounds.
 func FuzzSchema(f *testing.F) {
-	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"type":["string","null"],"pattern":"(a+)+$"}}}`, `{"a":"aaaa"}`)
+	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"type":["string","null"],"pattern":"(a+)+$"}}}`,
+		`{"a":"aaaa"}`)
 	f.Add(`{"items":{"enum":[1,{"a":[1]}]},"minItems":1}`, `[1,{"a":[1]},2]`)
 	f.Fuzz(func(t *testing.T, schema, info string) {
 		judgeAll(t, answer(402, http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString([]byte(
@@ -129,7 +125,8 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
-// BenchmarkChecks counts whole looks over saved exchanges, parsing, redaction and both batteries included.
+// BenchmarkChecks counts whole looks over saved exchanges, parsing, redaction and both batteries
+// included.
 func BenchmarkChecks(b *testing.B) {
 	saved := door(b, "offers")
 	p, err := NewPreflight(V2, saved[0].Request.URL, Declaration{})

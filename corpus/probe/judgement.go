@@ -3,8 +3,6 @@ package probe
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,19 +19,20 @@ import (
 // JudgementFormat names the form of an encoded Judgement.
 const JudgementFormat = "store-judgement/v1"
 
-// MaxJudgement is the most bytes of an encoded Judgement that a record keeps and DecodeJudgement reads.
+// MaxJudgement is the most bytes of an encoded Judgement that a record keeps and DecodeJudgement
+// reads.
 const MaxJudgement = 256 << 10
 
 // maxDeclaredBy bounds the word for where a method was declared.
 const maxDeclaredBy = 64
 
-// Judgement is all that a report on a door rests on, in published form: whoever holds it reaches the same report.
-// Its digest is the evidence digest of a row.
+// Judgement is all that a report on a door rests on, in published form: whoever holds it reaches
+// the same report. Its digest is the evidence digest of a row.
 type Judgement struct {
 	Battery  string // one of Versions
 	URL      string // of the door, as far as it may be published
 	Declared Declaration
-	Evidence []exchange.Redacted // the GET and, where one was made, the POST
+	Evidence []exchange.Redacted // the GET and what followed: a redirect, files of the host, a POST
 	Salt     Salt                // keeps what was judged from being guessed from its digest, once it is withdrawn
 }
 
@@ -65,7 +64,8 @@ type judgementDeclare struct {
 	By     string `json:"by"`
 }
 
-// Judgement returns what Step judged under a fresh salt, for a recording that asks for nothing more.
+// Judgement returns what Step judged under a fresh salt, for a recording that asks for nothing
+// more.
 func (p *Preflight) Judgement(recorded []exchange.Exchange, salt Salt) (Judgement, error) {
 	_, next, err := p.Step(recorded)
 	if err != nil {
@@ -77,11 +77,13 @@ func (p *Preflight) Judgement(recorded []exchange.Exchange, salt Salt) (Judgemen
 	j := Judgement{Battery: p.battery.Version, Salt: salt}
 	if strings.EqualFold(p.declared.Method, http.MethodPost) {
 		j.Declared = Declaration{Method: http.MethodPost, By: p.declared.By}
+	} else {
+		j.Declared = p.found(recorded)
 	}
 	for _, x := range recorded {
 		j.Evidence = append(j.Evidence, redact(x))
 	}
-	j.URL = p.shownURL(newView(j.Evidence[0]))
+	j.URL = p.shownURL(j.Evidence[0])
 	return j, j.check()
 }
 
@@ -107,27 +109,34 @@ func (j Judgement) check() error {
 	case j.Evidence[0].URL != j.URL && j.Evidence[0].URL != "":
 		return fail("its exchange is with %.200q, not with %.200q", j.Evidence[0].URL, j.URL)
 	}
-	// A POST stands there exactly where the battery makes one.
-	want := []string{http.MethodGet}
-	if j.preflight().mayPost(j.Evidence[0]) != "" {
-		want = append(want, http.MethodPost)
-	}
-	if len(j.Evidence) != len(want) {
-		return fail("%d exchanges, where the battery makes %d", len(j.Evidence), len(want))
-	}
+	p, found := j.preflight()
 	for i, e := range j.Evidence {
-		if e.Format != exchange.RedactedFormat || e.Method != want[i] && e.Method != "" {
-			return fail("exchange %d is %.16q in format %.40q", i, e.Method, e.Format)
+		declared := Declaration{}
+		if i == len(j.Evidence)-1 && e.Method == http.MethodPost {
+			declared = found
 		}
+		want, ok := p.follow(j.Evidence[:i], declared)
+		if !ok || e.Format != exchange.RedactedFormat || e.Method != want.Request.Method && e.Method != "" {
+			return fail("exchange %d is %.16q in format %.40q, which the battery does not make", i, e.Method, e.Format)
+		}
+	}
+	// What was judged before files were read ends with the GET.
+	if want, ok := p.follow(j.Evidence, found); ok && (want.Kind == KindDeclaredPost || len(j.Evidence) > 1) {
+		return fail("%d exchanges, where the battery makes one more", len(j.Evidence))
 	}
 	return nil
 }
 
-// preflight is the checker of a judgement with a known battery. Its URL may be longer than one that may be asked,
-// because publishing can lengthen it.
-func (j Judgement) preflight() *Preflight {
+// preflight is the checker of a judgement with a known battery. Its URL may be longer than one that
+// may be asked, because publishing can lengthen it.
+// found is what the host's own files declared, where they were read.
+func (j Judgement) preflight() (p *Preflight, found Declaration) {
 	b, _ := batteryOf(j.Battery)
-	return &Preflight{url: j.URL, battery: b, declared: j.Declared}
+	p = &Preflight{url: j.URL, battery: b, declared: j.Declared}
+	if len(j.Evidence) > 1 && j.Evidence[1].Method == http.MethodGet {
+		p.declared, found = Declaration{}, j.Declared
+	}
+	return p, found
 }
 
 // Judge reaches the report. It gives the one that was given when the door was walked.
@@ -135,7 +144,8 @@ func (j Judgement) Judge() (Report, error) {
 	if err := j.check(); err != nil {
 		return Report{}, err
 	}
-	return j.preflight().Judge(j.Evidence), nil
+	p, found := j.preflight()
+	return p.judge(j.Evidence, make([][]any, len(j.Evidence)), found), nil
 }
 
 // Terms yields every way of paying that was judged, however many: a Report has the first of them.
@@ -144,9 +154,9 @@ func (j Judgement) Terms() iter.Seq[Requirement] {
 		if j.check() != nil {
 			return
 		}
-		v, _, _ := j.preflight().views(j.Evidence)
-		list, _ := v.terms["accepts"].([]any)
-		for i, item := range list {
+		p, found := j.preflight()
+		v, _, _ := p.views(j.Evidence, make([][]any, len(j.Evidence)), found)
+		for i, item := range items(v.terms, "accepts") {
 			if !yield(requirement(i, item)) {
 				return
 			}
@@ -154,13 +164,15 @@ func (j Judgement) Terms() iter.Seq[Requirement] {
 	}
 }
 
-// Encode returns the one spelling of a judgement: a line of JSON that says what follows, then each exchange in its
-// published form, a line each. What is longer than MaxJudgement has a digest, but is not kept.
+// Encode returns the one spelling of a judgement: a line of JSON that says what follows, then each
+// exchange in its published form, a line each. What is longer than MaxJudgement has a digest, but
+// is not kept.
 func (j Judgement) Encode() ([]byte, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(judgementHead{JudgementFormat, j.Battery, j.URL, judgementDeclare(j.Declared), len(j.Evidence), j.Salt[:]})
+	b, err := json.Marshal(judgementHead{JudgementFormat, j.Battery, j.URL, judgementDeclare(j.Declared),
+		len(j.Evidence), j.Salt[:]})
 	if err != nil {
 		return nil, fmt.Errorf("encoding judgement: %w", err)
 	}
@@ -175,17 +187,8 @@ func (j Judgement) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// Digest is the SHA-256 of Encode in lower-case hexadecimal, "" only for what cannot be encoded.
-func (j Judgement) Digest() string {
-	b, err := j.Encode()
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-// DecodeJudgement reads what Encode wrote, of at most MaxJudgement bytes, and refuses every other spelling.
+// DecodeJudgement reads what Encode wrote, of at most MaxJudgement bytes, and refuses every other
+// spelling.
 func DecodeJudgement(raw []byte) (Judgement, error) {
 	if len(raw) > MaxJudgement {
 		return Judgement{}, fmt.Errorf("decoding judgement: %w", exchange.ErrTooLarge)
@@ -200,7 +203,8 @@ func DecodeJudgement(raw []byte) (Judgement, error) {
 	}
 	j := Judgement{Battery: h.Battery, URL: h.URL, Declared: Declaration(h.Declared)}
 	if len(h.Salt) != len(j.Salt) {
-		return Judgement{}, fmt.Errorf("decoding judgement: a salt of %d bytes, where %d belong", len(h.Salt), len(j.Salt))
+		return Judgement{}, fmt.Errorf("decoding judgement: a salt of %d bytes, where %d belong", len(h.Salt),
+			len(j.Salt))
 	}
 	copy(j.Salt[:], h.Salt)
 	for line := range bytes.Lines(rest) {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// walked is the recording that a checker ends up with for the answers of a case: what it asks for beyond them could not
-// be made.
+// walked is the recording that a checker ends up with for the answers of a case: what it asks for
+// beyond them could not be made.
 func walked(t testing.TB, p *Preflight, answers []exchange.Exchange) []exchange.Exchange {
 	t.Helper()
 	var recorded []exchange.Exchange
@@ -25,11 +25,13 @@ func walked(t testing.TB, p *Preflight, answers []exchange.Exchange) []exchange.
 		if next == nil {
 			return recorded
 		}
-		if n := len(recorded); n < len(answers) {
+		if n := len(recorded); n < len(answers) && answers[n].Request.Method == next.Request.Method &&
+			answers[n].Request.URL == next.Request.URL {
 			recorded = append(recorded, answers[n])
 			continue
 		}
-		recorded = append(recorded, exchange.Exchange{Request: next.Request, StartedAt: answers[0].StartedAt, Error: exchange.Error{Stage: exchange.StageDeadline}})
+		recorded = append(recorded, exchange.Exchange{Request: next.Request, StartedAt: answers[0].StartedAt,
+			Error: exchange.Error{Stage: exchange.StageDeadline}})
 	}
 }
 
@@ -38,7 +40,8 @@ func TestJudgementGivesTheReport(t *testing.T) {
 	posted := 0
 	for _, k := range cases(t) {
 		for _, version := range []string{V1, V2} {
-			for _, declared := range []Declaration{{}, {Method: "post", By: "catalog"}, {Method: "GET", By: "catalog"}} {
+			for _, declared := range []Declaration{{}, {Method: "post", By: "catalog"},
+				{Method: "GET", By: "catalog"}} {
 				answers := door(t, k.script)
 				p, err := NewPreflight(version, answers[0].Request.URL, declared)
 				if err != nil {
@@ -80,7 +83,8 @@ func TestJudgementGivesTheReport(t *testing.T) {
 	}
 }
 
-// TestJudgementHasOneSpelling changes every byte of an encoded judgement: it is refused, or its digest is another.
+// TestJudgementHasOneSpelling changes every byte of an encoded judgement: it is refused, or its
+// digest is another.
 func TestJudgementHasOneSpelling(t *testing.T) {
 	answers := door(t, "")
 	p, err := NewPreflight(V2, answers[0].Request.URL, Declaration{Method: http.MethodPost, By: "catalog"})
@@ -105,13 +109,15 @@ func TestJudgementHasOneSpelling(t *testing.T) {
 	}
 	for _, c := range []struct{ name, old, new string }{
 		{"another battery", `"battery":"v2"`, `"battery":"v3"`},
-		{"another door", `"url":"https://door.example/weather","declared"`, `"url":"https://other.example/weather","declared"`},
+		{"another door", `"url":"https://door.example/weather","declared"`,
+			`"url":"https://other.example/weather","declared"`},
 		{"a space", `{"format"`, `{ "format"`},
 		{"an unknown member", `"exchanges":1,`, `"exchanges":1,"more":1,`},
 		{"no salt", salt, ""}, {"a salt of nothing", salt, `"salt":"` + strings.Repeat("00", 32) + `"`},
-		{"half a salt", salt, `"salt":"` + strings.Repeat("01", 16) + `"`}, {"a salt too long", salt, `"salt":"` + strings.Repeat("01", 33) + `"`},
-		{"another count", `"exchanges":1,`, `"exchanges":2,`},
-		{"a method it does not ask with", `"method":"POST"`, `"method":"PUT"`},
+		{"half a salt", salt, `"salt":"` + strings.Repeat("01", 16) + `"`},
+		{"a salt too long", salt, `"salt":"` + strings.Repeat("01", 33) + `"`},
+		{"another count", `"exchanges":1,`, `"exchanges":2,`}, {"a method it does not ask with", `"method":"POST"`,
+			`"method":"PUT"`},
 		{"nobody who declared it", `"by":"catalog"`, `"by":""`},
 		{"a POST that was not made", `"status":402`, `"status":405`},
 	} {

@@ -17,13 +17,14 @@ import (
 // mppChallenge is one WWW-Authenticate: Payment challenge (draft-httpauth-payment).
 type mppChallenge struct {
 	exchange.Challenge
+	view    *View
 	params  map[string]string
 	twice   string // a parameter that stands twice
-	request map[string]any
+	request *exchange.Object
 }
 
-func newMPP(c exchange.Challenge) mppChallenge {
-	m := mppChallenge{Challenge: c, params: map[string]string{}, request: object(c.Value)}
+func (v *View) newMPP(c told) mppChallenge {
+	m := mppChallenge{Challenge: c.Challenge, view: v, params: map[string]string{}, request: c.object()}
 	for _, p := range c.Params {
 		if _, ok := m.params[p.Name]; ok && m.twice == "" {
 			m.twice = p.Name
@@ -85,8 +86,8 @@ func (m mppChallenge) undecodable() string {
 	return ""
 }
 
-// notCanonical looks at what the published form still shows: the alphabet, the order of names and the spelling of
-// numbers.
+// notCanonical looks at what the published form still shows: the alphabet, the order of names and
+// the spelling of numbers.
 func (m mppChallenge) notCanonical() string {
 	if m.request == nil {
 		return ""
@@ -100,7 +101,8 @@ func (m mppChallenge) notCanonical() string {
 	return ""
 }
 
-// disorder finds what keeps a JSON value from being canonical. The object that stands for an address is passed over.
+// disorder finds what keeps a JSON value from being canonical. The object that stands for an
+// address is passed over.
 func disorder(raw jsontext.Value) string {
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	last := map[int][]uint16{}
@@ -129,10 +131,8 @@ func disorder(raw jsontext.Value) string {
 			continue
 		}
 		name := token.String()
-		if isAddressKey(name) {
-			if d.SkipValue() != nil {
-				return ""
-			}
+		if slices.Contains([]string{"payTo", "pay_to", "recipient"}, name) && d.SkipValue() != nil {
+			return ""
 		}
 		units := utf16.Encode([]rune(name))
 		if before, ok := last[depth]; ok && slices.Compare(before, units) > 0 {
@@ -140,10 +140,6 @@ func disorder(raw jsontext.Value) string {
 		}
 		last[depth] = units
 	}
-}
-
-func isAddressKey(name string) bool {
-	return name == "payTo" || name == "pay_to" || name == "recipient"
 }
 
 func (m mppChallenge) amount() string {
@@ -171,7 +167,8 @@ func (m mppChallenge) recipient() string {
 	return ""
 }
 
-func (m mppChallenge) expired(at time.Time) string {
+func (m mppChallenge) expired() string {
+	at := m.view.startedAt()
 	expires := m.params["expires"]
 	if expires == "" {
 		return ""
@@ -181,9 +178,17 @@ func (m mppChallenge) expired(at time.Time) string {
 	case err != nil:
 		return "expires is no time of RFC 3339"
 	case !t.After(at):
-		return fmt.Sprintf("expired at %s and was issued at %s", t.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("expired at %s and was issued at %s", t.UTC().Format(time.RFC3339),
+			at.UTC().Format(time.RFC3339))
 	}
 	return ""
+}
+
+func (m mppChallenge) plainHTTP() string {
+	if m.view.overTLS() {
+		return ""
+	}
+	return "served over plain HTTP"
 }
 
 // quoted shows a door's own word, bounded.

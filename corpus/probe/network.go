@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"math/big"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 // capUSD is the most that an unattended stock client pays at once, in dollars.
 const capUSD = 1
 
-// withinCap reports whether an amount of digits is at most the stock client's ceiling in a token of so many decimals.
+// withinCap reports whether an amount of digits is at most the stock client's ceiling in a token of
+// so many decimals.
 func withinCap(amount string, decimals int) bool {
 	n, ok := new(big.Int).SetString(amount, 10)
 	if !ok {
@@ -29,12 +31,7 @@ const (
 
 // family is the namespace of a CAIP-2 name, "" for a name of another form.
 func family(network string) string {
-	namespace, reference, ok := strings.Cut(network, ":")
-	if !ok || len(namespace) < 3 || len(namespace) > 8 || reference == "" || len(reference) > 32 ||
-		strings.Trim(namespace, "-0123456789abcdefghijklmnopqrstuvwxyz") != "" ||
-		strings.Trim(reference, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return ""
-	}
+	namespace, _, _ := exchange.SplitNetwork(network)
 	return namespace
 }
 
@@ -51,17 +48,15 @@ func isEVMForm(form string) bool {
 	return form == exchange.FormEVM || form == exchange.FormEVMBadChecksum || form == exchange.FormEVMZero
 }
 
-// USDC returns an entry's amount in atomic units of USDC, six decimals, without leading zeros: only where the asset is
-// the stock client's USDC on a network that is no test network and the amount is a whole number that fits.
+// USDC returns an entry's amount in atomic units of USDC, six decimals, without leading zeros: only
+// where the asset is the stock client's USDC on a network that is no test network and the amount is
+// a whole number that fits.
 func (r Requirement) USDC() (atomic string, ok bool) {
 	a, ok := networks.FindToken(r.Network, r.Asset)
 	if !ok || a.Symbol != "USDC" || a.Decimals != 6 || testnet(r.Network) || r.amountProblem() != "" {
 		return "", false
 	}
-	atomic = strings.TrimLeft(r.Amount, "0")
-	if atomic == "" {
-		atomic = "0"
-	}
+	atomic = cmp.Or(strings.TrimLeft(r.Amount, "0"), "0")
 	return atomic, true
 }
 

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 )
 
@@ -14,22 +16,15 @@ const offerReceipt = "offer-receipt"
 
 // offer is a signed offer as far as its form goes.
 type offer struct {
-	index   int            // acceptIndex, -1 when absent
-	payload map[string]any // nil when it cannot be read
-	problem string         // why it has not the form of an offer
+	payload *exchange.Object // nil when it cannot be read
+	problem string           // why it has not the form of an offer
 }
 
 func readOffers(list []any) []offer {
 	var out []offer
-	for i, item := range list {
-		if i == MaxEntries {
-			break
-		}
-		o := offer{index: -1}
-		entry, ok := item.(map[string]any)
-		if n, isNumber := entry["acceptIndex"].(float64); isNumber && n >= 0 && n < MaxEntries && n == math.Trunc(n) {
-			o.index = int(n)
-		}
+	for _, item := range list[:min(len(list), MaxEntries)] {
+		var o offer
+		entry, ok := item.(*exchange.Object)
 		switch format := str(entry, "format"); {
 		case !ok:
 			o.problem = "no object"
@@ -46,8 +41,9 @@ func readOffers(list []any) []offer {
 	return out
 }
 
-// readJWS judges what redaction left of a compact JWS: its header and payload, and the facts about its signature.
-func readJWS(entry map[string]any) (payload map[string]any, problem string) {
+// readJWS judges what redaction left of a compact JWS: its header and payload, and the facts about
+// its signature.
+func readJWS(entry *exchange.Object) (payload *exchange.Object, problem string) {
 	parts := obj(obj(entry, "signature"), "jws")
 	if parts == nil {
 		return nil, "signature is no compact JWS with a JSON header and payload"
@@ -59,14 +55,14 @@ func readJWS(entry map[string]any) (payload map[string]any, problem string) {
 	case str(header, "kid") == "":
 		return payload, "JWS header: kid is " + shown(header, "kid")
 	case number(parts, "signature_bytes") < 32:
-		return payload, fmt.Sprintf("JWS signature has %v bytes", parts["signature_bytes"])
-	case parts["canonical"] != true:
+		return payload, fmt.Sprintf("JWS signature has %v bytes", member(parts, "signature_bytes"))
+	case member(parts, "canonical") != true:
 		return payload, "JWS is not written in unpadded base64url"
 	}
 	return payload, ""
 }
 
-func eip712Problem(entry map[string]any) string {
+func eip712Problem(entry *exchange.Object) string {
 	digits, ok := strings.CutPrefix(str(entry, "signature"), "0x")
 	switch {
 	case obj(entry, "payload") == nil:
@@ -79,23 +75,21 @@ func eip712Problem(entry map[string]any) string {
 
 // offers are the well-formed offers of the header's challenge.
 func (v *View) offers() []offer {
-	list, _ := obj(v.extension(offerReceipt), "info")["offers"].([]any)
-	return readOffers(list)
+	return readOffers(items(obj(v.extension(offerReceipt), "info"), "offers"))
 }
 
-// contradiction compares one well-formed offer with the challenge it came in, "" when they agree. An acceptIndex is an
-// unsigned hint, so any entry with equal terms will do.
+// contradiction compares one well-formed offer with the challenge it came in, "" when they agree.
+// An acceptIndex is an unsigned hint, so any entry with equal terms will do.
 func (v *View) contradiction(o offer) string {
 	if url := str(o.payload, "resourceUrl"); !sameURL(url, v.resource()) {
 		return fmt.Sprintf("signed for %s, and the challenge is for %s", quoted(url), quoted(v.resource()))
 	}
-	if until := number(o.payload, "validUntil"); until > 0 && until < float64(v.startedAt().Unix()) && until < math.MaxInt64 {
+	if until := number(o.payload, "validUntil"); until > 0 && until < float64(v.startedAt().Unix()) &&
+		until < math.MaxInt64 {
 		return "expired at " + time.Unix(int64(until), 0).UTC().Format(time.RFC3339) + ", before it was served"
 	}
-	for _, r := range v.accepts {
-		if r.offered(o) {
-			return ""
-		}
+	if slices.ContainsFunc(v.accepts, func(r Requirement) bool { return r.offered(o) }) {
+		return ""
 	}
 	return "names terms that stand in no entry of accepts"
 }
@@ -103,7 +97,8 @@ func (v *View) contradiction(o offer) string {
 // offered reports whether an offer signs this entry's terms.
 func (r Requirement) offered(o offer) bool {
 	_, digest := payTo(o.payload)
-	return str(o.payload, "scheme") == r.Scheme && str(o.payload, "network") == r.Network && str(o.payload, "amount") == r.Amount &&
+	return str(o.payload, "scheme") == r.Scheme && str(o.payload, "network") == r.Network &&
+		str(o.payload, "amount") == r.Amount &&
 		networks.SameAddress(r.Network, str(o.payload, "asset"), r.Asset) && digest == r.PayToDigest
 }
 
@@ -117,6 +112,7 @@ func sameURL(a, b string) bool {
 	if errX != nil || errY != nil || a == "" || b == "" {
 		return false
 	}
-	return strings.EqualFold(x.Scheme, y.Scheme) && strings.EqualFold(x.Host, y.Host) && strings.TrimSuffix(x.EscapedPath(), "/") == strings.TrimSuffix(y.EscapedPath(), "/") &&
+	return strings.EqualFold(x.Scheme, y.Scheme) && strings.EqualFold(x.Host, y.Host) &&
+		strings.TrimSuffix(x.EscapedPath(), "/") == strings.TrimSuffix(y.EscapedPath(), "/") &&
 		x.RawQuery == y.RawQuery
 }

@@ -5,15 +5,18 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"agentstore/corpus/audit"
+	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/corpus/record/recordtest"
 )
 
-// TestPlantedBattery: a third version is one more row of the table and touches nothing else. Rows name the verdicts of
-// both others, a round of them is sealed and judged again, and criteria and defects know its check.
+// TestPlantedBattery: a third version is one more row of the table and touches nothing else. Rows
+// name the verdicts of both others, a round of them is sealed and judged again, and criteria and
+// defects know its check.
 func TestPlantedBattery(t *testing.T) {
 	asks := probe.Check{Name: "short-answer", Since: "2027-01-01", After: "status-402", Fix: "answer in fewer bytes",
 		Doc: probe.Doc{Title: "The answer is short", Reason: "it is planted", Citation: "nowhere"},
@@ -24,7 +27,8 @@ func TestPlantedBattery(t *testing.T) {
 			return probe.Finding{State: probe.Pass, Detail: "short"}
 		}}
 	second := probe.Batteries()[1]
-	probe.Plant(t, probe.Battery{Version: "v3", Since: "2027-01-01", Post: true, Checks: append(second.Checks, asks), About: "planted"})
+	probe.Plant(t, probe.Battery{Version: "v3", Since: "2027-01-01", Post: true, Checks: append(second.Checks, asks),
+		About: "planted"})
 
 	w := recordtest.Writer(t)
 	d := recordtest.Judged(t, 1, recordtest.Hosts(60)...)
@@ -73,5 +77,39 @@ func TestPlantedBattery(t *testing.T) {
 	}
 	if len(probe.Versions()) > probe.MaxBatteries {
 		t.Error("a row has no room for so many")
+	}
+}
+
+// TestKeptBytesAreJudgedByALaterBattery: what was kept under the newest battery is judged by one
+// that came later, and its report says what that one makes of the same bytes.
+func TestKeptBytesAreJudgedByALaterBattery(t *testing.T) {
+	p, err := probe.NewPreflight(probe.V2, "https://door.example/", probe.Declaration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, next, err := p.Step(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := exchange.Exchange{Request: next.Request, StartedAt: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}
+	x.Response = exchange.Response{Status: 200, Proto: "HTTP/2.0", Body: []byte("hello")}
+	j, err := p.Judgement([]exchange.Exchange{x}, probe.Salt{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := j.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe.Plant(t, probe.Battery{Version: "v3", Since: "2027-01-01", About: "planted",
+		Checks: []probe.Check{{Name: "answers", Since: "2027-01-01",
+			Run: func(*probe.View) probe.Finding { return probe.Finding{State: probe.Pass, Detail: "it does"} }}}})
+	if j, err = probe.DecodeJudgement(raw); err != nil {
+		t.Fatal(err)
+	}
+	r, err := j.Judge()
+	if err != nil || r.Version != probe.V2 || r.Verdict != probe.NotReady || len(r.Others) != 2 ||
+		r.Others[1].Version != "v3" || r.Others[1].Verdict != probe.Ready || r.Others[1].Difference == "" {
+		t.Errorf("%s is %s under %s; others say %+v; %v", r.URL, r.Verdict, r.Version, r.Others, err)
 	}
 }

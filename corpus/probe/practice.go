@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A Practice is a door that is wrong on purpose, for buyers to practise on. It sells nothing and settles nothing: every
-// payment that is presented is ignored.
+// A Practice is a door that is wrong on purpose, for buyers to practise on. It sells nothing and
+// settles nothing: every payment that is presented is ignored.
 type Practice struct {
 	ID         string
 	Title      string
@@ -29,8 +29,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Practices returns the rows: the six scenarios that teach a seller's faults, then the sixteen ways in which a hostile
-// door tries a buyer.
+// Practices returns the rows: the six scenarios that teach a seller's faults, then the sixteen ways
+// in which a hostile door tries a buyer.
 func Practices() []Practice { return append(practiceFaults(), practiceAttacks()...) }
 
 const (
@@ -40,7 +40,8 @@ const (
 	deadAddress = "0x000000000000000000000000000000000000dEaD"
 )
 
-// terms is a challenge that practice doors and others spoil. Its members are in the order in which stock sellers write.
+// terms is a challenge that practice doors and others spoil. Its members are in the order in which
+// stock sellers write.
 type terms struct {
 	X402Version int            `json:"x402Version"`
 	Error       string         `json:"error,omitzero"`
@@ -65,13 +66,16 @@ type termsEntry struct {
 	Extra             map[string]any `json:"extra"`
 }
 
-// practiceTerms is a well-formed challenge for one millionth of a dollar to an address that nobody holds.
+// practiceTerms is a well-formed challenge for one millionth of a dollar to an address that nobody
+// holds.
 func practiceTerms(url string) terms {
 	return terms{
 		X402Version: 2, Error: "Payment required",
-		Resource: termsResource{URL: url, Description: "A practice door: it sells nothing.", MimeType: "application/json"},
-		Accepts: []termsEntry{{Scheme: "exact", Network: baseMainnet, Amount: "1", Asset: baseUSDC, PayTo: deadAddress, MaxTimeoutSeconds: 60,
-			Extra: map[string]any{"name": "USD Coin", "version": "2"}}},
+		Resource: termsResource{URL: url, Description: "A practice door: it sells nothing.",
+			MimeType: "application/json"},
+		Accepts: []termsEntry{{Scheme: "exact", Network: baseMainnet, Amount: "1", Asset: baseUSDC, PayTo: deadAddress,
+			MaxTimeoutSeconds: 60,
+			Extra:             map[string]any{"name": "USD Coin", "version": "2"}}},
 	}
 }
 
@@ -104,7 +108,8 @@ func practiceBody(id string) []byte {
 	}{true, id, practiceNote})
 }
 
-// noted402 is a 402 with the terms in the header and the note in the body, as RFC 9457 has refusals told.
+// noted402 is a 402 with the terms in the header and the note in the body, as RFC 9457 has refusals
+// told.
 func noted402(id, url string, header terms) Answer {
 	base, _, _ := strings.Cut(url, "/api/practice/")
 	a := answer402(header, encoded(struct {
@@ -117,7 +122,8 @@ func noted402(id, url string, header terms) Answer {
 		Practice bool   `json:"practice"`
 		Scenario string `json:"scenario"`
 		Note     string `json:"note"`
-	}{base + "/problems/payment_required", "Payment required", http.StatusPaymentRequired, practiceNote, "/api/practice/" + id, practiceNote, true, id, practiceNote}))
+	}{base + "/problems/payment_required", "Payment required", http.StatusPaymentRequired, practiceNote,
+		"/api/practice/" + id, practiceNote, true, id, practiceNote}))
 	a.Header.Set("Content-Type", "application/problem+json")
 	return a
 }

@@ -5,9 +5,10 @@ func practiceFaults() []Practice {
 	return []Practice{
 		{
 			ID: "malformed-header", Title: "A header that cannot be read",
-			Teaches:    "PAYMENT-REQUIRED is not parseable base64 JSON.",
-			RightBuyer: "Stops. Terms that cannot be read are not guessed from the body, the documentation or an earlier visit.",
-			Verdict:    NotReady, Failed: []string{"payment-required-header"},
+			Teaches: "PAYMENT-REQUIRED is not parseable base64 JSON.",
+			RightBuyer: "Stops. Terms that cannot be read are not guessed from the body, the documentation or an " +
+				"earlier visit.",
+			Verdict: NotReady, Failed: []string{"payment-required-header"},
 			Answer: func(url string) Answer {
 				a := noted402("malformed-header", url, practiceTerms(url))
 				a.Header.Set("Payment-Required", "eyJ4NDAyVmVyc2lvbiI6Mi{not base64}")
@@ -43,14 +44,16 @@ func practiceFaults() []Practice {
 			Teaches:    "A base58 address inside an eip155 offer.",
 			RightBuyer: "Stops. No conversion between rails exists, and none is tried.",
 			Verdict:    NotReady, Failed: []string{"payto-payable"}, Advisories: []string{"payto-wrong-rail"},
-			Answer: spoiled("wrong-rail-payto", func(t *terms) { t.Accepts[0].PayTo = "1nc1nerator11111111111111111111111111111111" }),
+			Answer: spoiled("wrong-rail-payto",
+				func(t *terms) { t.Accepts[0].PayTo = "1nc1nerator11111111111111111111111111111111" }),
 		},
 		{
 			ID: "dust-correct", Title: "Well-formed, and not to be paid",
-			Teaches:    "Everything is right: 0.000001 USDC to an address that nobody holds. It must not be paid.",
-			RightBuyer: "Does not pay: a conformant challenge is no reason to buy. It knows that practice doors sell nothing, and it looks at the payee before it signs.",
-			Verdict:    Ready,
-			Answer:     spoiled("dust-correct", func(*terms) {}),
+			Teaches: "Everything is right: 0.000001 USDC to an address that nobody holds. It must not be paid.",
+			RightBuyer: "Does not pay: a conformant challenge is no reason to buy. It knows that practice doors sell " +
+				"nothing, and it looks at the payee before it signs.",
+			Verdict: Ready,
+			Answer:  spoiled("dust-correct", func(*terms) {}),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,24 +15,35 @@ import (
 const (
 	KindGet          = "get"
 	KindDeclaredPost = "declared-post"
+	KindRedirect     = "redirect" // where the door sends its callers on its own host
+	KindOwnFile      = "own-file" // in which the host may declare the door's method
 )
 
-// DeclaredByAllow is where a door declared POST that says so in the Allow header of its answer to GET.
+// DeclaredByAllow is where a door declared POST that says so in the Allow header of its answer to
+// GET.
 const DeclaredByAllow = "allow"
 
-// A Declaration says that a door is asked with POST, and where it said so itself. The zero value is no declaration.
+// DeclaredByCaller is the word of whoever reads a door of their own. It takes the place of the GET,
+// and no route of a server takes it from a caller.
+const DeclaredByCaller = "caller"
+
+// A Declaration says that a door is asked with POST, and where it said so itself. The zero value is
+// no declaration.
 type Declaration struct {
 	Method string // POST counts; GET is what is asked anyway
 	By     string // such as "well-known", "openapi", "catalog"
 }
 
-// Preflight looks at one door under one battery: a GET and, under v2, a POST of an empty JSON object where the door
-// declares POST, in the Allow header of a 405 or 501 or in the Declaration that is handed in. It implements
+// Preflight looks at one door under one battery: a GET and, under v2, one more where the door
+// redirects to its own host, or a POST of an empty JSON object where the door declares POST: in the
+// Allow header of a 405 or 501, in the Declaration that is handed in, or, after 404, 405 and 501,
+// in /.well-known/x402 or /openapi.json of its host, which are read for it. It implements
 // Checker[Report].
 type Preflight struct {
 	url      string
 	battery  Battery
 	declared Declaration
+	body     []byte // of a POST by DeclaredByCaller
 }
 
 // NewPreflight returns the checker of a version, one of Versions, for an absolute URL.
@@ -43,19 +55,20 @@ func NewPreflight(version, url string, declared Declaration) (*Preflight, error)
 	if url == "" || len(url) > exchange.MaxURL {
 		return nil, fmt.Errorf("making a preflight: a URL of %d bytes", len(url))
 	}
-	if declared.By == "" {
-		declared.By = "declaration"
-	}
-	return &Preflight{url: url, battery: b, declared: declared}, nil
+	declared.By = cmp.Or(declared.By, "declaration")
+	return &Preflight{url: url, battery: b, declared: declared, body: []byte("{}")}, nil
 }
+
+// Sends has a POST by DeclaredByCaller send this JSON in the place of an empty object.
+func (p *Preflight) Sends(body []byte) { p.body = body }
 
 // Name is preflight/ and the version.
 func (p *Preflight) Name() string { return "preflight/" + p.battery.Version }
 
-// MaxRequests is 2 where the battery may use a declared POST.
+// MaxRequests is 4 where the battery may use a declared POST: the GET, two files, the POST.
 func (p *Preflight) MaxRequests() int {
 	if p.battery.Post {
-		return 2
+		return 4
 	}
 	return 1
 }
@@ -63,55 +76,110 @@ func (p *Preflight) MaxRequests() int {
 // ErrRecording is returned for a recording that is not of this door or not of this checker.
 var ErrRecording = errors.New("not a recording of this look")
 
-// Step asks for the GET, then for the POST where it may, then reports.
+// Step asks for the GET, then for what follows from the answers, then reports.
 func (p *Preflight) Step(recorded []exchange.Exchange) (Report, *Next, error) {
-	if len(recorded) == 0 {
-		return Report{}, &Next{Kind: KindGet, Request: exchange.Request{Method: http.MethodGet, URL: p.url, Header: http.Header{"Accept": {"application/json"}}}}, nil
-	}
 	var evidence []exchange.Redacted
+	var parsed [][]any
 	for i, x := range recorded {
-		want := []string{http.MethodGet, http.MethodPost}
-		if i >= p.MaxRequests() || x.Request.Method != want[i] || x.Request.URL != p.url {
-			return Report{}, nil, fmt.Errorf("%w: request %d is %.16q %.200q", ErrRecording, i, x.Request.Method, x.Request.URL)
+		want, ok := p.follow(evidence, p.found(recorded[:i]))
+		if !ok || x.Request.Method != want.Request.Method || x.Request.URL != want.Request.URL {
+			return Report{}, nil, fmt.Errorf("%w: request %d is %.16q %.200q", ErrRecording, i, x.Request.Method,
+				x.Request.URL)
 		}
-		evidence = append(evidence, redact(x))
+		r, values := redactParsed(x)
+		evidence, parsed = append(evidence, r), append(parsed, values)
 	}
-	if len(recorded) == 1 && p.mayPost(evidence[0]) != "" {
-		return Report{}, &Next{Kind: KindDeclaredPost, Request: exchange.Request{Method: http.MethodPost, URL: p.url,
-			Header: http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}}, Body: []byte("{}")}}, nil
+	found := p.found(recorded)
+	if next, ok := p.follow(evidence, found); ok {
+		return Report{}, &next, nil
 	}
-	return p.Judge(evidence), nil, nil
+	return p.judge(evidence, parsed, found), nil, nil
 }
 
-// redact never fails: an exchange beyond the bounds of a recording is judged as a head that could not be read.
+// found is what the host's own files declare that were read.
+func (p *Preflight) found(recorded []exchange.Exchange) Declaration {
+	for _, x := range recorded {
+		if x.Request.Method == http.MethodGet && slices.Contains(ownFiles(p.url), x.Request.URL) &&
+			x.Request.URL != p.url {
+			if d := inFile(p.url, x); d.Method != "" {
+				return d
+			}
+		}
+	}
+	return Declaration{}
+}
+
+// follow is the request that comes after those whose answers are evidence, where found is what the
+// files among them declare; false when there is none.
+func (p *Preflight) follow(evidence []exchange.Redacted, found Declaration) (Next, bool) {
+	get := func(kind, url string) (Next, bool) {
+		return Next{Kind: kind, Request: exchange.Request{Method: http.MethodGet, URL: url,
+			Header: http.Header{"Accept": {"application/json"}}}}, true
+	}
+	post := func(body []byte) (Next, bool) {
+		return Next{Kind: KindDeclaredPost, Request: exchange.Request{Method: http.MethodPost, URL: p.url,
+			Header: http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}},
+			Body:   body}}, true
+	}
+	n := len(evidence)
+	switch {
+	case n == 0 && p.byCaller():
+		return post(p.body)
+	case n == 0:
+		return get(KindGet, p.url)
+	}
+	first := evidence[0]
+	if !p.battery.Post || n >= p.MaxRequests() || evidence[n-1].Method == http.MethodPost ||
+		wall(first) != "" {
+		return Next{}, false
+	}
+	files := ownFiles(p.url)
+	switch {
+	case p.declaredBy(first) == "" && redirect(first) != "":
+		if n == 1 {
+			return get(KindRedirect, redirect(first))
+		}
+		return Next{}, false
+	case n == 1 && p.declaredBy(first) != "", n > 1 && found.Method != "":
+		return post([]byte("{}"))
+	case refuses(first.Status) && n <= len(files) && files[n-1] != p.url:
+		return get(KindOwnFile, files[n-1])
+	}
+	return Next{}, false
+}
+
+// byCaller reports whether POST is asked on the word of whoever reads.
+func (p *Preflight) byCaller() bool {
+	return p.declared.By == DeclaredByCaller && strings.EqualFold(p.declared.Method, http.MethodPost)
+}
+
 func redact(x exchange.Exchange) exchange.Redacted {
+	r, _ := redactParsed(x)
+	return r
+}
+
+// redactParsed never fails: an exchange beyond the bounds of a recording is judged as a head that
+// could not be read.
+func redactParsed(x exchange.Exchange) (exchange.Redacted, []any) {
 	x.Request.Method = strings.ToValidUTF8(x.Request.Method, "�")
 	x.Response.Proto = strings.ToValidUTF8(x.Response.Proto, "�")
-	r, err := x.Redact()
+	r, parsed, err := x.RedactParsed()
 	if err == nil {
-		return r
+		return r, parsed
 	}
 	x.Response = exchange.Response{}
 	x.Request.Header, x.Request.Body = nil, nil
 	x.Request.URL = x.Request.URL[:min(len(x.Request.URL), exchange.MaxURL)]
 	x.Error = exchange.Error{Stage: exchange.StageHeaders, Text: "the answer is beyond what is recorded"}
 	x.Duration = 0
-	if r, err = x.Redact(); err != nil {
-		return exchange.Redacted{Format: exchange.RedactedFormat, Error: x.Error}
+	if r, parsed, err = x.RedactParsed(); err != nil {
+		return exchange.Redacted{Format: exchange.RedactedFormat, Error: x.Error}, nil
 	}
-	return r
+	return r, parsed
 }
 
-// mayPost returns where the door declared POST, "" when this look does not use it.
-func (p *Preflight) mayPost(r exchange.Redacted) string {
-	by := p.declaredBy(r)
-	if !p.battery.Post {
-		return ""
-	}
-	return by
-}
-
-// declaredBy returns where the door declared POST, "" when it did not, or when GET was answered well enough.
+// declaredBy returns where the door declared POST, "" when it did not, or when GET was answered
+// well enough.
 func (p *Preflight) declaredBy(r exchange.Redacted) string {
 	status := r.Status
 	switch {
@@ -129,15 +197,21 @@ func refusesMethod(status int) bool {
 	return status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
 }
 
-// Judge reports on the published evidence of a look: the GET and, if there was one, the POST. It gives the report that
-// Step gave, because Step reads nothing else. evidence holds at least one exchange.
+// Judge reports on the published evidence of a look: the GET and what followed it. It gives the
+// report that Step gave, but for what the host's own files declared, which a Judgement carries.
+// evidence holds at least one exchange.
 func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
-	v, first, used := p.views(evidence)
+	return p.judge(evidence, make([][]any, len(evidence)), Declaration{})
+}
+
+// judge reports on evidence, of which parsed is what was parsed already.
+func (p *Preflight) judge(evidence []exchange.Redacted, parsed [][]any, found Declaration) Report {
+	v, first, used := p.views(evidence, parsed, found)
 	mine := p.battery.judge(v)
 	also, beside := p.alsoUnder(mine, v, first, used)
 	rung := level(v)
 	r := Report{
-		Version: p.battery.Version, URL: p.shownURL(v), Verdict: mine.verdict,
+		Version: p.battery.Version, URL: p.shownURL(v.Evidence), Verdict: mine.verdict, Reason: mine.reason,
 		ReachedLevel: rung.Name, ReachedLevelMeaning: rung.Meaning,
 		Checks: []CheckResult{}, ChecksVector: mine.vector, Advisories: []Note{},
 		AlsoUnder: beside, Others: also,
@@ -145,12 +219,16 @@ func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 		ProbeMethod:     ProbeMethod{Used: v.Evidence.Method, Attempted: []string{}, DeclaredBy: used},
 		Evidence:        shownEvidence(v),
 		Remediation:     []Remedy{},
-		Fault:           fault(v, mine.verdict),
-		SingleProbeNote: singleProbeNote, CannotTell: cannotTell(), NextSteps: nextSteps(mine.verdict, p.battery.Version),
-		Terms: v.accepts,
+		Protocols:       v.spoken(),
+		Clients:         v.clients(),
+		Fault:           fault(v, mine),
+		SingleProbeNote: singleProbeNote, CannotTell: cannotTell(),
+		NextSteps: nextSteps(mine, v, p.battery.Version), Terms: v.accepts,
 	}
-	for _, e := range evidence {
-		r.ProbeMethod.Attempted = append(r.ProbeMethod.Attempted, e.Method)
+	for i, e := range evidence {
+		if i == 0 || e.Method == http.MethodPost {
+			r.ProbeMethod.Attempted = append(r.ProbeMethod.Attempted, e.Method)
+		}
 	}
 	for i, entry := range mine.vector {
 		if entry.State != NotReached {
@@ -161,7 +239,7 @@ func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 		}
 	}
 	if v.Evidence.Status != 0 {
-		for _, a := range advisories() {
+		for _, a := range advisories {
 			if detail := a.Run(v); detail != "" {
 				r.Advisories = append(r.Advisories, Note{Name: a.Name, Detail: detail})
 			}
@@ -170,34 +248,59 @@ func (p *Preflight) Judge(evidence []exchange.Redacted) Report {
 	return r
 }
 
-// views parses the answer to GET and that which is judged, which is another where used says who declared POST.
-func (p *Preflight) views(evidence []exchange.Redacted) (judged, first *View, used string) {
-	first = newView(evidence[0])
+// views parses the answer to GET and that which is judged, which is another where used says who
+// declared POST, or where the door redirects.
+func (p *Preflight) views(evidence []exchange.Redacted, parsed [][]any,
+	found Declaration) (judged, first *View, used string) {
+	first = newView(evidence[0], parsed[0])
+	if p.byCaller() {
+		if first.Unresolved = refusesMethod(first.Evidence.Status); !first.Unresolved {
+			first.Declared = DeclaredByCaller
+		}
+		return first, first, DeclaredByCaller
+	}
 	by := p.declaredBy(evidence[0])
 	first.Declared = by
 	// Where POST is declared, the answer to GET is not the door's, whatever it is.
 	first.Unresolved = by != "" || refusesMethod(first.Evidence.Status)
-	if p.battery.Post && len(evidence) > 1 && by != "" && evidence[1].Status != 0 {
-		judged = newView(evidence[1])
-		judged.Unresolved = refusesMethod(judged.Evidence.Status)
-		return judged, first, by
+	last, its := evidence[len(evidence)-1], parsed[len(evidence)-1]
+	if !p.battery.Post || len(evidence) == 1 {
+		return first, first, ""
 	}
-	return first, first, ""
+	switch {
+	case last.Method == http.MethodPost && last.Status != 0:
+		judged = newView(last, its)
+		judged.Unresolved = refusesMethod(judged.Evidence.Status)
+		judged.filesRead = len(evidence) > 2
+		return judged, first, cmp.Or(by, found.By)
+	case by == "" && redirect(evidence[0]) != "" && last.Status != 0:
+		judged = newView(last, its)
+		judged.Unresolved = refusesMethod(judged.Evidence.Status)
+		judged.redirected = true
+		return judged, first, ""
+	}
+	seen := *first
+	seen.filesRead = true
+	if found.Method != "" { // it declares POST and did not answer it
+		seen.Declared, seen.Unresolved = found.By, true
+	}
+	return &seen, first, ""
 }
 
 // shownURL is the asked URL as far as it may be published.
-func (p *Preflight) shownURL(v *View) string {
-	if v.Evidence.URL != "" {
-		return v.Evidence.URL
+func (p *Preflight) shownURL(r exchange.Redacted) string {
+	if r.URL != "" {
+		return r.URL
 	}
 	return strings.ToValidUTF8(p.url, "�")
 }
 
-// alsoUnder returns what every other battery makes of the same recording, sorted by version, and of these the one that
-// a report shows: the version before this one, or the next one beside the oldest.
+// alsoUnder returns what every other battery makes of the same recording, sorted by version, and of
+// these the one that a report shows: the version before this one, or the next one beside the
+// oldest.
 func (p *Preflight) alsoUnder(mine outcome, v, first *View, used string) (also []AlsoUnder, beside AlsoUnder) {
 	passed := false
-	for _, b := range batteries() {
+	for _, b := range batteries {
 		if b.Version == p.battery.Version {
 			passed = true
 			continue
@@ -207,7 +310,8 @@ func (p *Preflight) alsoUnder(mine outcome, v, first *View, used string) (also [
 			view = v // where this battery judged the GET alone, that is the same
 		}
 		theirs := b.judge(view)
-		also = append(also, AlsoUnder{Version: b.Version, Verdict: theirs.verdict, Difference: p.difference(b, mine, theirs, used)})
+		also = append(also, AlsoUnder{Version: b.Version, Verdict: theirs.verdict,
+			Difference: p.difference(b, mine, theirs, used)})
 		if !passed || beside.Version == "" {
 			beside = also[len(also)-1]
 		}
@@ -221,13 +325,26 @@ func (p *Preflight) difference(beside Battery, mine, theirs outcome, posted stri
 	if mine.verdict == theirs.verdict && slices.Equal(mine.failed, theirs.failed) {
 		return ""
 	}
-	if posted != "" && !beside.Post {
-		return fmt.Sprintf("%s judged the POST that the door declares (%s); %s judges the GET alone", p.battery.Version, posted, beside.Version)
+	if posted != "" && posted != DeclaredByCaller && !beside.Post {
+		return fmt.Sprintf("%s judged the POST that the door declares (%s); %s judges the GET alone", p.battery.Version,
+			posted, beside.Version)
 	}
-	say := func(b, without Battery, o, other outcome) string {
+	if mine.verdict == NotProbed || theirs.verdict == NotProbed {
+		silent, reason := p.battery.Version, mine.reason
+		if theirs.verdict == NotProbed {
+			silent, reason = beside.Version, theirs.reason
+		}
+		return fmt.Sprintf("%s does not judge what was answered: %s", silent, reason)
+	}
+	say := func(b, other Battery, o, than outcome) string {
 		for _, name := range o.failed {
-			if !slices.Contains(other.failed, name) {
-				return fmt.Sprintf("%s fails under %s; %s does not ask it", name, b.Version, without.Version)
+			switch {
+			case slices.Contains(than.failed, name):
+			case slices.ContainsFunc(other.Checks, func(c Check) bool { return c.Name == name }):
+				return fmt.Sprintf("%s fails under %s, and %s asks it of what the stock client would meet and sign",
+					name, b.Version, other.Version)
+			default:
+				return fmt.Sprintf("%s fails under %s; %s does not ask it", name, b.Version, other.Version)
 			}
 		}
 		return ""
@@ -238,7 +355,8 @@ func (p *Preflight) difference(beside Battery, mine, theirs outcome, posted stri
 	return say(beside, p.battery, theirs, mine)
 }
 
-// maxShownChallenge is the most bytes of terms that a report repeats; the published evidence has them whole.
+// maxShownChallenge is the most bytes of terms that a report repeats; the published evidence has
+// them whole.
 const maxShownChallenge = 64 << 10
 
 func shownEvidence(v *View) Evidence {

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,8 +34,9 @@ const (
 	ClassNotComparable   = "not_comparable"
 )
 
-// Comparison sets a recorded reading against a later one. Class depends on nothing but the six values: verdict, failed
-// checks as a set, and battery, twice. Another battery is the instrument moving, never the door.
+// Comparison sets a recorded reading against a later one. Class depends on nothing but the six
+// values: verdict, failed checks as a set, and battery, twice. Another battery is the instrument
+// moving, never the door.
 type Comparison struct {
 	Class         string   `json:"class"`
 	Detail        string   `json:"detail"`
@@ -50,15 +50,19 @@ type Comparison struct {
 func Compare(recorded, later Reading) Comparison {
 	c := Comparison{
 		VerdictSame: recorded.Verdict == later.Verdict, BatterySame: recorded.Battery == later.Battery,
-		FailedAdded: missingFrom(recorded.Failed, later.Failed), FailedCleared: missingFrom(later.Failed, recorded.Failed),
+		FailedAdded: missingFrom(recorded.Failed, later.Failed), FailedCleared: missingFrom(later.Failed,
+			recorded.Failed),
 	}
 	switch same := c.VerdictSame && len(c.FailedAdded)+len(c.FailedCleared) == 0; {
 	case !judged(recorded.Verdict) || !judged(later.Verdict) || recorded.Battery == "" || later.Battery == "":
 		c.Class, c.Detail = ClassNotComparable, "One of the two is no judgement."
 	case !c.BatterySame && same:
-		c.Class, c.Detail = ClassInstrumentMoved, fmt.Sprintf("Judged by %s and now by %s, with the same result.", recorded.Battery, later.Battery)
+		c.Class, c.Detail = ClassInstrumentMoved, fmt.Sprintf("Judged by %s and now by %s, with the same result.",
+			recorded.Battery, later.Battery)
 	case !c.BatterySame:
-		c.Class, c.Detail = ClassInstrumentMoved, fmt.Sprintf("Judged by %s and now by %s: the instrument moved, which says nothing about the door.", recorded.Battery, later.Battery)
+		c.Class, c.Detail = ClassInstrumentMoved,
+			fmt.Sprintf("Judged by %s and now by %s: the instrument moved, which says nothing about the door.",
+				recorded.Battery, later.Battery)
 	case same:
 		c.Class, c.Detail = ClassSame, "Same verdict, same failed checks, same battery."
 	default:
@@ -80,39 +84,8 @@ func missingFrom(a, b []string) []string {
 	return out
 }
 
-// Rejudged is a new judgement of old bytes.
-type Rejudged struct {
-	Report     Report     `json:"report"`
-	Recorded   Reading    `json:"recorded"`
-	Now        Reading    `json:"now"`
-	Comparison Comparison `json:"comparison"`
-	Statement  string     `json:"statement"`
-}
-
-// Rejudge judges a recording again, with whatever checker, and sets the result beside the reading that was taken from
-// the same recording before. The bytes are the same, so the door cannot have moved: a difference is the instrument's.
-// A request that the checker would like to make and that was not recorded counts as one that could not be made.
-func Rejudge(recording []exchange.Exchange, before Reading, c Checker[Report]) (Rejudged, error) {
-	report, err := Replay(recording, c)
-	if err != nil {
-		return Rejudged{}, err
-	}
-	r := Rejudged{Report: report, Recorded: before, Now: report.Reading()}
-	r.Comparison = Compare(before, r.Now)
-	switch r.Comparison.Class {
-	case ClassSame:
-		r.Statement = "The same bytes under the same battery give the same reading."
-	case ClassMoved:
-		// Checks are pure, so the reading on record cannot have come from these bytes.
-		r.Statement = "The reading on record was not taken from these bytes by this battery."
-	default:
-		r.Statement = "The bytes are the ones that were judged before. Where the readings differ, the instrument moved, not the door."
-	}
-	return r, nil
-}
-
-// Replay runs a checker over a recording. What it asks for beyond the recording is answered with an exchange that could
-// not be made.
+// Replay runs a checker over a recording. What it asks for beyond the recording is answered with an
+// exchange that could not be made.
 func Replay[R any](recording []exchange.Exchange, c Checker[R]) (R, error) {
 	var none R
 	var given []exchange.Exchange
@@ -134,7 +107,6 @@ func Replay[R any](recording []exchange.Exchange, c Checker[R]) (R, error) {
 		given = append(given, exchange.Exchange{Request: next.Request, StartedAt: recording[0].StartedAt,
 			Error: exchange.Error{Stage: exchange.StageRefused, Text: "not recorded"}})
 	}
-	return none, fmt.Errorf("replaying %s: %w", strings.ToValidUTF8(c.Name(), "�"), errRecordingEmpty)
+	return none, fmt.Errorf("replaying %s: the recording is empty or the checker does not end",
+		strings.ToValidUTF8(c.Name(), "�"))
 }
-
-var errRecordingEmpty = errors.New("the recording is empty or the checker does not end")

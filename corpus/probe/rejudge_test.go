@@ -16,11 +16,14 @@ func TestCompare(t *testing.T) {
 		class          string
 		added, cleared []string
 	}{
-		"same":                {broken, Reading{NotReady, []string{"payto-payable", "amount-atomic", "amount-atomic"}, V2}, ClassSame, nil, nil},
-		"broke":               {ready, broken, ClassMoved, broken.Failed, nil},
-		"mended":              {broken, ready, ClassMoved, nil, broken.Failed},
-		"another failure":     {broken, Reading{NotReady, []string{"accepts"}, V2}, ClassMoved, []string{"accepts"}, broken.Failed},
-		"gone":                {ready, Reading{Unreachable, []string{"reachable"}, V2}, ClassMoved, []string{"reachable"}, nil},
+		"same": {broken, Reading{NotReady, []string{"payto-payable", "amount-atomic", "amount-atomic"},
+			V2}, ClassSame, nil, nil},
+		"broke":  {ready, broken, ClassMoved, broken.Failed, nil},
+		"mended": {broken, ready, ClassMoved, nil, broken.Failed},
+		"another failure": {broken, Reading{NotReady, []string{"accepts"}, V2}, ClassMoved, []string{"accepts"},
+			broken.Failed},
+		"gone": {ready, Reading{Unreachable, []string{"reachable"}, V2}, ClassMoved,
+			[]string{"reachable"}, nil},
 		"another battery":     {Reading{Ready, nil, V1}, broken, ClassInstrumentMoved, broken.Failed, nil},
 		"another, same words": {Reading{Ready, nil, V1}, ready, ClassInstrumentMoved, nil, nil},
 		"not probed":          {Reading{NotProbed, nil, V2}, ready, ClassNotComparable, nil, nil},
@@ -28,8 +31,10 @@ func TestCompare(t *testing.T) {
 		"no battery":          {Reading{Ready, nil, ""}, ready, ClassNotComparable, nil, nil},
 	} {
 		got := Compare(c.before, c.after)
-		if got.Class != c.class || got.Detail == "" || !sameNames(got.FailedAdded, c.added) || !sameNames(got.FailedCleared, c.cleared) ||
-			got.VerdictSame != (c.before.Verdict == c.after.Verdict) || got.BatterySame != (c.before.Battery == c.after.Battery) {
+		if got.Class != c.class || got.Detail == "" || !sameNames(got.FailedAdded, c.added) ||
+			!sameNames(got.FailedCleared, c.cleared) ||
+			got.VerdictSame != (c.before.Verdict == c.after.Verdict) ||
+			got.BatterySame != (c.before.Battery == c.after.Battery) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -45,28 +50,29 @@ func TestRejudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved, err := Rejudge(recording, before, v2)
+	report, err := Replay(recording, Checker[Report](v2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if moved.Comparison.Class != ClassInstrumentMoved || moved.Report.Verdict != NotReady || !cmp.Equal(moved.Comparison.FailedAdded, []string{"payto-payable"}) ||
-		moved.Statement != "The bytes are the ones that were judged before. Where the readings differ, the instrument moved, not the door." {
-		t.Errorf("%+v, %q", moved.Comparison, moved.Statement)
+	now := report.Reading()
+	if c := Compare(before, now); c.Class != ClassInstrumentMoved || now.Verdict != NotReady ||
+		!cmp.Equal(c.FailedAdded, []string{"payto-payable"}) {
+		t.Errorf("%+v", c)
 	}
-	same, err := Rejudge(recording, moved.Now, v2)
-	if err != nil || same.Comparison.Class != ClassSame {
-		t.Errorf("%+v, %v", same.Comparison, err)
+	again, err := Replay(recording, Checker[Report](v2))
+	if c := Compare(now, again.Reading()); err != nil || c.Class != ClassSame {
+		t.Errorf("%+v, %v", c, err)
 	}
-	forged, err := Rejudge(recording, Reading{Ready, nil, V2}, v2)
-	if err != nil || forged.Comparison.Class != ClassMoved || forged.Statement != "The reading on record was not taken from these bytes by this battery." {
-		t.Errorf("%+v, %q, %v", forged.Comparison, forged.Statement, err)
+	if c := Compare(Reading{Ready, nil, V2}, now); c.Class != ClassMoved {
+		t.Errorf("a forged reading: %+v", c)
 	}
-	if _, err := Rejudge(nil, before, v2); err == nil {
+	if _, err := Replay(nil, Checker[Report](v2)); err == nil {
 		t.Error("nothing was judged again")
 	}
 }
 
-// TestRejudgeWithoutPost: a recording of v1 holds no POST; v2 cannot make one and says that it did not judge.
+// TestRejudgeWithoutPost: a recording of v1 holds no POST; v2 cannot make one and says that it did
+// not judge.
 func TestRejudgeWithoutPost(t *testing.T) {
 	recording := door(t, refused)
 	r := look(t, V2, recording, Declaration{})

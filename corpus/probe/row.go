@@ -11,6 +11,8 @@ type Doc struct {
 type Finding struct {
 	State  State
 	Detail string
+	// NotJudged says, of NotReached, that there is something to judge and this battery cannot.
+	NotJudged bool
 }
 
 // A Check is one question of a battery. Its name is permanent: signed history mentions it.
@@ -24,7 +26,8 @@ type Check struct {
 	Run     func(*View) Finding
 }
 
-// An Advisory is an observation that changes no verdict. Run returns "" when there is nothing to say.
+// An Advisory is an observation that changes no verdict. Run returns "" when there is nothing to
+// say.
 type Advisory struct {
 	Name    string
 	Doc     Doc
@@ -39,6 +42,7 @@ type Battery struct {
 	Version string
 	Since   string // date
 	Post    bool   // it may use a declared POST; otherwise it judges the GET alone
+	Replays bool   // it judges what the stock client would sign, and no answer that is a wall's
 	Checks  []Check
 	About   string // how it looks at a door, for those who ask for it
 }

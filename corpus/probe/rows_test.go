@@ -14,7 +14,8 @@ import (
 func TestPractices(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Practices() {
-		if seen[p.ID] || p.Title == "" || p.Teaches == "" || p.RightBuyer == "" || !slices.Contains([]Verdict{Ready, NotReady}, p.Verdict) {
+		if seen[p.ID] || p.Title == "" || p.Teaches == "" || p.RightBuyer == "" ||
+			!slices.Contains([]Verdict{Ready, NotReady}, p.Verdict) {
 			t.Errorf("%s: a field of the row is empty, or its id is taken", p.ID)
 		}
 		seen[p.ID] = true
@@ -27,9 +28,12 @@ func TestPractices(t *testing.T) {
 			t.Errorf("%s may be cached", p.ID)
 		}
 		// A refusal is told as RFC 9457 has it, except where the body is the fault itself.
-		if body := object(a.Body); a.Status >= 400 && !slices.Contains([]string{"prose-payment", "rail-switch", "price-conflict"}, p.ID) &&
-			(a.Header.Get("Content-Type") != "application/problem+json" || body["type"] != "https://store.example/problems/payment_required" ||
-				body["status"] != 402.0 || body["instance"] != "/api/practice/"+p.ID || body["error"] == nil || body["title"] == nil || body["detail"] == nil) {
+		if body := object(a.Body); a.Status >= 400 &&
+			!slices.Contains([]string{"prose-payment", "rail-switch", "price-conflict"}, p.ID) &&
+			(a.Header.Get("Content-Type") != "application/problem+json" ||
+				member(body, "type") != "https://store.example/problems/payment_required" ||
+				member(body, "status") != 402.0 || member(body, "instance") != "/api/practice/"+p.ID ||
+				member(body, "error") == nil || member(body, "title") == nil || member(body, "detail") == nil) {
 			t.Errorf("%s tells its refusal as %s %s", p.ID, a.Header.Get("Content-Type"), a.Body)
 		}
 		x := exchange.Exchange{Request: exchange.Request{Method: "GET", URL: url}, StartedAt: door(t, "")[0].StartedAt,
@@ -43,13 +47,16 @@ func TestPractices(t *testing.T) {
 				t.Errorf("%s does not raise %s: %v", p.ID, name, r.Advisories)
 			}
 		}
-		for _, e := range []string{"resource-host-mismatch", "placement-mismatch", "conflicting-amounts", "settles-before-delivery", "testnet-network"} {
-			if slices.ContainsFunc(r.Advisories, func(n Note) bool { return n.Name == e }) && !slices.Contains(p.Advisories, e) {
+		for _, e := range []string{"resource-host-mismatch", "placement-mismatch", "conflicting-amounts",
+			"settles-before-delivery", "testnet-network"} {
+			if slices.ContainsFunc(r.Advisories, func(n Note) bool { return n.Name == e }) &&
+				!slices.Contains(p.Advisories, e) {
 				t.Errorf("%s raises %s, which its row does not say", p.ID, e)
 			}
 		}
 	}
-	want := []string{"malformed-header", "empty-accepts", "testnet-network", "name-payto", "wrong-rail-payto", "dust-correct"}
+	want := []string{"malformed-header", "empty-accepts", "testnet-network", "name-payto", "wrong-rail-payto",
+		"dust-correct"}
 	var got []string
 	for _, p := range Practices()[:6] {
 		got = append(got, p.ID)
@@ -59,7 +66,8 @@ func TestPractices(t *testing.T) {
 	}
 }
 
-// TestDefects: every field filled, every unpaid defect bound to rows that exist, every row's failure named by a defect.
+// TestDefects: every field filled, every unpaid defect bound to rows that exist, every row's
+// failure named by a defect.
 func TestDefects(t *testing.T) {
 	rows := map[string]bool{}
 	for _, c := range knownBattery(V2).Checks {
@@ -74,13 +82,15 @@ func TestDefects(t *testing.T) {
 			t.Errorf("%s stands twice", d.ID)
 		}
 		seen[d.ID] = true
-		for _, text := range []string{d.ID, d.Title, d.Asserts, d.Costs, d.OurSignal, d.FalsifiedBy, d.RepairHint, d.BuyerHint} {
+		for _, text := range []string{d.ID, d.Title, d.Asserts, d.Costs, d.OurSignal, d.FalsifiedBy, d.RepairHint,
+			d.BuyerHint} {
 			if strings.TrimSpace(text) == "" {
 				t.Errorf("%s: an empty field", d.ID)
 			}
 		}
 		switch {
-		case d.Detectable == Paid && (len(d.Signals) > 0 || d.Series), d.Detectable == Unpaid && (len(d.Signals) == 0) != d.Series, d.Detectable != Paid && d.Detectable != Unpaid:
+		case d.Detectable == Paid && (len(d.Signals) > 0 || d.Series), d.Detectable == Unpaid &&
+			(len(d.Signals) == 0) != d.Series, d.Detectable != Paid && d.Detectable != Unpaid:
 			t.Errorf("%s: detectable %s, signals %v", d.ID, d.Detectable, d.Signals)
 		}
 		for _, name := range d.Signals {
@@ -105,7 +115,8 @@ func TestDefects(t *testing.T) {
 
 func TestCriteria(t *testing.T) {
 	c := CurrentCriteria()
-	if len(c.CriteriaBattery) != len(knownBattery(V2).Checks) || c.CriteriaBattery[0].Battery != V1 || c.CriteriaBattery[len(c.CriteriaBattery)-1].Battery != V2 {
+	if len(c.CriteriaBattery) != len(knownBattery(V2).Checks) || c.CriteriaBattery[0].Battery != V1 ||
+		c.CriteriaBattery[len(c.CriteriaBattery)-1].Battery != V2 {
 		t.Errorf("%d criteria", len(c.CriteriaBattery))
 	}
 	if len(c.VerdictVocabulary) != 4 || len(c.ResultClasses) != 5 {
@@ -113,7 +124,8 @@ func TestCriteria(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, a := range c.ArtifactClasses {
-		if ids[a.ID] || a.ID == "" || a.Name == "" || a.TrustModel == "" || a.Signs == "" || a.DoesNotProve == "" || !strings.HasPrefix(a.VerifyURL, "/") {
+		if ids[a.ID] || a.ID == "" || a.Name == "" || a.TrustModel == "" || a.Signs == "" || a.DoesNotProve == "" ||
+			!strings.HasPrefix(a.VerifyURL, "/") {
 			t.Errorf("artifact class %+v", a)
 		}
 		ids[a.ID] = true

@@ -2,21 +2,22 @@ package probe
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"agentstore/corpus/exchange"
 )
 
 // schemaSteps bounds the work that one stranger's schema can ask for.
 const schemaSteps = 20_000
 
-// violation validates an instance against the part of JSON Schema 2020-12 that doors use, and returns the first
-// violation, "" for none. A schema that asks for more than that part, or for too much work, is not judged: nothing is
-// held against a door that the battery cannot read.
-func violation(schema map[string]any, instance any) string {
+// violation validates an instance against the part of JSON Schema 2020-12 that doors use, and
+// returns the first violation, "" for none. A schema that asks for more than that part, or for too
+// much work, is not judged: nothing is held against a door that the battery cannot read.
+func violation(schema *exchange.Object, instance any) string {
 	s := &schemaRun{left: schemaSteps}
 	if said := s.check(schema, instance, "info"); said != "" && !s.unjudged && s.left > 0 {
 		return said
@@ -30,45 +31,45 @@ type schemaRun struct {
 }
 
 // unjudgedKeywords change what an instance must be and are not implemented.
-func unjudgedKeywords() []string {
-	return []string{"$ref", "$dynamicRef", "if", "then", "else", "not", "oneOf", "anyOf", "allOf", "dependentRequired", "dependentSchemas",
-		"patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "contains", "uniqueItems", "multipleOf"}
-}
+var unjudgedKeywords = []string{"$ref", "$dynamicRef", "if", "then", "else", "not", "oneOf", "anyOf", "allOf",
+	"dependentRequired", "dependentSchemas",
+	"patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "contains",
+	"uniqueItems", "multipleOf"}
 
 func (s *schemaRun) check(schema any, instance any, at string) string {
 	if s.left--; s.left <= 0 {
 		return ""
 	}
-	rules, ok := schema.(map[string]any)
+	rules, ok := schema.(*exchange.Object)
 	if !ok {
 		if schema == false {
 			return at + " is not allowed"
 		}
 		return ""
 	}
-	for _, keyword := range unjudgedKeywords() {
+	for _, keyword := range unjudgedKeywords {
 		if has(rules, keyword) {
 			s.unjudged = true
 			return ""
 		}
 	}
-	if said := typeViolation(rules["type"], instance); said != "" {
+	if said := typeViolation(member(rules, "type"), instance); said != "" {
 		return at + said
 	}
 	if text, ok := standIn(instance).(string); ok && strings.Contains(text, "[pay-to ") {
 		return "" // what stood there is not shown
 	}
-	required, _ := rules["required"].([]any)
-	enum, listed := rules["enum"].([]any)
+	required := items(rules, "required")
+	enum, listed := member(rules, "enum").([]any)
 	s.left -= len(required) + len(enum)
-	if c, ok := rules["const"]; ok && !equalJSON(c, instance) {
+	if c, ok := rules.Get("const"); ok && !equal(c, instance) {
 		return at + " is not the constant that its schema names"
 	}
-	if listed && !slices.ContainsFunc(enum, func(v any) bool { return equalJSON(v, instance) }) {
+	if listed && !slices.ContainsFunc(enum, func(v any) bool { return equal(v, instance) }) {
 		return at + " is none of the values that its schema lists"
 	}
 	switch v := standIn(instance).(type) {
-	case map[string]any:
+	case *exchange.Object:
 		return s.object(rules, required, v, at)
 	case []any:
 		return s.array(rules, v, at)
@@ -80,32 +81,32 @@ func (s *schemaRun) check(schema any, instance any, at string) string {
 	return ""
 }
 
-func (s *schemaRun) object(rules map[string]any, required []any, v map[string]any, at string) string {
+func (s *schemaRun) object(rules *exchange.Object, required []any, v *exchange.Object, at string) string {
 	for _, name := range required {
 		if name, ok := name.(string); ok {
-			if _, present := v[name]; !present {
+			if _, present := v.Get(name); !present {
 				return fmt.Sprintf("%s lacks %s", at, quoted(name))
 			}
 		}
 	}
 	properties := obj(rules, "properties")
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		rule, known := properties[name]
+	for _, name := range namesOf(v) {
+		rule, known := properties.Get(name)
 		if !known {
 			var present bool
-			if rule, present = rules["additionalProperties"]; !present {
+			if rule, present = rules.Get("additionalProperties"); !present {
 				continue
 			}
 		}
-		if said := s.check(rule, v[name], at+"."+short(name)); said != "" || s.unjudged {
+		if said := s.check(rule, member(v, name), at+"."+short(name)); said != "" || s.unjudged {
 			return said
 		}
 	}
-	return bounds(rules, float64(len(v)), at, "minProperties", "maxProperties", " members")
+	return bounds(rules, float64(v.Len()), at, "minProperties", "maxProperties", " members")
 }
 
-func (s *schemaRun) array(rules map[string]any, v []any, at string) string {
-	if rule, ok := rules["items"]; ok {
+func (s *schemaRun) array(rules *exchange.Object, v []any, at string) string {
+	if rule, ok := rules.Get("items"); ok {
 		for i, item := range v {
 			if said := s.check(rule, item, fmt.Sprintf("%s[%d]", at, i)); said != "" || s.unjudged || s.left <= 0 {
 				return said
@@ -115,7 +116,7 @@ func (s *schemaRun) array(rules map[string]any, v []any, at string) string {
 	return bounds(rules, float64(len(v)), at, "minItems", "maxItems", " items")
 }
 
-func (s *schemaRun) text(rules map[string]any, v, at string) string {
+func (s *schemaRun) text(rules *exchange.Object, v, at string) string {
 	const maxPattern = 256
 	if p := str(rules, "pattern"); p != "" {
 		re, err := regexp.Compile(p)
@@ -130,7 +131,7 @@ func (s *schemaRun) text(rules map[string]any, v, at string) string {
 	return bounds(rules, float64(utf8.RuneCountInString(v)), at, "minLength", "maxLength", " characters")
 }
 
-func bounds(rules map[string]any, n float64, at, least, most, unit string) string {
+func bounds(rules *exchange.Object, n float64, at, least, most, unit string) string {
 	if limit := number(rules, least); n < limit {
 		return fmt.Sprintf("%s has %v%s, fewer than %v", at, n, unit, limit)
 	}
@@ -156,10 +157,8 @@ func typeViolation(rule any, instance any) string {
 		return ""
 	}
 	is := typesOf(standIn(instance))
-	for _, name := range names {
-		if slices.Contains(is, name) {
-			return ""
-		}
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(is, name) }) {
+		return ""
 	}
 	return fmt.Sprintf(" is %s, not %s", is[0], quoted(names[0]))
 }
@@ -183,16 +182,17 @@ func typesOf(v any) []string {
 	return []string{"object"}
 }
 
-// standIn gives the kind of value that stood where redaction put an object: an address or a JWS was a string.
+// standIn gives the kind of value that stood where redaction put an object: an address or a JWS was
+// a string.
 func standIn(v any) any {
-	m, ok := v.(map[string]any)
+	m, ok := v.(*exchange.Object)
 	if !ok {
 		return v
 	}
 	switch {
-	case len(m) == 2 && str(m, "form") != "" && str(m, "digest") != "":
+	case m.Len() == 2 && str(m, "form") != "" && str(m, "digest") != "":
 		return "[pay-to " + short(str(m, "digest")) + "]"
-	case len(m) == 1 && obj(m, "jws") != nil:
+	case m.Len() == 1 && obj(m, "jws") != nil:
 		return "[pay-to jws]"
 	}
 	return v
@@ -203,17 +203,36 @@ func short(s string) string {
 	return string(r[:min(len(r), 40)])
 }
 
-func equalJSON(a, b any) bool {
+// namesOf are the names of an object, sorted.
+func namesOf(o *exchange.Object) []string {
+	names := make([]string, 0, o.Len())
+	for name := range o.All() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// equal compares two JSON values; the order of an object's members does not count.
+func equal(a, b any) bool {
 	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, equalJSON)
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equalJSON)
+		return ok && slices.EqualFunc(a, b, equal)
+	case *exchange.Object:
+		b, ok := b.(*exchange.Object)
+		if !ok || a.Len() != b.Len() {
+			return false
+		}
+		for name, v := range a.All() {
+			if other, ok := b.Get(name); !ok || !equal(v, other) {
+				return false
+			}
+		}
+		return true
 	}
 	switch b.(type) {
-	case map[string]any, []any:
+	case []any, *exchange.Object:
 		return false
 	}
 	return a == b

@@ -3,19 +3,24 @@ package probe
 import (
 	"math"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"agentstore/corpus/exchange"
+	"agentstore/corpus/selection"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxEntries bounds how many entries of accepts, offers and challenges are judged: a door with more is judged by these.
+// MaxEntries bounds how many entries of accepts, offers and challenges are judged: a door with more
+// is judged by these.
 const MaxEntries = 64
 
-// View is what checks and advisories read: one exchange in its redacted form, parsed. It is made from the redacted form
-// alone, so that a stranger who holds the published evidence reaches the same judgement.
+// View is what checks and advisories read: one exchange in its redacted form, parsed. It is made
+// from the redacted form alone, so that a stranger who holds the published evidence reaches the
+// same judgement.
 type View struct {
 	Evidence exchange.Redacted
 	// Unresolved says that the door refused GET and named no method that may be used instead.
@@ -23,74 +28,146 @@ type View struct {
 	// Declared is where the door named the method that was used or could be used, "" for nowhere.
 	Declared string
 
-	headers  []exchange.Challenge // of PAYMENT-REQUIRED, however many
-	body     *exchange.Challenge  // terms in the body
-	mpp      []mppChallenge       // of WWW-Authenticate: Payment
-	terms    map[string]any       // the one readable header's object, or nil
-	bodyForm map[string]any       // the body's object, or nil
+	filesRead  bool // the host's own files were read for a declaration
+	redirected bool // this is the answer of the place to which the door redirects
+
+	headers  []told           // of PAYMENT-REQUIRED, however many
+	body     *told            // terms in the body
+	mpp      []mppChallenge   // of WWW-Authenticate: Payment
+	terms    *exchange.Object // the one readable header's object, or nil
+	bodyForm *exchange.Object // the body's object, or nil
 	accepts  []Requirement
-	mirrored []Requirement     // accepts of the body
-	forms    map[string]string // form of an address by the first characters of its digest
+	mirrored []Requirement      // accepts of the body
+	forms    map[string]string  // form of an address by the first characters of its digest
+	marks    map[string]string  // addresses that stand for the hidden ones, see readdressed
+	asMet    *selection.Door    // see met
+	bought   []*bought          // see buys
+	violates func() string      // see bazaarViolation
+	judged   map[string]outcome // by the version of a battery, see Battery.judge
 }
 
-// Requirement is one way of paying as a judgement sees it: an entry of accepts with its address redacted. What the
-// entry does not say, or says with another JSON type, is "" or 0.
+// Requirement is one way of paying as a judgement sees it: an entry of accepts with its address
+// redacted. What the entry does not say, or says with another JSON type, is "" or 0.
 type Requirement struct {
-	Index             int // in accepts
-	Scheme            string
-	Network           string // as the door wrote it
-	Amount            string // atomic units, as the door wrote it
-	Asset             string
-	PayToForm         string // exchange.Form…
-	PayToDigest       string // exchange.PayToDigest, "" when the address is not a string
-	MaxTimeoutSeconds float64
-	Extra             map[string]any
+	Index       int // in accepts
+	Scheme      string
+	Network     string // as the door wrote it
+	Amount      string // atomic units, as the door wrote it
+	Asset       string
+	PayToForm   string // exchange.Form…
+	PayToDigest string // exchange.PayToDigest, "" when the address is not a string
+	Extra       *exchange.Object
 
-	fields map[string]any // nil when the entry is no object
+	fields *exchange.Object // nil when the entry is no object
 }
 
-// newView parses one redacted exchange. It never fails: what cannot be read is absent from the view, and checks say so.
-func newView(r exchange.Redacted) *View {
-	v := &View{Evidence: r, forms: map[string]string{}}
+// told is a challenge and what its value holds.
+type told struct {
+	exchange.Challenge
+	parsed any
+	// strict says that no name stands twice in it.
+	strict bool
+}
+
+// tell parses what was not parsed yet.
+func tell(c exchange.Challenge, parsed any) told {
+	if parsed != nil || c.Value == nil {
+		return told{c, parsed, parsed != nil}
+	}
+	v, err := exchange.ParseValue(c.Value)
+	if err == nil {
+		return told{c, v, true}
+	}
+	v, err = exchange.ParseValue(c.Value, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		c.Value = nil
+	}
+	return told{c, v, false}
+}
+
+// object is what a challenge holds that is one strict object of numbers that can be told apart.
+func (t told) object() *exchange.Object {
+	if o, ok := t.parsed.(*exchange.Object); ok && t.strict && finite(o) {
+		return o
+	}
+	return nil
+}
+
+// newView parses one redacted exchange, of which parsed is what exchange.RedactParsed gave, or nil.
+// It never fails: what cannot be read is absent from the view, and checks say so.
+func newView(r exchange.Redacted, parsed []any) *View {
+	v := &View{Evidence: r, forms: map[string]string{}, marks: map[string]string{}}
 	for i, c := range r.Challenges {
+		var known any
+		if i < len(parsed) {
+			known = parsed[i]
+		}
 		switch c.From {
 		case exchange.FromHeader:
-			v.headers = append(v.headers, c)
+			v.headers = append(v.headers, tell(c, known))
 		case exchange.FromBody:
-			v.body = &r.Challenges[i]
+			v.body = new(tell(c, known))
 		case exchange.FromAuthenticate:
 			if len(v.mpp) < MaxEntries {
-				v.mpp = append(v.mpp, newMPP(c))
+				v.mpp = append(v.mpp, v.newMPP(tell(c, known)))
 			}
 		}
 	}
 	if len(v.headers) == 1 {
-		v.terms = object(v.headers[0].Value)
+		v.terms = v.headers[0].object()
 	}
 	if v.body != nil {
-		v.bodyForm = object(v.body.Value)
+		v.bodyForm = v.body.object()
 	}
+	v.violates = sync.OnceValue(func() string {
+		bazaar := v.extension("bazaar")
+		if schema := obj(bazaar, "schema"); has(bazaar, "info") && schema != nil {
+			return violation(schema, member(bazaar, "info"))
+		}
+		return ""
+	})
 	v.accepts = v.requirements(v.terms)
 	v.mirrored = v.requirements(v.bodyForm)
 	return v
 }
 
 // object reads a JSON object, nil for anything else.
-func object(raw []byte) map[string]any {
-	var value map[string]any
-	if len(raw) == 0 || json.Unmarshal(raw, &value) != nil {
+func object(raw []byte) *exchange.Object {
+	v, err := exchange.ParseValue(raw)
+	if err != nil {
 		return nil
 	}
-	return value
+	return told{parsed: v, strict: true}.object()
 }
 
-func (v *View) requirements(challenge map[string]any) []Requirement {
-	list, _ := challenge["accepts"].([]any)
-	var out []Requirement
-	for i, item := range list {
-		if i == MaxEntries {
-			break
+// finite reports whether all numbers in a value are within the range of doubles.
+func finite(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return !math.IsInf(v, 0)
+	case []any:
+		for _, m := range v {
+			if !finite(m) {
+				return false
+			}
 		}
+	case *exchange.Object:
+		for _, m := range v.All() {
+			if !finite(m) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (v *View) requirements(challenge *exchange.Object) []Requirement {
+	list := items(challenge, "accepts")
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]Requirement, 0, min(len(list), MaxEntries))
+	for i, item := range list[:min(len(list), MaxEntries)] {
 		r := requirement(i, item)
 		if len(r.PayToDigest) >= markLength {
 			v.forms[r.PayToDigest[:markLength]] = r.PayToForm
@@ -102,10 +179,10 @@ func (v *View) requirements(challenge map[string]any) []Requirement {
 
 // requirement reads one entry of accepts.
 func requirement(i int, item any) Requirement {
-	entry, _ := item.(map[string]any)
-	r := Requirement{Index: i, Scheme: str(entry, "scheme"), Network: str(entry, "network"), Amount: str(entry, "amount"),
-		Asset: str(entry, "asset"), PayToForm: exchange.FormNotAString, Extra: obj(entry, "extra"), fields: entry}
-	r.MaxTimeoutSeconds, _ = entry["maxTimeoutSeconds"].(float64)
+	entry, _ := item.(*exchange.Object)
+	r := Requirement{Index: i, Scheme: str(entry, "scheme"), Network: str(entry, "network"),
+		Amount: str(entry, "amount"),
+		Asset:  str(entry, "asset"), PayToForm: exchange.FormNotAString, Extra: obj(entry, "extra"), fields: entry}
 	if form, digest := payTo(entry); form != "" {
 		r.PayToForm, r.PayToDigest = form, digest
 	}
@@ -113,7 +190,7 @@ func requirement(i int, item any) Requirement {
 }
 
 // payTo reads the form and digest that stand for an entry's address.
-func payTo(entry map[string]any) (form, digest string) {
+func payTo(entry *exchange.Object) (form, digest string) {
 	redacted := obj(entry, "payTo")
 	return str(redacted, "form"), str(redacted, "digest")
 }
@@ -121,8 +198,8 @@ func payTo(entry map[string]any) (form, digest string) {
 // markLength is how much of a digest stands in the mark of an address that was met elsewhere.
 const markLength = 16
 
-// addressForm is the form of an address that stands in a redacted text, also where it was replaced by its mark because
-// the door wants to be paid at it.
+// addressForm is the form of an address that stands in a redacted text, also where it was replaced
+// by its mark because the door wants to be paid at it.
 func (v *View) addressForm(s string) string {
 	if mark, ok := strings.CutPrefix(s, "[pay-to "); ok && len(mark) == markLength+1 {
 		return v.forms[mark[:markLength]]
@@ -130,34 +207,38 @@ func (v *View) addressForm(s string) string {
 	return exchange.PayToForm(s)
 }
 
-// isMark tells whether a redacted text is an address that the door wants to be paid at.
-func isMark(s string) bool { return strings.HasPrefix(s, "[pay-to ") }
+// member is the value of a member, nil where it is absent.
+func member(m *exchange.Object, name string) any {
+	value, _ := m.Get(name)
+	return value
+}
 
-func str(m map[string]any, name string) string {
-	s, _ := m[name].(string)
+func str(m *exchange.Object, name string) string {
+	s, _ := member(m, name).(string)
 	return s
 }
 
-func obj(m map[string]any, name string) map[string]any {
-	o, _ := m[name].(map[string]any)
+func obj(m *exchange.Object, name string) *exchange.Object {
+	o, _ := member(m, name).(*exchange.Object)
 	return o
 }
 
-func has(m map[string]any, name string) bool {
-	value, ok := m[name]
-	return ok && value != nil
+func items(m *exchange.Object, name string) []any {
+	list, _ := member(m, name).([]any)
+	return list
 }
 
-func number(m map[string]any, name string) float64 {
-	n, ok := m[name].(float64)
-	if !ok {
-		return math.NaN()
+func has(m *exchange.Object, name string) bool { return member(m, name) != nil }
+
+func number(m *exchange.Object, name string) float64 {
+	if n, ok := member(m, name).(float64); ok {
+		return n
 	}
-	return n
+	return math.NaN()
 }
 
 // extension returns an extension of the header's challenge, nil when it is absent or no object.
-func (v *View) extension(name string) map[string]any { return obj(obj(v.terms, "extensions"), name) }
+func (v *View) extension(name string) *exchange.Object { return obj(obj(v.terms, "extensions"), name) }
 
 // declares reports whether the header's challenge names the extension at all.
 func (v *View) declares(name string) bool { return has(obj(v.terms, "extensions"), name) }
@@ -167,10 +248,7 @@ func (v *View) resource() string { return str(obj(v.terms, "resource"), "url") }
 
 // startedAt is the recorded time.
 func (v *View) startedAt() time.Time {
-	t, err := time.Parse(time.RFC3339, v.Evidence.StartedAt)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339, v.Evidence.StartedAt) // the zero time where it is none
 	return t
 }
 
@@ -224,13 +302,11 @@ func allows(r exchange.Redacted, method string) bool {
 	return false
 }
 
-// entries gives those entries of accepts that are objects and that keep wants.
-func (v *View) entries(keep func(Requirement) bool) []Requirement {
-	var out []Requirement
-	for _, r := range v.accepts {
-		if r.fields != nil && keep(r) {
-			out = append(out, r)
-		}
+// entries gives those entries of accepts that are objects.
+func (v *View) entries() []Requirement {
+	noObject := func(r Requirement) bool { return r.fields == nil }
+	if !slices.ContainsFunc(v.accepts, noObject) {
+		return v.accepts
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(v.accepts), noObject)
 }

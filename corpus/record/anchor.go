@@ -23,8 +23,9 @@ const AnchorFormat = "store-anchor-log/v1"
 // AnchorFile is where a published tree keeps the anchor log.
 const AnchorFile = ".well-known/anchor-log.json"
 
-// Anchor is the state of the identity key and the number of artifacts at one moment. Anchors are a hash chain: the
-// digest of one is SHA-256 of its canonical bytes, and each names that of the one before.
+// Anchor is the state of the identity key and the number of artifacts at one moment. Anchors are a
+// hash chain: the digest of one is SHA-256 of its canonical bytes, and each names that of the one
+// before.
 type Anchor struct {
 	Version              int64         `json:"version"`         // 1
 	Sequence             int64         `json:"sequence"`        // from 1, without gaps
@@ -47,9 +48,9 @@ func (a Anchor) Digest() (attest.Digest, error) {
 	return sha256.Sum256(raw), err
 }
 
-// Anchors derives the chain from the keys of a ring and the feed of observations: first the oldest identity key of the
-// ring, from the day it came into use, then one anchor for each handover of the identity and for each count of
-// artifacts. A handover that is not on the feed is not in the chain.
+// Anchors derives the chain from the keys of a ring and the feed of observations: first the oldest
+// identity key of the ring, from the day it came into use, then one anchor for each handover of the
+// identity and for each count of artifacts. A handover that is not on the feed is not in the chain.
 func Anchors(ring attest.Ring, feed []Observation) ([]Anchor, error) {
 	first := ring.Identity()
 	for _, k := range ring.Retired {
@@ -61,7 +62,8 @@ func Anchors(ring attest.Ring, feed []Observation) ([]Anchor, error) {
 	if first.KID == "" {
 		return nil, errors.New("deriving anchors: the ring has no identity key")
 	}
-	now := Anchor{Version: 1, Sequence: 1, TakenAt: first.Since + "T00:00:00Z", CurrentPublicKey: first.Public, RetiredKeys: []AnchorKey{}}
+	now := Anchor{Version: 1, Sequence: 1, TakenAt: first.Since + "T00:00:00Z", CurrentPublicKey: first.Public,
+		RetiredKeys: []AnchorKey{}}
 	chain := []Anchor{now}
 	for _, o := range feed {
 		switch h := o.Handover; {
@@ -69,10 +71,12 @@ func Anchors(ring attest.Ring, feed []Observation) ([]Anchor, error) {
 			now.ArtifactsIssuedTotal = o.Issued.Total
 		case h != nil && h.Purpose == attest.PurposeIdentity:
 			if !bytes.Equal(h.FromPublic, now.CurrentPublicKey) {
-				return nil, fmt.Errorf("deriving anchors: observation %d hands over a key that is not in force", o.Number)
+				return nil, fmt.Errorf("deriving anchors: observation %d hands over a key that is not in force",
+					o.Number)
 			}
 			now.CurrentPublicKey = h.ToPublic
-			now.RetiredKeys = append(now.RetiredKeys[:len(now.RetiredKeys):len(now.RetiredKeys)], AnchorKey{PublicKey: h.FromPublic, RetiredOn: h.Effective})
+			now.RetiredKeys = append(now.RetiredKeys[:len(now.RetiredKeys):len(now.RetiredKeys)],
+				AnchorKey{PublicKey: h.FromPublic, RetiredOn: h.Effective})
 		default:
 			continue
 		}
@@ -96,9 +100,7 @@ func (r *Record) Anchors() ([]Anchor, error) {
 }
 
 // AnchorProofDir is where a record keeps the proofs of an anchor.
-func AnchorProofDir(sequence int64) string { return anchorDir(sequence) }
-
-func anchorDir(sequence int64) string {
+func AnchorProofDir(sequence int64) string {
 	return "proofs/anchor-" + strconv.FormatInt(sequence, 10)
 }
 
@@ -106,12 +108,13 @@ func anchorDir(sequence int64) string {
 func AnchorOf(dir string) (int64, bool) {
 	text, ok := strings.CutPrefix(path.Base(dir), "anchor-")
 	n, err := strconv.ParseInt(text, 10, 64)
-	return n, ok && err == nil && anchorDir(n) == dir
+	return n, ok && err == nil && AnchorProofDir(n) == dir
 }
 
-// AnchorProof merges the proofs of an anchor; ok is false while there are none. least is as in ots.Header.Work.
+// AnchorProof merges the proofs of an anchor; ok is false while there are none. least is as in
+// ots.Header.Work.
 func (r *Record) AnchorProof(sequence int64, least float64) (out RoundProof, ok bool, err error) {
-	return r.merged(anchorDir(sequence), least)
+	return r.merged(AnchorProofDir(sequence), least)
 }
 
 // AnchorLog is the published chain.
@@ -141,18 +144,23 @@ type AnchorProof struct {
 
 const anchorNone = "none"
 
-// AnchorLog makes the published chain of this record, whose Observations feed is. It depends on nothing else.
+// AnchorLog makes the published chain of this record, whose Observations feed is. It depends on
+// nothing else.
 func (r *Record) AnchorLog(feed []Observation) (AnchorLog, error) {
 	chain, err := Anchors(r.ring, feed)
 	if err != nil {
 		return AnchorLog{}, err
 	}
 	out := AnchorLog{Format: AnchorFormat,
-		Description: "A hash chain over the state of the identity key and the number of artifacts issued, one entry for each change that the signed record holds, anchored to Bitcoin by OpenTimestamps.",
+		Description: "A hash chain over the state of the identity key and the number of artifacts issued, one entry " +
+			"for each change that the signed record holds, anchored to Bitcoin by OpenTimestamps.",
 		HowToVerify: []string{
-			"digest is SHA-256 of snapshot as compact JSON with its members in this order; previous_digest is the digest of the entry before.",
-			"current_public_key and retired_keys follow from the key events among the record's observations, and artifacts_issued_total from its counts of artifacts.",
-			"proof_base64 is a detached OpenTimestamps proof of digest: any OpenTimestamps client verifies it against Bitcoin. A pending proof proves nothing yet.",
+			"digest is SHA-256 of snapshot as compact JSON with its members in this order; previous_digest is the " +
+				"digest of the entry before.",
+			"current_public_key and retired_keys follow from the key events among the record's observations, and " +
+				"artifacts_issued_total from its counts of artifacts.",
+			"proof_base64 is a detached OpenTimestamps proof of digest: any OpenTimestamps client verifies it " +
+				"against Bitcoin. A pending proof proves nothing yet.",
 		}}
 	for _, a := range chain {
 		e := AnchorEntry{Snapshot: a, OTS: AnchorProof{Status: anchorNone}}
@@ -164,8 +172,9 @@ func (r *Record) AnchorLog(feed []Observation) (AnchorLog, error) {
 			return AnchorLog{}, err
 		}
 		if ok {
-			e.OTS = AnchorProof{Status: p.Status.State, Height: p.Status.Height, Block: p.Status.Block, Calendars: p.Status.Calendars,
-				Proof: base64.StdEncoding.EncodeToString(p.Merged.Encode())}
+			e.OTS = AnchorProof{Status: p.Status.State, Height: p.Status.Height, Block: p.Status.Block,
+				Calendars: p.Status.Calendars,
+				Proof:     base64.StdEncoding.EncodeToString(p.Merged.Encode())}
 			if !p.Status.Time.IsZero() {
 				e.OTS.Time = p.Status.Time.UTC().Format(secondLayout)
 			}
@@ -181,8 +190,9 @@ func (l AnchorLog) Encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// CheckAnchorLog checks a published chain against the record that it says it follows from: its entries are the
-// beginning of the record's chain, because a tree may be older than the record beside it, and its proofs are about them.
+// CheckAnchorLog checks a published chain against the record that it says it follows from: its
+// entries are the beginning of the record's chain, because a tree may be older than the record
+// beside it, and its proofs are about them.
 func CheckAnchorLog(raw []byte, ring attest.Ring, feed []Observation) error {
 	var l AnchorLog
 	if err := json.Unmarshal(raw, &l, json.RejectUnknownMembers(true)); err != nil {

@@ -3,18 +3,18 @@ package record
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"net/url"
 	"slices"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
 	"agentstore/corpus/probe"
 )
 
-// keepControl writes the pack of the walks to the control door and names them in the round. Those that do not fit are
-// counted.
+// keepControl writes the pack of the walks to the control door and names them in the round. Those
+// that do not fit are counted.
 func keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, error]) error {
 	keep, err := newPacker(MaxPack)
 	if err != nil {
@@ -36,14 +36,16 @@ func keepControl(dir *durable.Folder, round *Round, walks iter.Seq2[[]byte, erro
 			if err != nil || door.Host == "" {
 				return fmt.Errorf("reading control walks: %.200q is no door", j.URL)
 			}
-			sum := sha256.Sum256(raw)
-			if err := keep.add(door.Host, hex.EncodeToString(sum[:]), raw); err != nil {
+			if err := keep.add(door.Host, attest.Digest(sha256.Sum256(raw)).String(), raw); err != nil {
 				return err
 			}
 		}
 	}
 	kept := slices.DeleteFunc(keep.members, func(m member) bool { return m.zipped == nil })
-	slices.SortFunc(kept, func(a, b member) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.digest, b.digest)) })
+	slices.SortFunc(kept, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.host, b.host),
+			cmp.Compare(a.digest, b.digest))
+	})
 	round.Control.Evidence = nil
 	for _, m := range kept {
 		round.Control.Evidence = append(round.Control.Evidence, m.digest)

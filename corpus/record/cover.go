@@ -16,13 +16,15 @@ import (
 // Dirs are the directories that belong to a record.
 var Dirs = []string{"evidence", "keys", "log", "observations", "proofs", "rounds", "words"}
 
-// FS shows of a folder what belongs to a record and its manifest, so that a record may live beside other files.
+// FS shows of a folder what belongs to a record and its manifest, so that a record may live beside
+// other files.
 type FS struct{ fs.FS }
 
 // Owns reports whether a name in the folder of a record belongs to the record or its manifest.
 func Owns(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
-	return top == "." || top == "manifest" || top == "manifest.json" || top == "manifest.cosignatures.json" || slices.Contains(Dirs, top)
+	return top == "." || top == "manifest" || top == "manifest.json" || top == "manifest.cosignatures.json" ||
+		slices.Contains(Dirs, top)
 }
 
 func (f FS) Open(name string) (fs.File, error) {
@@ -48,9 +50,9 @@ func (f FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return all, err
 }
 
-// Cover signs a manifest over every file of the record: manifest.json and the files under manifest. It is called after
-// everything else was written, and again after every change. contentDigest is that of the sources of the site, baseURL
-// the site's.
+// Cover signs a manifest over every file of the record: manifest.json and the files under manifest.
+// It is called after everything else was written, and again after every change. contentDigest is
+// that of the sources of the site, baseURL the site's.
 func (w *Writer) Cover(ctx context.Context, meta attest.Meta) (err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/rule"
 )
 
 // What a row was judged by is kept beside the rounds, in packs that go with their parts:
@@ -27,14 +28,16 @@ import (
 //
 //	evidence/observations/<sha256>.jsonl.gz   what a refresh or an erratum was judged by: one gzip member
 //
-// The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may be missing as a whole,
-// and one that is there holds what each of its rows was judged by, but for what an observation withdrew.
+// The rows sign it by its digest, under a salt. What a pack holds can be judged again. A pack may
+// be missing as a whole, and one that is there holds what each of its rows was judged by, but for
+// what an observation withdrew.
 
 // EvidenceIndexFormat names the format of an EvidenceIndex.
 const EvidenceIndexFormat = "store-evidence-index/v1"
 
-// MaxPack is the most bytes of a pack. Where the judgements of a part are more, the largest are not kept, so that one of
-// MaxPack/MaxPartRows bytes always is; and the row of one that is not kept holds no verdict (ReasonNotJudged).
+// MaxPack is the most bytes of a pack. Where the judgements of a part are more, the largest are not
+// kept, so that one of MaxPack/MaxPartRows bytes always is; and the row of one that is not kept
+// holds no verdict (ReasonNotJudged).
 const MaxPack = 64 << 20
 
 // maxEvidenceIndex bounds the index of a pack: a part's rows with the longest of names.
@@ -54,7 +57,8 @@ type EvidenceEntry struct {
 	Bytes  int64  `json:"bytes"`  // of its gzip member
 }
 
-// EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its index.
+// EvidencePack names the pack of a round's i-th part, counted from 0, and EvidenceIndexPath its
+// index.
 func EvidencePack(sequence int64, i int) string {
 	return fmt.Sprintf("%s/%06d"+packSuffix, evidencePath(sequence), i+1)
 }
@@ -64,7 +68,8 @@ func EvidenceIndexPath(sequence int64, i int) string {
 	return fmt.Sprintf("%s/%06d"+indexSuffix, evidencePath(sequence), i+1)
 }
 
-// ControlIndexPath names the index of what a round's walks to the control door were judged by, and ControlPack its pack.
+// ControlIndexPath names the index of what a round's walks to the control door were judged by, and
+// ControlPack its pack.
 func ControlIndexPath(sequence int64) string {
 	return evidencePath(sequence) + "/control" + indexSuffix
 }
@@ -89,7 +94,8 @@ func putObserved(dir *durable.Folder, o Observation, withdrawn []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped), dir.SyncUp("evidence/observations"))
+	return errors.Join(dir.Put(ObservedEvidence(o.Refresh.EvidenceDigest), keep.members[0].zipped),
+		dir.SyncUp("evidence/observations"))
 }
 
 const (
@@ -138,7 +144,10 @@ func (p *packer) add(host, digest string, raw []byte) error {
 	}
 	p.members = append(p.members, m)
 	for p.bytes += len(m.zipped); p.bytes > p.most; {
-		largest := slices.MaxFunc(p.members, func(a, b member) int { return cmp.Compare(len(a.zipped), len(b.zipped)) })
+		largest := slices.MaxFunc(p.members, func(a, b member) int {
+			return cmp.Compare(len(a.zipped),
+				len(b.zipped))
+		})
 		i := slices.IndexFunc(p.members, func(m member) bool { return m.host == largest.host })
 		p.bytes -= len(p.members[i].zipped)
 		p.members[i].zipped = nil
@@ -170,7 +179,8 @@ func putPack(dir *durable.Folder, indexPath string, members []member) error {
 	var pack []byte
 	for _, m := range members {
 		if m.zipped != nil {
-			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest, Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
+			index.Entries = append(index.Entries, EvidenceEntry{Host: m.host, SHA256: m.digest,
+				Offset: int64(len(pack)), Bytes: int64(len(m.zipped))})
 			pack = append(pack, m.zipped...)
 		}
 	}
@@ -187,7 +197,8 @@ func putPack(dir *durable.Folder, indexPath string, members []member) error {
 // packOf names the pack of an index.
 func packOf(indexPath string) string { return strings.TrimSuffix(indexPath, indexSuffix) + packSuffix }
 
-// ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a gap.
+// ParseEvidenceIndex reads the one spelling of an index: entries that follow each other without a
+// gap.
 func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 	var x EvidenceIndex
 	body, ok := bytes.CutSuffix(raw, []byte{'\n'})
@@ -204,7 +215,8 @@ func ParseEvidenceIndex(raw []byte) (EvidenceIndex, error) {
 	var last EvidenceEntry
 	for _, e := range x.Entries {
 		inOrder := last.Host < e.Host || last.Host == e.Host && last.SHA256 < e.SHA256
-		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder || !isDigest(e.SHA256) {
+		if e.Offset != at || e.Bytes <= int64(len(gzipHead)) || e.Bytes > MaxPack || e.Host == "" || !inOrder ||
+			!isDigest(e.SHA256) {
 			return x, fmt.Errorf("reading evidence index: the entry of %.80q is not in its place", e.Host)
 		}
 		at, last = at+e.Bytes, e
@@ -229,8 +241,11 @@ func (u *Unpacker) Open(member []byte, e EvidenceEntry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(raw); len(raw) > probe.MaxJudgement || r.Len() > 0 || hex.EncodeToString(sum[:]) != e.SHA256 {
-		return nil, errors.New("its digest is another")
+	if r.Len() > 0 && len(raw) <= probe.MaxJudgement {
+		return nil, rule.EvidenceGzip.Errorf("something stands behind it")
+	}
+	if sum := sha256.Sum256(raw); len(raw) > probe.MaxJudgement || hex.EncodeToString(sum[:]) != e.SHA256 {
+		return nil, rule.EvidenceDigest.Errorf("its digest is another")
 	}
 	return raw, nil
 }
@@ -268,7 +283,8 @@ func (r *Record) find(round Round, host string) (part int, found Row, err error)
 	return part, found, err
 }
 
-// RawEvidence returns the encoded judgement by which a host was judged in a round, nil if none is kept.
+// RawEvidence returns the encoded judgement by which a host was judged in a round, nil if none is
+// kept.
 func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 	fail := func(err error) ([]byte, error) {
 		return nil, fmt.Errorf("reading evidence of %s in round %d: %w", host, sequence, err)
@@ -310,16 +326,6 @@ func (r *Record) RawEvidence(sequence int64, host string) ([]byte, error) {
 		return raw, nil
 	}
 	return nil, nil
-}
-
-// Evidence returns the judgement that RawEvidence returns; ok is false if none is kept.
-func (r *Record) Evidence(sequence int64, host string) (j probe.Judgement, ok bool, err error) {
-	raw, err := r.RawEvidence(sequence, host)
-	if err != nil || raw == nil {
-		return j, false, err
-	}
-	j, err = probe.DecodeJudgement(raw)
-	return j, err == nil, err
 }
 
 // readRange reads a part of a file without the whole of it, where the file system can.

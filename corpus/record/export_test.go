@@ -27,17 +27,20 @@ func (r *Record) Remembers(sequence int64, part int) bool {
 	return r.reread.of(sequence, part).Load() != 0
 }
 
-// SealLies seals a second round of two ready rows that is signed, chained and logged as it should be, but says what lie
-// makes it say; and index, if there is one, what the host index says in the log, and in its files where they are told
-// apart by inFiles.
-func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(rows []Row, r *Round), index func([]HostEntry) []HostEntry, inFiles bool) (err error) {
+// SealLies seals a second round of two ready rows that is signed, chained and logged as it should
+// be, but says what lie makes it say; and index, if there is one, what the host index says in the
+// log, and in its files where they are told apart by inFiles.
+func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(rows []Row, r *Round),
+	index func([]HostEntry) []HostEntry, inFiles bool) (err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	round := Round{Origin: w.Origin, Sequence: 2, Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Battery: "v2", Roster: d.Roster, Inflows: d.Inflows,
-		FirstLeaf: r.Log.Head().Size, PreviousDigest: r.rounds[0].Digest, Coverage: Coverage{Probed: 2, PreviousProbed: r.rounds[0].Coverage.Probed}, Rows: 2}
+	round := Round{Origin: w.Origin, Sequence: 2, Week: d.Week, TakenAt: d.TakenAt.Format(time.RFC3339), Battery: "v2",
+		Roster: d.Roster, Inflows: d.Inflows,
+		FirstLeaf: r.Log.Head().Size, PreviousDigest: r.rounds[0].Digest,
+		Coverage: Coverage{Probed: 2, PreviousProbed: r.rounds[0].Coverage.Probed}, Rows: 2}
 	round.Count(nil)
 	for i := range rows {
 		rows[i].Origin, rows[i].Sequence, rows[i].Week = round.Origin, 2, round.Week
@@ -62,7 +65,8 @@ func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(row
 		entries = append(entries, e)
 	}
 	for i, b := range signed {
-		at, _ := slices.BinarySearchFunc(entries, rows[i].Host, func(e HostEntry, host string) int { return strings.Compare(e.Host, host) })
+		at, _ := slices.BinarySearchFunc(entries, rows[i].Host,
+			func(e HostEntry, host string) int { return strings.Compare(e.Host, host) })
 		if at == len(entries) || entries[at].Host != rows[i].Host {
 			entries = slices.Insert(entries, at, HostEntry{})
 		}
@@ -100,7 +104,8 @@ func (w *Writer) SealLies(ctx context.Context, d Draft, rows []Row, lie func(row
 	return err
 }
 
-// writeIndex writes a host index of the second round with entries that need not follow from anything.
+// writeIndex writes a host index of the second round with entries that need not follow from
+// anything.
 func writeIndex(dir *durable.Folder, entries []HostEntry) (size int64, root attest.Digest, err error) {
 	var write func(name string, data []byte) error
 	if dir != nil {
@@ -119,4 +124,12 @@ func writeIndex(dir *durable.Folder, entries []HostEntry) (size int64, root atte
 // HostEntries yields the entries of a round's host index.
 func (r *Record) HostEntries(sequence int64) iter.Seq2[HostEntry, error] {
 	return r.hostEntries(sequence)
+}
+
+// HostIndexAt reads the host index of a round as if its leaf stood so many leaves behind its place.
+func (r *Record) HostIndexAt(sequence, behind int64) error {
+	moved := &Record{Log: r.Log, rounds: slices.Clone(r.rounds)}
+	moved.rounds[sequence-1].FirstLeaf += behind
+	_, err := moved.hostIndex(sequence)
+	return err
 }

@@ -10,7 +10,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// TestForms compares the forms that are spelt out with regular expressions, over texts that are nearly of each form.
+// TestForms compares the forms that are spelt out with regular expressions, over texts that are
+// nearly of each form.
 func TestForms(t *testing.T) {
 	long := strings.Repeat("0a", 32)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -20,10 +21,12 @@ func TestForms(t *testing.T) {
 		like []string
 		from string
 	}{
-		{IsWeek, regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`), []string{"2026-W47", "2026-W01", "2026-W53"}, "0123456789-W"},
+		{IsWeek, regexp.MustCompile(`^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$`),
+			[]string{"2026-W47", "2026-W01", "2026-W53"}, "0123456789-W"},
 		{isDigest, regexp.MustCompile(`^[0-9a-f]{64}$`), []string{long, strings.Repeat("b1", 32)}, "0aAfgG9\n"},
 		{isLevel, regexp.MustCompile(`^L[0-6]$`), []string{"L0", "L6"}, "L067l"},
-		{isAmount, regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`), []string{"0", "0.1", "10.123456", "1."}, "0123.-+e"},
+		{isAmount, regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`), []string{"0", "0.1", "10.123456", "1."},
+			"0123.-+e"},
 	} {
 		held := 0
 		for i := range 20_000 {
@@ -55,7 +58,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestHostEntryIsCanonical compares what is spelt out with the canonical form and with that of RFC 8785.
+// TestHostEntryIsCanonical compares what is spelt out with the canonical form and with that of RFC
+// 8785.
 func TestHostEntryIsCanonical(t *testing.T) {
 	for _, host := range []string{"a.example", "xn--ls8h.example", "127.0.0.1:8443", "<&>.example"} {
 		e := HostEntry{FirstSequence: 7, Head: attest.Digest{1, 0xab}, Host: host, LastLeaf: 1<<53 - 1, Rows: 520}
@@ -86,7 +90,8 @@ func TestHostEntryIsCanonical(t *testing.T) {
 			}
 		}
 	}
-	for _, host := range []string{"", `a"b`, `a\b`, "A.example", "a\n", "käse.example", "\u202e.example", strings.Repeat("a", 254)} {
+	for _, host := range []string{"", `a"b`, `a\b`, "A.example", "a\n", "käse.example", "\u202e.example",
+		strings.Repeat("a", 254)} {
 		if _, err := (HostEntry{Host: host}).Encode(); err == nil {
 			t.Errorf("%q is encoded", host)
 		}

@@ -44,8 +44,10 @@ func TestRowBytes(t *testing.T) {
 		`"url":"https://door.example/pay?<&>","listed":true,"source":"discovery","catalog":"bazaar","verdict":"ready",` +
 		`"reached_level":"L4","failed":[],"advisories":["no-signed-offers"],"also_under":[{"version":"v1","verdict":"ready"}],` +
 		`"protocols":["x402"],"probe_method":{"used":"GET","attempted":["GET"]},"offer":{"networks":["eip155:8453"],"schemes":["exact"],` +
-		`"min_usdc":"0.001","max_usdc":"1","pay_to":[{"network":"eip155:8453","digest":"` + recordtest.Digest("address") + `"}]},"battery":"v2",` +
-		`"fault":"none","observed_at":"2026-11-20T10:11:12Z","evidence_digest":"` + recordtest.Digest("evidence") + `","previous_leaf":0,"kid":"` + k.KID() + `"`
+		`"min_usdc":"0.001","max_usdc":"1","pay_to":[{"network":"eip155:8453","digest":"` +
+		recordtest.Digest("address") + `"}]},"battery":"v2",` +
+		`"fault":"none","observed_at":"2026-11-20T10:11:12Z","evidence_digest":"` + recordtest.Digest("evidence") +
+		`","previous_leaf":0,"kid":"` + k.KID() + `"`
 	if !ok || body != want {
 		t.Errorf("row\n got %s\nwant %s", body, want)
 	}
@@ -67,17 +69,30 @@ func TestEveryChangedByteOfARowIsRefused(t *testing.T) {
 func TestRowShape(t *testing.T) {
 	k := recordtest.Key(t, 1)
 	for name, change := range map[string]func(*record.Row){
-		"origin": func(r *record.Row) { r.Origin = "" }, "sequence": func(r *record.Row) { r.Sequence = 0 }, "week": func(r *record.Row) { r.Week = "2026-W54" },
-		"week zero": func(r *record.Row) { r.Week = "2026-W00" }, "host case": func(r *record.Row) { r.Host = "Door.example" }, "no host": func(r *record.Row) { r.Host = "" },
-		"host of a path": func(r *record.Row) { r.Host = "door.example/x" }, "source": func(r *record.Row) { r.Source = "leaderboard" },
-		"verdict": func(r *record.Row) { r.Verdict = "fine" }, "fault": func(r *record.Row) { r.Fault = "" }, "level": func(r *record.Row) { r.ReachedLevel = "L7" },
-		"no level": func(r *record.Row) { r.ReachedLevel = "" }, "time": func(r *record.Row) { r.ObservedAt = "2026-11-20" }, "zone": func(r *record.Row) { r.ObservedAt = "2026-11-20T10:11:12+01:00" },
-		"evidence": func(r *record.Row) { r.EvidenceDigest = strings.ToUpper(recordtest.Digest("x")) }, "ready but failed": func(r *record.Row) { r.Failed = []string{"accepts"} },
-		"amount": func(r *record.Row) { r.Offer.MinUSDC = "1.2345678" }, "address": func(r *record.Row) { r.Offer.PayTo[0].Digest = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" },
-		"negative leaf": func(r *record.Row) { n := int64(-1); r.PreviousLeaf = &n }, "battery": func(r *record.Row) { r.Battery = "" },
-		"unreasoned":       func(r *record.Row) { *r = recordtest.UnprobedRow(); r.Reason = "" },
-		"unprobed level":   func(r *record.Row) { *r = recordtest.UnprobedRow(); r.ReachedLevel = "L0" },
-		"unprobed time":    func(r *record.Row) { *r = recordtest.UnprobedRow(); r.ObservedAt = "2026-11-20T10:11:12Z" },
+		"origin": func(r *record.Row) { r.Origin = "" }, "sequence": func(r *record.Row) { r.Sequence = 0 },
+		"week": func(r *record.Row) { r.Week = "2026-W54" }, "week zero": func(r *record.Row) { r.Week = "2026-W00" },
+		"host case": func(r *record.Row) { r.Host = "Door.example" }, "no host": func(r *record.Row) { r.Host = "" },
+		"host of a path": func(r *record.Row) { r.Host = "door.example/x" },
+		"source":         func(r *record.Row) { r.Source = "leaderboard" },
+		"verdict":        func(r *record.Row) { r.Verdict = "fine" }, "fault": func(r *record.Row) { r.Fault = "" },
+		"level": func(r *record.Row) { r.ReachedLevel = "L7" }, "no level": func(r *record.Row) { r.ReachedLevel = "" },
+		"time":             func(r *record.Row) { r.ObservedAt = "2026-11-20" },
+		"zone":             func(r *record.Row) { r.ObservedAt = "2026-11-20T10:11:12+01:00" },
+		"evidence":         func(r *record.Row) { r.EvidenceDigest = strings.ToUpper(recordtest.Digest("x")) },
+		"ready but failed": func(r *record.Row) { r.Failed = []string{"accepts"} },
+		"amount":           func(r *record.Row) { r.Offer.MinUSDC = "1.2345678" },
+		"address": func(
+			r *record.Row) {
+			r.Offer.PayTo[0].Digest = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+		}, "negative leaf": func(r *record.Row) { n := int64(-1); r.PreviousLeaf = &n },
+		"battery":        func(r *record.Row) { r.Battery = "" },
+		"unreasoned":     func(r *record.Row) { *r = recordtest.UnprobedRow(); r.Reason = "" },
+		"unprobed level": func(r *record.Row) { *r = recordtest.UnprobedRow(); r.ReachedLevel = "L0" },
+		"unprobed time": func(
+			r *record.Row) {
+			*r = recordtest.UnprobedRow()
+			r.ObservedAt = "2026-11-20T10:11:12Z"
+		},
 		"unprobed failure": func(r *record.Row) { *r = recordtest.UnprobedRow(); r.Failed = []string{"reachable"} },
 		"bad text":         func(r *record.Row) { r.URL = "\xff" },
 		"too large":        func(r *record.Row) { r.URL = strings.Repeat("a", record.MaxRow) },
@@ -88,7 +103,8 @@ func TestRowShape(t *testing.T) {
 			t.Errorf("%s is signed: %s", name, raw)
 		}
 	}
-	if _, err := record.VerifyRow(recordtest.SignRow(t, recordtest.ReadyRow(), k), recordtest.Key(t, 2).Public()); err == nil {
+	if _, err := record.VerifyRow(recordtest.SignRow(t, recordtest.ReadyRow(), k),
+		recordtest.Key(t, 2).Public()); err == nil {
 		t.Error("another key verifies a row")
 	}
 }
@@ -159,7 +175,8 @@ func TestDigestRule(t *testing.T) {
 	if !ok {
 		t.Fatal("no digest in the header")
 	}
-	if got := recordtest.Digest(body + "}"); got != round.Digest.String() || !strings.HasPrefix(tail, got+`","signature":"`) {
+	if got := recordtest.Digest(body + "}"); got != round.Digest.String() ||
+		!strings.HasPrefix(tail, got+`","signature":"`) {
 		t.Errorf("digest %s, recomputed %s, tail %s", round.Digest, got, tail)
 	}
 	if !attest.Verify(k.Public(), []byte(body+"}"), round.Signature) {
@@ -169,7 +186,8 @@ func TestDigestRule(t *testing.T) {
 	if err := json.Unmarshal(raw, &names); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("format origin sequence week taken_at previous_digest battery roster coverage control inflows first_leaf rows parts kid digest signature")
+	want := strings.Fields("format origin sequence week taken_at previous_digest battery roster coverage control " +
+		"inflows first_leaf rows parts kid digest signature")
 	at := 0
 	for _, name := range want {
 		i := strings.Index(string(raw)[at:], `"`+name+`":`)
@@ -229,11 +247,16 @@ func TestPartsAreStrict(t *testing.T) {
 func TestRoundShape(t *testing.T) {
 	full := record.Part{Rows: record.MaxPartRows, SHA256: sha256.Sum256(nil)}
 	for name, change := range map[string]func(*record.Round){
-		"origin": func(r *record.Round) { r.Origin = "" }, "sequence": func(r *record.Round) { r.Sequence = 0 }, "week": func(r *record.Round) { r.Week = "W47" },
-		"first with a previous": func(r *record.Round) { r.Sequence = 1 }, "no previous": func(r *record.Round) { r.PreviousDigest = attest.Digest{} },
-		"time": func(r *record.Round) { r.TakenAt = "now" }, "sum": func(r *record.Round) { r.Rows++ }, "leaf": func(r *record.Round) { r.FirstLeaf = -1 },
-		"short part inside": func(r *record.Round) { r.Parts = []record.Part{{Rows: 1}, full}; r.Rows = record.MaxPartRows + 1 },
-		"large part": func(r *record.Round) {
+		"origin": func(r *record.Round) { r.Origin = "" }, "sequence": func(r *record.Round) { r.Sequence = 0 },
+		"week":                  func(r *record.Round) { r.Week = "W47" },
+		"first with a previous": func(r *record.Round) { r.Sequence = 1 },
+		"no previous":           func(r *record.Round) { r.PreviousDigest = attest.Digest{} },
+		"time":                  func(r *record.Round) { r.TakenAt = "now" }, "sum": func(r *record.Round) { r.Rows++ },
+		"leaf": func(r *record.Round) { r.FirstLeaf = -1 }, "short part inside": func(r *record.Round) {
+			r.Parts = []record.Part{{Rows: 1},
+				full}
+			r.Rows = record.MaxPartRows + 1
+		}, "large part": func(r *record.Round) {
 			r.Parts = []record.Part{{Rows: record.MaxPartRows + 1}}
 			r.Rows = record.MaxPartRows + 1
 		},
@@ -257,7 +280,8 @@ func TestChain(t *testing.T) {
 	k := recordtest.Key(t, 1)
 	p := record.Part{Rows: 1, SHA256: sha256.Sum256(nil)}
 	first := recordtest.Round(p)
-	first.Sequence, first.PreviousDigest, first.Week, first.TakenAt, first.FirstLeaf = 1, attest.Digest{}, "2026-W45", "2026-11-08T00:00:00Z", 0
+	first.Sequence, first.PreviousDigest, first.Week, first.TakenAt, first.FirstLeaf = 1, attest.Digest{}, "2026-W45",
+		"2026-11-08T00:00:00Z", 0
 	first, _ = recordtest.SignRound(t, first, k)
 	follower := func() record.Round {
 		r := recordtest.Round(p)
@@ -268,8 +292,10 @@ func TestChain(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*record.Round){
-		"number": func(r *record.Round) { r.Sequence = 3 }, "digest": func(r *record.Round) { r.PreviousDigest[0] ^= 1 }, "origin": func(r *record.Round) { r.Origin = "x" },
-		"week": func(r *record.Round) { r.Week = first.Week }, "time": func(r *record.Round) { r.TakenAt = first.TakenAt }, "leaf": func(r *record.Round) { r.FirstLeaf = 0 },
+		"number": func(r *record.Round) { r.Sequence = 3 },
+		"digest": func(r *record.Round) { r.PreviousDigest[0] ^= 1 },
+		"origin": func(r *record.Round) { r.Origin = "x" }, "week": func(r *record.Round) { r.Week = first.Week },
+		"time": func(r *record.Round) { r.TakenAt = first.TakenAt }, "leaf": func(r *record.Round) { r.FirstLeaf = 0 },
 	} {
 		r := follower()
 		change(&r)
@@ -278,7 +304,8 @@ func TestChain(t *testing.T) {
 		}
 	}
 	row := recordtest.UnprobedRow()
-	for name, change := range map[string]func(*record.Row){"week": func(r *record.Row) { r.Week = "2026-W46" }, "sequence": func(r *record.Row) { r.Sequence = 2 }, "origin": func(r *record.Row) { r.Origin = "x" }} {
+	for name, change := range map[string]func(*record.Row){"week": func(r *record.Row) { r.Week = "2026-W46" },
+		"sequence": func(r *record.Row) { r.Sequence = 2 }, "origin": func(r *record.Row) { r.Origin = "x" }} {
 		moved := row
 		change(&moved)
 		if new(recordtest.Round(p)).Belongs(&moved) == nil {
@@ -288,7 +315,8 @@ func TestChain(t *testing.T) {
 }
 
 func TestISOWeek(t *testing.T) {
-	for at, want := range map[string]string{"2026-11-20T00:00:00Z": "2026-W47", "2027-01-01T00:00:00Z": "2026-W53", "2024-12-30T00:00:00Z": "2025-W01", "2026-11-23T00:30:00+01:00": "2026-W47"} {
+	for at, want := range map[string]string{"2026-11-20T00:00:00Z": "2026-W47", "2027-01-01T00:00:00Z": "2026-W53",
+		"2024-12-30T00:00:00Z": "2025-W01", "2026-11-23T00:30:00+01:00": "2026-W47"} {
 		when, err := time.Parse(time.RFC3339, at)
 		if err != nil {
 			t.Fatal(err)
@@ -327,7 +355,8 @@ func FuzzParseRow(f *testing.F) {
 }
 
 func FuzzParseRound(f *testing.F) {
-	_, raw := recordtest.SignRound(f, recordtest.Round(record.Part{Rows: 1, SHA256: sha256.Sum256(nil)}), recordtest.Key(f, 1))
+	_, raw := recordtest.SignRound(f, recordtest.Round(record.Part{Rows: 1, SHA256: sha256.Sum256(nil)}),
+		recordtest.Key(f, 1))
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := record.ParseRound(raw)

@@ -10,7 +10,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// TestHistoriesAreParsedInOrder holds what many cores parse against what one does, and ends passes early at many places.
+// TestHistoriesAreParsedInOrder holds what many cores parse against what one does, and ends passes
+// early at many places.
 func TestHistoriesAreParsedInOrder(t *testing.T) {
 	r, err := record.Open(corpustest.Write(t, 400), attest.SpecimenRing())
 	if err != nil {
@@ -21,7 +22,7 @@ func TestHistoriesAreParsedInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := raw.Parse()
+		h, err := raw.ParseIn(new(record.HistoryRoom))
 		if err != nil {
 			t.Fatal(err)
 		}

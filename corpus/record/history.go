@@ -25,9 +25,10 @@ type History struct {
 	Rows []StoredRow
 }
 
-// Histories yields every host of the record, sorted by its bytes, with all its rows, which are parsed on all cores.
-// Memory does not follow the number of hosts: of a history, only strings are valid when the next one is asked for, since
-// others are parsed into what held it. What it yields counts only if no error came behind it, see RawHistories.
+// Histories yields every host of the record, sorted by its bytes, with all its rows, which are
+// parsed on all cores. Memory does not follow the number of hosts: of a history, only strings are
+// valid when the next one is asked for, since others are parsed into what held it. What it yields
+// counts only if no error came behind it, see RawHistories.
 func (r *Record) Histories() iter.Seq2[History, error] {
 	return func(yield func(History, error) bool) {
 		ctx, stop := context.WithCancel(context.Background())
@@ -125,7 +126,8 @@ func (p *parsing) parse() {
 	}
 }
 
-// RawHistory is a History whose rows have not been parsed, which takes longer than finding and hashing them.
+// RawHistory is a History whose rows have not been parsed, which takes longer than finding and
+// hashing them.
 type RawHistory struct {
 	Host string
 	Rows []RawRow
@@ -138,9 +140,9 @@ type RawRow struct {
 	of   *rowsOf
 }
 
-// RawHistories yields what Histories yields. Each may be parsed by another goroutine, and kept. A part is read as a
-// stream: that it is not what its round commits to may show only after some of its rows were yielded, and is the last
-// error then.
+// RawHistories yields what Histories yields. Each may be parsed by another goroutine, and kept. A
+// part is read as a stream: that it is not what its round commits to may show only after some of
+// its rows were yielded, and is the last error then.
 func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	return func(yield func(RawHistory, error) bool) {
 		cursors := make([]*rowCursor, len(r.rounds))
@@ -188,8 +190,8 @@ func (r *Record) RawHistories() iter.Seq2[RawHistory, error] {
 	}
 }
 
-// rowCursor stands at a row of a round. It reads a part as a stream and checks it against the header where the part ends:
-// what was read of it counts only then.
+// rowCursor stands at a row of a round. It reads a part as a stream and checks it against the
+// header where the part ends: what was read of it counts only then.
 type rowCursor struct {
 	record *Record
 	of     *rowsOf
@@ -206,7 +208,8 @@ type rowCursor struct {
 }
 
 func newRowCursor(r *Record, round *Round) *rowCursor {
-	c := &rowCursor{record: r, of: newRowsOf(round), leaf: round.FirstLeaf - 1, read: bufio.NewReaderSize(nil, MaxRow+1), sum: sha256.New(),
+	c := &rowCursor{record: r, of: newRowsOf(round), leaf: round.FirstLeaf - 1,
+		read: bufio.NewReaderSize(nil, MaxRow+1), sum: sha256.New(),
 		again: newRereadSum(r.reread.key)}
 	return c
 }
@@ -265,7 +268,8 @@ func (c *rowCursor) open() (err error) {
 	return nil
 }
 
-// check compares what was read with what the header commits to. rest is how many bytes stood behind the last newline.
+// check compares what was read with what the header commits to. rest is how many bytes stood behind
+// the last newline.
 func (c *rowCursor) check(rest int) error {
 	p, again := c.of.Parts[c.part], c.again.end()
 	switch {
@@ -291,14 +295,12 @@ func (c *rowCursor) close() error {
 	return err
 }
 
-// HistoryRoom is memory that one history after the other is parsed into: of the one before, only strings are valid then.
+// HistoryRoom is memory that one history after the other is parsed into: of the one before, only
+// strings are valid then.
 type HistoryRoom struct {
 	rows []StoredRow
 	rest rowRoom
 }
-
-// Parse reads the rows.
-func (h RawHistory) Parse() (History, error) { return h.ParseIn(new(HistoryRoom)) }
 
 // ParseIn reads the rows into memory that may have been used before.
 func (h RawHistory) ParseIn(room *HistoryRoom) (History, error) {

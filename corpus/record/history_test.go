@@ -13,8 +13,8 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// TestHistoriesRefuseAChangedPart: whatever was changed, the last thing that a pass over the histories says is an error
-// with the file's name.
+// TestHistoriesRefuseAChangedPart: whatever was changed, the last thing that a pass over the
+// histories says is an error with the file's name.
 func TestHistoriesRefuseAChangedPart(t *testing.T) {
 	w := recordtest.Small(t)
 	name := record.PartPath(2, 0)
@@ -32,7 +32,8 @@ func TestHistoriesRefuseAChangedPart(t *testing.T) {
 		"with more behind it":        slices.Concat(whole, []byte("x")),
 		"with an empty line":         slices.Concat(whole, []byte("\n")),
 		"with a row of another size": bytes.Replace(whole, []byte(`"host":"`), []byte(`"host":"a`), 1),
-		"with a row too large":       slices.Concat([]byte(`{"host":"`+strings.Repeat("a", record.MaxRow)+"\"}\n"), whole),
+		"with a row too large": slices.Concat([]byte(`{"host":"`+strings.Repeat("a", record.MaxRow)+"\"}\n"),
+			whole),
 	}
 	for i := 0; i < len(whole); i += 7 {
 		b := bytes.Clone(whole)

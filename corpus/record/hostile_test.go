@@ -19,21 +19,25 @@ import (
 // asking is a 402 with these entries of accepts.
 func asking(t testing.TB, entries ...map[string]any) probe.Answer {
 	t.Helper()
-	raw, err := json.Marshal(map[string]any{"x402Version": 2, "resource": map[string]any{"url": "https://door.example/"}, "accepts": entries})
+	raw, err := json.Marshal(map[string]any{"x402Version": 2,
+		"resource": map[string]any{"url": "https://door.example/"}, "accepts": entries})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return probe.Answer{Status: http.StatusPaymentRequired, Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString(raw)}}}
+	return probe.Answer{Status: http.StatusPaymentRequired,
+		Header: http.Header{"Payment-Required": {base64.StdEncoding.EncodeToString(raw)}}}
 }
 
-// TestOneHostileDoorSeals is a 402 of 64 entries whose networks and schemes are control characters, at a long path: its
-// row is sealed beside that of an honest door, is bounded, and repeats none of the door's words.
+// TestOneHostileDoorSeals is a 402 of 64 entries whose networks and schemes are control characters,
+// at a long path: its row is sealed beside that of an honest door, is bounded, and repeats none of
+// the door's words.
 func TestOneHostileDoorSeals(t *testing.T) {
 	var entries []map[string]any
 	for i := range 64 {
 		// Each is another one, and six bytes for each character as JSON writes it.
 		unlike := string([]rune{rune(1 + i%7), rune(1 + i/7%7), rune(1 + i/49)})
-		entries = append(entries, map[string]any{"scheme": unlike + strings.Repeat("\x01", 39), "network": unlike + strings.Repeat("\x02", 55),
+		entries = append(entries, map[string]any{"scheme": unlike + strings.Repeat("\x01", 39), "network": unlike +
+			strings.Repeat("\x02", 55),
 			"payTo": fmt.Sprintf("0x%040x", i+1)})
 	}
 	url := "https://door.example/" + strings.Repeat("p", 600)
@@ -47,7 +51,8 @@ func TestOneHostileDoorSeals(t *testing.T) {
 		t.Errorf("%d bytes: %.300s", len(raw), raw)
 	}
 	w := recordtest.Writer(t)
-	honest, judged := recordtest.Look(t, "https://honest.example/paid", probe.Practices()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
+	honest, judged := recordtest.Look(t, "https://honest.example/paid",
+		probe.Practices()[0].Answer("https://honest.example/paid"), exchange.Error{}, recordtest.LookedAt)
 	other := record.RowFrom(honest, judged)
 	row.Host, other.Host = "door.example", "honest.example"
 	row.Source, other.Source = record.SourceDiscovery, record.SourceDiscovery
@@ -59,12 +64,13 @@ func TestOneHostileDoorSeals(t *testing.T) {
 	}
 }
 
-// TestLargestEvidenceGivesWay fills a pack with what one door answered: the small judgements beside it are kept, and its
-// own row holds no verdict, since nobody could judge it again.
+// TestLargestEvidenceGivesWay fills a pack with what one door answered: the small judgements beside
+// it are kept, and its own row holds no verdict, since nobody could judge it again.
 func TestLargestEvidenceGivesWay(t *testing.T) {
 	var entries []map[string]any
 	for i := range 300 {
-		entries = append(entries, map[string]any{"scheme": "exact", "network": "eip155:8453", "payTo": fmt.Sprintf("0x%040x", uint64(i)*0x9e3779b97f4a7c15)})
+		entries = append(entries, map[string]any{"scheme": "exact", "network": "eip155:8453",
+			"payTo": fmt.Sprintf("0x%040x", uint64(i)*0x9e3779b97f4a7c15)})
 	}
 	kept := map[string][]byte{}
 	var rows []record.Row
@@ -99,7 +105,8 @@ func TestLargestEvidenceGivesWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if unjudged := row.Reason == record.ReasonNotJudged && row.Verdict == record.VerdictNotProbed && row.EvidenceDigest == ""; unjudged != (row.Host == "h4.example") {
+		if unjudged := row.Reason == record.ReasonNotJudged && row.Verdict == record.VerdictNotProbed &&
+			row.EvidenceDigest == ""; unjudged != (row.Host == "h4.example") {
 			t.Errorf("%+v", row.Row)
 		}
 	}

@@ -98,7 +98,8 @@ func TestASealRefusesADamagedHostIndex(t *testing.T) {
 		{"tile/entries/000.p/3", "", ""}, // not there
 	} {
 		w := recordtest.Writer(t)
-		rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady), recordtest.Walked("c.example", record.VerdictReady)}
+		rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady),
+			recordtest.Walked("b.example", record.VerdictReady), recordtest.Walked("c.example", record.VerdictReady)}
 		recordtest.Seal(t, w, recordtest.Draft(1, rows...))
 		file := filepath.Join(w.Dir, record.HostsPath(1, c.name))
 		raw, err := os.ReadFile(file)
@@ -110,7 +111,8 @@ func TestASealRefusesADamagedHostIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.Seal(t.Context(), recordtest.Draft(2, rows[1:]...)); err == nil || !strings.Contains(err.Error(), "host index of round 1") {
+		if _, err := w.Seal(t.Context(), recordtest.Draft(2, rows[1:]...)); err == nil ||
+			!strings.Contains(err.Error(), "host index of round 1") {
 			t.Errorf("%q for %q: %v", c.to, c.from, err)
 		}
 		if _, err := os.Stat(filepath.Join(w.Dir, record.HeaderPath(2))); err == nil {
@@ -139,7 +141,8 @@ func TestHostProofs(t *testing.T) {
 	}{
 		{1, "a.example", 1, 1, 5}, {1, "b.example", 1, 1, 5}, {1, "c.example", 1, 1, 5},
 		{1, "0.example", 0, 1, 5}, {1, "aa.example", 0, 2, 5}, {1, "bb.example", 0, 2, 5}, {1, "d.example", 0, 1, 5},
-		{2, "a.example", 2, 1, 10}, {2, "b.example", 1, 1, 10}, {3, "a.example", 2, 1, 15}, {3, "b.example", 2, 1, 15}, {3, "d.example", 1, 1, 15}, {3, "z.example", 0, 1, 15},
+		{2, "a.example", 2, 1, 10}, {2, "b.example", 1, 1, 10}, {3, "a.example", 2, 1, 15}, {3, "b.example", 2, 1, 15},
+		{3, "d.example", 1, 1, 15}, {3, "z.example", 0, 1, 15},
 	} {
 		p, err := r.ProveHost(test.sequence, test.host)
 		if err != nil {
@@ -152,16 +155,22 @@ func TestHostProofs(t *testing.T) {
 		if c, err := p.Verify(w.Ring); err != nil || c.Size != test.size {
 			t.Errorf("%s: %v", test.host, err)
 		}
-		if want := fmt.Sprintf("all rows in the index committed at size %d; a clone recomputes it", test.size); p.Claim != want {
+		if want := fmt.Sprintf("all rows in the index committed at size %d; a clone recomputes it",
+			test.size); p.Claim != want {
 			t.Errorf("claim %q", p.Claim)
 		}
 		for name, change := range map[string]func(*record.HostProof){
-			"host": func(p *record.HostProof) { p.Host = "b0.example" }, "round": func(p *record.HostProof) { p.Sequence ^= 4 }, "size": func(p *record.HostProof) { p.Size++ },
-			"root": func(p *record.HostProof) { p.Root[3] ^= 1 }, "position": func(p *record.HostProof) { p.Places[0].Position ^= 1 },
-			"head": func(p *record.HostProof) { p.Places[0].Entry.Head[0] ^= 1 }, "last leaf": func(p *record.HostProof) { p.Places[0].Entry.LastLeaf++ },
-			"rows": func(p *record.HostProof) { p.Places[0].Entry.Rows++ }, "first round": func(p *record.HostProof) { p.Places[0].Entry.FirstSequence++ },
-			"entry": func(p *record.HostProof) { p.Places[0].Entry.Host = "b.exampld" },
-			"none":  func(p *record.HostProof) { p.Places = nil }, "claim": func(p *record.HostProof) { p.Claim = "all" },
+			"host":  func(p *record.HostProof) { p.Host = "b0.example" },
+			"round": func(p *record.HostProof) { p.Sequence ^= 4 }, "size": func(p *record.HostProof) { p.Size++ },
+			"root":          func(p *record.HostProof) { p.Root[3] ^= 1 },
+			"position":      func(p *record.HostProof) { p.Places[0].Position ^= 1 },
+			"head":          func(p *record.HostProof) { p.Places[0].Entry.Head[0] ^= 1 },
+			"last leaf":     func(p *record.HostProof) { p.Places[0].Entry.LastLeaf++ },
+			"rows":          func(p *record.HostProof) { p.Places[0].Entry.Rows++ },
+			"first round":   func(p *record.HostProof) { p.Places[0].Entry.FirstSequence++ },
+			"entry":         func(p *record.HostProof) { p.Places[0].Entry.Host = "b.exampld" },
+			"none":          func(p *record.HostProof) { p.Places = nil },
+			"claim":         func(p *record.HostProof) { p.Claim = "all" },
 			"a place twice": func(p *record.HostProof) { p.Places = append(p.Places, p.Places[0]) },
 		} {
 			if test.host == "bb.example" && name == "host" {
@@ -181,7 +190,8 @@ func TestHostProofs(t *testing.T) {
 	if err := errors.Join(errA, errC); err != nil {
 		t.Fatal(err)
 	}
-	for _, places := range [][]record.PlacedHost{slices.Concat(a.Places, c.Places), slices.Concat(c.Places, a.Places), a.Places, c.Places, nil} {
+	for _, places := range [][]record.PlacedHost{slices.Concat(a.Places, c.Places), slices.Concat(c.Places, a.Places),
+		a.Places, c.Places, nil} {
 		hidden := a
 		hidden.Host, hidden.Places = "b.example", places
 		if _, err := hidden.Verify(w.Ring); err == nil {
@@ -243,7 +253,8 @@ func TestASealBeginsTheHostIndexAnew(t *testing.T) {
 		if err := os.Remove(filepath.Join(crashed.Dir, record.HeaderPath(2))); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.CopyFS(filepath.Join(w.Dir, "rounds/2"), os.DirFS(filepath.Join(crashed.Dir, "rounds/2"))); err != nil {
+		if err := os.CopyFS(filepath.Join(w.Dir, "rounds/2"),
+			os.DirFS(filepath.Join(crashed.Dir, "rounds/2"))); err != nil {
 			t.Fatal(err)
 		}
 		fresh := rows(2, "c")
@@ -257,7 +268,8 @@ func TestASealBeginsTheHostIndexAnew(t *testing.T) {
 
 // TestFilesOfAHostIndexAreItsOwn adds what would be a part of the log, of which beginnings stay.
 func TestFilesOfAHostIndexAreItsOwn(t *testing.T) {
-	for _, c := range []struct{ from, to string }{{"tile/entries/000.p/3", "tile/entries/000.p/2"}, {"tile/0/000.p/3", "tile/0/000.p/2"}, {"first.txt", "second.txt"}} {
+	for _, c := range []struct{ from, to string }{{"tile/entries/000.p/3", "tile/entries/000.p/2"},
+		{"tile/0/000.p/3", "tile/0/000.p/2"}, {"first.txt", "second.txt"}} {
 		w := recordtest.Small(t)
 		raw, err := os.ReadFile(filepath.Join(w.Dir, record.HostsPath(1, c.from)))
 		if err != nil {
@@ -272,14 +284,17 @@ func TestFilesOfAHostIndexAreItsOwn(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(w.Dir, record.HostsPath(1, c.to)), raw, 0o444); err != nil {
 			t.Fatal(err)
 		}
-		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1, c.to) || report.Problems[0].Kind != attest.ProblemAdded {
+		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1, c.to) ||
+			report.Problems[0].Kind != attest.ProblemAdded {
 			t.Errorf("%s: %v", c.to, report.Problems)
 		}
 		// And one that is not there.
-		if err := errors.Join(os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.to))), os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.from)))); err != nil {
+		if err := errors.Join(os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.to))),
+			os.Remove(filepath.Join(w.Dir, record.HostsPath(1, c.from)))); err != nil {
 			t.Fatal(err)
 		}
-		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1, c.from) || report.Problems[0].Kind != attest.ProblemMissing {
+		if report := audited(t, w); len(report.Problems) != 1 || report.Problems[0].Path != record.HostsPath(1,
+			c.from) || report.Problems[0].Kind != attest.ProblemMissing {
 			t.Errorf("without %s: %v", c.from, report.Problems)
 		}
 	}

@@ -26,7 +26,8 @@ type hostsLeaf struct {
 
 // EncodeRoundLeaf returns the leaf that commits to a round whose header has these exact bytes.
 func EncodeRoundLeaf(r Round, header []byte) ([]byte, error) {
-	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence, Type: "round"})
+	return attest.JCS(roundLeaf{Digest: r.Digest, FileSHA256: sha256.Sum256(header), Sequence: r.Sequence,
+		Type: "round"})
 }
 
 // EncodeHostsLeaf returns the leaf that commits to a round's host index.
@@ -40,11 +41,12 @@ func (r Round) RoundLeaf() int64 { return r.FirstLeaf + r.Rows }
 // HostsLeaf is the log index of the leaf that commits to the round's host index.
 func (r Round) HostsLeaf() int64 { return r.FirstLeaf + r.Rows + 1 }
 
-// LeavesEnd is the log index behind the round's last leaf: the size of the checkpoint that was signed when the round was
-// sealed, to which proofs of its rows are pinned.
+// LeavesEnd is the log index behind the round's last leaf: the size of the checkpoint that was
+// signed when the round was sealed, to which proofs of its rows are pinned.
 func (r Round) LeavesEnd() int64 { return r.FirstLeaf + r.Rows + 2 }
 
-// leaves yields what a round adds to the log, which ends with the rounds before: its rows, its record and its host index.
+// leaves yields what a round adds to the log, which ends with the rounds before: its rows, its
+// record and its host index.
 func (r *Record) leaves(ctx context.Context, round Round) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), nil)

@@ -11,12 +11,15 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// sealLies seals a second round that is signed, chained and logged as it should be, but says what lie makes it say.
+// sealLies seals a second round that is signed, chained and logged as it should be, but says what
+// lie makes it say.
 func sealLies(t *testing.T, lie func(rows []record.Row, r *record.Round)) *record.Writer {
 	t.Helper()
 	w := recordtest.Writer(t)
-	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady)))
-	rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady)}
+	recordtest.Seal(t, w, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady)))
+	rows := []record.Row{recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady)}
 	rows[0].PreviousLeaf, rows[1].PreviousLeaf = new(int64(0)), new(int64(1))
 	if err := w.SealLies(t.Context(), recordtest.Draft(2), rows, lie, nil, false); err != nil {
 		t.Fatal(err)
@@ -30,32 +33,42 @@ func TestLiesOfTheStoreItself(t *testing.T) {
 		file string // "" for the truth
 		lie  func([]record.Row, *record.Round)
 	}{
-		"nothing":            {"", func([]record.Row, *record.Round) {}},
-		"a forgotten row":    {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1].PreviousLeaf = nil }},
-		"another row before": {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1].PreviousLeaf = rows[0].PreviousLeaf }},
-		"an invented row":    {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1].Host = "c.example" }},
-		"rows out of order":  {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[0], rows[1] = rows[1], rows[0] }},
-		"a host twice":       {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1] = rows[0] }},
-		"a row of last week": {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1].Sequence = 1 }},
-		"more probed":        {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Coverage.Probed++ }},
-		"no gap":             {record.HeaderPath(2), func(rows []record.Row, r *record.Round) { r.Coverage.NotProbed-- }},
-		"fewer before":       {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Coverage.PreviousProbed = 1 }},
-		"not suspect":        {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Capped = true }},
-		"walked":             {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Walked = 7 }},
+		"nothing": {"", func([]record.Row, *record.Round) {}},
+		"a forgotten row": {record.PartPath(2, 0),
+			func(rows []record.Row, _ *record.Round) { rows[1].PreviousLeaf = nil }},
+		"another row before": {record.PartPath(2, 0),
+			func(rows []record.Row, _ *record.Round) { rows[1].PreviousLeaf = rows[0].PreviousLeaf }},
+		"an invented row": {record.PartPath(2, 0),
+			func(rows []record.Row, _ *record.Round) { rows[1].Host = "c.example" }},
+		"rows out of order": {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) {
+			rows[0],
+				rows[1] = rows[1], rows[0]
+		}},
+		"a host twice": {record.PartPath(2, 0), func(rows []record.Row, _ *record.Round) { rows[1] = rows[0] }},
+		"a row of last week": {record.PartPath(2, 0),
+			func(rows []record.Row, _ *record.Round) { rows[1].Sequence = 1 }},
+		"more probed": {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Coverage.Probed++ }},
+		"no gap": {record.HeaderPath(2),
+			func(rows []record.Row, r *record.Round) { r.Coverage.NotProbed-- }},
+		"fewer before": {record.HeaderPath(2),
+			func(_ []record.Row, r *record.Round) { r.Coverage.PreviousProbed = 1 }},
+		"not suspect": {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Capped = true }},
+		"walked":      {record.HeaderPath(2), func(_ []record.Row, r *record.Round) { r.Roster.Walked = 7 }},
 	} {
 		w := sealLies(t, test.lie)
 		report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if test.file == "" && len(report.Problems) > 0 || test.file != "" && (len(report.Problems) != 1 || report.Problems[0].Path != test.file) {
+		if test.file == "" && len(report.Problems) > 0 || test.file != "" &&
+			(len(report.Problems) != 1 || report.Problems[0].Path != test.file) {
 			t.Errorf("%s: %v", name, report.Problems)
 		}
 	}
 }
 
-// TestLiesOfTheHostIndex has the store log a host index that is not what its rows give: in its files as well as in the
-// log, and in the log alone.
+// TestLiesOfTheHostIndex has the store log a host index that is not what its rows give: in its
+// files as well as in the log, and in the log alone.
 func TestLiesOfTheHostIndex(t *testing.T) {
 	at := func(i int, change func(*record.HostEntry)) func([]record.HostEntry) []record.HostEntry {
 		return func(all []record.HostEntry) []record.HostEntry {
@@ -64,22 +77,34 @@ func TestLiesOfTheHostIndex(t *testing.T) {
 		}
 	}
 	for name, lie := range map[string]func(all []record.HostEntry) []record.HostEntry{
-		"nothing":                      nil,
-		"an entry left out":            func(all []record.HostEntry) []record.HostEntry { return all[1:] },
-		"the last one left out":        func(all []record.HostEntry) []record.HostEntry { return all[:3] },
-		"an older entry left out":      func(all []record.HostEntry) []record.HostEntry { return slices.Delete(all, 2, 3) },
+		"nothing":               nil,
+		"an entry left out":     func(all []record.HostEntry) []record.HostEntry { return all[1:] },
+		"the last one left out": func(all []record.HostEntry) []record.HostEntry { return all[:3] },
+		"an older entry left out": func(all []record.HostEntry) []record.HostEntry {
+			return slices.Delete(all, 2,
+				3)
+		},
 		"the hosts of this week alone": func(all []record.HostEntry) []record.HostEntry { return all[:2] },
-		"an entry twice":               func(all []record.HostEntry) []record.HostEntry { return slices.Insert(all, 1, all[0]) },
+		"an entry twice": func(all []record.HostEntry) []record.HostEntry {
+			return slices.Insert(all, 1,
+				all[0])
+		},
 		"a host that never was": func(all []record.HostEntry) []record.HostEntry {
 			return append(all, record.HostEntry{}.Next("z.example", 2, 5, all[0].Head))
 		},
-		"entries out of order":          func(all []record.HostEntry) []record.HostEntry { all[0], all[1] = all[1], all[0]; return all },
-		"the head of another fold":      at(0, func(e *record.HostEntry) { e.Head = record.HostEntry{}.Next(e.Host, 2, e.LastLeaf, e.Head).Head }),
-		"one row more":                  at(0, func(e *record.HostEntry) { e.Rows++ }),
-		"one row less":                  at(1, func(e *record.HostEntry) { e.Rows-- }),
-		"seen later":                    at(0, func(e *record.HostEntry) { e.FirstSequence++ }),
-		"another last leaf":             at(0, func(e *record.HostEntry) { e.LastLeaf-- }),
-		"the entry of the round before": at(0, func(e *record.HostEntry) { *e = record.HostEntry{}.Next(e.Host, 1, 0, e.Head) }),
+		"entries out of order": func(all []record.HostEntry) []record.HostEntry {
+			all[0], all[1] = all[1],
+				all[0]
+			return all
+		},
+		"the head of another fold": at(0,
+			func(e *record.HostEntry) { e.Head = record.HostEntry{}.Next(e.Host, 2, e.LastLeaf, e.Head).Head }),
+		"one row more":      at(0, func(e *record.HostEntry) { e.Rows++ }),
+		"one row less":      at(1, func(e *record.HostEntry) { e.Rows-- }),
+		"seen later":        at(0, func(e *record.HostEntry) { e.FirstSequence++ }),
+		"another last leaf": at(0, func(e *record.HostEntry) { e.LastLeaf-- }),
+		"the entry of the round before": at(0,
+			func(e *record.HostEntry) { *e = record.HostEntry{}.Next(e.Host, 1, 0, e.Head) }),
 		"an older entry's head":         at(2, func(e *record.HostEntry) { e.Head[5] ^= 1 }),
 		"an older entry's rows":         at(2, func(e *record.HostEntry) { e.Rows++ }),
 		"an older entry's first round":  at(3, func(e *record.HostEntry) { e.FirstSequence = 2 }),
@@ -110,7 +135,8 @@ func TestLiesOfTheHostIndex(t *testing.T) {
 				t.Errorf("%s, in files: %v: %v", name, inFiles, report.Problems)
 			}
 			for _, p := range report.Problems {
-				if inFiles && !strings.HasPrefix(p.Path, record.HostsPath(2, "")) || !inFiles && !strings.HasPrefix(p.Path, "log/") {
+				if inFiles && !strings.HasPrefix(p.Path, record.HostsPath(2, "")) || !inFiles &&
+					!strings.HasPrefix(p.Path, "log/") {
 					t.Errorf("%s, in files: %v: it is said of %s", name, inFiles, p.Path)
 				}
 			}

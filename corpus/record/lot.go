@@ -10,35 +10,41 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/ots"
+	"agentstore/corpus/rule"
 )
 
-// The order in which hosts are walked, and which of them a cap leaves out, is drawn by lot, by something that nobody can
-// know while names can still be put on the roster: the hash of a Bitcoin block that is not made yet.
+// The order in which hosts are walked, and which of them a cap leaves out, is drawn by lot, by
+// something that nobody can know while names can still be put on the roster: the hash of a Bitcoin
+// block that is not made yet.
 //
-//  1. The roster is closed. Its digest, and the height of a block two beyond the newest, go into the log as an
-//     observation (ClosedRoster), before any of its hosts is walked.
-//  2. When that block is there, a host's turn is SHA-256(seed ‖ host), where the seed is the block's hash, its 32 bytes in
-//     the order in which explorers show them. Turns are taken in the order of their bytes.
+//  1. The roster is closed. Its digest, and the height of a block two beyond the newest, go into
+//     the log as an observation (ClosedRoster), before any of its hosts is walked.
+//  2. When that block is there, a host's turn is SHA-256(seed ‖ host), where the seed is the
+//     block's hash, its 32 bytes in the order in which explorers show them. Turns are taken in the
+//     order of their bytes.
 //  3. The round says by which block (Lot), so that whoever has the record draws the same lot.
 //
-// Where no such block can be had in time, the seed is a random value of the census's own, whose SHA-256 stands in the
-// closed roster, so that it cannot be drawn again until it pleases. That it was not chosen to please beforehand is the
-// keeper's word alone: a round whose lot is its own, after a round of which the same is true, is suspect.
+// Where no such block can be had in time, the seed is a random value of the census's own, whose
+// SHA-256 stands in the closed roster, so that it cannot be drawn again until it pleases. That it
+// was not chosen to please beforehand is the keeper's word alone: a round whose lot is its own,
+// after a round of which the same is true, is suspect.
 
 // RosterFormat is the first line of what a roster's digest is taken over.
 const RosterFormat = "store-roster/v1"
 
-// LotFresh is how much older than the closing of its roster a block may say that it is. Times of blocks may be off by two
-// hours; one that is older was known when the roster was closed.
+// LotFresh is how much older than the closing of its roster a block may say that it is. Times of
+// blocks may be off by two hours; one that is older was known when the roster was closed.
 const LotFresh = 2 * time.Hour
 
-// ClosedRoster says which hosts are walked in a week, before the first is, and by which block their order is drawn.
+// ClosedRoster says which hosts are walked in a week, before the first is, and by which block their
+// order is drawn.
 type ClosedRoster struct {
 	Week   string        `json:"week"`
 	Hosts  int64         `json:"hosts"`
 	Digest attest.Digest `json:"digest"`          // RosterDigest
 	Height int64         `json:"height,omitzero"` // of the block; 0 where no block could be fixed
-	Own    attest.Digest `json:"own"`             // SHA-256 of the value that the lot is drawn by where the block cannot be had
+	// SHA-256 of the value that the lot is drawn by where the block cannot be had
+	Own attest.Digest `json:"own"`
 }
 
 func (c *ClosedRoster) check() error {
@@ -90,32 +96,35 @@ func (l *Lot) check() error {
 	return nil
 }
 
-// Of demands that a lot was drawn as its closed roster, which was observed at a time, said it would be. least is the
-// difficulty that a block must at least have been made with, see ots.Header.Work.
+// Of demands that a lot was drawn as its closed roster, which was observed at a time, said it would
+// be. least is the difficulty that a block must at least have been made with, see ots.Header.Work.
 func (l *Lot) Of(closed ClosedRoster, at time.Time, least float64) error {
 	if err := l.check(); err != nil {
 		return err
 	}
 	switch {
 	case l.RosterDigest != closed.Digest:
-		return fmt.Errorf("it is of a roster %s, and the one that was closed is %s", l.RosterDigest, closed.Digest)
+		return rule.LotRoster.Errorf("it is of a roster %s, and the one that was closed is %s", l.RosterDigest,
+			closed.Digest)
 	case l.Height != closed.Height:
-		return fmt.Errorf("it is by block %d, and block %d was fixed", l.Height, closed.Height)
+		return rule.LotHeight.Errorf("it is by block %d, and block %d was fixed", l.Height, closed.Height)
 	case l.IsOwn() && sha256.Sum256(l.Own) != closed.Own:
-		return errors.New("its own value is not the one that was fixed when the roster was closed")
+		return rule.LotOwn.Errorf("its own value is not the one that was fixed when the roster was closed")
 	case l.IsOwn():
 		return nil
 	}
 	h := ots.Header(l.Header)
 	if h.Time().Before(at.Add(-LotFresh)) {
-		return fmt.Errorf("its block says that it was made at %s, long before the roster was closed at %s: it was known by then", h.Time().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+		return rule.LotDate.Errorf("its block says that it was made at %s, long before the roster was closed "+
+			"at %s: it was "+
+			"known by then", h.Time().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
 	}
-	return h.Work(least)
+	return rule.LotWork.By(h.Work(least))
 }
 
-// RosterHash takes the digest of a roster: SHA-256 over RosterFormat, the week and the hosts, each with a newline behind
-// it, the hosts sorted by their bytes. Doors' URLs are not in it: a row may show its door's with marks in place of
-// addresses, and the digest is recomputed from rows.
+// RosterHash takes the digest of a roster: SHA-256 over RosterFormat, the week and the hosts, each
+// with a newline behind it, the hosts sorted by their bytes. Doors' URLs are not in it: a row may
+// show its door's with marks in place of addresses, and the digest is recomputed from rows.
 type RosterHash struct {
 	sum   hash.Hash
 	last  string

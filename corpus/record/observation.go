@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 )
 
 // ObservationFormat names the format of an Observation.
@@ -17,7 +18,7 @@ const ObservationFormat = "store-observation/v1"
 const (
 	ObservationRetiredWord     = "retired_word"     // Word and Epitaph: a word put on the public register
 	ObservationPaidRefresh     = "paid_refresh"     // Refresh: a door walked for a buyer
-	ObservationPaidWalk        = "paid_walk"        // Walk: a stranger's purchase whose settlement was verified
+	ObservationPaidWalk        = "paid_walk"        // Walk: a purchase at a door whose settlement was verified
 	ObservationDeclaration     = "declaration"      // Declaration: a host's own list of its doors
 	ObservationStandingNote    = "standing_note"    // Note: a host's own words
 	ObservationPublishedTip    = "published_tip"    // Tip
@@ -54,8 +55,8 @@ type Observation struct {
 	Roster      *ClosedRoster    `json:"roster,omitzero"`
 	Erratum     *Erratum         `json:"erratum,omitzero"`
 
-	// Judgement is what a refresh was judged by. It travels with the observation to the record, where it stands in a file of
-	// its own, and is never signed.
+	// Judgement is what a refresh was judged by. It travels with the observation to the record,
+	// where it stands in a file of its own, and is never signed.
 	Judgement string `json:"judgement,omitzero"`
 
 	KID       string     `json:"kid"`
@@ -76,7 +77,7 @@ func (o Observation) Check() error {
 		return fmt.Errorf("checking observation %d: it is dated %q", o.Number, o.At)
 	}
 	if err := o.checkMembers(); err != nil {
-		return fmt.Errorf("checking observation %d: %w", o.Number, err)
+		return rule.ObservationForm.Errorf("checking observation %d: %w", o.Number, err)
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func SignObservation(o Observation, k *attest.Key) ([]byte, error) {
 // identity key of the ring, which was in force then, signed it.
 func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 	if len(raw) > MaxObservation {
-		return Observation{}, fmt.Errorf("reading observation: larger than %d bytes", MaxObservation)
+		return Observation{}, rule.FileSize.Errorf("reading observation: larger than %d bytes", MaxObservation)
 	}
 	var o Observation
 	if err := attest.ParseCanonical(raw, &o); err != nil {
@@ -119,26 +120,30 @@ func VerifyObservation(raw []byte, ring attest.Ring) (Observation, error) {
 		return Observation{}, err
 	}
 	if o.Judgement != "" {
-		return Observation{}, fmt.Errorf("reading observation %d: what it was judged by stands in it, where its digest alone belongs", o.Number)
+		return Observation{}, fmt.Errorf("reading observation %d: what it was judged by stands in it, where its "+
+			"digest alone belongs", o.Number)
 	}
 	for _, s := range o.said() {
 		if s.Salt != nil || s.Text != "" {
-			return Observation{}, fmt.Errorf("reading observation %d: a text stands in it, where its salted digest alone belongs", o.Number)
+			return Observation{}, fmt.Errorf("reading observation %d: a text stands in it, where its salted digest "+
+				"alone belongs", o.Number)
 		}
 	}
 	by, ok := ring.ByKID(o.KID)
 	if !ok || by.Purpose != attest.PurposeIdentity {
-		return Observation{}, fmt.Errorf("verifying observation %d: %w: %s", o.Number, attest.ErrUnknownKey, o.KID)
+		return Observation{}, rule.ObservationKey.Errorf("verifying observation %d: %w: %s", o.Number,
+			attest.ErrUnknownKey, o.KID)
 	}
 	if err := by.InForce(o.At); err != nil {
-		return Observation{}, fmt.Errorf("verifying observation %d: %w", o.Number, err)
+		return Observation{}, rule.ObservationKey.Errorf("verifying observation %d: %w", o.Number, err)
 	}
 	payload, err := o.payload()
 	if err != nil {
 		return Observation{}, err
 	}
 	if !attest.Verify(ed25519.PublicKey(by.Public), payload, o.Signature) {
-		return Observation{}, fmt.Errorf("verifying observation %d: the signature does not fit", o.Number)
+		return Observation{}, rule.ObservationSignature.Errorf("verifying observation %d: the signature does "+
+			"not fit", o.Number)
 	}
 	return o, nil
 }

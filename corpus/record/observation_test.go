@@ -17,7 +17,8 @@ func observation(number int64, word string) record.Observation {
 	if err != nil {
 		panic(err) // a test's own text
 	}
-	return record.Observation{Number: number, At: "2026-11-20T09:00:00Z", Kind: record.ObservationRetiredWord, Word: &said, Epitaph: "It rests."}
+	return record.Observation{Number: number, At: "2026-11-20T09:00:00Z", Kind: record.ObservationRetiredWord,
+		Word: &said, Epitaph: "It rests."}
 }
 
 // wordFile is the file of an observation's word.
@@ -69,9 +70,11 @@ func TestObservationsAreReadInOrder(t *testing.T) {
 func TestObservationFolderIsStrict(t *testing.T) {
 	good := signed(t, observation(1, "synergy"))
 	tests := map[string]fstest.MapFS{
-		"a gap":           {"observations/000000001.json": {Data: good}, "observations/000000003.json": {Data: signed(t, observation(3, "pivot"))}},
-		"another name":    {"observations/1.json": {Data: good}},
-		"a strange file":  {"observations/000000001.json": {Data: good}, "observations/notes.txt": {Data: []byte("hello")}},
+		"a gap": {"observations/000000001.json": {Data: good},
+			"observations/000000003.json": {Data: signed(t, observation(3, "pivot"))}},
+		"another name": {"observations/1.json": {Data: good}},
+		"a strange file": {"observations/000000001.json": {Data: good},
+			"observations/notes.txt": {Data: []byte("hello")}},
 		"the first twice": {"observations/000000001.json": {Data: good}, "observations/000000002.json": {Data: good}},
 	}
 	for name, folder := range tests {

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 )
 
-// Observe numbers, signs and writes observations behind those of the record and appends them to the log. It returns
-// them as they stand. One that brings a number must get that one, or it and those behind it are ErrNumber: so who
-// repeats what a crash cut off, or does it beside another process, writes nothing twice.
+// Observe numbers, signs and writes observations behind those of the record and appends them to the
+// log. It returns them as they stand. One that brings a number must get that one, or it and those
+// behind it are ErrNumber: so who repeats what a crash cut off, or does it beside another process,
+// writes nothing twice.
 func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observation, err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
@@ -65,8 +67,8 @@ func (w *Writer) Observe(ctx context.Context, fresh ...Observation) (_ []Observa
 	return out, w.catchUp(ctx, dir, r)
 }
 
-// OpenObservation reads and verifies observation n of a record's folder and returns its exact bytes beside it, without its
-// texts.
+// OpenObservation reads and verifies observation n of a record's folder and returns its exact bytes
+// beside it, without its texts.
 func OpenObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, []byte, error) {
 	name := "observations/" + Observation{Number: n}.File()
 	raw, err := fs.ReadFile(fsys, name)
@@ -75,7 +77,7 @@ func OpenObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, []byte
 	}
 	o, err := VerifyObservation(raw, ring)
 	if err == nil && o.Number != n {
-		err = fmt.Errorf("it holds observation %d", o.Number)
+		err = rule.ObservationNumber.Errorf("it holds observation %d", o.Number)
 	}
 	if err != nil {
 		return Observation{}, nil, fmt.Errorf("%s: %w", name, err)

@@ -11,6 +11,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/rule"
 )
 
 // Refresh is what a walk of one door between rounds saw, in the words of a Row.
@@ -25,23 +26,28 @@ type Refresh struct {
 	EvidenceDigest string   `json:"evidence_digest"`
 }
 
-// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated when the door was
-// looked at. What cannot stand in a row with a verdict is an error.
+// RefreshFrom makes an observation of a report and of the judgement that it was reached from, dated
+// when the door was looked at. What cannot stand in a row with a verdict is an error.
 func RefreshFrom(host string, report probe.Report, judgement probe.Judgement) (Observation, error) {
 	row := RowFrom(report, judgement)
 	if row.EvidenceDigest == "" {
 		return Observation{}, fmt.Errorf("making a refresh of %s: it was not judged: %s", host, row.Reason)
 	}
 	raw, err := judgement.Encode()
-	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw), Refresh: &Refresh{Host: host, URL: row.URL,
-		Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery, Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
+	return Observation{At: row.ObservedAt, Kind: ObservationPaidRefresh, Judgement: string(raw),
+		Refresh: &Refresh{Host: host, URL: row.URL,
+			Verdict: row.Verdict, ReachedLevel: row.ReachedLevel, Failed: row.Failed, Battery: row.Battery,
+			Fault: row.Fault, EvidenceDigest: row.EvidenceDigest}}, err
 }
 
 // JudgedBy demands that a judgement gives the refresh, and was taken no later than it is dated.
 func (r Refresh) JudgedBy(raw []byte, at string) error {
 	j, err := probe.DecodeJudgement(raw)
 	if err != nil {
-		return err
+		return rule.JudgementForm.By(err)
+	}
+	if j.URL != r.URL || j.Battery != r.Battery {
+		return rule.JudgementDoor.Errorf("it is of %.200q by battery %s", j.URL, j.Battery)
 	}
 	report, err := j.Judge()
 	if err != nil {
@@ -72,8 +78,8 @@ type Erratum struct {
 	EvidenceDigest string `json:"evidence_digest,omitzero"` // of the judgement that gives it; absent for not_probed
 }
 
-// PaidWalk is a purchase by a stranger at a door: the settlement was verified on its network by us; the report is the
-// walker's claim.
+// PaidWalk is a purchase at a door, by a stranger or by the store's own wallet: the settlement was
+// verified on its network by us; the report is the walker's claim.
 type PaidWalk struct {
 	Host        string     `json:"host"`
 	URL         string     `json:"url"`
@@ -94,9 +100,10 @@ type WalkClaim struct {
 
 // Declaration is a host's own list of its doors.
 type Declaration struct {
-	Host         string   `json:"host"`
-	Shape        string   `json:"shape"`                   // which known shape its file had
-	Doors        []string `json:"doors"`                   // URLs at the host: the first, at most MaxDoors of at most MaxDoorBytes together
+	Host  string `json:"host"`
+	Shape string `json:"shape"` // which known shape its file had
+	// URLs at the host: the first, at most MaxDoors of at most MaxDoorBytes together
+	Doors        []string `json:"doors"`
 	DoorsLeftOut int64    `json:"doors_left_out,omitzero"` // further ones
 	Foreign      int64    `json:"foreign"`
 }
@@ -120,6 +127,9 @@ func (d Declaration) Cut() Declaration {
 	return d
 }
 
+// MaxStatement is how many characters a host's statement has at most.
+const MaxStatement = 500
+
 // StandingNote is what a host wishes to be said beside its history.
 type StandingNote struct {
 	Host      string `json:"host"`
@@ -129,8 +139,8 @@ type StandingNote struct {
 	PayTo     *PayTo `json:"pay_to,omitzero"` // the address that signed, by digest; wallet lane
 }
 
-// Tip is a tip that was published. Its text is sold: it stands in no record, and its digest shows that what a buyer was
-// given is what was published.
+// Tip is a tip that was published. Its text is sold: it stands in no record, and its digest shows
+// that what a buyer was given is what was published.
 type Tip struct {
 	ID    string `json:"id"`
 	Title Said   `json:"title"`
@@ -160,8 +170,8 @@ const (
 // mediaType is type and subtype (RFC 9110, section 8.3.1), in lower case.
 var mediaType = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]{1,40}/[a-z0-9!#$&^_.+-]{1,80}$`)
 
-// ContentType is what a record says of a Content-Type: type and subtype without parameters, "other" for what is neither,
-// "" for nothing.
+// ContentType is what a record says of a Content-Type: type and subtype without parameters, "other"
+// for what is neither, "" for nothing.
 func ContentType(header string) string {
 	t, _, _ := strings.Cut(header, ";")
 	t = strings.ToLower(strings.TrimSpace(t))
@@ -176,10 +186,41 @@ func ContentType(header string) string {
 
 // checkMembers demands the members of the observation's kind, and no others.
 func (o Observation) checkMembers() error {
-	present := 0
-	for _, there := range []bool{o.Word != nil || o.Epitaph != "", o.Refresh != nil, o.Walk != nil, o.Declaration != nil, o.Note != nil, o.Tip != nil, o.Issued != nil, o.Handover != nil, o.Withdrawn != nil, o.Roster != nil, o.Erratum != nil} {
-		if there {
+	missing := fmt.Errorf("not the members of kind %q", o.Kind)
+	members := []struct {
+		kind  string
+		there bool
+		check func() error
+	}{
+		{ObservationRetiredWord, o.Word != nil || o.Epitaph != "", func() error {
+			if o.Word == nil || TextBytes(o.Epitaph) > maxEpitaph {
+				return missing
+			}
+			return nil
+		}},
+		{ObservationPaidRefresh, o.Refresh != nil, func() error { return o.Refresh.check(o.At) }},
+		{ObservationPaidWalk, o.Walk != nil, o.Walk.check},
+		{ObservationDeclaration, o.Declaration != nil, o.Declaration.check},
+		{ObservationStandingNote, o.Note != nil, o.Note.check},
+		{ObservationPublishedTip, o.Tip != nil, func() error {
+			if o.Tip.ID == "" || TextBytes(o.Tip.ID) > maxWord {
+				return missing
+			}
+			return nil
+		}},
+		{ObservationArtifactsIssued, o.Issued != nil, o.Issued.check},
+		{ObservationKeyEvent, o.Handover != nil, func() error { return o.Handover.Verify() }},
+		{ObservationWithdrawn, o.Withdrawn != nil, o.Withdrawn.check},
+		{ObservationRoster, o.Roster != nil, o.Roster.check},
+		{ObservationErratum, o.Erratum != nil, o.Erratum.check},
+	}
+	present, mine := 0, -1
+	for i, m := range members {
+		if m.there {
 			present++
+		}
+		if m.kind == o.Kind {
+			mine = i
 		}
 	}
 	if present != 1 {
@@ -190,56 +231,13 @@ func (o Observation) checkMembers() error {
 			return err
 		}
 	}
-	missing := fmt.Errorf("not the members of kind %q", o.Kind)
-	switch o.Kind {
-	case ObservationRetiredWord:
-		if o.Word != nil && TextBytes(o.Epitaph) <= maxEpitaph {
-			return nil
-		}
-	case ObservationPaidRefresh:
-		if o.Refresh != nil {
-			return o.Refresh.check(o.At)
-		}
-	case ObservationPaidWalk:
-		if o.Walk != nil {
-			return o.Walk.check()
-		}
-	case ObservationDeclaration:
-		if o.Declaration != nil {
-			return o.Declaration.check()
-		}
-	case ObservationStandingNote:
-		if o.Note != nil {
-			return o.Note.check()
-		}
-	case ObservationPublishedTip:
-		if o.Tip != nil && o.Tip.ID != "" && TextBytes(o.Tip.ID) <= maxWord {
-			return nil
-		}
-	case ObservationArtifactsIssued:
-		if o.Issued != nil {
-			return o.Issued.check()
-		}
-	case ObservationKeyEvent:
-		if o.Handover != nil {
-			return o.Handover.Verify()
-		}
-	case ObservationWithdrawn:
-		if o.Withdrawn != nil {
-			return o.Withdrawn.check()
-		}
-	case ObservationRoster:
-		if o.Roster != nil {
-			return o.Roster.check()
-		}
-	case ObservationErratum:
-		if o.Erratum != nil {
-			return o.Erratum.check()
-		}
-	default:
+	switch {
+	case mine < 0:
 		return fmt.Errorf("unknown kind %q", o.Kind)
+	case !members[mine].there:
+		return missing
 	}
-	return missing
+	return members[mine].check()
 }
 
 func (r *Refresh) check(at string) error {
@@ -247,17 +245,21 @@ func (r *Refresh) check(at string) error {
 	case r.Verdict == VerdictNotProbed:
 		return errors.New("a refresh that saw nothing")
 	case at < probe.AuditsCiteV1Before && r.Battery != probe.V1:
-		return fmt.Errorf("a refresh of %s by battery %s: what was signed before %s cites %s", at, r.Battery, probe.AuditsCiteV1Before, probe.V1)
+		return fmt.Errorf("a refresh of %s by battery %s: what was signed before %s cites %s", at, r.Battery,
+			probe.AuditsCiteV1Before, probe.V1)
 	}
 	// A refresh holds to what a row holds to.
-	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL, Source: SourceWellKnown,
-		Verdict: r.Verdict, ReachedLevel: r.ReachedLevel, Failed: r.Failed, Battery: r.Battery, Fault: r.Fault, ObservedAt: at, EvidenceDigest: r.EvidenceDigest}.Check()
+	return Row{Format: RowFormat, Origin: "-", Sequence: 1, Week: "2026-W01", KID: "-", Host: r.Host, URL: r.URL,
+		Source:  SourceWellKnown,
+		Verdict: r.Verdict, ReachedLevel: r.ReachedLevel, Failed: r.Failed, Battery: r.Battery, Fault: r.Fault,
+		ObservedAt: at, EvidenceDigest: r.EvidenceDigest}.Check()
 }
 
 func (e *Erratum) check() error {
 	switch {
 	case e.Leaf < 0 || e.Leaf > attest.MaxInteger || e.Reason == "" || TextBytes(e.Reason) > maxReason:
-		return fmt.Errorf("an erratum of leaf %d without a reason, or with one of more than %d bytes", e.Leaf, maxReason)
+		return fmt.Errorf("an erratum of leaf %d without a reason, or with one of more than %d bytes", e.Leaf,
+			maxReason)
 	case e.VerdictNow == VerdictNotProbed && e.EvidenceDigest == "":
 	case e.VerdictNow == VerdictReady || e.VerdictNow == VerdictNotReady || e.VerdictNow == VerdictUnreachable:
 		if !isDigest(e.EvidenceDigest) {
@@ -273,11 +275,13 @@ func (w *PaidWalk) check() error {
 	switch {
 	case !isHost(w.Host) || w.URL == "" || TextBytes(w.URL) > MaxRowURL || exchange.NetworkName(w.Network) != w.Network:
 		return errors.New("a paid walk without host, URL or network, or with a URL that is too long")
-	case w.Transaction == "" || len(w.Transaction) > maxTransaction || !printable(w.Transaction) || TextBytes(w.Transaction) != len(w.Transaction):
+	case w.Transaction == "" || len(w.Transaction) > maxTransaction || !printable(w.Transaction) ||
+		TextBytes(w.Transaction) != len(w.Transaction):
 		return fmt.Errorf("transaction %.200q", w.Transaction)
 	case !isAmount(w.USDC):
 		return fmt.Errorf("amount %q", w.USDC)
-	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !isDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 || w.Claim.LatencyMS < 0):
+	case w.Claim != nil && (w.Claim.BodySHA256 != "" && !isDigest(w.Claim.BodySHA256) || w.Claim.Bytes < 0 ||
+		w.Claim.LatencyMS < 0):
 		return errors.New("a claim that cannot be")
 	case w.Claim != nil && w.Claim.ContentType != ContentType(w.Claim.ContentType):
 		return fmt.Errorf("content type %.200q, where a media type belongs, or %s", w.Claim.ContentType, OtherWord)
@@ -298,11 +302,12 @@ func (d *Declaration) check() error {
 
 func (n *StandingNote) check() error {
 	switch {
-	case !isHost(n.Host) || utf8.RuneCountInString(n.Statement.Text) > 500 || !isSecond(n.SignedAt):
+	case !isHost(n.Host) || utf8.RuneCountInString(n.Statement.Text) > MaxStatement || !isSecond(n.SignedAt):
 		return errors.New("a note without host or time, or of more than 500 characters")
 	case n.Lane == "host" && n.PayTo == nil:
 		return nil
-	case n.Lane == "wallet" && n.PayTo != nil && exchange.NetworkName(n.PayTo.Network) == n.PayTo.Network && isDigest(n.PayTo.Digest):
+	case n.Lane == "wallet" && n.PayTo != nil && exchange.NetworkName(n.PayTo.Network) == n.PayTo.Network &&
+		isDigest(n.PayTo.Digest):
 		return nil
 	}
 	return fmt.Errorf("a note by lane %q, with the address of another or none", n.Lane)
@@ -316,12 +321,8 @@ func (i *Issued) check() error {
 		}
 		sum += c.Total
 	}
-	if len(i.Classes) > maxClasses || sum != i.Total || i.Total > attest.MaxInteger || !slices.IsSortedFunc(i.Classes, func(a, b IssuedClass) int {
-		if a.Class < b.Class {
-			return -1
-		}
-		return 1
-	}) {
+	sorted := slices.IsSortedFunc(i.Classes, func(a, b IssuedClass) int { return strings.Compare(a.Class, b.Class) })
+	if len(i.Classes) > maxClasses || sum != i.Total || i.Total > attest.MaxInteger || !sorted {
 		return errors.New("classes that are not sorted or do not add up")
 	}
 	return nil

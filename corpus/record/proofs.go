@@ -15,19 +15,20 @@ import (
 	"agentstore/corpus/ots"
 )
 
-// calendarName is how a calendar stands in the name of a proof's file: mostly the host of its address.
+// calendarName is how a calendar stands in the name of a proof's file: mostly the host of its
+// address.
 var calendarName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,80}$`)
 
 // ProofDir is where a record keeps the proofs of a round.
-func ProofDir(sequence int64) string { return proofDir(sequence) }
+func ProofDir(sequence int64) string { return "proofs/" + strconv.FormatInt(sequence, 10) }
 
-func proofDir(sequence int64) string { return "proofs/" + strconv.FormatInt(sequence, 10) }
-
-// AddProof appends what a calendar proved of a round's digest: a file of its own, numbered behind those of the same
-// calendar, which are never edited. headers are the blocks it rests on, by height; one that is there already must be the
-// same. A proof that says nothing new is not kept a second time. It returns the file's path, "" for none.
-func (w *Writer) AddProof(ctx context.Context, sequence int64, calendar string, p ots.Proof, headers map[int64]ots.Header) (string, error) {
-	return w.addProof(ctx, proofDir(sequence), calendar, p, headers, func(r *Record) (attest.Digest, error) {
+// AddProof appends what a calendar proved of a round's digest: a file of its own, numbered behind
+// those of the same calendar, which are never edited. headers are the blocks it rests on, by
+// height; one that is there already must be the same. A proof that says nothing new is not kept a
+// second time. It returns the file's path, "" for none.
+func (w *Writer) AddProof(ctx context.Context, sequence int64, calendar string, p ots.Proof,
+	headers map[int64]ots.Header) (string, error) {
+	return w.addProof(ctx, ProofDir(sequence), calendar, p, headers, func(r *Record) (attest.Digest, error) {
 		round, ok := r.Round(sequence)
 		if !ok {
 			return attest.Digest{}, errors.New("there is no such round")
@@ -37,8 +38,9 @@ func (w *Writer) AddProof(ctx context.Context, sequence int64, calendar string, 
 }
 
 // AddAnchorProof is AddProof for the digest of an anchor.
-func (w *Writer) AddAnchorProof(ctx context.Context, sequence int64, calendar string, p ots.Proof, headers map[int64]ots.Header) (string, error) {
-	return w.addProof(ctx, anchorDir(sequence), calendar, p, headers, func(r *Record) (attest.Digest, error) {
+func (w *Writer) AddAnchorProof(ctx context.Context, sequence int64, calendar string, p ots.Proof,
+	headers map[int64]ots.Header) (string, error) {
+	return w.addProof(ctx, AnchorProofDir(sequence), calendar, p, headers, func(r *Record) (attest.Digest, error) {
 		chain, err := r.Anchors()
 		if err == nil && (sequence < 1 || sequence > int64(len(chain))) {
 			err = errors.New("there is no such anchor")
@@ -51,7 +53,8 @@ func (w *Writer) AddAnchorProof(ctx context.Context, sequence int64, calendar st
 }
 
 // addProof appends a proof of what about says to a directory.
-func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof, headers map[int64]ots.Header, about func(*Record) (attest.Digest, error)) (_ string, err error) {
+func (w *Writer) addProof(ctx context.Context, to, calendar string, p ots.Proof, headers map[int64]ots.Header,
+	about func(*Record) (attest.Digest, error)) (_ string, err error) {
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("adding to %s a proof by %s: %w", to, calendar, err)
 	}
@@ -107,9 +110,10 @@ type RoundProof struct {
 	Headers map[int64]ots.Header
 }
 
-// Proof merges the proofs of a round; ok is false while there are none. least is as in ots.Header.Work.
+// Proof merges the proofs of a round; ok is false while there are none. least is as in
+// ots.Header.Work.
 func (r *Record) Proof(sequence int64, least float64) (out RoundProof, ok bool, err error) {
-	return r.merged(proofDir(sequence), least)
+	return r.merged(ProofDir(sequence), least)
 }
 
 func (r *Record) merged(dir string, least float64) (out RoundProof, ok bool, err error) {

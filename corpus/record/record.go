@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 	"agentstore/corpus/tlog"
 )
 
@@ -31,8 +32,8 @@ import (
 //	log/cosignatures/<size>         what third parties signed under it
 //	keys/ring.json                  the public keys, with retired ones and handovers
 //
-// Everything is written once, but for log/checkpoint, the cosignatures, the ring, and the tiles and bundles that are
-// not full, which give way to fuller ones.
+// Everything is written once, but for log/checkpoint, the cosignatures, the ring, and the tiles and
+// bundles that are not full, which give way to fuller ones.
 
 // RingFile is where a record keeps its public keys.
 const RingFile = "keys/ring.json"
@@ -61,8 +62,8 @@ type Record struct {
 	reread *reread
 }
 
-// Open opens a record: it verifies every header, the chain and the log's last checkpoint. Rows are checked when they
-// are read. ring holds the keys to trust.
+// Open opens a record: it verifies every header, the chain and the log's last checkpoint. Rows are
+// checked when they are read. ring holds the keys to trust.
 func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 	r := &Record{fsys: fsys, ring: ring}
 	for n := int64(1); ; n++ {
@@ -90,7 +91,8 @@ func Open(fsys fs.FS, ring attest.Ring) (*Record, error) {
 	return r, err
 }
 
-// OpenRound verifies the header of round n with an identity key of the ring, which was in force then.
+// OpenRound verifies the header of round n with an identity key of the ring, which was in force
+// then.
 func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
 	round, err := ParseRound(raw)
 	if err != nil {
@@ -98,16 +100,18 @@ func OpenRound(raw []byte, n int64, ring attest.Ring) (Round, error) {
 	}
 	by, ok := ring.ByKID(round.KID)
 	if !ok || by.Purpose != attest.PurposeIdentity {
-		return Round{}, fmt.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey, round.KID)
+		return Round{}, rule.RoundKey.Errorf("verifying round %d: %w: %s", round.Sequence, attest.ErrUnknownKey,
+			round.KID)
 	}
 	if err := by.InForce(round.TakenAt); err != nil {
-		return Round{}, fmt.Errorf("verifying round %d: %w", round.Sequence, err)
+		return Round{}, rule.RoundKey.Errorf("verifying round %d: %w", round.Sequence, err)
 	}
 	if round, err = VerifyRound(raw, ed25519.PublicKey(by.Public)); err != nil {
 		return Round{}, err
 	}
 	if round.Sequence != n {
-		return Round{}, fmt.Errorf("verifying round %d: it stands in the place of round %d", round.Sequence, n)
+		return Round{}, rule.RoundSequence.Errorf("verifying round %d: it stands in the place of round %d",
+			round.Sequence, n)
 	}
 	return round, nil
 }
@@ -123,7 +127,8 @@ func (r *Record) Round(sequence int64) (Round, bool) {
 	return r.rounds[sequence-1], true
 }
 
-// Private reports whether the rounds are private: then they are never to be published. Open refuses a record that mixes.
+// Private reports whether the rounds are private: then they are never to be published. Open refuses
+// a record that mixes.
 func (r *Record) Private() bool { return len(r.rounds) > 0 && r.rounds[0].Private }
 
 // Header returns the exact bytes of a round's header.
@@ -139,8 +144,8 @@ func (r *Record) Observations() ([]Observation, error) {
 	return ReadObservations(r.fsys, r.ring)
 }
 
-// Part returns the exact bytes of the rows of a round's i-th part, counted from 0, checked against the header. They
-// share one buffer.
+// Part returns the exact bytes of the rows of a round's i-th part, counted from 0, checked against
+// the header. They share one buffer.
 func (r *Record) Part(sequence int64, i int) ([][]byte, error) {
 	round, ok := r.Round(sequence)
 	if !ok || i < 0 || i >= len(round.Parts) {
@@ -189,8 +194,8 @@ func (r *Record) raws(round Round) iter.Seq2[[]byte, error] {
 	}
 }
 
-// RawRows yields the exact bytes of a round's rows, sorted by host. Each is valid until the next one is asked for. As
-// with RawHistories, an error behind them says that they do not count.
+// RawRows yields the exact bytes of a round's rows, sorted by host. Each is valid until the next
+// one is asked for. As with RawHistories, an error behind them says that they do not count.
 func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		round, ok := r.Round(sequence)
@@ -212,8 +217,9 @@ func (r *Record) RawRows(sequence int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is what the header
-// commits to, which was signed and sealed in its own form: the rows' signatures and spelling are for package audit.
+// Rows yields the rows of a round, sorted by host, one part in memory at a time. What is yielded is
+// what the header commits to, which was signed and sealed in its own form: the rows' signatures and
+// spelling are for package audit.
 func (r *Record) Rows(sequence int64) iter.Seq2[StoredRow, error] {
 	return func(yield func(StoredRow, error) bool) {
 		round, ok := r.Round(sequence)
@@ -244,7 +250,8 @@ type rowsOf struct {
 
 func newRowsOf(r *Round) *rowsOf {
 	// Go spells text that is printable and needs no escape as JSON does.
-	return &rowsOf{r, fmt.Sprintf(`{"format":%q,"origin":%q,"sequence":%d,"week":%q,"host":`, RowFormat, r.Origin, r.Sequence, r.Week)}
+	return &rowsOf{r, fmt.Sprintf(`{"format":%q,"origin":%q,"sequence":%d,"week":%q,"host":`, RowFormat, r.Origin,
+		r.Sequence, r.Week)}
 }
 
 // hostOf is hostOf for a row that is likely to be of the round.

@@ -80,7 +80,9 @@ func TestASealedRoundIsNeverReplaced(t *testing.T) {
 	if diff := cmp.Diff(before, recordtest.ReadAll(t, w.Dir)); diff != "" {
 		t.Errorf("the record changed:\n%s", diff)
 	}
-	for _, bad := range [][]record.Row{{recordtest.Walked("b.example", record.VerdictReady), recordtest.Walked("a.example", record.VerdictReady)}, {recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("a.example", record.VerdictReady)}} {
+	for _, bad := range [][]record.Row{{recordtest.Walked("b.example", record.VerdictReady),
+		recordtest.Walked("a.example", record.VerdictReady)}, {recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("a.example", record.VerdictReady)}} {
 		if _, err := w.Seal(t.Context(), recordtest.Draft(4, bad...)); !errors.Is(err, record.ErrOrder) {
 			t.Errorf("rows out of order: %v", err)
 		}
@@ -93,14 +95,15 @@ func TestASealedRoundIsNeverReplaced(t *testing.T) {
 	}
 }
 
-// TestCrashesAtEveryWrite copies the record as it stands after each single file operation of a seal, and demands that
-// sealing there again gives the very same record, or says that it is sealed.
+// TestCrashesAtEveryWrite copies the record as it stands after each single file operation of a
+// seal, and demands that sealing there again gives the very same record, or says that it is sealed.
 func TestCrashesAtEveryWrite(t *testing.T) {
 	whole := recordtest.Writer(t)
 	recordtest.Seal(t, whole, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady)))
 	recordtest.Observe(t, whole, "word")
 	base := recordtest.ReadAll(t, whole.Dir)
-	second := recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady), recordtest.Walked("b.example", record.VerdictReady))
+	second := recordtest.Draft(2, recordtest.Walked("a.example", record.VerdictReady),
+		recordtest.Walked("b.example", record.VerdictReady))
 	recordtest.Seal(t, whole, second)
 	want := recordtest.ReadAll(t, whole.Dir)
 	// The order in which a seal writes: parts, index, header, then log bottom up, checkpoint last.
@@ -111,7 +114,8 @@ func TestCrashesAtEveryWrite(t *testing.T) {
 		}
 	}
 	rank := func(name string) int {
-		for i, p := range []string{"rounds/2/part", "rounds/2/hosts", "rounds/2/header", "log/tile/entries", "log/tile", "log/checkpoints", "log/checkpoint"} {
+		for i, p := range []string{"rounds/2/part", "rounds/2/hosts", "rounds/2/header", "log/tile/entries", "log/tile",
+			"log/checkpoints", "log/checkpoint"} {
 			if strings.HasPrefix(name, p) {
 				return i
 			}
@@ -124,7 +128,8 @@ func TestCrashesAtEveryWrite(t *testing.T) {
 		w := recordtest.Writer(t)
 		put := func(name, body string) {
 			file := filepath.Join(w.Dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.RemoveAll(file), os.WriteFile(file, []byte(body), 0o444)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.RemoveAll(file),
+				os.WriteFile(file, []byte(body), 0o444)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -158,7 +163,8 @@ func TestTwoProcessesSealOnce(t *testing.T) {
 	for i := range 4 {
 		go func() {
 			other := *w
-			_, err := other.Seal(context.WithoutCancel(t.Context()), recordtest.Draft(1, recordtest.Walked(fmt.Sprintf("h%d.example", i), record.VerdictReady)))
+			_, err := other.Seal(context.WithoutCancel(t.Context()),
+				recordtest.Draft(1, recordtest.Walked(fmt.Sprintf("h%d.example", i), record.VerdictReady)))
 			results <- err
 		}()
 	}

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// reread remembers of each part that was checked against its round's header a hash with a key of this process. A build
-// reads a part several times: from the second time on, that hash tells in a fraction of SHA-256's time that the bytes are
-// still those. It is no cryptographic hash, but to find other bytes with the same one needs its key.
+// reread remembers of each part that was checked against its round's header a hash with a key of
+// this process. A build reads a part several times: from the second time on, that hash tells in a
+// fraction of SHA-256's time that the bytes are still those. It is no cryptographic hash, but to
+// find other bytes with the same one needs its key.
 type reread struct {
 	key  maphash.Seed
 	sums [][]atomic.Uint64 // by round and part, 0 for a part that was not checked yet
@@ -30,8 +31,8 @@ func (m *reread) of(sequence int64, part int) *atomic.Uint64 {
 	return &m.sums[sequence-1][part]
 }
 
-// rereadBlock is how much of a part is hashed at once: maphash takes a stream in pieces of 128 bytes, at a third of the
-// speed.
+// rereadBlock is how much of a part is hashed at once: maphash takes a stream in pieces of 128
+// bytes, at a third of the speed.
 const rereadBlock = 4 << 10
 
 // rereadSum is the hash of a part, however it comes in: that of the hashes of its blocks.

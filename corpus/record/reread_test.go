@@ -11,8 +11,9 @@ import (
 	"agentstore/corpus/record/recordtest"
 )
 
-// TestAPartIsCheckedEachTimeItIsRead reads a record in every way, changes one byte of a part, and reads it again: what
-// was checked before is not taken on trust, and with the byte as it was, it is read again.
+// TestAPartIsCheckedEachTimeItIsRead reads a record in every way, changes one byte of a part, and
+// reads it again: what was checked before is not taken on trust, and with the byte as it was, it is
+// read again.
 func TestAPartIsCheckedEachTimeItIsRead(t *testing.T) {
 	ways := map[string]func(r *record.Record) error{
 		"Part": func(r *record.Record) error { _, err := r.Part(2, 0); return err },

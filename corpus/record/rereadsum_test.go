@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRereadSum writes the same bytes in pieces of all kinds: the hash is of the bytes alone, and of every one of them.
+// TestRereadSum writes the same bytes in pieces of all kinds: the hash is of the bytes alone, and
+// of every one of them.
 func TestRereadSum(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	s := newRereadSum(maphash.MakeSeed())
@@ -21,7 +22,8 @@ func TestRereadSum(t *testing.T) {
 		}
 		return s.end()
 	}
-	for _, size := range []int{0, 1, 127, 128, rereadBlock - 1, rereadBlock, rereadBlock + 1, 3 * rereadBlock, 5*rereadBlock + 77} {
+	for _, size := range []int{0, 1, 127, 128, rereadBlock - 1, rereadBlock, rereadBlock + 1, 3 * rereadBlock,
+		5*rereadBlock + 77} {
 		b := make([]byte, size)
 		for i := range b {
 			b[i] = byte(r.Uint32())

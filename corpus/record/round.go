@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 )
 
 // RoundFormat names the format of a Round.
@@ -29,18 +30,19 @@ type Round struct {
 	TakenAt        string        `json:"taken_at"`        // RFC 3339 UTC, whole seconds
 	PreviousDigest attest.Digest `json:"previous_digest"` // all zero in the first round
 	Battery        string        `json:"battery"`
-	Private        bool          `json:"private,omitzero"` // read inside a company's own networks: never to be published
-	Roster         Roster        `json:"roster"`
-	Lot            *Lot          `json:"lot,omitzero"` // by what the order of the roster was drawn
-	Coverage       Coverage      `json:"coverage"`
-	Control        Control       `json:"control"`
-	Inflows        Inflows       `json:"inflows"`
-	FirstLeaf      int64         `json:"first_leaf"` // log index of the first row
-	Rows           int64         `json:"rows"`
-	Parts          []Part        `json:"parts"`
-	KID            string        `json:"kid"`
-	Digest         attest.Digest `json:"digest,omitzero"`
-	Signature      attest.Hex    `json:"signature,omitzero"`
+	// read inside a company's own networks: never to be published
+	Private   bool          `json:"private,omitzero"`
+	Roster    Roster        `json:"roster"`
+	Lot       *Lot          `json:"lot,omitzero"` // by what the order of the roster was drawn
+	Coverage  Coverage      `json:"coverage"`
+	Control   Control       `json:"control"`
+	Inflows   Inflows       `json:"inflows"`
+	FirstLeaf int64         `json:"first_leaf"` // log index of the first row
+	Rows      int64         `json:"rows"`
+	Parts     []Part        `json:"parts"`
+	KID       string        `json:"kid"`
+	Digest    attest.Digest `json:"digest,omitzero"`
+	Signature attest.Hex    `json:"signature,omitzero"`
 }
 
 // Roster says which hosts were to be walked and where their names came from.
@@ -67,7 +69,8 @@ type Coverage struct {
 	NotProbed      int64 `json:"not_probed"`
 	PreviousProbed int64 `json:"previous_probed"` // in the round before, 0 in the first
 	Dropped        bool  `json:"dropped"`         // probed under 60 % of the round before
-	Suspect        bool  `json:"suspect"`         // dropped, capped, a source not read to its end, or own lots twice in a row
+	// dropped, capped, a source not read to its end, or own lots twice in a row
+	Suspect bool `json:"suspect"`
 }
 
 // Control tells how the walks to our own control door went: while they fail,
@@ -84,8 +87,10 @@ type Control struct {
 const MaxControl = 4096
 
 func (c Control) check() error {
-	if c.Failed < 0 || c.Walks < c.Failed || c.EvidenceLeftOut < 0 || c.Walks != int64(len(c.Evidence))+c.EvidenceLeftOut {
-		return fmt.Errorf("%d walks, %d of them failed, %d named and %d not", c.Walks, c.Failed, len(c.Evidence), c.EvidenceLeftOut)
+	if c.Failed < 0 || c.Walks < c.Failed || c.EvidenceLeftOut < 0 || c.Walks != int64(len(c.Evidence))+
+		c.EvidenceLeftOut {
+		return fmt.Errorf("%d walks, %d of them failed, %d named and %d not", c.Walks, c.Failed, len(c.Evidence),
+			c.EvidenceLeftOut)
 	}
 	if len(c.Evidence) > MaxControl {
 		return fmt.Errorf("%d walks named, more than %d", len(c.Evidence), MaxControl)
@@ -103,7 +108,7 @@ func (c Control) check() error {
 // Inflows counts USDC transfers seen arriving in the week at advertised
 // addresses: counts only, no names and no addresses.
 type Inflows struct {
-	From     string          `json:"from"` // RFC 3339 UTC; the span is [from, to)
+	From     string          `json:"from"` // RFC 3339 UTC; the span is [from, to), both empty where nobody looked
 	To       string          `json:"to"`
 	Networks []NetworkInflow `json:"networks"`
 }
@@ -151,14 +156,14 @@ func EncodePart(rows [][]byte) ([]byte, Part, error) {
 // exact bytes of its rows, which share raw's memory.
 func SplitPart(raw []byte, p Part) ([][]byte, error) {
 	if sha256.Sum256(raw) != p.SHA256 {
-		return nil, errPartDigest
+		return nil, rule.PartDigest.By(errPartDigest)
 	}
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
-		return nil, errPartNewline
+		return nil, rule.PartRows.By(errPartNewline)
 	}
 	rows := splitRows(raw)
 	if int64(len(rows)) != p.Rows {
-		return nil, fmt.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
+		return nil, rule.PartRows.Errorf("reading part: %d rows instead of %d", len(rows), p.Rows)
 	}
 	return rows, nil
 }
@@ -172,7 +177,8 @@ var (
 )
 
 // ErrMixed is returned for a private round in a public record, and the reverse.
-var ErrMixed = errors.New("a record is private from its first round or never: keep rounds of the other kind in another record folder")
+var ErrMixed = errors.New("a record is private from its first round or never: keep rounds of the other kind in " +
+	"another record folder")
 
 // payload returns the bytes that are hashed and signed.
 func (r Round) payload() ([]byte, error) {
@@ -206,11 +212,11 @@ func SignRound(r Round, k *attest.Key) (Round, []byte, error) {
 // digest, not its signature.
 func ParseRound(raw []byte) (Round, error) {
 	if len(raw) > MaxHeader {
-		return Round{}, fmt.Errorf("parsing round: larger than %d bytes", MaxHeader)
+		return Round{}, rule.FileSize.Errorf("parsing round: larger than %d bytes", MaxHeader)
 	}
 	var r Round
 	if err := attest.ParseCanonical(raw, &r); err != nil {
-		return Round{}, fmt.Errorf("parsing round: %w", err)
+		return Round{}, rule.RoundForm.Errorf("parsing round: %w", err)
 	}
 	if err := r.Check(); err != nil {
 		return Round{}, err
@@ -220,7 +226,7 @@ func ParseRound(raw []byte) (Round, error) {
 		return Round{}, err
 	}
 	if sha256.Sum256(payload) != r.Digest {
-		return Round{}, fmt.Errorf("parsing round %d: the digest is not that of the header", r.Sequence)
+		return Round{}, rule.RoundDigest.Errorf("parsing round %d: the digest is not that of the header", r.Sequence)
 	}
 	return r, nil
 }
@@ -232,22 +238,23 @@ func VerifyRound(raw []byte, pub ed25519.PublicKey) (Round, error) {
 		return Round{}, err
 	}
 	if r.KID != attest.KID(pub) {
-		return Round{}, fmt.Errorf("verifying round %d: signed by key %s", r.Sequence, r.KID)
+		return Round{}, rule.RoundKey.Errorf("verifying round %d: signed by key %s", r.Sequence, r.KID)
 	}
 	payload, err := r.payload()
 	if err != nil {
 		return Round{}, err
 	}
 	if !attest.Verify(pub, payload, r.Signature) {
-		return Round{}, fmt.Errorf("verifying round %d: the signature does not fit", r.Sequence)
+		return Round{}, rule.RoundSignature.Errorf("verifying round %d: the signature does not fit", r.Sequence)
 	}
 	return r, nil
 }
 
 // Check demands the shape that SignRound signs and ParseRound accepts.
 func (r Round) Check() error {
+	broken := rule.RoundForm
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("checking round %d: %s", r.Sequence, fmt.Sprintf(format, args...))
+		return broken.Errorf("checking round %d: %s", r.Sequence, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case r.Format != RoundFormat:
@@ -265,6 +272,12 @@ func (r Round) Check() error {
 	case r.FirstLeaf < 0 || r.Rows < 0:
 		return fail("first leaf %d, %d rows", r.FirstLeaf, r.Rows)
 	}
+	if r.Lot != nil {
+		if err := r.Lot.check(); err != nil {
+			return fail("its lot: %v", err)
+		}
+	}
+	broken = rule.RoundParts
 	var rows int64
 	for i, p := range r.Parts {
 		// Only the last part may be short, so that a row's position tells its part.
@@ -276,13 +289,15 @@ func (r Round) Check() error {
 	if rows != r.Rows {
 		return fail("%d rows, but its parts hold %d", r.Rows, rows)
 	}
-	if r.Lot != nil {
-		if err := r.Lot.check(); err != nil {
-			return fail("its lot: %v", err)
-		}
-	}
+	broken = rule.RoundControl
 	if err := r.Control.check(); err != nil {
 		return fail("its control: %v", err)
+	}
+	broken = rule.RoundInflows
+	if in := r.Inflows; in.From != "" || in.To != "" || len(in.Networks) > 0 {
+		if !isSecond(in.From) || !isSecond(in.To) || in.From > in.To {
+			return fail("inflows from %q to %q", in.From, in.To)
+		}
 	}
 	for _, n := range r.Inflows.Networks {
 		if !isAmount(n.USDC) || n.Read != (n.Reason == "") {
@@ -296,24 +311,25 @@ func (r Round) Check() error {
 // chain: next number, its digest, private or not as it is (else ErrMixed), a
 // later week and moment, rows that come later in the log, and a lot where the previous has one.
 func (r Round) Follows(previous Round) error {
-	fail := func(what string) error {
-		return fmt.Errorf("checking chain: round %d does not follow round %d: %s", r.Sequence, previous.Sequence, what)
+	fail := func(broken rule.Rule, what string) error {
+		return broken.Errorf("checking chain: round %d does not follow round %d: %s", r.Sequence,
+			previous.Sequence, what)
 	}
 	switch {
 	case r.Sequence != previous.Sequence+1:
-		return fail("the number")
+		return fail(rule.RoundSequence, "the number")
 	case r.PreviousDigest != previous.Digest:
-		return fail("previous_digest")
+		return fail(rule.RoundPrevious, "previous_digest")
 	case r.Origin != previous.Origin:
-		return fail("another origin")
+		return fail(rule.RoundOrigin, "another origin")
 	case r.Private != previous.Private:
-		return fmt.Errorf("checking chain: round %d: %w", r.Sequence, ErrMixed)
+		return rule.RoundPrivate.Errorf("checking chain: round %d: %w", r.Sequence, ErrMixed)
 	case r.Week <= previous.Week || r.TakenAt <= previous.TakenAt:
-		return fail("not later")
+		return fail(rule.RoundLater, "not later")
 	case r.FirstLeaf < previous.FirstLeaf+previous.Rows:
-		return fail("its rows overlap in the log")
+		return fail(rule.RoundPlace, "its rows overlap in the log")
 	case r.Lot == nil && previous.Lot != nil:
-		return fail("it does not say by what lot its order was drawn")
+		return fail(rule.RoundLot, "it does not say by what lot its order was drawn")
 	}
 	return nil
 }
@@ -322,7 +338,7 @@ func (r Round) Follows(previous Round) error {
 // round's: same log, same round, same week.
 func (r *Round) Belongs(row *Row) error {
 	if row.Origin != r.Origin || row.Sequence != r.Sequence || row.Week != r.Week {
-		return fmt.Errorf("checking row of %s: it says %s round %d of %s, found in %s round %d of %s",
+		return rule.RowRound.Errorf("checking row of %s: it says %s round %d of %s, found in %s round %d of %s",
 			row.Host, row.Origin, row.Sequence, row.Week, r.Origin, r.Sequence, r.Week)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/rule"
 )
 
 // RowFormat names the format of a Row.
@@ -29,10 +30,10 @@ const (
 	maxHost       = 253 // RFC 1035, section 2.3.4
 	maxOrigin     = 320 // a host and a path
 	maxWord       = 64  // a name of ours: a catalogue, a reason, a battery, a scheme
-	maxCheck      = 48  // the name of a check or an advisory
+	maxCheck      = 44  // the name of a check or an advisory
 	maxNetwork    = 41  // a name in CAIP-2
 	maxFailed     = 24
-	maxAdvisories = 40
+	maxAdvisories = 44
 	maxProtocols  = 8
 	maxAttempted  = 4
 	maxVersion    = 16 // the name of a battery
@@ -40,11 +41,13 @@ const (
 	maxDifference = 160
 	maxVantages   = 4
 	kidLength     = 43 // the thumbprint of RFC 7638, unpadded
-	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than MaxDoorURL: publishing may
-	// lengthen it by a quarter, where a mark of 25 bytes stands for an address of 20.
+	// MaxRowURL is the longest URL of a row. A roster takes no door whose own is longer than
+	// MaxDoorURL: publishing may lengthen it by a quarter, where a mark of 25 bytes stands for an
+	// address of 20.
 	MaxRowURL  = 2560
 	MaxDoorURL = 2048
-	// MaxNetworks and MaxPayTo are how many networks and addresses an offer lists; the others are counted.
+	// MaxNetworks and MaxPayTo are how many networks and addresses an offer lists; the others are
+	// counted.
 	MaxNetworks = 32
 	MaxPayTo    = 32
 	maxSchemes  = 8
@@ -103,10 +106,11 @@ type Row struct {
 	Fault          string       `json:"fault"`                    // Fault…
 	ObservedAt     string       `json:"observed_at,omitzero"`     // RFC 3339 UTC, whole seconds
 	EvidenceDigest string       `json:"evidence_digest,omitzero"` // SHA-256 of the judgement
-	Vantages       []Vantage    `json:"vantages,omitempty"`       // where it was walked from as well, sorted by id; at most 4
-	PreviousLeaf   *int64       `json:"previous_leaf,omitzero"`   // log index of this host's row before this one
-	KID            string       `json:"kid"`
-	Signature      attest.Hex   `json:"signature,omitzero"`
+	// where it was walked from as well, sorted by id; at most 4
+	Vantages     []Vantage  `json:"vantages,omitempty"`
+	PreviousLeaf *int64     `json:"previous_leaf,omitzero"` // log index of this host's row before this one
+	KID          string     `json:"kid"`
+	Signature    attest.Hex `json:"signature,omitzero"`
 }
 
 // AlsoUnder is another battery's verdict on the same recording.
@@ -138,7 +142,8 @@ type ProbeMethod struct {
 // Lists hold the first of the offer and count those that they leave out; amounts
 // are of all its entries.
 type RowOffer struct {
-	Networks          []string `json:"networks"`                   // CAIP-2 or a known short name, sorted; at most MaxNetworks
+	// CAIP-2 or a known short name, sorted; at most MaxNetworks
+	Networks          []string `json:"networks"`
 	NetworksLeftOut   int64    `json:"networks_left_out,omitzero"` // further ones
 	Schemes           []string `json:"schemes"`                    // known names, sorted
 	MinUSDC           string   `json:"min_usdc,omitzero"`          // decimal
@@ -193,7 +198,7 @@ func (r *Row) complete(k *attest.Key) error {
 // signature; any other spelling of the same row is refused.
 func ParseRow(raw []byte) (Row, error) {
 	if len(raw) > MaxRow {
-		return Row{}, fmt.Errorf("parsing row: larger than %d bytes", MaxRow)
+		return Row{}, rule.RowForm.Errorf("parsing row: larger than %d bytes", MaxRow)
 	}
 	var r Row
 	if scanRow(string(raw), &r, new(rowRoom)) {
@@ -201,7 +206,7 @@ func ParseRow(raw []byte) (Row, error) {
 	}
 	r = Row{}
 	if err := attest.ParseCanonical(raw, &r); err != nil {
-		return Row{}, fmt.Errorf("parsing row: %w", err)
+		return Row{}, rule.RowForm.Errorf("parsing row: %w", err)
 	}
 	return r, r.Check()
 }
@@ -213,20 +218,21 @@ func VerifyRow(raw []byte, pub ed25519.PublicKey) (Row, error) {
 		return Row{}, err
 	}
 	if r.KID != attest.KID(pub) {
-		return Row{}, fmt.Errorf("verifying row of %s: signed by key %s", r.Host, r.KID)
+		return Row{}, rule.RowKey.Errorf("verifying row of %s: signed by key %s", r.Host, r.KID)
 	}
 	// The signature stands last, so that the signed bytes are those before it, closed.
 	body, ok := bytes.CutSuffix(raw, fmt.Appendf(nil, `,"signature":"%s"}`, r.Signature))
 	if !ok || !attest.Verify(pub, append(body[:len(body):len(body)], '}'), r.Signature) {
-		return Row{}, fmt.Errorf("verifying row of %s: the signature does not fit", r.Host)
+		return Row{}, rule.RowSignature.Errorf("verifying row of %s: the signature does not fit", r.Host)
 	}
 	return r, nil
 }
 
 // Check demands the shape that SignRow signs and ParseRow accepts.
 func (r Row) Check() error {
+	broken := rule.RowForm
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("checking row of %q: %s", r.Host, fmt.Sprintf(format, args...))
+		return broken.Errorf("checking row of %q: %s", r.Host, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case r.Format != RowFormat:
@@ -252,10 +258,16 @@ func (r Row) Check() error {
 	}
 	switch r.Verdict {
 	case VerdictNotProbed:
+		broken = rule.RowWalk
 		if r.Reason == "" {
 			err = errors.New("not probed, and no reason")
 		}
-		if r.ReachedLevel != "" || r.ObservedAt != "" || r.EvidenceDigest != "" || r.Offer != nil || r.ProbeMethod != nil || len(r.AlsoUnder) > 0 || len(r.Vantages) > 0 || len(r.Failed) > 0 {
+		if (r.EvidenceDigest != "") != (r.Reason == ReasonOptedOut) ||
+			r.EvidenceDigest != "" && !isDigest(r.EvidenceDigest) {
+			err = fmt.Errorf("not probed for %.40q, by evidence %.80q", r.Reason, r.EvidenceDigest)
+		}
+		if r.ReachedLevel != "" || r.ObservedAt != "" || r.Offer != nil ||
+			r.ProbeMethod != nil || len(r.AlsoUnder) > 0 || len(r.Vantages) > 0 || len(r.Failed) > 0 {
 			err = errors.New("not probed, but observed")
 		}
 	case VerdictReady, VerdictNotReady, VerdictUnreachable:
@@ -264,6 +276,7 @@ func (r Row) Check() error {
 		err = fmt.Errorf("verdict %q", r.Verdict)
 	}
 	if err != nil {
+		broken = rule.Or(err, broken)
 		return fail("%v", err)
 	}
 	return nil
@@ -271,6 +284,8 @@ func (r Row) Check() error {
 
 func (r Row) checkObserved() error {
 	switch {
+	case r.ReachedLevel == "" || r.ObservedAt == "" || r.EvidenceDigest == "":
+		return rule.RowWalk.Errorf("no reached_level, no observed_at or no evidence_digest")
 	case !isLevel(r.ReachedLevel):
 		return fmt.Errorf("reached level %q", r.ReachedLevel)
 	case !isSecond(r.ObservedAt):
@@ -278,7 +293,7 @@ func (r Row) checkObserved() error {
 	case !isDigest(r.EvidenceDigest):
 		return fmt.Errorf("evidence digest %q", r.EvidenceDigest)
 	case r.Verdict == VerdictReady && len(r.Failed) > 0:
-		return fmt.Errorf("ready, but failed %v", r.Failed)
+		return rule.RowWalk.Errorf("ready, but failed %v", r.Failed)
 	}
 	last := ""
 	for _, u := range r.AlsoUnder {
@@ -292,10 +307,12 @@ func (r Row) checkObserved() error {
 		switch {
 		case len(v.ID) != kidLength || !printable(v.ID) || v.ID <= last:
 			return fmt.Errorf("vantage %.80q is no key's, or not in its place", v.ID)
-		case v.Verdict != VerdictReady && v.Verdict != VerdictNotReady && v.Verdict != VerdictUnreachable, !isDigest(v.EvidenceDigest):
+		case v.Verdict != VerdictReady && v.Verdict != VerdictNotReady && v.Verdict != VerdictUnreachable,
+			!isDigest(v.EvidenceDigest):
 			return fmt.Errorf("vantage %s saw %.40q, by %.80q", v.ID, v.Verdict, v.EvidenceDigest)
 		case v.Verdict != r.Verdict && (r.Verdict != VerdictNotReady || r.Fault != FaultPath):
-			return fmt.Errorf("vantage %s saw %s: where vantages disagree the door is not ready and the path at fault", v.ID, v.Verdict)
+			return fmt.Errorf("vantage %s saw %s: where vantages disagree the door is not ready and the path at fault",
+				v.ID, v.Verdict)
 		}
 		last = v.ID
 	}
@@ -315,7 +332,8 @@ func (r Row) checkObserved() error {
 	return nil
 }
 
-// checkBounds demands of every member that it is within its bound, so that a row of this shape can always be signed.
+// checkBounds demands of every member that it is within its bound, so that a row of this shape can
+// always be signed.
 func (r Row) checkBounds() error {
 	text := func(name, s string, most int) error {
 		if n := TextBytes(s); n > most {
@@ -337,9 +355,11 @@ func (r Row) checkBounds() error {
 		}
 		return nil
 	}
-	err := cmp.Or(text("origin", r.Origin, maxOrigin), text("url", r.URL, MaxRowURL), text("catalog", r.Catalog, maxWord),
+	err := cmp.Or(text("origin", r.Origin, maxOrigin), text("url", r.URL, MaxRowURL),
+		text("catalog", r.Catalog, maxWord),
 		text("reason", r.Reason, maxWord), text("battery", r.Battery, maxVersion), text("kid", r.KID, maxWord),
-		names("failed", r.Failed, maxFailed, maxCheck), names("advisories", r.Advisories, maxAdvisories, maxCheck), names("protocols", r.Protocols, maxProtocols, maxWord))
+		names("failed", r.Failed, maxFailed, maxCheck), names("advisories", r.Advisories, maxAdvisories, maxCheck),
+		names("protocols", r.Protocols, maxProtocols, maxWord))
 	if len(r.AlsoUnder) > maxAlsoUnder {
 		return fmt.Errorf("%d other batteries, more than %d", len(r.AlsoUnder), maxAlsoUnder)
 	}
@@ -350,13 +370,15 @@ func (r Row) checkBounds() error {
 		err = cmp.Or(err, text("version", u.Version, maxVersion), text("difference", u.Difference, maxDifference))
 	}
 	if m := r.ProbeMethod; m != nil {
-		err = cmp.Or(err, text("method", m.Used, maxWord), text("declared_by", m.DeclaredBy, maxWord), names("attempted", m.Attempted, maxAttempted, maxWord))
+		err = cmp.Or(err, text("method", m.Used, maxWord), text("declared_by", m.DeclaredBy, maxWord),
+			names("attempted", m.Attempted, maxAttempted, maxWord))
 	}
 	o := r.Offer
 	if o == nil {
 		return err
 	}
-	err = cmp.Or(err, names("networks", o.Networks, MaxNetworks, maxNetwork), names("schemes", o.Schemes, maxSchemes, maxWord), text("min_usdc", o.MinUSDC, maxAmount),
+	err = cmp.Or(err, names("networks", o.Networks, MaxNetworks, maxNetwork),
+		names("schemes", o.Schemes, maxSchemes, maxWord), text("min_usdc", o.MinUSDC, maxAmount),
 		text("max_usdc", o.MaxUSDC, maxAmount), text("not_captured_reason", o.NotCapturedReason, maxWord))
 	switch {
 	case err != nil:
@@ -385,8 +407,8 @@ func TextBytes(s string) int {
 	return n
 }
 
-// isHost accepts names in lower case of visible ASCII, as every name of a host is written, without anything that would
-// need care in a URL, a path or JSON.
+// isHost accepts names in lower case of visible ASCII, as every name of a host is written, without
+// anything that would need care in a URL, a path or JSON.
 func isHost(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c >= 'A' && c <= 'Z' || c == '/' || c == '"' || c == '\\' {

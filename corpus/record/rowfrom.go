@@ -1,8 +1,8 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"iter"
 	"net/url"
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 	"agentstore/corpus/probe"
@@ -18,22 +19,30 @@ import (
 // Why a row that was walked is not probed.
 const (
 	ReasonMethodUnresolved = "method_unresolved" // it refused GET and named no method that may be used
-	ReasonControlFailed    = "control_failed"    // it did not answer, and neither did the control door of the same batch
-	ReasonNotRecorded      = "not_recorded"      // what was recorded of it has no time
-	ReasonNotJudged        = "not_judged"        // what it answered could not be judged, or not be kept, which is our fault
+	// a bot wall answered in its place
+	ReasonChallenged = probe.ReasonChallenged
+	// it did not answer, and neither did the control door of the same batch
+	ReasonControlFailed = "control_failed"
+	ReasonNotRecorded   = "not_recorded" // what was recorded of it has no time
+	// what it answered could not be judged, or not be kept, which is our fault
+	ReasonNotJudged = "not_judged"
+	// the host's own file asked not to be walked: the one row without a verdict that has evidence
+	ReasonOptedOut = "opted_out"
 )
 
 // Why an offer shows no address.
 const (
-	NotCapturedUnreadable = "terms_unreadable"    // PAYMENT-REQUIRED was sent, and no way to pay could be read from it
-	NotCapturedElsewhere  = "no_payment_required" // terms stand elsewhere, such as in a body or a WWW-Authenticate header
-	NotCapturedNoAddress  = "no_address"          // ways to pay, and none with an address
+	NotCapturedUnreadable = "terms_unreadable" // PAYMENT-REQUIRED was sent, and no way to pay could be read from it
+	// terms stand elsewhere, such as in a body or a WWW-Authenticate header
+	NotCapturedElsewhere = "no_payment_required"
+	NotCapturedNoAddress = "no_address" // ways to pay, and none with an address
 )
 
-// RowFrom makes of a report, and of the judgement it was reached from, everything that a row says of what was observed.
-// Host, Listed, Source and Catalog, and where the row stands, are for the caller. The URL is the one that may be
-// published. A row that is read again from its kept judgement gives the same. Whatever a door answers, the row is within
-// its bounds; what cannot be kept as evidence gives no verdict (ReasonNotJudged).
+// RowFrom makes of a report, and of the judgement it was reached from, everything that a row says
+// of what was observed. Host, Listed, Source and Catalog, and where the row stands, are for the
+// caller. The URL is the one that may be published. A row that is read again from its kept
+// judgement gives the same. Whatever a door answers, the row is within its bounds; what cannot be
+// kept as evidence gives no verdict (ReasonNotJudged).
 func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	row := Row{
 		URL: judgement.URL, Battery: report.Version, Verdict: string(report.Verdict), Fault: string(report.Fault),
@@ -48,7 +57,7 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 		row.Verdict, row.Reason = VerdictNotProbed, ReasonMethodUnresolved
 		return row
 	case probe.NotProbed:
-		row.Reason = ReasonControlFailed
+		row.Reason = cmp.Or(report.Reason, ReasonControlFailed)
 		return row
 	case probe.Unreachable:
 		row.Reason = judgement.Evidence[0].Error.Stage
@@ -62,8 +71,8 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 		row.unjudged()
 		return row
 	}
-	sum := sha256.Sum256(raw)
-	row.ReachedLevel, row.ObservedAt, row.EvidenceDigest = report.ReachedLevel, report.Evidence.ObservedAt, hex.EncodeToString(sum[:])
+	row.ReachedLevel, row.ObservedAt = report.ReachedLevel, report.Evidence.ObservedAt
+	row.EvidenceDigest = attest.Digest(sha256.Sum256(raw)).String()
 	for _, c := range report.Checks {
 		if !c.OK {
 			row.Failed = append(row.Failed, c.Name)
@@ -79,7 +88,8 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	for _, other := range report.Others {
 		row.AlsoUnder = append(row.AlsoUnder, AlsoUnder{other.Version, string(other.Verdict), other.Difference})
 	}
-	row.ProbeMethod = &ProbeMethod{Used: report.ProbeMethod.Used, Attempted: slices.Clone(report.ProbeMethod.Attempted), DeclaredBy: report.ProbeMethod.DeclaredBy}
+	row.ProbeMethod = &ProbeMethod{Used: report.ProbeMethod.Used, Attempted: slices.Clone(report.ProbeMethod.Attempted),
+		DeclaredBy: report.ProbeMethod.DeclaredBy}
 	if c := report.Evidence.Challenge; c != nil {
 		terms := slices.Values(report.Terms)
 		if len(report.Terms) == probe.MaxEntries {
@@ -93,11 +103,13 @@ func RowFrom(report probe.Report, judgement probe.Judgement) Row {
 	return row
 }
 
-// unjudged makes a row one that was not probed, because what was seen cannot be judged or not be kept.
+// unjudged makes a row one that was not probed, because what was seen cannot be judged or not be
+// kept.
 func (r *Row) unjudged() {
-	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Late: r.Late, Battery: r.Battery, Verdict: VerdictNotProbed,
-		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{}, Protocols: []string{},
-		Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
+	*r = Row{Host: r.Host, URL: r.URL, Listed: r.Listed, Source: r.Source, Catalog: r.Catalog, Late: r.Late,
+		Battery: r.Battery, Verdict: VerdictNotProbed,
+		Reason: ReasonNotJudged, Fault: FaultInstrument, Failed: []string{}, Advisories: []string{},
+		Protocols: []string{}, Origin: r.Origin, Sequence: r.Sequence, Week: r.Week, PreviousLeaf: r.PreviousLeaf}
 	if TextBytes(r.URL) > MaxRowURL || !utf8.ValidString(r.URL) {
 		// No roster has such a door. Its host's own page is no door, and says whose row it is.
 		r.URL = frontPage(r.URL)

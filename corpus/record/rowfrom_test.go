@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"testing"
@@ -16,12 +17,13 @@ import (
 
 // placed is a row as Seal places it.
 func placed(row record.Row, host string) record.Row {
-	row.Origin, row.Sequence, row.Week, row.Host, row.Source = "store.example/corpus", 1, "2026-W37", host, record.SourceDiscovery
+	row.Origin, row.Sequence, row.Week, row.Host, row.Source = "store.example/corpus", 1, "2026-W37", host,
+		record.SourceDiscovery
 	return row
 }
 
-// TestRowFromPractice makes a row of each practice door: it can be signed, repeats the report, and its judgement gives
-// it again.
+// TestRowFromPractice makes a row of each practice door: it can be signed, repeats the report, and
+// its judgement gives it again.
 func TestRowFromPractice(t *testing.T) {
 	key := attest.SpecimenKey()
 	offers := 0
@@ -36,12 +38,16 @@ func TestRowFromPractice(t *testing.T) {
 			t.Errorf("%s: not probed: %s", p.ID, row.Reason)
 			continue
 		}
-		if row.Verdict != string(p.Verdict) || !slices.Equal(row.Failed, p.Failed) && len(row.Failed)+len(p.Failed) > 0 || row.ObservedAt != "2026-09-13T04:05:06Z" || row.EvidenceDigest != judgement.Digest() {
+		if row.Verdict != string(p.Verdict) || !slices.Equal(row.Failed, p.Failed) && len(row.Failed)+
+			len(p.Failed) > 0 || row.ObservedAt != "2026-09-13T04:05:06Z" {
 			t.Errorf("%s: %+v", p.ID, row)
 		}
 		raw, err := judgement.Encode()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if sum := attest.Digest(sha256.Sum256(raw)); row.EvidenceDigest != sum.String() {
+			t.Errorf("%s: evidence %s, want %s", p.ID, row.EvidenceDigest, sum)
 		}
 		again, err := probe.DecodeJudgement(raw)
 		if err != nil {
@@ -66,7 +72,8 @@ func TestRowFromPractice(t *testing.T) {
 func TestRowFromOffer(t *testing.T) {
 	const usdc, other = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "0x0000000000000000000000000000000000000001"
 	address := func(digest string) probe.Requirement {
-		return probe.Requirement{Scheme: "exact", Network: "eip155:8453", Asset: usdc, Amount: "10000", PayToForm: exchange.FormEVM, PayToDigest: digest}
+		return probe.Requirement{Scheme: "exact", Network: "eip155:8453", Asset: usdc, Amount: "10000",
+			PayToForm: exchange.FormEVM, PayToDigest: digest}
 	}
 	first, second := exchange.PayToDigest("eip155:8453", "a"), exchange.PayToDigest("eip155:8453", "b")
 	with := func(r probe.Requirement, change func(*probe.Requirement)) probe.Requirement { change(&r); return r }
@@ -75,11 +82,15 @@ func TestRowFromOffer(t *testing.T) {
 		terms []probe.Requirement
 		want  record.RowOffer
 	}{
-		{"no way to pay", nil, record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{}, NotCapturedReason: record.NotCapturedUnreadable}},
+		{"no way to pay", nil, record.RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []record.PayTo{},
+			NotCapturedReason: record.NotCapturedUnreadable}},
 		{"one, twice", []probe.Requirement{address(first), address(first)},
-			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "0.01", PayTo: []record.PayTo{{"eip155:8453", first}}}},
-		{"two prices", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.Amount = "0020000000" }), with(address(second), func(r *probe.Requirement) { r.Amount = "9999999"; r.Scheme = "upto" })},
-			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact", "upto"}, MinUSDC: "9.999999", MaxUSDC: "20", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:8453", second}}}},
+			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+				MaxUSDC: "0.01", PayTo: []record.PayTo{{"eip155:8453", first}}}},
+		{"two prices", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.Amount = "0020000000" }),
+			with(address(second), func(r *probe.Requirement) { r.Amount = "9999999"; r.Scheme = "upto" })},
+			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact", "upto"}, MinUSDC: "9.999999",
+				MaxUSDC: "20", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:8453", second}}}},
 		{"another token, a test network, no number and nothing", []probe.Requirement{
 			with(address(first), func(r *probe.Requirement) { r.Asset = other }),
 			with(address(first), func(r *probe.Requirement) {
@@ -87,9 +98,12 @@ func TestRowFromOffer(t *testing.T) {
 			}),
 			with(address(first), func(r *probe.Requirement) { r.Amount = "0.5" }),
 			with(address(""), func(r *probe.Requirement) { r.PayToForm = exchange.FormNotAString; r.Amount = "0" })},
-			record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0", MaxUSDC: "0", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:84532", first}}}},
-		{"no address", []probe.Requirement{with(address(first), func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
-			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "0.01", PayTo: []record.PayTo{}, NotCapturedReason: record.NotCapturedNoAddress}},
+			record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0",
+				MaxUSDC: "0", PayTo: []record.PayTo{{"eip155:8453", first}, {"eip155:84532", first}}}},
+		{"no address", []probe.Requirement{with(address(first),
+			func(r *probe.Requirement) { r.PayToForm = exchange.FormEVMZero })},
+			record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+				MaxUSDC: "0.01", PayTo: []record.PayTo{}, NotCapturedReason: record.NotCapturedNoAddress}},
 	} {
 		if diff := cmp.Diff(c.want, *record.OfferFrom(slices.Values(c.terms))); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
@@ -103,16 +117,20 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 	refused := probe.Answer{Status: http.StatusMethodNotAllowed, Header: http.Header{}}
 	report, judgement := recordtest.Look(t, url, refused, exchange.Error{}, recordtest.LookedAt)
 	unresolved := record.RowFrom(report, judgement)
-	if unresolved.Verdict != record.VerdictNotProbed || unresolved.Reason != record.ReasonMethodUnresolved || unresolved.Fault != record.FaultInstrument {
+	if unresolved.Verdict != record.VerdictNotProbed || unresolved.Reason != record.ReasonMethodUnresolved ||
+		unresolved.Fault != record.FaultInstrument {
 		t.Errorf("a door that refused GET: %+v", unresolved)
 	}
-	report, judgement = recordtest.Look(t, url, probe.Answer{}, exchange.Error{Stage: exchange.StageResolve, Text: "no such host"}, recordtest.LookedAt)
+	report, judgement = recordtest.Look(t, url, probe.Answer{}, exchange.Error{Stage: exchange.StageResolve,
+		Text: "no such host"}, recordtest.LookedAt)
 	silent := record.RowFrom(report, judgement)
-	if silent.Verdict != record.VerdictUnreachable || silent.Reason != exchange.StageResolve || silent.Fault != record.FaultPath || silent.Offer != nil {
+	if silent.Verdict != record.VerdictUnreachable || silent.Reason != exchange.StageResolve ||
+		silent.Fault != record.FaultPath || silent.Offer != nil {
 		t.Errorf("a door that does not resolve: %+v", silent)
 	}
 	doubted := record.RowFrom(report.ControlFailed(), judgement)
-	if doubted.Verdict != record.VerdictNotProbed || doubted.Reason != record.ReasonControlFailed || doubted.Fault != record.FaultInstrument {
+	if doubted.Verdict != record.VerdictNotProbed || doubted.Reason != record.ReasonControlFailed ||
+		doubted.Fault != record.FaultInstrument {
 		t.Errorf("with a failing control door: %+v", doubted)
 	}
 	for _, row := range []record.Row{unresolved, silent, doubted} {
@@ -122,8 +140,8 @@ func TestRowFromWhatWasNotJudged(t *testing.T) {
 	}
 }
 
-// TestSourcesOfARow holds how a host came onto the roster against the words that are published: one that declared itself
-// rides under its own file, and a row that says otherwise is not signed.
+// TestSourcesOfARow holds how a host came onto the roster against the words that are published: one
+// that declared itself rides under its own file, and a row that says otherwise is not signed.
 func TestSourcesOfARow(t *testing.T) {
 	for source, good := range map[string]bool{"discovery": true, "well-known": true, "list": true, "revisit": true,
 		"declared": false, "": false} {

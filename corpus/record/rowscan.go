@@ -7,32 +7,37 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// scanRow reads a row in the one spelling that SignRow gives it, which takes a fraction of what reading any JSON takes:
-// a large record is read several times for what is derived from it. It reports false for whatever it is not sure of,
-// such as text with escapes, which is then read as any JSON. What it reads is canonical: there is one spelling of it.
-// What the row points to stands in the room.
+// scanRow reads a row in the one spelling that SignRow gives it, which takes a fraction of what
+// reading any JSON takes: a large record is read several times for what is derived from it. It
+// reports false for whatever it is not sure of, such as text with escapes, which is then read as
+// any JSON. What it reads is canonical: there is one spelling of it. What the row points to stands
+// in the room.
 func scanRow(text string, r *Row, room *rowRoom) bool {
 	if !printable(text) {
 		return false
 	}
 	c := scanner{rest: text, room: room}
-	*r = Row{Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`), Week: c.text(`,"week":`)}
+	*r = Row{Format: c.text(`{"format":`), Origin: c.text(`,"origin":`), Sequence: c.number(`,"sequence":`),
+		Week: c.text(`,"week":`)}
 	c.skip(`,"host":`)
 	c.seen(r)
 	return c.end(r)
 }
 
-// rowLike is the row that was read before: what the census says of a door is mostly what it said the week before.
+// rowLike is the row that was read before: what the census says of a door is mostly what it said
+// the week before.
 type rowLike struct {
 	row  *Row
 	seen string // of it, as it is spelled; empty for none
 }
 
-// afterHead reads a row from its host on, where it may read what like reads. Then both point to the same.
+// afterHead reads a row from its host on, where it may read what like reads. Then both point to the
+// same.
 func (c *scanner) afterHead(r *Row, like *rowLike) bool {
 	text := c.rest
 	if like.seen != "" && strings.HasPrefix(text, like.seen) {
-		// What is seen ends with a text, and the scanner reads from left to right: behind the same bytes it would be here.
+		// What is seen ends with a text, and the scanner reads from left to right: behind the same
+		// bytes it would be here.
 		if c.rest = text[len(like.seen):]; !printable(c.rest) {
 			return false
 		}
@@ -55,7 +60,8 @@ func (c *scanner) afterHead(r *Row, like *rowLike) bool {
 
 // seen reads a row from its host up to its fault.
 func (c *scanner) seen(r *Row) {
-	r.Host, r.URL, r.Listed, r.Source, r.Catalog = c.text(``), c.text(`,"url":`), c.truth(`,"listed":`), c.text(`,"source":`), c.text(`,"catalog":`)
+	r.Host, r.URL, r.Listed, r.Source, r.Catalog = c.text(``), c.text(`,"url":`), c.truth(`,"listed":`),
+		c.text(`,"source":`), c.text(`,"catalog":`)
 	if c.at(`,"late":`) {
 		r.Late = c.truth(`,"late":`)
 		c.bad = c.bad || !r.Late
@@ -67,12 +73,14 @@ func (c *scanner) seen(r *Row) {
 	}
 	r.Protocols = c.list(`,"protocols":`)
 	if c.at(`,"probe_method":{`) {
-		r.ProbeMethod = put(&c.room.methods, ProbeMethod{Used: c.text(`,"probe_method":{"used":`), Attempted: c.list(`,"attempted":`), DeclaredBy: c.maybe(`,"declared_by":`)})
+		r.ProbeMethod = put(&c.room.methods, ProbeMethod{Used: c.text(`,"probe_method":{"used":`),
+			Attempted: c.list(`,"attempted":`), DeclaredBy: c.maybe(`,"declared_by":`)})
 		c.skip(`}`)
 	}
 	if c.at(`,"offer":{`) {
-		r.Offer = put(&c.room.offers, RowOffer{Networks: c.list(`,"offer":{"networks":`), NetworksLeftOut: c.count(`,"networks_left_out":`),
-			Schemes: c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`)})
+		r.Offer = put(&c.room.offers, RowOffer{Networks: c.list(`,"offer":{"networks":`),
+			NetworksLeftOut: c.count(`,"networks_left_out":`),
+			Schemes:         c.list(`,"schemes":`), MinUSDC: c.maybe(`,"min_usdc":`), MaxUSDC: c.maybe(`,"max_usdc":`)})
 		r.Offer.PayTo, r.Offer.PayToLeftOut = c.payTo(), c.count(`,"pay_to_left_out":`)
 		r.Offer.NotCapturedReason = c.maybe(`,"not_captured_reason":`)
 		c.skip(`}`)
@@ -94,8 +102,8 @@ func (c *scanner) end(r *Row) bool {
 	return !c.bad && c.rest == "}"
 }
 
-// rowRoom is memory for what rows point to. Taking it again and again spares a large record most of its garbage: then
-// what was read before is no longer valid, but for its strings.
+// rowRoom is memory for what rows point to. Taking it again and again spares a large record most of
+// its garbage: then what was read before is no longer valid, but for its strings.
 type rowRoom struct {
 	words   []string
 	pays    []PayTo
@@ -107,14 +115,15 @@ type rowRoom struct {
 	like    rowLike
 }
 
-// put keeps a value in memory of many and returns where it is. It stays there also when the memory grows, since the old
-// one lives as long as somebody points to it.
+// put keeps a value in memory of many and returns where it is. It stays there also when the memory
+// grows, since the old one lives as long as somebody points to it.
 func put[T any](all *[]T, v T) *T {
 	*all = append(*all, v)
 	return &(*all)[len(*all)-1]
 }
 
-// since is what was put since there were n. It is never nil, and appending to it does not write over what comes later.
+// since is what was put since there were n. It is never nil, and appending to it does not write
+// over what comes later.
 func since[T any](all []T, n int) []T {
 	if n == len(all) {
 		return []T{}
@@ -185,7 +194,8 @@ func (c *scanner) alsoUnder() []AlsoUnder {
 	c.skip(`,"also_under":[`)
 	n := len(c.room.unders)
 	for between := `{"version":`; !c.bad && (between[0] == '{' || !c.at(`]`)); between = `,{"version":` {
-		put(&c.room.unders, AlsoUnder{Version: c.text(between), Verdict: c.text(`,"verdict":`), Difference: c.maybe(`,"difference":`)})
+		put(&c.room.unders, AlsoUnder{Version: c.text(between), Verdict: c.text(`,"verdict":`),
+			Difference: c.maybe(`,"difference":`)})
 		c.skip(`}`)
 	}
 	c.skip(`]`)
@@ -196,7 +206,8 @@ func (c *scanner) alsoUnder() []AlsoUnder {
 func (c *scanner) vantages() (all []Vantage) {
 	c.skip(`,"vantages":[`)
 	for between := `{"id":`; !c.bad && (all == nil || !c.at(`]`)); between = `,{"id":` {
-		all = append(all, Vantage{ID: c.text(between), Verdict: c.text(`,"verdict":`), EvidenceDigest: c.text(`,"evidence_digest":`)})
+		all = append(all, Vantage{ID: c.text(between), Verdict: c.text(`,"verdict":`),
+			EvidenceDigest: c.text(`,"evidence_digest":`)})
 		c.skip(`}`)
 	}
 	c.skip(`]`)
@@ -273,8 +284,9 @@ func (c *scanner) truth(member string) bool {
 	return false
 }
 
-// printable reports whether all bytes are printable ASCII and none is a backslash. It looks at eight at once, each in a
-// lane of its own: the highest bit of a lane is free in ASCII, and is set where the sum or the difference leaves the range.
+// printable reports whether all bytes are printable ASCII and none is a backslash. It looks at
+// eight at once, each in a lane of its own: the highest bit of a lane is free in ASCII, and is set
+// where the sum or the difference leaves the range.
 func printable(s string) bool {
 	const lanes, high = 0x0101010101010101, 0x8080808080808080
 	odd, rest := uint64(0), s

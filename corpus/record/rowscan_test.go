@@ -15,8 +15,10 @@ import (
 
 // seen is a row of a door that was walked.
 func seen(host, verdict string) Row {
-	r := Row{Host: host, URL: "https://" + host + "/", Listed: true, Source: SourceDiscovery, Catalog: "bazaar", Verdict: verdict, ReachedLevel: "L4",
-		Failed: []string{}, Advisories: []string{"no-signed-offers"}, AlsoUnder: []AlsoUnder{{Version: "v1", Verdict: VerdictReady}}, Protocols: []string{"x402"},
+	r := Row{Host: host, URL: "https://" + host + "/", Listed: true, Source: SourceDiscovery, Catalog: "bazaar",
+		Verdict: verdict, ReachedLevel: "L4",
+		Failed: []string{}, Advisories: []string{"no-signed-offers"},
+		AlsoUnder: []AlsoUnder{{Version: "v1", Verdict: VerdictReady}}, Protocols: []string{"x402"},
 		ProbeMethod: &ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
 		Offer: &RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
 			PayTo: []PayTo{{Network: "eip155:8453", Digest: strings.Repeat("b1", 32)}}},
@@ -27,24 +29,30 @@ func seen(host, verdict string) Row {
 	return r
 }
 
-// TestScanRowReadsWhatJSONReads compares both readers on rows with and without each member, on rows that need escapes,
-// and on rows with a byte changed: where scanRow reads one, JSON reads the same.
+// TestScanRowReadsWhatJSONReads compares both readers on rows with and without each member, on rows
+// that need escapes, and on rows with a byte changed: where scanRow reads one, JSON reads the same.
 func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	full := seen("a.example", VerdictReady)
 	full.Origin, full.Sequence, full.Week, full.Catalog = "store.example/corpus", 12, "2026-W47", "bazaar"
-	full.AlsoUnder = []AlsoUnder{{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"}, {Version: "v3", Verdict: VerdictReady}}
+	full.AlsoUnder = []AlsoUnder{{Version: "v1", Verdict: VerdictNotReady, Difference: "payto-payable"},
+		{Version: "v3", Verdict: VerdictReady}}
 	full.ProbeMethod = &ProbeMethod{Used: "POST", Attempted: []string{"GET", "POST"}, DeclaredBy: "allow"}
-	full.Offer = &RowOffer{Networks: []string{"eip155:8453", "eip155:1"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "2",
-		PayTo:             []PayTo{{Network: "eip155:8453", Digest: full.EvidenceDigest}, {Network: "eip155:1", Digest: full.EvidenceDigest}},
+	full.Offer = &RowOffer{Networks: []string{"eip155:8453", "eip155:1"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+		MaxUSDC: "2",
+		PayTo: []PayTo{{Network: "eip155:8453", Digest: full.EvidenceDigest},
+			{Network: "eip155:1", Digest: full.EvidenceDigest}},
 		NotCapturedReason: "too many"}
 	full.PreviousLeaf = new(int64(41))
 	full.Failed, full.Advisories, full.Protocols = []string{}, []string{"x", "y"}, []string{"x402", "mpp-v1"}
 	apart := full
 	apart.Verdict, apart.Fault, apart.Failed = VerdictNotReady, FaultPath, []string{}
-	apart.Vantages = []Vantage{{ID: strings.Repeat("a", kidLength), Verdict: VerdictReady, EvidenceDigest: full.EvidenceDigest},
+	apart.Vantages = []Vantage{{ID: strings.Repeat("a", kidLength), Verdict: VerdictReady,
+		EvidenceDigest: full.EvidenceDigest},
 		{ID: strings.Repeat("b", kidLength), Verdict: VerdictUnreachable, EvidenceDigest: full.EvidenceDigest}}
-	missed := Row{Origin: "o", Sequence: 1, Week: "2026-W47", Host: "b.example", URL: "https://b.example/", Source: SourceRevisit, Verdict: VerdictNotProbed,
-		Reason: "interrupted", Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: FaultNone}
+	missed := Row{Origin: "o", Sequence: 1, Week: "2026-W47", Host: "b.example", URL: "https://b.example/",
+		Source: SourceRevisit, Verdict: VerdictNotProbed,
+		Reason: "interrupted", Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2",
+		Fault: FaultNone}
 	empty := full
 	empty.Offer = &RowOffer{Networks: []string{}, Schemes: []string{}, PayTo: []PayTo{}}
 	escaped := full
@@ -104,8 +112,8 @@ func TestScanRowReadsWhatJSONReads(t *testing.T) {
 	}
 }
 
-// parsesAsJSON holds what a round reads of a row that its header commits to against what JSON reads of it: by itself, and
-// behind the row of another round that it may be like.
+// parsesAsJSON holds what a round reads of a row that its header commits to against what JSON reads
+// of it: by itself, and behind the row of another round that it may be like.
 func parsesAsJSON(t *testing.T, like Row, before, raw []byte) {
 	t.Helper()
 	var want Row
@@ -134,7 +142,8 @@ func parsesAsJSON(t *testing.T, like Row, before, raw []byte) {
 		}
 		// What comes behind it is read from it, or from the one before.
 		var again StoredRow
-		if err := newRowsOf(&round).parse(&again, string(raw), 7, room); (err == nil) != (wrong == nil) || err == nil && !reflect.DeepEqual(again, got) {
+		if err := newRowsOf(&round).parse(&again, string(raw), 7, room); (err == nil) != (wrong == nil) || err == nil &&
+			!reflect.DeepEqual(again, got) {
 			t.Fatalf("%s: read again as %+v, %v", raw, again.Row, err)
 		}
 	}
@@ -179,8 +188,8 @@ func BenchmarkScanRow(b *testing.B) {
 	}
 }
 
-// TestRowsLikeTheOneBefore reads one row after the other, of which most are like the one before in all that was seen, or
-// in all but one member: each is what JSON reads.
+// TestRowsLikeTheOneBefore reads one row after the other, of which most are like the one before in
+// all that was seen, or in all but one member: each is what JSON reads.
 func TestRowsLikeTheOneBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	row := seen("a.example", VerdictReady)
@@ -205,7 +214,8 @@ func TestRowsLikeTheOneBefore(t *testing.T) {
 		case 4:
 			row.URL = []string{"https://a.example/paid", `https://a.example/"paid"`}[rng.IntN(2)]
 		case 5:
-			row.Offer = []*RowOffer{nil, {Networks: []string{"eip155:1"}, Schemes: []string{"exact"}, PayTo: []PayTo{}}}[rng.IntN(2)]
+			row.Offer = []*RowOffer{nil, {Networks: []string{"eip155:1"}, Schemes: []string{"exact"},
+				PayTo: []PayTo{}}}[rng.IntN(2)]
 		}
 		raw, err := SignRow(row, attest.SpecimenKey())
 		if err != nil {

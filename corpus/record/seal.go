@@ -23,16 +23,17 @@ import (
 // ErrSealed is returned for a round whose sequence is sealed: it is never written again.
 var ErrSealed = errors.New("the round is sealed")
 
-// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host twice.
+// ErrOrder is returned for rows that are not sorted by the bytes of their hosts, or name a host
+// twice.
 var ErrOrder = errors.New("rows are not in order")
 
-// Writer appends to a record on disk. Each call locks the record against other processes and finishes first what a
-// crash left undone. It may be used by several goroutines at once.
+// Writer appends to a record on disk. Each call locks the record against other processes and
+// finishes first what a crash left undone. It may be used by several goroutines at once.
 type Writer struct {
 	Dir    string // the record's folder, which exists
 	Origin string // of the log, such as store.example/corpus
-	// Identity signs rows, headers and observations; LogKey signs checkpoints. Ring holds the public halves of both, and
-	// of their predecessors.
+	// Identity signs rows, headers and observations; LogKey signs checkpoints. Ring holds the
+	// public halves of both, and of their predecessors.
 	Identity, LogKey *attest.Key
 	Ring             attest.Ring
 	// Random gives the salts of texts that come without one; nil is crypto/rand.
@@ -52,14 +53,16 @@ type Draft struct {
 	Lot      *Lot    // nil where no roster was closed
 	Control  Control // what it names is set by Seal
 	Inflows  Inflows
-	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their digests; nil for none.
+	// ControlWalks yields the encoded judgements of the walks to the control door, sorted by their
+	// digests; nil for none.
 	ControlWalks iter.Seq2[[]byte, error]
-	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a row to its place:
-	// origin, sequence, week, previous leaf, kid and signature.
+	// Rows yields the round's rows, sorted by host bytes, each host once. Seal sets what binds a
+	// row to its place: origin, sequence, week, previous leaf, kid and signature.
 	Rows iter.Seq2[Row, error]
-	// Evidence returns the encoded judgement that a row was made from, by the digest that the row names, nil where there is
-	// none. It is called in the order of the rows. The row of a judgement that cannot be kept is sealed without its
-	// verdict. A draft without Evidence keeps nothing of any row.
+	// Evidence returns the encoded judgement that a row was made from, by the digest that the row
+	// names, nil where there is none. It is called in the order of the rows. The row of a judgement
+	// that cannot be kept is sealed without its verdict. A draft without Evidence keeps nothing of
+	// any row.
 	Evidence func(host, digest string) ([]byte, error)
 }
 
@@ -97,11 +100,14 @@ func (w *Writer) open(ctx context.Context) (_ *durable.Folder, _ *Record, err er
 	return dir, r, w.catchUp(ctx, dir, r)
 }
 
-// ErrRing is returned by a Writer whose ring the record has outgrown: a key was handed over since it was read.
-var ErrRing = errors.New("the record's keys are newer than the ring at hand: a key was handed over, so read the ring anew and start again what is running")
+// ErrRing is returned by a Writer whose ring the record has outgrown: a key was handed over since
+// it was read.
+var ErrRing = errors.New("the record's keys are newer than the ring at hand: a key was handed over, so read the ring " +
+	"anew and start again what is running")
 
-// freshRing is the file form of the ring where it goes on from the one that stands in the record, nil where it is that
-// one. A process that does not know of a handover would sign with a key that is no more in force.
+// freshRing is the file form of the ring where it goes on from the one that stands in the record,
+// nil where it is that one. A process that does not know of a handover would sign with a key that
+// is no more in force.
 func (w *Writer) freshRing(dir *durable.Folder) ([]byte, error) {
 	ring, err := w.Ring.Encode()
 	if err != nil {
@@ -141,9 +147,11 @@ func keepRing(dir *durable.Folder, fresh []byte) error {
 	return dir.SyncUp("keys")
 }
 
-// HandOver lets the key of the log be followed by another: the outgoing one, which is the Writer's, signs the last head
-// that is its own. The record has the new ring when it returns; from then on a Writer with the old one is ErrRing.
-func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effective, reason string) (_ attest.Ring, err error) {
+// HandOver lets the key of the log be followed by another: the outgoing one, which is the Writer's,
+// signs the last head that is its own. The record has the new ring when it returns; from then on a
+// Writer with the old one is ErrRing.
+func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effective, reason string) (_ attest.Ring,
+	err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
 		return attest.Ring{}, err
@@ -162,8 +170,8 @@ func (w *Writer) HandOver(ctx context.Context, incoming ed25519.PublicKey, effec
 	return next, keepRing(dir, raw)
 }
 
-// catchUp logs what stands in the record's files and is not in its log yet: the round that a crash cut off, then
-// observations.
+// catchUp logs what stands in the record's files and is not in its log yet: the round that a crash
+// cut off, then observations.
 func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) error {
 	size := r.Log.Head().Size
 	logged := size // observations in the log
@@ -173,7 +181,8 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) er
 			continue
 		}
 		if round.FirstLeaf != size {
-			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence, round.FirstLeaf, size)
+			return fmt.Errorf("opening record: round %d begins at leaf %d, the log ends at %d", round.Sequence,
+				round.FirstLeaf, size)
 		}
 		log, err := tlog.Append(ctx, dir, r.Log, w.Origin, w.LogKey, r.leaves(ctx, round))
 		if err != nil {
@@ -212,9 +221,9 @@ func (w *Writer) catchUp(ctx context.Context, dir *durable.Folder, r *Record) er
 	return err
 }
 
-// Seal signs and writes a round and appends it to the log. The header is written last and once: from then on the round
-// is sealed, and another Seal of its sequence is ErrSealed, with the round that stands. What a crash left before that
-// is no part of the record and is written anew.
+// Seal signs and writes a round and appends it to the log. The header is written last and once:
+// from then on the round is sealed, and another Seal of its sequence is ErrSealed, with the round
+// that stands. What a crash left before that is no part of the record and is written anew.
 func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
@@ -236,8 +245,9 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 		}
 	}
 	round := Round{
-		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout), Battery: d.Battery,
-		Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows, FirstLeaf: r.Log.Head().Size, Parts: []Part{},
+		Origin: w.Origin, Sequence: d.Sequence, Week: d.Week, TakenAt: d.TakenAt.UTC().Format(secondLayout),
+		Battery: d.Battery, Private: d.Private, Roster: d.Roster, Lot: d.Lot, Control: d.Control, Inflows: d.Inflows,
+		FirstLeaf: r.Log.Head().Size, Parts: []Part{},
 	}
 	var previous *Round
 	if n := len(r.rounds); n > 0 {
@@ -273,10 +283,11 @@ func (w *Writer) Seal(ctx context.Context, d Draft) (_ Round, err error) {
 	return round, w.catchUp(ctx, dir, r)
 }
 
-// writeParts signs rows and writes them part by part, with the host index and the evidence that is kept, and counts them
-// into round.
+// writeParts signs rows and writes them part by part, with the host index and the evidence that is
+// kept, and counts them into round.
 func (w *Writer) writeParts(ctx context.Context, dir *durable.Folder, r *Record, round *Round, d Draft) error {
-	// The index before is read twice: ahead of the rows that are gathered for a part, and behind those that are signed.
+	// The index before is read twice: ahead of the rows that are gathered for a part, and behind
+	// those that are signed.
 	ahead := newHostCursor(r.hostEntries(round.Sequence - 1))
 	defer ahead.stop()
 	index := NewHostIndex(round.Sequence, r.hostEntries(round.Sequence-1), func(name string, data []byte) error {
@@ -394,7 +405,8 @@ func (w *Writer) signRows(rows []Row) ([][]byte, error) {
 // ErrNumber is returned for an observation whose number is not the next one.
 var ErrNumber = errors.New("not the next observation")
 
-// CatchUp logs observations that another program wrote into the record's folder, and finishes what a crash cut off.
+// CatchUp logs observations that another program wrote into the record's folder, and finishes what
+// a crash cut off.
 func (w *Writer) CatchUp(ctx context.Context) (tlog.Checkpoint, error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {
@@ -403,8 +415,9 @@ func (w *Writer) CatchUp(ctx context.Context) (tlog.Checkpoint, error) {
 	return r.Log.Head(), dir.Close()
 }
 
-// Cosign keeps the cosignatures that a witness answered with for the head of the log, after verifying them. Lines by
-// others than these witnesses are dropped; what is kept is never replaced, and a witness is kept once for each size.
+// Cosign keeps the cosignatures that a witness answered with for the head of the log, after
+// verifying them. Lines by others than these witnesses are dropped; what is kept is never replaced,
+// and a witness is kept once for each size.
 func (w *Writer) Cosign(ctx context.Context, lines []byte, witnesses []tlog.Witness) (_ []tlog.Cosignature, err error) {
 	dir, r, err := w.open(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"agentstore/corpus/durable"
 )
 
-// thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The digest is salted, so
-// that no other pack holds it too. The newest packs are looked through first.
+// thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The
+// digest is salted, so that no other pack holds it too. The newest packs are looked through first.
 func thin(dir *durable.Folder, digest string) error {
 	names, err := fs.Glob(dir.Root.FS(), "evidence/*/*"+indexSuffix)
 	if err != nil {
@@ -38,8 +38,8 @@ func thin(dir *durable.Folder, digest string) error {
 	return nil
 }
 
-// rewrite leaves one judgement out of a pack, then out of its index. Where a crash came between the two, the pack says
-// what is left.
+// rewrite leaves one judgement out of a pack, then out of its index. Where a crash came between the
+// two, the pack says what is left.
 func rewrite(dir *durable.Folder, indexPath string, index EvidenceIndex, without string) error {
 	pack, err := dir.Root.ReadFile(packOf(indexPath))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

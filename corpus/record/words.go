@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/durable"
+	"agentstore/corpus/rule"
 )
 
 // WordsFormat names the format of a file of words.
@@ -26,16 +26,18 @@ const (
 	maxWordFile = 6*maxWords + 1024
 )
 
-// Said is a stranger's text as an observation holds it: its digest with a salt, and nothing else in what is signed. A
-// leaf can never be withdrawn, and a text can: while it is public it stands with its salt in a file of its own,
+// Said is a stranger's text as an observation holds it: its digest with a salt, and nothing else in
+// what is signed. A leaf can never be withdrawn, and a text can: while it is public it stands with
+// its salt in a file of its own,
 //
 //	words/<sha256>.json    {"format":"store-words/v1","salt":"…64 hexadecimal digits…","text":"…"} and a newline
 //
-// named by the digest. Without the salt nobody can try texts against a digest whose text was withdrawn or never shown.
+// named by the digest. Without the salt nobody can try texts against a digest whose text was
+// withdrawn or never shown.
 type Said struct {
 	SHA256 string `json:"sha256"` // of the salt's 32 bytes and the text, in lower-case hexadecimal
-	// Salt and Text travel with an observation to the record and are read from their file; they are never signed. Both are
-	// absent where the text was withdrawn or never was public.
+	// Salt and Text travel with an observation to the record and are read from their file; they are
+	// never signed. Both are absent where the text was withdrawn or never was public.
 	Salt attest.Hex `json:"salt,omitzero"`
 	Text string     `json:"text,omitzero"`
 }
@@ -54,11 +56,11 @@ func Say(random io.Reader, text string) (Said, error) {
 }
 
 func saltedDigest(salt []byte, text string) string {
-	sum := sha256.Sum256(append(bytes.Clone(salt), text...))
-	return hex.EncodeToString(sum[:])
+	return attest.Digest(sha256.Sum256(append(bytes.Clone(salt), text...))).String()
 }
 
-// check demands a digest and, where the text is at hand, that it is of that text under a whole salt.
+// check demands a digest and, where the text is at hand, that it is of that text under a whole
+// salt.
 func (s Said) check() error {
 	switch {
 	case !isDigest(s.SHA256):
@@ -91,7 +93,8 @@ func (s Said) encode() ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
-// ParseWords reads a file of words: the text, its salt and the digest that both give, which is the file's name.
+// ParseWords reads a file of words: the text, its salt and the digest that both give, which is the
+// file's name.
 func ParseWords(raw []byte) (Said, error) {
 	fail := func(err error) (Said, error) { return Said{}, fmt.Errorf("reading words: %w", err) }
 	body, ok := bytes.CutSuffix(raw, []byte{'\n'})
@@ -123,12 +126,13 @@ func ReadWords(fsys fs.FS, digest string) (Said, error) {
 	}
 	s, err := ParseWords(raw)
 	if err == nil && s.SHA256 != digest {
-		err = fmt.Errorf("%s holds the text of %s", WordsPath(digest), s.SHA256)
+		err = rule.WordsDigest.Errorf("%s holds the text of %s", WordsPath(digest), s.SHA256)
 	}
 	return s, err
 }
 
-// Texts are the texts of an observation that stand in files; a tip's own text is sold and is never among them.
+// Texts are the texts of an observation that stand in files; a tip's own text is sold and is never
+// among them.
 func (o *Observation) Texts() (out []*Said) {
 	if o.Word != nil {
 		out = append(out, o.Word)
@@ -145,7 +149,8 @@ func (o *Observation) Texts() (out []*Said) {
 	return out
 }
 
-// HasText reports whether the observation holds the digest of a text that stands, or stood, in a file.
+// HasText reports whether the observation holds the digest of a text that stands, or stood, in a
+// file.
 func (o *Observation) HasText(digest string) bool {
 	return slices.ContainsFunc(o.Texts(), func(s *Said) bool { return s.SHA256 == digest })
 }
@@ -177,7 +182,8 @@ func (o Observation) own() Observation {
 	return o
 }
 
-// Bare returns the observation as it is signed and published: of strangers' texts, and of judgements, the digests alone.
+// Bare returns the observation as it is signed and published: of strangers' texts, and of
+// judgements, the digests alone.
 func (o Observation) Bare() Observation {
 	o = o.own()
 	for _, s := range o.said() {
@@ -187,8 +193,8 @@ func (o Observation) Bare() Observation {
 	return o
 }
 
-// Salted returns the observation with a fresh salt for each public text that has none yet. A tip's text is salted by who
-// keeps it, since no record does.
+// Salted returns the observation with a fresh salt for each public text that has none yet. A tip's
+// text is salted by who keeps it, since no record does.
 func (o Observation) Salted(random io.Reader) (Observation, error) {
 	o = o.own()
 	for _, s := range o.Texts() {
@@ -220,8 +226,8 @@ func (o Observation) withTexts(fsys fs.FS) (Observation, error) {
 	return o, nil
 }
 
-// ReadObservation reads and verifies one observation of a record's folder, with what is public of its texts.
-// fs.ErrNotExist where there is none of the number.
+// ReadObservation reads and verifies one observation of a record's folder, with what is public of
+// its texts. fs.ErrNotExist where there is none of the number.
 func ReadObservation(fsys fs.FS, n int64, ring attest.Ring) (Observation, error) {
 	o, _, err := OpenObservation(fsys, n, ring)
 	if err != nil {
@@ -246,8 +252,8 @@ func Forget(feed []Observation, digest string) []Observation {
 	return out
 }
 
-// Withdrawn says that a text, or what a walk was judged by, was taken out of the record on purpose: its bytes are missing
-// and its digest stands. The reason is the keeper's.
+// Withdrawn says that a text, or what a walk was judged by, was taken out of the record on purpose:
+// its bytes are missing and its digest stands. The reason is the keeper's.
 type Withdrawn struct {
 	SHA256 string `json:"sha256"`
 	Reason string `json:"reason"`
@@ -263,15 +269,16 @@ func (w *Withdrawn) check() error {
 	return nil
 }
 
-// putWords writes the files of an observation's public texts, before the observation itself. withdrawn holds digests that
-// later observations of the same batch withdraw.
+// putWords writes the files of an observation's public texts, before the observation itself.
+// withdrawn holds digests that later observations of the same batch withdraw.
 func putWords(dir *durable.Folder, o Observation, withdrawn []string) error {
 	for _, s := range o.Texts() {
 		if slices.Contains(withdrawn, s.SHA256) {
 			continue
 		}
 		if s.Text == "" {
-			return fmt.Errorf("adding observation %d: the text of %s is missing; hint: it must come with the observation, or be withdrawn in the same batch", o.Number, s.SHA256)
+			return fmt.Errorf("adding observation %d: the text of %s is missing; hint: it must come with the "+
+				"observation, or be withdrawn in the same batch", o.Number, s.SHA256)
 		}
 		raw, err := s.encode()
 		if err != nil {
@@ -284,7 +291,8 @@ func putWords(dir *durable.Folder, o Observation, withdrawn []string) error {
 	return nil
 }
 
-// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves it to be done again.
+// withdraw removes the bytes that an observation withdraws, before it is logged: so a crash leaves
+// it to be done again.
 func withdraw(dir *durable.Folder, o Observation) error {
 	if o.Withdrawn == nil {
 		return nil

@@ -2,7 +2,8 @@ package selection
 
 import "slices"
 
-// A Client is a stock client at a version: what it can pay with, and which stages its selection has.
+// A Client is a stock client at a version: what it can pay with, and which stages its selection
+// has.
 type Client struct {
 	Name     string   // permanent: answers mention it
 	Package  string   // npm package and version
@@ -13,15 +14,19 @@ type Client struct {
 	Viem     string   // version of the wallet library that its error texts name
 }
 
-// Clients returns the clients that can be replayed, the default one first: the newest, with both families registered
-// and nothing else configured.
+// Clients returns the clients that can be replayed, the default one first: the newest, with both
+// families registered and nothing else configured.
 func Clients() []Client { return slices.Clone(clients) }
 
 var clients = []Client{
-	{"x402-js/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM and Solana registered", []string{"eip155", "solana"}, true, true, "2.57.1"},
-	{"x402-js-evm/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM alone", []string{"eip155"}, true, true, "2.57.1"},
-	{"x402-js-svm/2.27.0", "@x402/core 2.27.0", "newest stock client, Solana alone", []string{"solana"}, true, true, "2.57.1"},
-	{"x402-js/2.21.0", "@x402/core 2.21.0", "the last stock client without flows and spend controls: it pays any asset and any amount", []string{"eip155", "solana"}, false, false, "2.57.1"},
+	{"x402-js/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM and Solana registered",
+		[]string{"eip155", "solana"}, true, true, "2.57.1"},
+	{"x402-js-evm/2.27.0", "@x402/core 2.27.0", "newest stock client, EVM alone", []string{"eip155"}, true, true,
+		"2.57.1"},
+	{"x402-js-svm/2.27.0", "@x402/core 2.27.0", "newest stock client, Solana alone", []string{"solana"}, true, true,
+		"2.57.1"},
+	{"x402-js/2.21.0", "@x402/core 2.21.0", "the last stock client without flows and spend controls: it pays any " +
+		"asset and any amount", []string{"eip155", "solana"}, false, false, "2.57.1"},
 }
 
 // ClientByName finds a row of Clients; "" is the default.
@@ -36,8 +41,8 @@ func ClientByName(name string) (Client, bool) {
 	return clients[i], true
 }
 
-// Money is a ceiling in US dollars as a client is told it: a JavaScript number or a text such as "$1" or "1.50 USDC".
-// The zero Money is the client's default of $1; Off is no ceiling.
+// Money is a ceiling in US dollars as a client is told it: a JavaScript number or a text such as
+// "$1" or "1.50 USDC". The zero Money is the client's default of $1; Off is no ceiling.
 type Money struct {
 	Text   string  // when not ""
 	Number float64 // when IsNumber
@@ -46,7 +51,8 @@ type Money struct {
 	Off      bool // false was given
 }
 
-// Controls are a client's spend controls. The zero Controls are those of a client configured with nothing.
+// Controls are a client's spend controls. The zero Controls are those of a client configured with
+// nothing.
 type Controls struct {
 	Off      bool // spendControls: false
 	Max      Money
@@ -61,8 +67,8 @@ type Allowed struct {
 	Max     string // atomic units; "" for no ceiling of its own
 }
 
-// A Policy of a client drops and reorders what is left: Keep is a network pattern ("" keeps all), First a pattern whose
-// networks go to the front.
+// A Policy of a client drops and reorders what is left: Keep is a network pattern ("" keeps all),
+// First a pattern whose networks go to the front.
 type Policy struct{ Keep, First string }
 
 // Config is what somebody configured a client with.

@@ -12,10 +12,14 @@ import (
 	"agentstore/corpus/attest/wallet"
 )
 
-// create is what the client does with the chosen entry before its wallet signs: the scheme's createPaymentPayload, as
-// far as it depends on the challenge. On Solana the client also asks a node, which is not replayed.
+// create is what the client does with the chosen entry before its wallet signs: the scheme's
+// createPaymentPayload, as far as it depends on the challenge. On Solana the client also asks a
+// node, which is not replayed.
 func (r *run) create(e entry, now time.Time) error {
-	r.at = StageCreation
+	r.at, r.about = StageCreation, AboutMethod
+	if e.family == "solana" {
+		r.about = AboutSolana
+	}
 	if r.config.Client.Controls {
 		// The ceiling is looked up once more, for the scheme; with the controls off too.
 		def, err := defaultAsset(e)
@@ -29,7 +33,7 @@ func (r *run) create(e entry, now time.Time) error {
 		}
 	}
 	if e.family == "solana" {
-		return createSolana(e)
+		return r.createSolana(e)
 	}
 	return r.createEVM(e, now)
 }
@@ -41,36 +45,53 @@ func (r *run) createEVM(e entry, now time.Time) error {
 		if err := r.address(e.get("asset")); err != nil {
 			return err
 		}
-		if err := r.address(e.get("payTo")); err != nil {
+		if err := r.payToAndChain(e); err != nil {
 			return err
 		}
-		if err := chainNumber(e.network); err != nil {
-			return err
-		}
-		return r.uint256s(e.get("amount"), deadline)
+		return r.numbers(e.get("amount"), deadline)
 	}
-	if err := r.address(e.get("payTo")); err != nil {
-		return err
-	}
-	if err := chainNumber(e.network); err != nil {
+	if err := r.payToAndChain(e); err != nil {
 		return err
 	}
 	if falsy(maybe(extra, "name")) || falsy(maybe(extra, "version")) {
-		return throwf("EIP-712 domain parameters (name, version) are required in payment requirements for asset %s", text(e.get("asset")))
+		return throwf("EIP-712 domain parameters (name, version) are required in payment requirements for asset %s",
+			text(e.get("asset")))
 	}
 	if err := r.address(e.get("asset")); err != nil {
 		return err
 	}
-	return r.uint256s(e.get("amount"), deadline)
+	return r.numbers(e.get("amount"), deadline)
 }
 
-func createSolana(e entry) error {
+// payToAndChain reads whom an entry pays, and on which chain.
+func (r *run) payToAndChain(e entry) error {
+	before := r.about
+	r.about = AboutPayTo
+	if err := r.address(e.get("payTo")); err != nil {
+		return err
+	}
+	r.about = AboutNetwork
+	if err := chainNumber(e.network); err != nil {
+		return err
+	}
+	r.about = before
+	return nil
+}
+
+func (r *run) createSolana(e entry) error {
 	payTo, _ := e.get("payTo").(string)
 	if _, err := wallet.ParseSolanaAddress(payTo); err != nil {
+		r.about = AboutPayTo
 		return inexact{"payTo is not a Solana address"}
 	}
-	if _, err := bigInt(e.get("amount")); err != nil {
+	n, err := bigInt(e.get("amount"))
+	if err != nil {
+		r.about = AboutAmount
 		return err
+	}
+	if n.Sign() < 0 || n.BitLen() > 64 {
+		r.about = AboutAmount
+		return inexact{"the amount does not fit into 64 bits"}
 	}
 	extra := e.get("extra")
 	if falsy(maybe(extra, "feePayer")) {
@@ -87,12 +108,15 @@ type inexact struct{ message string }
 
 func (i inexact) Error() string { return i.message }
 
-var hexAddress = regexp.MustCompile(`^0x[a-fA-F0-9]{40}$`)
+// isHexAddress is /^0x[a-fA-F0-9]{40}$/.
+func isHexAddress(s string) bool {
+	return len(s) == 42 && s[:2] == "0x" && strings.Trim(s[2:], "0123456789abcdefABCDEF") == ""
+}
 
 // address is viem's getAddress, which does not mind the case.
 func (r *run) address(v value) error {
 	s := text(v)
-	if !hexAddress.MatchString(s) {
+	if !isHexAddress(s) {
 		return throwf("Address %q is invalid.\n\n- Address must be a hex value of 20 bytes (40 hex characters).\n"+
 			"- Address must match its checksum counterpart.\n\nVersion: viem@%s", raw(s), r.config.Client.Viem)
 	}
@@ -143,19 +167,24 @@ func plus(now float64, v value) value {
 	return number(now) + text(v)
 }
 
-// uint256s is BigInt of each, and then viem's refusal of what no uint256 can hold.
-func (r *run) uint256s(values ...value) error {
-	numbers := make([]*big.Int, len(values))
-	for i, v := range values {
+// numbers is BigInt of the amount and of the deadline, and then viem's refusal of what no uint256
+// can hold.
+func (r *run) numbers(amount, deadline value) error {
+	about := []string{AboutAmount, r.about}
+	numbers := make([]*big.Int, 2)
+	for i, v := range []value{amount, deadline} {
 		var err error
 		if numbers[i], err = bigInt(v); err != nil {
+			r.about = about[i]
 			return err
 		}
 	}
 	most := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
-	for _, n := range numbers {
+	for i, n := range numbers {
+		r.about = about[i]
 		if n.Sign() < 0 || n.Cmp(most) > 0 {
-			return throwf("Number \"%dn\" is not in safe 256-bit unsigned integer range (0n to %dn)\n\nVersion: viem@%s", n, most, r.config.Client.Viem)
+			return throwf("Number \"%dn\" is not in safe 256-bit unsigned integer range (0n to %dn)\n\nVersion: "+
+				"viem@%s", n, most, r.config.Client.Viem)
 		}
 	}
 	return nil

@@ -58,15 +58,23 @@ func plain(s string) string {
 	return all[:point] + "." + all[point:]
 }
 
-var decimal = regexp.MustCompile(`^-?[0-9]+\.?[0-9]*$`)
+// isDigits is /^[0-9]+$/.
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// tokenAmount is BigInt(convertToTokenAmount(amount, decimals)): further decimals are cut off, not rounded.
+// isDecimal is /^-?[0-9]+\.?[0-9]*$/.
+func isDecimal(s string) bool {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return isDigits(whole) && (fraction == "" || isDigits(fraction))
+}
+
+// tokenAmount is BigInt(convertToTokenAmount(amount, decimals)): further decimals are cut off, not
+// rounded.
 func tokenAmount(amount value, decimals int) (*big.Int, error) {
 	s := text(amount)
 	if strings.ContainsAny(s, "eE") {
 		return nil, throwf("Invalid amount: %s — use decimal notation, not scientific notation", s)
 	}
-	if !decimal.MatchString(s) {
+	if !isDecimal(s) {
 		return nil, throwf("Invalid amount: %s", s)
 	}
 	if _, isText := amount.(string); !isText {

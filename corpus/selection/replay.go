@@ -2,7 +2,6 @@ package selection
 
 import (
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ const (
 	StageSelector  = "not-selected"
 	StageCreation  = "payload-creation"
 	StageChallenge = "challenge"
+	StageFetch     = "fetch" // before the client sees an answer
 )
 
 // Dropped is an entry that the client does not sign, and the stage that decided it.
@@ -31,8 +31,9 @@ type Dropped struct {
 	Why     string `json:"why"`
 }
 
-// entry is an element of accepts that is still in the running. Its network matched a registered pattern and its scheme
-// is exact, so it is an object; its network is a string or an array that prints as one.
+// entry is an element of accepts that is still in the running. Its network matched a registered
+// pattern and its scheme is exact, so it is an object; its network is a string or an array that
+// prints as one.
 type entry struct {
 	index   int
 	v       value
@@ -48,9 +49,11 @@ type run struct {
 	config  Config
 	dropped []Dropped
 	at      string // the stage that runs
+	about   string // what it looks at, About…
 }
 
-// choose is createPaymentPayload up to the choice, and selectPaymentRequirements. The error is thrown.
+// choose is createPaymentPayload up to the choice, and selectPaymentRequirements. The error is
+// thrown.
 func (r *run) choose(required value) (entry, error) {
 	version, err := get(required, "x402Version")
 	if err != nil {
@@ -86,13 +89,15 @@ func (r *run) choose(required value) (entry, error) {
 		left = r.prefer(left)
 	}
 	for _, e := range left[1:] {
-		r.drop(e.index, e.v, StageSelector, "an earlier entry survived too, and the first survivor is signed whatever the price")
+		r.drop(e.index, e.v, StageSelector,
+			"an earlier entry survived too, and the first survivor is signed whatever the price")
 	}
 	return left[0], nil
 }
 
 func (r *run) drop(index int, v value, stage, why string) {
-	r.dropped = append(r.dropped, Dropped{Index: index, Network: shown(maybe(v, "network")), Asset: shown(maybe(v, "asset")), Stage: stage, Why: why})
+	r.dropped = append(r.dropped, Dropped{Index: index, Network: shown(maybe(v, "network")),
+		Asset: shown(maybe(v, "asset")), Stage: stage, Why: why})
 }
 
 // shown is a value for people, bounded.
@@ -117,6 +122,7 @@ func (r *run) schemes(accepts value) ([]entry, error) {
 		return nil, throwf("paymentRequirements.filter is not a function")
 	}
 	var left []entry
+	r.about = AboutNetwork
 	for i, v := range list {
 		network, err := get(v, "network")
 		if err != nil {
@@ -133,12 +139,14 @@ func (r *run) schemes(accepts value) ([]entry, error) {
 		case family == "":
 			r.drop(i, v, StageScheme, "the client has nothing registered for this network")
 		case maybe(v, "scheme") != value("exact"):
+			r.about = AboutMethod
 			r.drop(i, v, StageScheme, "the client knows the scheme exact alone on this network")
 		default:
 			left = append(left, entry{i, v, network, family})
 		}
 	}
 	if len(left) > 0 {
+		r.about = AboutMethod
 		return left, nil
 	}
 	b := append([]byte("No network/scheme registered for x402 version: 2 which comply with the payment requirements. "),
@@ -173,7 +181,8 @@ func (r *run) flows(in []entry) (left []entry, err error) {
 func defaultAsset(e entry) (*networks.Token, error) {
 	network, asset := text(e.network), e.get("asset")
 	if e.family == "solana" {
-		if _, isText := e.network.(string); !isText || !slices.ContainsFunc(assets, func(a networks.Token) bool { return a.Network == network }) {
+		if _, isText := e.network.(string); !isText ||
+			!slices.ContainsFunc(assets, func(a networks.Token) bool { return a.Network == network }) {
 			return nil, throwf("Unsupported SVM network: %s", network)
 		}
 		for i := range assets {
@@ -195,7 +204,7 @@ func defaultAsset(e entry) (*networks.Token, error) {
 			}
 			known = true
 		}
-		if strings.ToLower(assets[i].Address) == lower {
+		if lowerAssets[i] == lower {
 			return &assets[i], nil
 		}
 	}
@@ -259,24 +268,25 @@ func (r *run) assets(in []entry) (left []entry, err error) {
 		}
 	}
 	if len(left) == 0 {
-		return nil, throwf("All payment requirements were rejected by spendControls: only default assets or entries in " +
-			"spendControls.allowedAssets are allowed. Add an allowedAssets entry for non-default tokens, set allowedAssets: true, " +
+		return nil, throwf("All payment requirements were rejected by spendControls: only default assets or entries " +
+			"in spendControls.allowedAssets are allowed. Add an allowedAssets entry for non-default tokens, set " +
+			"allowedAssets: true, " +
 			"or set spendControls: false.")
 	}
 	return left, nil
 }
 
-var digits = regexp.MustCompile(`^[0-9]+$`)
-
-// limit is resolveAtomicSpendCap; own says that the ceiling is the asset's own entry's. Nil is no ceiling.
+// limit is resolveAtomicSpendCap; own says that the ceiling is the asset's own entry's. Nil is no
+// ceiling.
 func (r *run) limit(e entry, def *networks.Token) (ceiling *big.Int, own bool, err error) {
 	a, err := r.allowed(e, def)
 	if err != nil {
 		return nil, false, err
 	}
 	if a != nil && a.Max != "" {
-		if !digits.MatchString(a.Max) {
-			return nil, true, throwf("spendControls.allowedAssets[].maxAmountPerPayment must be an integer atomic amount, not a dollar value; got %s",
+		if !isDigits(a.Max) {
+			return nil, true, throwf("spendControls.allowedAssets[].maxAmountPerPayment must be an integer atomic "+
+				"amount, not a dollar value; got %s",
 				appendString(nil, a.Max))
 		}
 		n, _ := new(big.Int).SetString(a.Max, 10)
@@ -297,6 +307,7 @@ func (r *run) caps(in []entry) (left []entry, err error) {
 	r.at = StageCap
 	symbol, byAsset, everyOwn := "", false, true
 	for _, e := range in {
+		r.about = AboutMethod
 		def, err := defaultAsset(e)
 		if err != nil {
 			return nil, err
@@ -310,6 +321,7 @@ func (r *run) caps(in []entry) (left []entry, err error) {
 			left = append(left, e)
 			continue
 		}
+		r.about = AboutAmount
 		ok, why, err := r.within(e.get("amount"), ceiling, own)
 		if err != nil {
 			return nil, err
@@ -329,21 +341,24 @@ func (r *run) caps(in []entry) (left []entry, err error) {
 		return left, nil
 	}
 	if byAsset && everyOwn {
-		return nil, throwf("All payment requirements were rejected by spendControls.allowedAssets maxAmountPerPayment. " +
-			"Raise the per-asset cap, or omit maxAmountPerPayment to allow uncapped (default assets then fall back to the top-level USD cap).")
+		return nil, throwf("All payment requirements were rejected by spendControls.allowedAssets " +
+			"maxAmountPerPayment. " +
+			"Raise the per-asset cap, or omit maxAmountPerPayment to allow uncapped (default assets then fall back " +
+			"to the top-level USD cap).")
 	}
 	if symbol != "" {
 		symbol = ", including " + symbol
 	}
 	return nil, throwf("All payment requirements were rejected by spendControls.maxAmountPerPayment (%s%s). "+
-		"Raise maxAmountPerPayment, set it to false to disable, set allowedAssets[].maxAmountPerPayment for a per-asset atomic cap, "+
+		"Raise maxAmountPerPayment, set it to false to disable, set allowedAssets[].maxAmountPerPayment for a "+
+		"per-asset atomic cap, "+
 		"or set spendControls: false to disable all spend controls.", r.config.Controls.Max.text(), symbol)
 }
 
-// within compares an amount with its ceiling. What is not all digits counts as dollars, unless the ceiling is the
-// asset's own.
+// within compares an amount with its ceiling. What is not all digits counts as dollars, unless the
+// ceiling is the asset's own.
 func (r *run) within(amount value, ceiling *big.Int, own bool) (bool, string, error) {
-	if s := text(amount); digits.MatchString(s) {
+	if s := text(amount); isDigits(s) {
 		n, _ := new(big.Int).SetString(s, 10)
 		return n.Cmp(ceiling) <= 0, "the amount is above the client's ceiling per payment", nil
 	}
@@ -362,7 +377,8 @@ func (r *run) within(amount value, ceiling *big.Int, own bool) (bool, string, er
 	if err != nil {
 		return false, "", err
 	}
-	return n.Cmp(most) <= 0, "the amount is no integer; read as dollars it is above the client's ceiling per payment", nil
+	return n.Cmp(most) <= 0, "the amount is no integer; read as dollars it is above the client's ceiling per payment",
+		nil
 }
 
 func (r *run) policy(in []entry, p Policy) (left []entry) {
@@ -390,7 +406,8 @@ func (r *run) prefer(in []entry) []entry {
 		if authorizes(e) {
 			left = append(left, e)
 		} else {
-			r.drop(e.index, e.v, StagePrefer, "it wants to be paid up front or into escrow, and an authorization is on offer")
+			r.drop(e.index, e.v, StagePrefer, "it wants to be paid up front or into escrow, and an authorization is "+
+				"on offer")
 		}
 	}
 	return left

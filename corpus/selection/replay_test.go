@@ -121,8 +121,10 @@ func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
 // anything is an odd JSON value, seldom a usual one.
 func anything(r *rand.Rand) string {
-	return pick(r, "null", "true", "false", "0", "-0", "1000", "1.5", "1e21", "1e-7", "1e400", `""`, `" "`, `"0x10"`, `"é\u0001\u2028\"/"`,
-		"[]", `["5"]`, `[null,["eip155:8453"]]`, `{}`, `{"2":1,"b":2,"1":3,"b":4,"01":5}`, `["eip155:8453"]`, `"eip155:8453\n"`, `[0.5]`)
+	return pick(r, "null", "true", "false", "0", "-0", "1000", "1.5", "1e21", "1e-7", "1e400", `""`, `" "`, `"0x10"`,
+		`"é\u0001\u2028\"/"`,
+		"[]", `["5"]`, `[null,["eip155:8453"]]`, `{}`, `{"2":1,"b":2,"1":3,"b":4,"01":5}`, `["eip155:8453"]`,
+		`"eip155:8453\n"`, `[0.5]`)
 }
 
 func field(r *rand.Rand, name string, usual ...string) string {
@@ -143,12 +145,15 @@ func randomEntry(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		a = assets[0]
 	}
-	asset := pick(r, a.Address, a.Address, a.Address, strings.ToLower(a.Address), strings.ToUpper(a.Address), pick(r, assets...).Address,
+	asset := pick(r, a.Address, a.Address, a.Address, strings.ToLower(a.Address), strings.ToUpper(a.Address),
+		pick(r, assets...).Address,
 		"0x1111111111111111111111111111111111111111")
 	unit := strings.Repeat("0", a.Decimals)
-	amount := pick(r, "1"+unit, "1"+unit[:len(unit)-1]+"1", "5"+unit, "1000", "1", "0", "000"+"1"+unit, "4999999", "999999", "0.5",
+	amount := pick(r, "1"+unit, "1"+unit[:len(unit)-1]+"1", "5"+unit, "1000", "1", "0", "000"+"1"+unit, "4999999",
+		"999999", "0.5",
 		pick(r, "1.5", "-5", "5.", "-0.5", "abc", "1e3", strings.Repeat("9", 90), " 5 ", "+5"))
-	network := pick(r, a.Network, a.Network, a.Network, a.Network, a.Network, "eip155:10", "base", pick(r, "solana:mainnet", a.Network, a.Network), "eip155:99999999999999999999", "eip155:x",
+	network := pick(r, a.Network, a.Network, a.Network, a.Network, a.Network, "eip155:10", "base",
+		pick(r, "solana:mainnet", a.Network, a.Network), "eip155:99999999999999999999", "eip155:x",
 		"fake:1")
 	extra := "{" + field(r, "name", `"USD Coin"`, `"USDC"`) + field(r, "version", `"2"`) + field(r, "feePayer", `"x"`)
 	if r.IntN(3) == 0 {
@@ -158,25 +163,31 @@ func randomEntry(r *rand.Rand) string {
 		extra += field(r, "assetTransferMethod", `"permit2"`, `"eip3009"`)
 	}
 	extra = strings.TrimSuffix(extra, ",") + "}"
-	fields := field(r, "scheme", `"exact"`, `"exact"`, `"exact"`, `"exact"`, `"exact"`, `"upto"`) + field(r, "network", fmt.Sprintf("%q", network)) +
+	fields := field(r, "scheme", `"exact"`, `"exact"`, `"exact"`, `"exact"`, `"exact"`, `"upto"`) +
+		field(r, "network", fmt.Sprintf("%q", network)) +
 		field(r, "asset", fmt.Sprintf("%q", asset)) + field(r, "amount", fmt.Sprintf("%q", amount)) +
-		field(r, "payTo", `"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"`, `"0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"`, `"vitalik.eth"`) +
+		field(r, "payTo", `"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"`,
+			`"0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"`, `"vitalik.eth"`) +
 		field(r, "maxTimeoutSeconds", "60", `"60"`, "300") + field(r, "extra", extra)
 	return "{" + strings.TrimSuffix(fields, ",") + "}"
 }
 
 func randomQuestion(r *rand.Rand) question {
-	q := question{Core: pick(r, "2.27.0", "2.27.0", "2.27.0", "2.27.0", "2.21.0"), EVM: r.IntN(8) > 0, SVM: r.IntN(2) == 0,
-		Controls: json.RawMessage(pick(r, "null", "null", "null", "false", "{}", `{"maxAmountPerPayment":false}`, `{"maxAmountPerPayment":5}`,
-			`{"maxAmountPerPayment":"$0.5"}`, `{"maxAmountPerPayment":1e-7}`, `{"maxAmountPerPayment":-1}`, `{"maxAmountPerPayment":"2 USDC"}`,
-			`{"maxAmountPerPayment":"x"}`, `{"allowedAssets":true}`, `{"allowedAssets":[{"network":"eip155:*","asset":"usdc","maxAmountPerPayment":"999999"}]}`,
+	q := question{Core: pick(r, "2.27.0", "2.27.0", "2.27.0", "2.27.0", "2.21.0"), EVM: r.IntN(8) > 0,
+		SVM: r.IntN(2) == 0,
+		Controls: json.RawMessage(pick(r, "null", "null", "null", "false", "{}", `{"maxAmountPerPayment":false}`,
+			`{"maxAmountPerPayment":5}`,
+			`{"maxAmountPerPayment":"$0.5"}`, `{"maxAmountPerPayment":1e-7}`, `{"maxAmountPerPayment":-1}`,
+			`{"maxAmountPerPayment":"2 USDC"}`, `{"maxAmountPerPayment":"x"}`, `{"allowedAssets":true}`,
+			`{"allowedAssets":[{"network":"eip155:*","asset":"usdc","maxAmountPerPayment":"999999"}]}`,
 			`{"allowedAssets":[{"network":"eip155:8453","asset":"USDC","maxAmountPerPayment":"$1"}]}`,
 			`{"allowedAssets":[{"network":"*","asset":"0x1111111111111111111111111111111111111111"}],"maxAmountPerPayment":2}`))}
 	if !q.EVM {
 		q.SVM = true
 	}
 	for range max(0, r.IntN(5)-2) {
-		q.Policies = append(q.Policies, Policy{pick(r, "", "", "eip155:*", "solana:*"), pick(r, "", "eip155:137", "eip155:*", "solana:*")})
+		q.Policies = append(q.Policies, Policy{pick(r, "", "", "eip155:*", "solana:*"),
+			pick(r, "", "eip155:137", "eip155:*", "solana:*")})
 	}
 	var entries []string
 	for range pick(r, 1, 2, 2, 3, 4, pick(r, 1, 0)) {
@@ -186,7 +197,8 @@ func randomQuestion(r *rand.Rand) question {
 	if r.IntN(100) == 0 {
 		accepts = anything(r)
 	}
-	q.Challenge = fmt.Sprintf(`{"x402Version":%s,"resource":{"url":"https://x.example/y"},"accepts":%s}`, pick(r, "2", "2", "2", "2.0", pick(r, "2", "2", "2", "2", "2", "1", `"2"`, "null")), accepts)
+	q.Challenge = fmt.Sprintf(`{"x402Version":%s,"resource":{"url":"https://x.example/y"},"accepts":%s}`,
+		pick(r, "2", "2", "2", "2.0", pick(r, "2", "2", "2", "2", "2", "1", `"2"`, "null")), accepts)
 	return q
 }
 
@@ -222,7 +234,8 @@ func TestAgreesWithTheStockClient(t *testing.T) {
 		got, throws, dropped, err := Select([]byte(q.Challenge), q.config(t))
 		want := answers[i]
 		if err != nil || got != want.Picked || throws != want.Throws {
-			t.Errorf("seed %d, case %d: picked %d, threw %q (%v), the stock client %d, %q\n%s\n%+v", seed, i, got, throws, err, want.Picked, want.Throws, q.Challenge, q)
+			t.Errorf("seed %d, case %d: picked %d, threw %q (%v), the stock client %d, %q\n%s\n%+v", seed, i, got,
+				throws, err, want.Picked, want.Throws, q.Challenge, q)
 			if wrong++; wrong > 10 {
 				t.FailNow()
 			}
@@ -247,9 +260,12 @@ func TestAgreesWithTheStockClient(t *testing.T) {
 		switch {
 		case a == nil && *want.Creates == "", a != nil && a.Error() == *want.Creates:
 			created++
-		case a != nil && strings.HasPrefix(a.Error(), "Cannot convert 1") && strings.HasPrefix(*want.Creates, "Cannot convert 1"): // holds the time
+		// holds the time
+		case a != nil && strings.HasPrefix(a.Error(), "Cannot convert 1") &&
+			strings.HasPrefix(*want.Creates, "Cannot convert 1"):
 		default:
-			t.Errorf("case %d: making the payload threw %v, in the stock client %q\n%s", i, a, *want.Creates, q.Challenge)
+			t.Errorf("case %d: making the payload threw %v, in the stock client %q\n%s", i, a, *want.Creates,
+				q.Challenge)
 		}
 	}
 	t.Logf("%d picked (%d payloads alike), threw %v", picked, created, threw)

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"agentstore/corpus/exchange"
@@ -19,8 +20,8 @@ const (
 	CannotSimulate = "cannot_simulate"
 )
 
-// Profile is the caller's description of a client, the client_profile of a request. The zero Profile is the newest
-// stock client, configured with nothing.
+// Profile is the caller's description of a client, the client_profile of a request. The zero
+// Profile is the newest stock client, configured with nothing.
 type Profile struct {
 	Client                   string // Name of a row of Clients
 	MaxAmountPerPaymentUSD   *float64
@@ -60,7 +61,10 @@ type Answer struct {
 	Stage string `json:"stage,omitzero"`
 	// Chosen is the entry that the client picks, also when signing it would throw; nil for none.
 	Chosen *Chosen `json:"chosen"`
-	// ThrowsWith is the error's text; Exact says that it is the client's own, character for character.
+	// About is what the decision was about, one of About…; "" when the client would sign.
+	About string `json:"-"`
+	// ThrowsWith is the error's text; Exact says that it is the client's own, character for
+	// character.
 	ThrowsWith string    `json:"throws_with,omitzero"`
 	Exact      bool      `json:"throws_with_exact,omitzero"`
 	Dropped    []Dropped `json:"dropped"`
@@ -88,7 +92,8 @@ type Hazard struct {
 	Detail string `json:"detail"`
 }
 
-// Cap is the ceiling that was applied: in dollars as the client prints it, "" for none, and whose it is.
+// Cap is the ceiling that was applied: in dollars as the client prints it, "" for none, and whose
+// it is.
 type Cap struct {
 	USD    string `json:"usd"`
 	Source string `json:"source"` // default, profile, or off
@@ -101,23 +106,44 @@ var cannotSee = []string{
 	"an offer that differs by buyer, time or request",
 }
 
-// Select replays the choice alone on a challenge as JSON. It returns the index in accepts, or the client's exact error
-// text, and why the others dropped out. The error is not nil when the JSON cannot be simulated or parsed.
-func Select(challenge []byte, c Config) (index int, throws string, dropped []Dropped, err error) {
-	v, err := parse(challenge)
-	if err != nil {
-		return -1, "", nil, err
-	}
-	r := run{config: c}
-	e, err := r.choose(v)
-	if err != nil {
-		return -1, err.Error(), r.dropped, nil
-	}
-	return e.index, "", r.dropped, nil
+// A Door is what a door answered, read once for any number of clients.
+type Door struct {
+	exchange.Exchange
+	challenge value
+	unread    error
+	body      func() (value, error)
 }
 
-// Judge replays the client of the profile on what a door answered. Judgement time is the end of the recording.
-func Judge(x exchange.Exchange, p Profile) (Report, error) {
+// Read reads what a door answered as the clients do.
+func Read(x exchange.Exchange) *Door {
+	d := &Door{Exchange: x, body: sync.OnceValues(func() (value, error) { return parse(x.Response.Body) })}
+	d.challenge, d.unread = challengeOf(x, d.body)
+	return d
+}
+
+// ReadParsed reads what a door answered and what was parsed of it before, as exchange.ParseValue
+// does. terms is what the one header of terms holds, of which the length counts alone; nil is for
+// what a client makes of the header. body is what the body holds.
+func ReadParsed(x exchange.Exchange, terms *any, body func() (any, error)) *Door {
+	d := &Door{Exchange: x, body: body}
+	switch {
+	case terms == nil:
+		d.challenge, d.unread = challengeOf(x, d.body)
+	case x.Response.Status != http.StatusPaymentRequired:
+		d.unread = errNo402
+	default:
+		d.challenge = *terms
+	}
+	return d
+}
+
+// Judge replays the client of the profile on what a door answered. Judgement time is the end of the
+// recording.
+func Judge(x exchange.Exchange, p Profile) (Report, error) { return Read(x).Judge(p) }
+
+// Judge replays the client of the profile at the door.
+func (d *Door) Judge(p Profile) (Report, error) {
+	x := d.Exchange
 	config, err := p.Config()
 	if err != nil {
 		return Report{}, err
@@ -131,14 +157,18 @@ func Judge(x exchange.Exchange, p Profile) (Report, error) {
 		a.hazard("profile-unreadable", "the client profile could not be read and counts as none")
 	}
 	if n := headBytes(x.Response.Header); n >= nodeHead && x.Response.Status == http.StatusPaymentRequired {
-		a.hazard("head-too-large", fmt.Sprintf("the names and values of the answer's head have %d bytes: fetch in Node gives up at %d, before the client sees the terms; other runtimes go on", n, nodeHead))
-	}
-	challenge, err := challengeOf(x)
-	if err == nil {
-		a.judge(challenge, config, now)
+		a.hazard("head-too-large",
+			fmt.Sprintf("the names and values of the answer's head have %d bytes: fetch in Node gives up at %d, "+
+				"before the client sees the terms; other runtimes go on", n, nodeHead))
+		a.Outcome, a.Stage, a.About, a.ThrowsWith = WouldThrow, StageFetch, AboutMethod, "fetch failed"
+		a.Exact = true
 		return rep, nil
 	}
-	a.Stage = StageChallenge
+	if err = d.unread; err == nil {
+		a.judge(d.challenge, config, now)
+		return rep, nil
+	}
+	a.Stage, a.About = StageChallenge, AboutMethod
 	if t, ok := errors.AsType[thrown](err); ok {
 		a.Outcome, a.ThrowsWith, a.Exact = WouldThrow, t.message, true
 	} else if i, ok := errors.AsType[inexact](err); ok {
@@ -150,8 +180,17 @@ func Judge(x exchange.Exchange, p Profile) (Report, error) {
 	return rep, nil
 }
 
-// nodeHead is maxHeaderSize of undici, the fetch of Node: an answer whose field names and values reach it fails with
-// UND_ERR_HEADERS_OVERFLOW.
+// What a decision is about: the part of an entry that made the client throw.
+const (
+	AboutPayTo   = "payTo"
+	AboutAmount  = "amount"
+	AboutNetwork = "network"
+	AboutMethod  = "method" // how the transfer is made and signed, and all that is none of the others
+	AboutSolana  = "solana" // what is Solana's alone
+)
+
+// nodeHead is maxHeaderSize of undici, the fetch of Node: an answer whose field names and values
+// reach it fails with UND_ERR_HEADERS_OVERFLOW.
 const nodeHead = 16 << 10
 
 func headBytes(h http.Header) int {
@@ -182,16 +221,16 @@ const failed = "Failed to parse payment requirements: "
 
 var errNo402 = errors.New("the door did not answer 402, so no client is asked to pay")
 
-// challengeOf reads the challenge as the client does. What it throws is thrown or inexact; every other error is a
-// reason why nothing can be simulated.
-func challengeOf(x exchange.Exchange) (value, error) {
+// challengeOf reads the challenge as the client does. What it throws is thrown or inexact; every
+// other error is a reason why nothing can be simulated.
+func challengeOf(x exchange.Exchange, body func() (value, error)) (value, error) {
 	if x.Response.Status != http.StatusPaymentRequired {
 		return nil, errNo402
 	}
 	header := strings.Join(x.Response.Header.Values("Payment-Required"), ", ")
 	if header == "" {
-		v, err := parse(x.Response.Body)
-		if o, ok := v.(*object); err == nil && ok && o.members["x402Version"] == value(1.0) {
+		v, err := body()
+		if o, ok := v.(*object); err == nil && ok && maybe(o, "x402Version") == value(1.0) {
 			return v, nil
 		}
 		return nil, throwf(failed + "Invalid payment required response")
@@ -200,6 +239,10 @@ func challengeOf(x exchange.Exchange) (value, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readTerms(raw)
+}
+
+func readTerms(raw []byte) (value, error) {
 	v, err := parse(raw)
 	if errors.Is(err, errText) {
 		return nil, err
@@ -213,7 +256,8 @@ func challengeOf(x exchange.Exchange) (value, error) {
 // decodeHeader is atob behind the client's own check: padding is optional, unused bits are ignored.
 func decodeHeader(s string) ([]byte, error) {
 	body := strings.TrimRight(s, "=")
-	if len(s)-len(body) > 2 || strings.Trim(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != "" {
+	if len(s)-len(body) > 2 ||
+		strings.Trim(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != "" {
 		return nil, throwf(failed + "Invalid payment required header")
 	}
 	if len(body)%4 == 1 || len(body) != len(s) && len(s)%4 != 0 {
@@ -227,7 +271,7 @@ func decodeHeader(s string) ([]byte, error) {
 }
 
 func (a *Answer) judge(challenge value, c Config, now time.Time) {
-	r := run{config: c}
+	r := run{config: c, about: AboutMethod}
 	e, err := r.choose(challenge)
 	if err == nil {
 		a.Chosen = chosen(e)
@@ -242,6 +286,7 @@ func (a *Answer) judge(challenge value, c Config, now time.Time) {
 		return
 	}
 	_, a.Exact = errors.AsType[thrown](err)
+	a.About = r.about
 	a.Outcome, a.Stage, a.ThrowsWith = WouldThrow, r.at, "Failed to create payment payload: "+err.Error()
 	if r.at == "" {
 		a.Stage = StageChallenge
@@ -249,10 +294,11 @@ func (a *Answer) judge(challenge value, c Config, now time.Time) {
 }
 
 func chosen(e entry) *Chosen {
-	c := &Chosen{Index: e.index, Network: shown(e.network), Asset: shown(e.get("asset")), AmountAtomic: shown(e.get("amount"))}
+	c := &Chosen{Index: e.index, Network: shown(e.network), Asset: shown(e.get("asset")),
+		AmountAtomic: shown(e.get("amount"))}
 	c.WindowSeconds, _ = e.get("maxTimeoutSeconds").(float64)
 	def, err := defaultAsset(e)
-	if amount := text(e.get("amount")); err == nil && def != nil && digits.MatchString(amount) && len(amount) < 80 {
+	if amount := text(e.get("amount")); err == nil && def != nil && isDigits(amount) && len(amount) < 80 {
 		usd := dollars(amount, def.Decimals)
 		c.AmountUSD = &usd
 	}
@@ -273,8 +319,9 @@ func dollars(atomic string, decimals int) string {
 
 // look names what a buyer should know of the chosen entry.
 func (a *Answer) look(e entry) {
-	if !digits.MatchString(text(e.get("amount"))) {
-		a.hazard("amount-not-atomic", "the amount is not an integer of atomic units; the client compared it with its ceiling as dollars")
+	if !isDigits(text(e.get("amount"))) {
+		a.hazard("amount-not-atomic", "the amount is not an integer of atomic units; the client compared it with its "+
+			"ceiling as dollars")
 	} else if n, _ := new(big.Int).SetString(text(e.get("amount")), 10); n.Sign() == 0 {
 		a.hazard("amount-zero", "the amount is 0")
 	}
@@ -283,21 +330,25 @@ func (a *Answer) look(e entry) {
 	}
 	extra := e.get("extra")
 	if maybe(extra, "assetTransferMethod") == value("permit2") {
-		a.hazard("needs-allowance", "permit2 needs an allowance of the token to the Permit2 contract; the client signs without looking for one")
+		a.hazard("needs-allowance", "permit2 needs an allowance of the token to the Permit2 contract; the client "+
+			"signs without looking for one")
 	}
 	if f := maybe(extra, "paymentFlow"); f == value("upfront") || f == value("escrow") {
 		a.hazard("pays-first", "the money moves before the seller answers")
 	}
 	if e.family == "solana" {
-		a.hazard("needs-node", "on Solana the client asks a node for the mint and a block hash before it signs; that is not replayed")
+		a.hazard("needs-node", "on Solana the client asks a node for the mint and a block hash before it signs; that "+
+			"is not replayed")
 	}
 	def, err := defaultAsset(e)
 	switch {
 	case err != nil:
 	case def == nil:
 		a.hazard("not-a-default-asset", "the asset is not in the client's table, so it has no dollar ceiling")
-	case def.Method == "eip3009" && (maybe(extra, "name") != value(def.Name) || maybe(extra, "version") != value(def.Version)):
-		a.hazard("domain-differs", "extra.name and extra.version are not those of the token, so the signature will not settle")
+	case def.Method == "eip3009" && (maybe(extra, "name") != value(def.Name) ||
+		maybe(extra, "version") != value(def.Version)):
+		a.hazard("domain-differs", "extra.name and extra.version are not those of the token, so the signature will "+
+			"not settle")
 	}
 	if s, ok := e.get("maxTimeoutSeconds").(float64); ok && (s > 3600 || s < 1) {
 		a.hazard("signing-window", "the signature would be valid for "+number(s)+" seconds")

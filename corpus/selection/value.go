@@ -4,93 +4,40 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"agentstore/corpus/exchange"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A value is what JSON.parse makes: nil for null, bool, float64, string, []value or *object; undefined for what is
-// not there (ECMA-262, section 6.1).
-type value any
+// A value is what JSON.parse makes: nil for null, bool, float64, string, []value or *object;
+// undefined for what is not there (ECMA-262, section 6.1).
+type value = any
 
 type undefined struct{}
 
-type object struct {
-	names   []string // in the order of insertion
-	members map[string]value
-}
+type object = exchange.Object
 
 // errText is returned for JSON that a Go string cannot hold as JavaScript would.
 var errText = errors.New("holds text that is not Unicode")
 
-// parse reads one JSON text as JSON.parse does: of a repeated name the last value counts, in the first one's place.
+// parse reads one JSON text as JSON.parse does: of a repeated name the last value counts, in the
+// first one's place.
 func parse(raw []byte) (value, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	v, err := parseValue(d)
-	if err == nil {
-		if _, more := d.ReadToken(); more != io.EOF {
-			return nil, errors.New("more than one JSON value")
-		}
-		return v, nil
+	v, err := exchange.ParseValue(raw, jsontext.AllowDuplicateNames(true))
+	if err == nil || errors.Is(err, exchange.ErrMore) {
+		return v, err
 	}
-	lenient := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, e := parseValue(lenient); e == nil {
+	lenient := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
+	if lenient.SkipValue() == nil {
 		return nil, errText
 	}
 	return nil, err
-}
-
-func parseValue(d *jsontext.Decoder) (value, error) {
-	t, err := d.ReadToken()
-	if err != nil {
-		return nil, fmt.Errorf("parsing JSON: %w", err)
-	}
-	switch t.Kind() {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return t.Bool(), nil
-	case '"':
-		return t.String(), nil
-	case '0':
-		// Beyond the range of doubles this is an infinity, as in JavaScript.
-		f, _ := strconv.ParseFloat(t.String(), 64)
-		return f, nil
-	case '[':
-		list := []value{}
-		for d.PeekKind() != ']' {
-			v, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := d.ReadToken()
-		return list, err
-	default: // '{', as the decoder lets nothing else begin a value
-		o := &object{members: map[string]value{}}
-		for d.PeekKind() != '}' {
-			name, err := d.ReadToken()
-			if err != nil {
-				return nil, fmt.Errorf("parsing JSON: %w", err)
-			}
-			n := name.String() // before the next token is read over it
-			v, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			if _, twice := o.members[n]; !twice {
-				o.names = append(o.names, n)
-			}
-			o.members[n] = v
-		}
-		_, err := d.ReadToken()
-		return o, err
-	}
 }
 
 // thrown is an exception of the client, in its exact text.
@@ -100,7 +47,8 @@ func (t thrown) Error() string { return t.message }
 
 func throwf(format string, args ...any) error { return thrown{fmt.Sprintf(format, args...)} }
 
-// get is v.name, which throws for null and undefined. Only names that no JavaScript prototype has are asked for.
+// get is v.name, which throws for null and undefined. Only names that no JavaScript prototype has
+// are asked for.
 func get(v value, name string) (value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -108,7 +56,7 @@ func get(v value, name string) (value, error) {
 	case undefined:
 		return nil, throwf("Cannot read properties of undefined (reading '%s')", name)
 	case *object:
-		if m, ok := v.members[name]; ok {
+		if m, ok := v.Get(name); ok {
 			return m, nil
 		}
 	}
@@ -206,23 +154,24 @@ func appendJSON(b []byte, v value) []byte {
 		return append(b, ']')
 	case *object:
 		b = append(b, '{')
-		for i, name := range v.order() {
+		for i, name := range order(v) {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendString(b, name), ':')
-			b = appendJSON(b, v.members[name])
+			m, _ := v.Get(name)
+			b = appendJSON(append(appendString(b, name), ':'), m)
 		}
 		return append(b, '}')
 	}
 	return append(b, text(v)...)
 }
 
-// order lists the names as JavaScript does: array indices first, ascending, then the rest as inserted.
-func (o *object) order() []string {
+// order lists the names as JavaScript does: array indices first, ascending, then the rest as
+// inserted.
+func order(o *object) []string {
 	var indices []uint64
 	var rest []string
-	for _, n := range o.names {
+	for n := range o.All() {
 		if i, err := strconv.ParseUint(n, 10, 32); err == nil && i < math.MaxUint32 && strconv.FormatUint(i, 10) == n {
 			indices = append(indices, i)
 		} else {
@@ -233,7 +182,7 @@ func (o *object) order() []string {
 		return rest
 	}
 	slices.Sort(indices)
-	all := make([]string, 0, len(o.names))
+	all := make([]string, 0, o.Len())
 	for _, i := range indices {
 		all = append(all, strconv.FormatUint(i, 10))
 	}
@@ -241,26 +190,6 @@ func (o *object) order() []string {
 }
 
 func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\b':
-			b = append(b, '\\', 'b')
-		case c == '\f':
-			b = append(b, '\\', 'f')
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c < 0x20:
-			b = fmt.Appendf(b, "\\u%04x", c)
-		default:
-			b = append(b, c)
-		}
-	}
-	return append(b, '"')
+	b, _ = jsontext.AppendQuote(b, s) // parse lets no text through that is not UTF-8
+	return b
 }

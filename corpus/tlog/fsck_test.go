@@ -15,26 +15,30 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// buildFsck builds tessera's checker of logs, an implementation of the format that is not ours, from a module file of
-// its own.
+// buildFsck builds tessera's checker of logs, an implementation of the format that is not ours,
+// from a module file of its own.
 func buildFsck(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "fsck")
-	cmd := exec.Command("go", "build", "-modfile="+filepath.Join("..", "..", ".tools", "fsck.mod"), "-o", bin, "github.com/transparency-dev/tessera/cmd/fsck")
+	cmd := exec.Command("go", "build", "-modfile="+filepath.Join("..", "..", ".tools", "fsck.mod"), "-o", bin,
+		"github.com/transparency-dev/tessera/cmd/fsck")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building fsck: %v: %s", err, out)
 	}
 	return bin
 }
 
-// fsck says whether tessera accepts the log in dir. On a damaged log it tries again for ever, so that it is stopped.
+// fsck says whether tessera accepts the log in dir. On a damaged log it tries again for ever, so
+// that it is stopped.
 func fsck(t *testing.T, bin, dir, vkey string, patience time.Duration) (bool, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "-storage_url=file://"+dir+"/", "-public_key="+vkey, "-ui=false", "-v=1", "-logtostderr")
+	cmd := exec.CommandContext(ctx, bin, "-storage_url=file://"+dir+"/", "-public_key="+vkey, "-ui=false", "-v=1",
+		"-logtostderr")
 	out, err := cmd.CombinedOutput()
-	return err == nil && strings.Contains(string(out), "Completed ranges") && !strings.Contains(string(out), "failed"), string(out)
+	return err == nil && strings.Contains(string(out), "Completed ranges") && !strings.Contains(string(out), "failed"),
+		string(out)
 }
 
 func TestTesseraAcceptsTheLog(t *testing.T) {

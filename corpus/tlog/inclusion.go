@@ -10,8 +10,8 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// Inclusion proves that leaf index stands in the log of a size. From the leaf to the root it names the node beside each
-// node on the way (RFC 6962, section 2.1.1).
+// Inclusion proves that leaf index stands in the log of a size. From the leaf to the root it names
+// the node beside each node on the way (RFC 6962, section 2.1.1).
 func (l *Log) Inclusion(index, size int64) ([]attest.Digest, error) {
 	if index < 0 || index >= size || size > l.head.Size {
 		return nil, fmt.Errorf("proving leaf %d: in %d of %d", index, size, l.head.Size)
@@ -63,8 +63,8 @@ func (l *Log) node(level int, n int64, last *walkedTile) (attest.Digest, error) 
 	return attest.Digest(hashes[0]), nil
 }
 
-// tile is one that was checked: one that is kept, or a whole one that the kept tile above it commits to. It is nil if
-// neither is at hand.
+// tile is one that was checked: one that is kept, or a whole one that the kept tile above it
+// commits to. It is nil if neither is at hand.
 func (l *Log) tile(name tileName) *tileTree {
 	if tree := l.kept.tree(name); tree != nil {
 		return tree
@@ -78,7 +78,7 @@ func (l *Log) tile(name tileName) *tileTree {
 	if err != nil || len(data) != TileWidth*sumdb.HashSize {
 		return nil // whoever reads it with all its proofs says what is wrong
 	}
-	tree := newTileTree(data)
+	tree := newTileTree(splitHashes(data))
 	if tree[tileHeight][0] != above[0][at] {
 		return nil
 	}
@@ -86,8 +86,8 @@ func (l *Log) tile(name tileName) *tileTree {
 	return tree
 }
 
-// edge is the root over the leaves from first up to size, which are fewer than a complete node there would have. All
-// leaves before them share it in their proofs, so that it is kept.
+// edge is the root over the leaves from first up to size, which are fewer than a complete node
+// there would have. All leaves before them share it in their proofs, so that it is kept.
 func (l *Log) edge(first, size int64) (attest.Digest, error) {
 	if h, ok := l.edges.get(first, size); ok {
 		return h, nil

@@ -32,7 +32,7 @@ func TestInclusionIsThatOfTlog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, digests(want)) {
+		if !slices.Equal(got, as[attest.Digest](want)) {
 			t.Fatalf("leaf %d of %d: %x instead of %x", index, size, got, want)
 		}
 	}
@@ -101,7 +101,8 @@ func TestInclusionFromDamagedTiles(t *testing.T) {
 					refused++
 					continue
 				}
-				if err := sumdb.CheckRecord(tlogHashes(proof), size, sumdb.Hash(log.head.Root), index, sumdb.RecordHash(fmt.Appendf(nil, `{"leaf":%d}`, index))); err != nil {
+				if err := sumdb.CheckRecord(as[sumdb.Hash](proof), size, sumdb.Hash(log.head.Root), index,
+					sumdb.RecordHash(fmt.Appendf(nil, `{"leaf":%d}`, index))); err != nil {
 					t.Fatalf("%s: leaf %d: %v", name, index, err)
 				}
 			}

@@ -13,10 +13,10 @@ import (
 	"agentstore/corpus/attest"
 )
 
-// Log is the transparency log of the record, opened read-only at its last checkpoint: C2SP tlog-tiles under log/. Its
-// leaves are the exact bytes of rows and of observations, a record of each round and the root of each round's host
-// index. Hashes are read from tiles and checked against the checkpoint's root. A Log may be used by several goroutines
-// at once.
+// Log is the transparency log of the record, opened read-only at its last checkpoint: C2SP
+// tlog-tiles under log/. Its leaves are the exact bytes of rows and of observations, a record of
+// each round and the root of each round's host index. Hashes are read from tiles and checked
+// against the checkpoint's root. A Log may be used by several goroutines at once.
 type Log struct {
 	fsys  fs.FS
 	head  Checkpoint
@@ -24,8 +24,8 @@ type Log struct {
 	edges edgeCache
 }
 
-// Open opens the log of a record, whose key the ring tells for each size. A record without a checkpoint has an empty
-// log.
+// Open opens the log of a record, whose key the ring tells for each size. A record without a
+// checkpoint has an empty log.
 func Open(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	raw, err := fs.ReadFile(fsys, Path("checkpoint"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,8 @@ func Open(fsys fs.FS, ring attest.Ring) (*Log, error) {
 	return l, l.handedOver(ring)
 }
 
-// OpenAt is a tree of tiles of a size and a root that the caller knows, without checkpoints: such as a host index.
+// OpenAt is a tree of tiles of a size and a root that the caller knows, without checkpoints: such
+// as a host index.
 func OpenAt(fsys fs.FS, size int64, root attest.Digest) *Log {
 	return &Log{fsys: fsys, head: Checkpoint{Size: size, Root: root}}
 }
@@ -55,14 +56,16 @@ func OpenAt(fsys fs.FS, size int64, root attest.Digest) *Log {
 func (l *Log) handedOver(ring attest.Ring) error {
 	for _, at := range ring.LogHandovers() {
 		if at.Size > l.head.Size {
-			return fmt.Errorf("opening log: its key was handed over at %d leaves, and it has %d: leaves are missing, or the ring is of a later time", at.Size, l.head.Size)
+			return fmt.Errorf("opening log: its key was handed over at %d leaves, and it has %d: leaves are missing, "+
+				"or the ring is of a later time", at.Size, l.head.Size)
 		}
 		root, err := l.Root(at.Size)
 		if err != nil {
 			return fmt.Errorf("opening log: %w", err)
 		}
 		if root != at.Root {
-			return fmt.Errorf("opening log: rewritten: its key was handed over at %d leaves with root %s, and there it has %s", at.Size, at.Root, root)
+			return fmt.Errorf("opening log: rewritten: its key was handed over at %d leaves with root %s, and there "+
+				"it has %s", at.Size, at.Root, root)
 		}
 	}
 	return nil
@@ -97,7 +100,8 @@ func (t tiles) ReadTiles(want []sumdb.Tile) (out [][]byte, err error) {
 }
 
 func (l *Log) hashes() sumdb.HashReader {
-	return cachedHashes{&l.kept, sumdb.TileHashReader(sumdb.Tree{N: l.head.Size, Hash: sumdb.Hash(l.head.Root)}, tiles{l})}
+	return cachedHashes{&l.kept, sumdb.TileHashReader(sumdb.Tree{N: l.head.Size, Hash: sumdb.Hash(l.head.Root)},
+		tiles{l})}
 }
 
 // Root is the root that the log had at an earlier size.
@@ -112,27 +116,21 @@ func (l *Log) Root(size int64) (attest.Digest, error) {
 	return attest.Digest(h), err
 }
 
-// Consistency proves that the log of size from is the beginning of the log of size to; from is at least 1.
+// Consistency proves that the log of size from is the beginning of the log of size to; from is at
+// least 1.
 func (l *Log) Consistency(from, to int64) ([]attest.Digest, error) {
 	if from < 1 || from > to || to > l.head.Size {
 		return nil, fmt.Errorf("proving consistency: from %d to %d of %d", from, to, l.head.Size)
 	}
 	p, err := sumdb.ProveTree(to, from, l.hashes())
-	return digests(p), err
+	return as[attest.Digest](p), err
 }
 
-func digests[T ~[]sumdb.Hash](hs T) []attest.Digest {
-	out := make([]attest.Digest, 0, len(hs))
-	for _, h := range hs {
-		out = append(out, attest.Digest(h))
-	}
-	return out
-}
-
-func tlogHashes(ds []attest.Digest) []sumdb.Hash {
-	out := make([]sumdb.Hash, 0, len(ds))
-	for _, d := range ds {
-		out = append(out, sumdb.Hash(d))
+// as gives hashes the type of another package.
+func as[To, From ~[sumdb.HashSize]byte](hashes []From) []To {
+	out := make([]To, len(hashes))
+	for i, h := range hashes {
+		out[i] = To(h)
 	}
 	return out
 }
@@ -145,12 +143,12 @@ func CheckConsistency(proof []attest.Digest, from, to Checkpoint) error {
 	if from.Size == 0 {
 		return nil
 	}
-	return sumdb.CheckTree(tlogHashes(proof), to.Size, sumdb.Hash(to.Root), from.Size, sumdb.Hash(from.Root))
+	return sumdb.CheckTree(as[sumdb.Hash](proof), to.Size, sumdb.Hash(to.Root), from.Size, sumdb.Hash(from.Root))
 }
 
 // CheckInclusion verifies what Inclusion proved of the leaf with a hash.
 func CheckInclusion(proof []attest.Digest, size int64, root attest.Digest, index int64, leaf attest.Digest) error {
-	return sumdb.CheckRecord(tlogHashes(proof), size, sumdb.Hash(root), index, sumdb.Hash(leaf))
+	return sumdb.CheckRecord(as[sumdb.Hash](proof), size, sumdb.Hash(root), index, sumdb.Hash(leaf))
 }
 
 // Entry returns the bytes of one leaf, checked against the log.
@@ -176,8 +174,8 @@ func (l *Log) Entry(index int64) ([]byte, error) {
 	return entry, nil
 }
 
-// Entries yields the bytes of all leaves in order, with one bundle in memory. That they are the log's shows at their end:
-// an error behind them says that they do not count.
+// Entries yields the bytes of all leaves in order, with one bundle in memory. That they are the
+// log's shows at their end: an error behind them says that they do not count.
 func (l *Log) Entries() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		var t Tower
@@ -229,7 +227,8 @@ func (l *Log) Checkpoint(size int64, ring attest.Ring) (Checkpoint, error) {
 	return c, err
 }
 
-// Published returns the bytes to serve as the checkpoint: with the cosignatures that were collected for it, if any.
+// Published returns the bytes to serve as the checkpoint: with the cosignatures that were collected
+// for it, if any.
 func (l *Log) Published() ([]byte, error) {
 	lines, err := l.cosigned(l.head.Size)
 	return append(append([]byte(nil), l.head.Raw...), lines...), err
@@ -243,8 +242,8 @@ func (l *Log) cosigned(size int64) ([]byte, error) {
 	return lines, err
 }
 
-// WitnessRequest is the body of a request to a witness that saw the log at size old, 0 for never: what
-// c2sp.org/tlog-witness calls add-checkpoint. Its answer goes to Log.Cosign.
+// WitnessRequest is the body of a request to a witness that saw the log at size old, 0 for never:
+// what c2sp.org/tlog-witness calls add-checkpoint. Its answer goes to Log.Cosign.
 func (l *Log) WitnessRequest(old int64) ([]byte, error) {
 	body := fmt.Appendf(nil, "old %d\n", old)
 	if old > 0 {

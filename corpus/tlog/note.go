@@ -14,10 +14,11 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"agentstore/corpus/attest"
+	"agentstore/corpus/rule"
 )
 
-// A checkpoint is a C2SP signed note. It is opened line by line, more strictly than x/mod's note.Open: each signature
-// has one spelling, and no key signs twice.
+// A checkpoint is a C2SP signed note. It is opened line by line, more strictly than x/mod's
+// note.Open: each signature has one spelling, and no key signs twice.
 
 const (
 	maxNote       = 64 << 10
@@ -69,7 +70,8 @@ func splitNoteLines(s string) (sigs []noteLine, err error) {
 	for line := range strings.Lines(s) {
 		fail := fmt.Errorf("opening note: malformed signature line %d", len(sigs)+1)
 		name, b64, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, noteDash), "\n"), " ")
-		if !ok || !strings.HasPrefix(line, noteDash) || name == "" || strings.ContainsAny(name, "+") || len(sigs) == maxNoteSigs {
+		if !ok || !strings.HasPrefix(line, noteDash) || name == "" || strings.ContainsAny(name, "+") ||
+			len(sigs) == maxNoteSigs {
 			return nil, fail
 		}
 		b, err := base64.StdEncoding.Strict().DecodeString(b64)
@@ -99,7 +101,12 @@ func (s noteSigner) Sign(message []byte) ([]byte, error) { return s.key.Sign(mes
 
 // VerifierKey returns the text by which clients of the log know its key (c2sp.org/signed-note).
 func VerifierKey(origin string, pub ed25519.PublicKey) string {
-	return fmt.Sprintf("%s+%08x+%s", origin, keyID(origin, algEd25519, pub), base64.StdEncoding.EncodeToString(append([]byte{algEd25519}, pub...)))
+	return verifierKey(origin, algEd25519, pub)
+}
+
+func verifierKey(name string, algorithm byte, pub ed25519.PublicKey) string {
+	key := base64.StdEncoding.EncodeToString(append([]byte{algorithm}, pub...))
+	return fmt.Sprintf("%s+%08x+%s", name, keyID(name, algorithm, pub), key)
 }
 
 // signCheckpoint signs the head of a log.
@@ -129,11 +136,13 @@ func parseCheckpoint(text string) (Checkpoint, error) {
 	return Checkpoint{Origin: lines[0], Size: size, Root: attest.Digest(root), Text: text}, nil
 }
 
-// OpenCheckpoint opens a checkpoint and demands that a log key of the ring signed it under the log's own name, its origin,
-// at a size at which that key was in force: a key that was handed over up to its last head, and its successor from there
-// on (attest.ErrNotInForce). At the size of a handover the root is the one that it names. That a smaller head is of the
-// same log as that one shows its consistency alone, which Open, package audit and package bundle look at. Raw of the result
-// holds that one signature; the lines of others, which were not looked at beyond their form, come beside.
+// OpenCheckpoint opens a checkpoint and demands that a log key of the ring signed it under the
+// log's own name, its origin, at a size at which that key was in force: a key that was handed over
+// up to its last head, and its successor from there on (attest.ErrNotInForce). At the size of a
+// handover the root is the one that it names. That a smaller head is of the same log as that one
+// shows its consistency alone, which Open, package audit and package bundle look at. Raw of the
+// result holds that one signature; the lines of others, which were not looked at beyond their form,
+// come beside.
 func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, err error) {
 	text, sigs, err := splitNote(raw)
 	if err != nil {
@@ -156,7 +165,8 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 			return Checkpoint{}, nil, errors.New("opening checkpoint: more than one signature by the log")
 		}
 		if !attest.Verify(ed25519.PublicKey(k.Public), []byte(text), s.sig) {
-			return Checkpoint{}, nil, errors.New("opening checkpoint: the log's signature does not fit")
+			return Checkpoint{}, nil, rule.CheckpointSignature.Errorf("opening checkpoint: the log's " +
+				"signature does not fit")
 		}
 		if err := inForce(k, c); err != nil {
 			return Checkpoint{}, nil, fmt.Errorf("opening checkpoint: %w", err)
@@ -164,7 +174,9 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 		c.Raw = []byte(text + "\n" + s.raw)
 	}
 	if c.Raw == nil {
-		return Checkpoint{}, nil, fmt.Errorf("opening checkpoint: %w: not signed by a log key of the ring", attest.ErrUnknownKey)
+		return Checkpoint{}, nil, rule.CheckpointKey.Errorf("opening checkpoint: %w: not signed by a log key "+
+			"of the ring",
+			attest.ErrUnknownKey)
 	}
 	return c, others, nil
 }
@@ -173,13 +185,18 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 func inForce(k attest.LogKey, c Checkpoint) error {
 	switch {
 	case k.To != nil && c.Size > k.To.Size:
-		return fmt.Errorf("%w: log key %s handed over at %d leaves, and this head has %d", attest.ErrNotInForce, k.KID, k.To.Size, c.Size)
+		return rule.CheckpointKey.Errorf("%w: log key %s handed over at %d leaves, and this head has %d",
+			attest.ErrNotInForce, k.KID,
+			k.To.Size, c.Size)
 	case c.Size < k.From.Size:
-		return fmt.Errorf("%w: log key %s signs from %d leaves on, and this head has %d", attest.ErrNotInForce, k.KID, k.From.Size, c.Size)
+		return rule.CheckpointKey.Errorf("%w: log key %s signs from %d leaves on, and this head has %d",
+			attest.ErrNotInForce, k.KID,
+			k.From.Size, c.Size)
 	}
 	for _, at := range []*attest.LogHead{&k.From, k.To} {
 		if at != nil && c.Size == at.Size && c.Root != at.Root {
-			return fmt.Errorf("%w: at %d leaves, where the log changed hands, its root is %s and not %s", attest.ErrNotInForce, at.Size, at.Root, c.Root)
+			return rule.LogHandover.Errorf("%w: at %d leaves, where the log changed hands, its root is %s and not %s",
+				attest.ErrNotInForce, at.Size, at.Root, c.Root)
 		}
 	}
 	return nil

@@ -14,16 +14,16 @@ import (
 
 const tlogProofFormat = "c2sp.org/tlog-proof@v1"
 
-// Proof shows that one leaf stands in the log, with no more than the leaf, the log's key and the proof itself. Its text
-// is that of c2sp.org/tlog-proof.
+// Proof shows that one leaf stands in the log, with no more than the leaf, the log's key and the
+// proof itself. Its text is that of c2sp.org/tlog-proof.
 type Proof struct {
 	Index  int64
 	Hashes []attest.Digest
 	Note   []byte // the signed checkpoint, with cosignatures if there are any
 }
 
-// Prove makes the proof of a leaf under the checkpoint that was published at a size, which stays as it is however the
-// log grows.
+// Prove makes the proof of a leaf under the checkpoint that was published at a size, which stays as
+// it is however the log grows.
 func (l *Log) Prove(index, size int64, ring attest.Ring) (Proof, error) {
 	c, err := l.Checkpoint(size, ring)
 	if err != nil {
@@ -47,7 +47,8 @@ func (p Proof) Text() []byte {
 	return append(append(b, '\n'), p.Note...)
 }
 
-// ParseProof reads the file form of a proof, which has one spelling. An extra line of others is refused.
+// ParseProof reads the file form of a proof, which has one spelling. An extra line of others is
+// refused.
 func ParseProof(raw []byte) (Proof, error) {
 	if len(raw) > 2*maxNote {
 		return Proof{}, errors.New("reading proof: too large")
@@ -77,7 +78,8 @@ func ParseProof(raw []byte) (Proof, error) {
 	return p, nil
 }
 
-// Verify checks that leaf is in the log whose keys the ring holds and returns the checkpoint it was proved under.
+// Verify checks that leaf is in the log whose keys the ring holds and returns the checkpoint it was
+// proved under.
 func (p Proof) Verify(leaf []byte, ring attest.Ring) (Checkpoint, error) {
 	c, _, err := OpenCheckpoint(p.Note, ring)
 	if err != nil {

@@ -130,8 +130,8 @@ func TestCheckpointsAreStrict(t *testing.T) {
 	}
 }
 
-// TestPartialTilesStayUntilTheFullOneExists: whoever holds any checkpoint that was signed reads its tree, by its own
-// partial tiles or by the full ones that took their places.
+// TestPartialTilesStayUntilTheFullOneExists: whoever holds any checkpoint that was signed reads its
+// tree, by its own partial tiles or by the full ones that took their places.
 func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 	w := recordtest.Writer(t)
 	recordtest.Seal(t, w, recordtest.Judged(t, 1, recordtest.Hosts(230)...))
@@ -170,7 +170,8 @@ func TestPartialTilesStayUntilTheFullOneExists(t *testing.T) {
 	if last := sizes[len(sizes)-1]; last < tlog.TileWidth+10 || left > 0 {
 		t.Errorf("%d partial files are left beside full ones at size %d", left, last)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil ||
+		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
 }
@@ -196,7 +197,8 @@ func TestCosignatures(t *testing.T) {
 	if err != nil || string(published) != string(head.Raw)+string(line) {
 		t.Errorf("published %q, %v", published, err)
 	}
-	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil || len(report.Problems) > 0 {
+	if report, err := audit.Record(t.Context(), os.DirFS(w.Dir), w.Ring, audit.RecordOptions{}); err != nil ||
+		len(report.Problems) > 0 {
 		t.Error(err, report.Problems)
 	}
 	recordtest.EveryByteChange(t, line, func(raw []byte) bool {
@@ -206,7 +208,8 @@ func TestCosignatures(t *testing.T) {
 	if _, err := tlog.Cosignatures(head, append(bytes.Clone(line), line...), []tlog.Witness{witness}); err == nil {
 		t.Error("a witness signs twice")
 	}
-	for _, bad := range []string{"", "a+b", witness.Key() + "A", strings.Replace(witness.Key(), "witness", "other", 1), tlog.VerifierKey("x", k.Public())} {
+	for _, bad := range []string{"", "a+b", witness.Key() + "A", strings.Replace(witness.Key(), "witness", "other", 1),
+		tlog.VerifierKey("x", k.Public())} {
 		if _, err := tlog.ParseWitness(bad); err == nil {
 			t.Errorf("%q is a witness", bad)
 		}

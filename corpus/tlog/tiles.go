@@ -7,15 +7,12 @@ import (
 	sumdb "golang.org/x/mod/sumdb/tlog"
 )
 
-// tileTree is a tile that was checked, with the hashes above its own: level 0 is what the tile holds, and each level has
-// the hashes over pairs of the one below.
+// tileTree is a tile that was checked, with the hashes above its own: level 0 is what the tile
+// holds, and each level has the hashes over pairs of the one below.
 type tileTree [tileHeight + 1][]sumdb.Hash
 
-func newTileTree(data []byte) *tileTree {
-	var t tileTree
-	for rest := data; len(rest) >= sumdb.HashSize; rest = rest[sumdb.HashSize:] {
-		t[0] = append(t[0], sumdb.Hash(rest[:sumdb.HashSize]))
-	}
+func newTileTree(hashes []sumdb.Hash) *tileTree {
+	t := tileTree{hashes}
 	for level := 1; level < len(t); level++ {
 		for pair := range slices.Chunk(t[level-1], 2) {
 			if len(pair) == 2 {
@@ -26,7 +23,8 @@ func newTileTree(data []byte) *tileTree {
 	return &t
 }
 
-// keptTiles is how many tiles a Log keeps, of 16 KiB each: proofs of neighbouring leaves read the same few.
+// keptTiles is how many tiles a Log keeps, of 16 KiB each: proofs of neighbouring leaves read the
+// same few.
 const keptTiles = 64
 
 // tileCache keeps the tiles that were checked last.
@@ -46,7 +44,7 @@ func (c *tileCache) keep(tile sumdb.Tile, data []byte) {
 	if held := c.tree(name); held != nil && len(held[0]) >= len(data)/sumdb.HashSize {
 		return
 	}
-	c.put(name, newTileTree(data))
+	c.put(name, newTileTree(splitHashes(data)))
 }
 
 func (c *tileCache) put(name tileName, tree *tileTree) {

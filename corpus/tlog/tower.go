@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -26,8 +27,8 @@ func bundlePath(n int64, w int) string {
 	return "tile/entries/" + strings.TrimPrefix(sumdb.Tile{H: tileHeight, L: 0, N: n, W: w}.Path(), "tile/8/0/")
 }
 
-// Tower holds the right edge of a growing tree: of every level of tiles the one that is not full. Its memory does not
-// follow the size of the tree.
+// Tower holds the right edge of a growing tree: of every level of tiles the one that is not full.
+// Its memory does not follow the size of the tree.
 type Tower struct {
 	Write   func(name string, data []byte) error // told of every file that is full; nil where only the root is asked
 	Bundles bool                                 // of entries stand beside the tiles; then Write is needed
@@ -36,7 +37,8 @@ type Tower struct {
 	bundle  []byte // the one that is not full
 }
 
-// openTower restores the tower of a log of a size from its tiles and its last bundle, and demands its root.
+// openTower restores the tower of a log of a size from its tiles and its last bundle, and demands
+// its root.
 func openTower(size int64, root attest.Digest, read func(name string) ([]byte, error)) (*Tower, error) {
 	t := &Tower{Bundles: true, Size: size}
 	for level := 0; size>>(tileHeight*level) > 0; level++ {
@@ -51,9 +53,7 @@ func openTower(size int64, root attest.Digest, read func(name string) ([]byte, e
 			if len(data) != w*sumdb.HashSize {
 				return nil, fmt.Errorf("reading log: %s has %d bytes", name, len(data))
 			}
-			for ; len(data) > 0; data = data[sumdb.HashSize:] {
-				edge = append(edge, sumdb.Hash(data[:sumdb.HashSize]))
-			}
+			edge = splitHashes(data)
 		}
 		t.edge = append(t.edge, edge)
 	}
@@ -100,11 +100,12 @@ func (t *Tower) addHash(h sumdb.Hash) error {
 		}
 		if t.Write != nil {
 			n := t.Size>>(tileHeight*(level+1)) - 1
-			if err := t.Write(tilePath(sumdb.Tile{H: tileHeight, L: level, N: n, W: TileWidth}), joinHashes(t.edge[level])); err != nil {
+			if err := t.Write(tilePath(sumdb.Tile{H: tileHeight, L: level, N: n, W: TileWidth}),
+				joinHashes(t.edge[level])); err != nil {
 				return err
 			}
 		}
-		h = foldHashes(t.edge[level])
+		h = newTileTree(t.edge[level])[tileHeight][0]
 		t.edge[level] = t.edge[level][:0]
 	}
 }
@@ -141,7 +142,8 @@ func (t *Tower) Root() (attest.Digest, error) {
 			if tile.L >= len(t.edge) || tile.N != t.Size>>(tileHeight*(tile.L+1)) {
 				return nil, fmt.Errorf("computing root: hash %d is not on the edge", i)
 			}
-			h, err := sumdb.HashFromTile(sumdb.Tile{H: tileHeight, L: tile.L, N: tile.N, W: len(t.edge[tile.L])}, joinHashes(t.edge[tile.L]), i)
+			h, err := sumdb.HashFromTile(sumdb.Tile{H: tileHeight, L: tile.L, N: tile.N, W: len(t.edge[tile.L])},
+				joinHashes(t.edge[tile.L]), i)
 			if err != nil {
 				return nil, err
 			}
@@ -160,16 +162,13 @@ func joinHashes(hs []sumdb.Hash) []byte {
 	return out
 }
 
-// foldHashes is the root over a full tile.
-func foldHashes(hs []sumdb.Hash) sumdb.Hash {
-	row := append([]sumdb.Hash(nil), hs...)
-	for len(row) > 1 {
-		for i := range len(row) / 2 {
-			row[i] = sumdb.NodeHash(row[2*i], row[2*i+1])
-		}
-		row = row[:len(row)/2]
+// splitHashes is the reverse of joinHashes.
+func splitHashes(data []byte) []sumdb.Hash {
+	out := make([]sumdb.Hash, 0, len(data)/sumdb.HashSize)
+	for h := range slices.Chunk(data, sumdb.HashSize) {
+		out = append(out, sumdb.Hash(h))
 	}
-	return row[0]
+	return out
 }
 
 // maxEntry is the most bytes that one entry of a C2SP tlog-tiles bundle has.

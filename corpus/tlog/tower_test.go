@@ -63,7 +63,8 @@ func logOf(t testing.TB, size int64) (*durable.Folder, *Log) {
 	return dir, log
 }
 
-// Entries are all that were added, and what is not what was logged is told behind them at the latest.
+// Entries are all that were added, and what is not what was logged is told behind them at the
+// latest.
 func TestEntriesOfALog(t *testing.T) {
 	for _, size := range []int64{0, 1, 255, 256, 257, 700} {
 		dir, log := logOf(t, size)
@@ -90,8 +91,10 @@ func TestEntriesOfALog(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, data := range map[string][]byte{
-				"a bit": append([]byte{held[0], held[1], held[2] ^ 1}, held[3:]...), "a length": append([]byte{held[0] ^ 1}, held[1:]...), "its end": held[:len(held)-1],
-				"an entry less": held[2+int(held[1]):], "an entry more": append(slices.Clone(held), held[:2+int(held[1])]...), "everything": nil,
+				"a bit":    append([]byte{held[0], held[1], held[2] ^ 1}, held[3:]...),
+				"a length": append([]byte{held[0] ^ 1}, held[1:]...), "its end": held[:len(held)-1],
+				"an entry less": held[2+int(held[1]):], "an entry more": append(slices.Clone(held),
+					held[:2+int(held[1])]...), "everything": nil,
 			} {
 				if err := errors.Join(os.Remove(name), os.WriteFile(name, data, 0o444)); err != nil {
 					t.Fatal(err)

@@ -19,7 +19,8 @@ type Witness struct {
 	Public ed25519.PublicKey
 }
 
-// ParseWitness reads the text form of a witness's key: name+id+base64 of the algorithm, 4, and the key.
+// ParseWitness reads the text form of a witness's key: name+id+base64 of the algorithm, 4, and the
+// key.
 func ParseWitness(vkey string) (Witness, error) {
 	parts := strings.SplitN(vkey, "+", 3)
 	if len(parts) != 3 || parts[0] == "" || strings.ContainsAny(parts[0], " \n") {
@@ -38,7 +39,7 @@ func ParseWitness(vkey string) (Witness, error) {
 
 // Key returns the text form that ParseWitness reads.
 func (w Witness) Key() string {
-	return fmt.Sprintf("%s+%08x+%s", w.Name, keyID(w.Name, algCosigned, w.Public), base64.StdEncoding.EncodeToString(append([]byte{algCosigned}, w.Public...)))
+	return verifierKey(w.Name, algCosigned, w.Public)
 }
 
 // Cosignature is one witness's verified signature of a checkpoint.
@@ -59,8 +60,9 @@ func CheckCosignatures(lines []byte) error {
 	return nil
 }
 
-// Cosignatures verifies the signature lines of third parties under a checkpoint. Lines by keys that are not among the
-// witnesses are dropped; a witness whose line does not fit, or who signs twice, is an error.
+// Cosignatures verifies the signature lines of third parties under a checkpoint. Lines by keys that
+// are not among the witnesses are dropped; a witness whose line does not fit, or who signs twice,
+// is an error.
 func Cosignatures(c Checkpoint, lines []byte, witnesses []Witness) ([]Cosignature, error) {
 	if len(lines) == 0 {
 		return nil, nil
@@ -87,7 +89,8 @@ func Cosignatures(c Checkpoint, lines []byte, witnesses []Witness) ([]Cosignatur
 				return nil, fmt.Errorf("reading cosignatures: %s signed with %d bytes", w.Name, len(s.sig))
 			}
 			at := binary.BigEndian.Uint64(s.sig)
-			if at > 1<<40 || !attest.Verify(w.Public, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, c.Text), s.sig[8:]) {
+			if at > 1<<40 || !attest.Verify(w.Public, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, c.Text),
+				s.sig[8:]) {
 				return nil, fmt.Errorf("reading cosignatures: the signature of %s does not fit", w.Name)
 			}
 			out = append(out, Cosignature{Witness: w.Name, At: time.Unix(int64(at), 0).UTC(), Line: s.raw})

@@ -2,11 +2,11 @@ package tlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strconv"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -15,10 +15,12 @@ import (
 	"agentstore/corpus/durable"
 )
 
-// Append adds entries behind the log's head and publishes the new checkpoint: entries and tiles first, then the
-// checkpoint, so that after a crash the old one stands, and the same call again does the rest. The caller holds the
-// lock of dir, and sees to it that what it adds follows from files that are written once.
-func Append(ctx context.Context, dir *durable.Folder, log *Log, origin string, k *attest.Key, entries iter.Seq2[[]byte, error]) (*Log, error) {
+// Append adds entries behind the log's head and publishes the new checkpoint: entries and tiles
+// first, then the checkpoint, so that after a crash the old one stands, and the same call again
+// does the rest. The caller holds the lock of dir, and sees to it that what it adds follows from
+// files that are written once.
+func Append(ctx context.Context, dir *durable.Folder, log *Log, origin string, k *attest.Key,
+	entries iter.Seq2[[]byte, error]) (*Log, error) {
 	head := log.head
 	if head.Origin != "" && head.Origin != origin {
 		return nil, fmt.Errorf("appending to log: it is %s, not %s", head.Origin, origin)
@@ -65,21 +67,12 @@ func Append(ctx context.Context, dir *durable.Folder, log *Log, origin string, k
 	return &Log{fsys: log.fsys, head: next}, nil
 }
 
-// publish makes next the head. A log never signs two checkpoints of one size: the file of its size is written once.
+// publish makes next the head. A log never signs two checkpoints of one size: the file of its size
+// is written once.
 func publish(dir *durable.Folder, next Checkpoint) error {
-	name := Path("checkpoints/" + strconv.FormatInt(next.Size, 10))
-	if err := dir.Once(name, next.Raw); err != nil {
-		if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		// Left by a crash between this file and the next.
-		held, err := dir.Root.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if string(held) != string(next.Raw) {
-			return fmt.Errorf("appending to log: %s was signed before, and differs", name)
-		}
+	// One that is there was left by a crash between this file and the next.
+	if err := dir.Keep(Path("checkpoints/"+strconv.FormatInt(next.Size, 10)), next.Raw); err != nil {
+		return fmt.Errorf("appending to log: %w", err)
 	}
 	if err := dir.Put(Path("checkpoint"), next.Raw); err != nil {
 		return err
@@ -87,7 +80,8 @@ func publish(dir *durable.Folder, next Checkpoint) error {
 	return dir.SyncUp("log")
 }
 
-// changedDirs yields the directories that growing from one size to another wrote tiles or bundles into.
+// changedDirs yields the directories that growing from one size to another wrote tiles or bundles
+// into.
 func changedDirs(from, to int64) map[string]bool {
 	dirs := make(map[string]bool)
 	see := func(name string) {
@@ -106,20 +100,17 @@ func changedDirs(from, to int64) map[string]bool {
 
 func syncLog(dir *durable.Folder, from, to int64) error {
 	for name := range changedDirs(from, to) {
-		d, err := dir.Root.Open(name)
-		if err != nil {
+		if err := dir.Sync(name); err != nil {
 			return err
-		}
-		if err := errors.Join(d.Sync(), d.Close()); err != nil {
-			return fmt.Errorf("syncing %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// prune removes the partial tiles and bundles of those that were full at the checkpoint that was replaced: any older head
-// is read by the full ones (C2SP tlog-tiles, Partial Tiles). Those that became full with the new head stay until the next
-// one, so that whoever reads while the head moves still finds his.
+// prune removes the partial tiles and bundles of those that were full at the checkpoint that was
+// replaced: any older head is read by the full ones (C2SP tlog-tiles, Partial Tiles). Those that
+// became full with the new head stay until the next one, so that whoever reads while the head moves
+// still finds his.
 func prune(dir *durable.Folder, before int64) error {
 	var prior int64
 	entries, err := fs.ReadDir(dir.Root.FS(), Path("checkpoints"))
@@ -148,8 +139,8 @@ func prune(dir *durable.Folder, before int64) error {
 	return nil
 }
 
-// Cosign keeps beside the log's head the cosignatures by witnesses that are good and not there yet, and returns them. The
-// caller holds the lock of dir.
+// Cosign keeps beside the log's head the cosignatures by witnesses that are good and not there yet,
+// and returns them. The caller holds the lock of dir.
 func (l *Log) Cosign(dir *durable.Folder, lines []byte, witnesses []Witness) ([]Cosignature, error) {
 	fresh, err := Cosignatures(l.head, lines, witnesses)
 	if err != nil {
@@ -165,11 +156,7 @@ func (l *Log) Cosign(dir *durable.Folder, lines []byte, witnesses []Witness) ([]
 	}
 	var added []Cosignature
 	for _, c := range fresh {
-		known := false
-		for _, h := range held {
-			known = known || h.Witness == c.Witness
-		}
-		if !known {
+		if !slices.ContainsFunc(held, func(h Cosignature) bool { return h.Witness == c.Witness }) {
 			text = append(text, c.Line...)
 			added = append(added, c)
 		}

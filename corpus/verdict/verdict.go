@@ -1,13 +1,15 @@
-// Package verdict holds the words and the parts of reports that the checkers share: what may become of a check, how it is
-// put right, and what a judgement rests on. /spec/store-report/v1 describes them.
+// Package verdict holds the words and the parts of reports that the checkers share: what may become
+// of a check, how it is put right, and what a judgement rests on. /spec/store-report/v1 describes
+// them.
 package verdict
 
 // State is what became of one check.
 type State string
 
-// The states. Warn works but breaks a recommendation. Absent, Unreachable and Unverifiable say that something was lacking,
-// and nothing against what was judged. NotReached was not asked because an earlier check did not pass, or because there
-// was nothing to ask of; NotChecked is outside of what was looked at.
+// The states. Warn works but breaks a recommendation. Absent, Unreachable and Unverifiable say that
+// something was lacking, and nothing against what was judged. NotReached was not asked because an
+// earlier check did not pass, or because there was nothing to ask of; NotChecked is outside of what
+// was looked at.
 const (
 	Pass         State = "pass"
 	Warn         State = "warn"

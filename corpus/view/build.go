@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -28,9 +29,9 @@ type bounds struct {
 	sort int   // bytes of entries that are sorted in memory
 }
 
-// Build makes the view of a record in a folder of views and puts it in force, whole or not at all, unless it is
-// there. Memory holds one part of each round and what is sorted at a time; it does not follow the number of hosts.
-// Builders of one folder wait for each other.
+// Build makes the view of a record in a folder of views and puts it in force, whole or not at all,
+// unless it is there. Memory holds one part of each round and what is sorted at a time; it does not
+// follow the number of hosts. Builders of one folder wait for each other.
 func Build(ctx context.Context, r *record.Record, dir string) error {
 	return build(ctx, r, dir, bounds{file: 256 << 20, sort: 64 << 20})
 }
@@ -90,7 +91,8 @@ func build(ctx context.Context, r *record.Record, dir string, sizes bounds) (err
 	return removeViews(f, name, before)
 }
 
-// removeViews removes all views but the one in force and the one before it, which may be being read.
+// removeViews removes all views but the one in force and the one before it, which may be being
+// read.
 func removeViews(f *durable.Folder, keep ...string) error {
 	entries, err := fs.ReadDir(f.Root.FS(), ".")
 	if err != nil {
@@ -114,7 +116,8 @@ func writeView(ctx context.Context, r *record.Record, into *os.Root, head Head, 
 	names := &treeWriter{root: into, name: "names", most: sizes.file}
 	sorted, hashed, nets := extsort.New(sizes.sort), extsort.New(sizes.sort/8), extsort.New(sizes.sort/8)
 	defer func() {
-		err = errors.Join(err, hosts.close(), doors.close(), sums.close(), names.close(), sorted.Close(), hashed.Close(), nets.Close())
+		err = errors.Join(err, hosts.close(), doors.close(), sums.close(), names.close(), sorted.Close(),
+			hashed.Close(), nets.Close())
 	}()
 	var value []byte
 	for h, err := range r.Histories() {
@@ -191,7 +194,8 @@ func addDoors(into *extsort.Sorter, h record.History) error {
 	return nil
 }
 
-// addNetworks adds each network that a host ever named beside an address, and counts rows that leave addresses out.
+// addNetworks adds each network that a host ever named beside an address, and counts rows that
+// leave addresses out.
 func addNetworks(into *extsort.Sorter, h record.History, head *Head) error {
 	seen := map[string]bool{}
 	for _, row := range h.Rows {
@@ -262,7 +266,7 @@ func writeDoors(ctx context.Context, doors, sums *treeWriter, sorted iter.Seq2[e
 			return nil
 		}
 		value := appendNumber(nil, hosts)
-		for _, sequence := range sortedKeys(in) {
+		for _, sequence := range slices.Sorted(maps.Keys(in)) {
 			value = appendNumber(appendNumber(value, sequence), in[sequence])
 		}
 		hosts = 0
@@ -293,15 +297,6 @@ func writeDoors(ctx context.Context, doors, sums *treeWriter, sorted iter.Seq2[e
 		}
 	}
 	return finish()
-}
-
-func sortedKeys(m map[int64]int64) []int64 {
-	keys := make([]int64, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func appendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, uint64(n)) }

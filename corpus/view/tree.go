@@ -19,9 +19,10 @@ import (
 	"agentstore/corpus/record"
 )
 
-// A tree is a sorted map on disk that is written once, front to back, and read without being held: compressed blocks of
-// entries, and above them blocks that name others by first key, place and SHA-256, up to one root. A damaged byte is
-// therefore an error wherever it is, and a look-up reads one block of each level. A large tree is several files.
+// A tree is a sorted map on disk that is written once, front to back, and read without being held:
+// compressed blocks of entries, and above them blocks that name others by first key, place and
+// SHA-256, up to one root. A damaged byte is therefore an error wherever it is, and a look-up reads
+// one block of each level. A large tree is several files.
 
 // blockBytes is how many bytes of entries are gathered into a block, before compression.
 const blockBytes = 8 << 10

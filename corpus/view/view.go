@@ -45,14 +45,15 @@ type Head struct {
 	Rows      int64         `json:"rows"`
 	Hosts     int64         `json:"hosts"`
 	Addresses int64         `json:"addresses"` // pairs of network and digest
-	// Networks are those that rows name beside addresses, those of most hosts first, at most MaxNetworks; NetworksAll
-	// counts all. RowsCut counts the rows that leave addresses out.
+	// Networks are those that rows name beside addresses, those of most hosts first, at most
+	// MaxNetworks; NetworksAll counts all. RowsCut counts the rows that leave addresses out.
 	Networks    []string `json:"networks"`
 	NetworksAll int64    `json:"networks_all"`
 	RowsCut     int64    `json:"rows_cut"`
 }
 
-// MaxNetworks is the most networks that a view lists: as many as one look-up asks. A door may name any.
+// MaxNetworks is the most networks that a view lists: as many as one look-up asks. A door may name
+// any.
 const MaxNetworks = 2048
 
 // Sequence is the newest round's, 0 for none.
@@ -67,9 +68,10 @@ type headFile struct {
 	NameFiles []shard `json:"name_files"`
 }
 
-// View answers what the record holds about one host or one address from sorted files, whatever their size: a look-up
-// reads a few blocks of some kilobytes. Each is checked, so that a damaged view gives errors and no wrong answers. It
-// may be used by several goroutines at once, and after a newer one took its place for as long as its folder stands.
+// View answers what the record holds about one host or one address from sorted files, whatever
+// their size: a look-up reads a few blocks of some kilobytes. Each is checked, so that a damaged
+// view gives errors and no wrong answers. It may be used by several goroutines at once, and after a
+// newer one took its place for as long as its folder stands.
 type View struct {
 	head                      Head
 	name                      string
@@ -107,14 +109,15 @@ func Open(fsys fs.FS) (*View, error) {
 		return nil, fmt.Errorf("opening view: format is %q, want %q", f.Format, Format)
 	}
 	of := func(shards []shard) tree { return tree{fsys: fsys, dir: name, shards: shards} }
-	return &View{head: f.Head, name: name, hosts: of(f.HostFiles), doors: of(f.DoorFiles), sums: of(f.SumFiles), names: of(f.NameFiles)}, nil
+	return &View{head: f.Head, name: name, hosts: of(f.HostFiles), doors: of(f.DoorFiles), sums: of(f.SumFiles),
+		names: of(f.NameFiles)}, nil
 }
 
 // Head says what the view was made from.
 func (v *View) Head() Head { return v.head }
 
-// Check demands that the view was made from this record, perhaps before its newest rounds: then it is stale, and says
-// what was so at its head.
+// Check demands that the view was made from this record, perhaps before its newest rounds: then it
+// is stale, and says what was so at its head.
 func (v *View) Check(r *record.Record) (stale bool, err error) {
 	n, all := len(v.head.Weeks), len(r.Rounds())
 	if n > all {
@@ -152,8 +155,9 @@ func (v *View) Host(host string) (record.History, bool, error) {
 	return h, err == nil, err
 }
 
-// Hashed finds the host whose SHA-256, in hex, stands in place of its name in addresses and names of files. It holds every
-// host that is too long or too odd to stand there itself, and may hold others.
+// Hashed finds the host whose SHA-256, in hex, stands in place of its name in addresses and names
+// of files. It holds every host that is too long or too odd to stand there itself, and may hold
+// others.
 func (v *View) Hashed(sum string) (host string, ok bool, err error) {
 	value, ok, err := v.names.get(sum)
 	return string(value), ok, err
@@ -165,17 +169,6 @@ var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
 // isPlain reports whether a host is surely written as it is.
 func isPlain(host string) bool {
 	return plainName.MatchString(host) && !strings.HasSuffix(host, ".json") && !strings.HasPrefix(host, "h-")
-}
-
-// Hosts yields the names of all hosts from the first that does not sort before one, in order.
-func (v *View) Hosts(from string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for e, err := range v.hosts.from(from) {
-			if !yield(e.key, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 func encodeHistory(into []byte, h record.History) []byte {
@@ -273,7 +266,8 @@ func (v *View) door(host string, value []byte) (AddressDoor, error) {
 	return d, nil
 }
 
-// addressKey is the key of an address; a host's name behind it is that of its door. No two addresses begin alike.
+// addressKey is the key of an address; a host's name behind it is that of its door. No two
+// addresses begin alike.
 func addressKey(p record.PayTo) string {
 	return fmt.Sprintf("%s%04x%s ", p.Digest, len(p.Network), p.Network)
 }

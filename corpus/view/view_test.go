@@ -39,19 +39,23 @@ func sharedRecord(t testing.TB, rounds, hosts int) *record.Writer {
 			if random.IntN(4) == 0 {
 				continue
 			}
-			verdict := []string{record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable, record.VerdictNotProbed}[random.IntN(4)]
+			verdict := []string{record.VerdictReady, record.VerdictNotReady, record.VerdictUnreachable,
+				record.VerdictNotProbed}[random.IntN(4)]
 			row := recordtest.Walked(fmt.Sprintf("h%03d.example", i), verdict)
 			if row.Offer != nil {
-				row.Offer = &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, PayTo: []record.PayTo{}}
+				row.Offer = &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"},
+					PayTo: []record.PayTo{}}
 				for range random.IntN(4) {
 					n := []string{"eip155:8453", "eip155:1"}[random.IntN(2)]
 					address := fmt.Sprintf("0x%040x", 1+random.IntN(6))
-					row.Offer.PayTo = append(row.Offer.PayTo, record.PayTo{Network: n, Digest: exchange.PayToDigest(n, address)})
+					row.Offer.PayTo = append(row.Offer.PayTo,
+						record.PayTo{Network: n, Digest: exchange.PayToDigest(n, address)})
 				}
 			}
 			rows = append(rows, row)
 		}
-		for _, odd := range []string{"h-" + strings.Repeat("0", 64), strings.Repeat("long.", 45) + "example", "~odd(.example"} {
+		for _, odd := range []string{"h-" + strings.Repeat("0", 64), strings.Repeat("long.", 45) + "example",
+			"~odd(.example"} {
 			rows = append(rows, recordtest.Walked(odd, record.VerdictReady))
 		}
 		slices.SortFunc(rows, func(a, b record.Row) int { return strings.Compare(a.Host, b.Host) })
@@ -122,7 +126,8 @@ func collect[T any](t testing.TB, seq func(func(T, error) bool)) (out []T) {
 }
 
 func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
-	for name, w := range map[string]*record.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120), "empty": recordtest.Writer(t)} {
+	for name, w := range map[string]*record.Writer{"small": recordtest.Small(t), "shared": sharedRecord(t, 5, 120),
+		"empty": recordtest.Writer(t)} {
 		r := recordtest.Open(t, w)
 		v := buildTiny(t, w, t.TempDir())
 		if stale, err := v.Check(r); stale || err != nil {
@@ -143,7 +148,8 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("%s: %s (-want +got):\n%s", name, want.Host, diff)
 			}
-			for _, absent := range []string{want.Host + "x", want.Host[:len(want.Host)-1], "0" + want.Host, strings.ToUpper(want.Host)} {
+			for _, absent := range []string{want.Host + "x", want.Host[:len(want.Host)-1], "0" + want.Host,
+				strings.ToUpper(want.Host)} {
 				if h, ok, err := v.Host(absent); ok || err != nil || len(h.Rows) > 0 {
 					t.Errorf("%s: %s is there: %v %v", name, absent, h, err)
 				}
@@ -173,12 +179,14 @@ func TestViewHoldsWhatTheRecordHolds(t *testing.T) {
 				t.Errorf("%s: sum of %v: %v (-want +got):\n%s", name, p, err, diff)
 			}
 		}
-		for _, p := range []record.PayTo{{}, {Network: "eip155:8453"}, {Network: "eip155:99", Digest: exchange.PayToDigest("eip155:99", "0x")}} {
+		for _, p := range []record.PayTo{{}, {Network: "eip155:8453"},
+			{Network: "eip155:99", Digest: exchange.PayToDigest("eip155:99", "0x")}} {
 			if got, err := v.Address(p); err != nil || got.Hosts != 0 || len(collect(t, v.Doors(p))) != 0 {
 				t.Errorf("%s: an address that was never seen: %v, %v", name, got, err)
 			}
 		}
-		want := Head{Format: Format, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)), Weeks: []string{}, Networks: []string{}}
+		want := Head{Format: Format, Rows: rows, Hosts: int64(len(hosts)), Addresses: int64(len(sums)),
+			Weeks: []string{}, Networks: []string{}}
 		named := map[string]map[string]bool{} // hosts by network
 		for p, at := range doors {
 			if named[p.Network] == nil {
@@ -341,7 +349,8 @@ func (p patched) Open(name string) (fs.File, error) {
 }
 
 // viewFixture is a view with questions that read all of it, and their answers.
-func viewFixture(t testing.TB) (dir string, files map[string]string, hosts []string, addresses []record.PayTo, want []string) {
+func viewFixture(t testing.TB) (dir string, files map[string]string, hosts []string, addresses []record.PayTo,
+	want []string) {
 	w := sharedRecord(t, 3, 40)
 	dir = t.TempDir()
 	v := buildTiny(t, w, dir)

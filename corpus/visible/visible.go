@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a stranger's text for somebody's screen: what moves the cursor, hides what follows, ends the line or turns the
-// direction of writing is spelled out.
+// Text is a stranger's text for somebody's screen: what moves the cursor, hides what follows, ends
+// the line or turns the direction of writing is spelled out.
 func Text(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s

@@ -6,7 +6,8 @@ import "testing"
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "rounds/1/header.json": "rounds/1/header.json", `a "b" \ ü – 雪`: `a "b" \ ü – 雪`,
-		"a\x1b[8mb\r\nc": `a\x1b[8mb\r\nc`, "'\u202egnol\u2028\u00a0\u0085": `'\u202egnol\u2028\u00a0\u0085`, "\x9b31m\xff": `\x9b31m\xff`, "\ufffd\u200b": "\ufffd" + `\u200b`,
+		"a\x1b[8mb\r\nc": `a\x1b[8mb\r\nc`, "'\u202egnol\u2028\u00a0\u0085": `'\u202egnol\u2028\u00a0\u0085`,
+		"\x9b31m\xff": `\x9b31m\xff`, "\ufffd\u200b": "\ufffd" + `\u200b`,
 	} {
 		if got := Text(in); got != want {
 			t.Errorf("Text(%q) = %q, want %q", in, got, want)

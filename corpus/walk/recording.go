@@ -16,7 +16,8 @@ const Format = "store-recording/v1"
 // MaxFile bounds the file form.
 const MaxFile = 16 << 20
 
-// A Recording is the exchanges of one walk, in their order, with the name of the checker that asked for them.
+// A Recording is the exchanges of one walk, in their order, with the name of the checker that asked
+// for them.
 type Recording struct {
 	Checker   string // the checker's Name
 	Start     string // URL of the door
@@ -32,8 +33,8 @@ type head struct {
 	Exchanges int    `json:"exchanges"`
 }
 
-// Encode returns the file form: a line of JSON that says what follows, then each exchange in its own file form, a line
-// each. The same recording always gives the same bytes.
+// Encode returns the file form: a line of JSON that says what follows, then each exchange in its
+// own file form, a line each. The same recording always gives the same bytes.
 func (r Recording) Encode() ([]byte, error) {
 	b, err := json.Marshal(head{Format, r.Checker, r.Start, r.Private, len(r.Exchanges)})
 	if err != nil {

@@ -1,12 +1,14 @@
-// Package walk reads live doors: it makes the requests that a checker asks for through the guarded client, hands the
-// checker what was recorded, and returns its report with the recording. It judges nothing itself. A recording has a file
-// form and can be judged again, by the same checker or a newer one, without a network.
+// Package walk reads live doors: it makes the requests that a checker asks for through the guarded
+// client, hands the checker what was recorded, and returns its report with the recording. It judges
+// nothing itself. A recording has a file form and can be judged again, by the same checker or a
+// newer one, without a network.
 //
 //	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: "https://door.example/paid"})
 //	again, err := probe.Replay(recording.Exchanges, checker)
 package walk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +38,21 @@ type Client interface {
 
 // Start says where a walk begins and what it may do.
 type Start struct {
-	// URL is the door's, in the form that Client.Parse gives it, which is the form in which exchanges are recorded:
-	// checkers are made with that one. Its host is the one that requests stay on, but for the kinds that may leave it.
-	// It is "" for a checker that has no door, only a document to resolve; then no other kinds may be asked for.
+	// URL is the door's, in the form that Client.Parse gives it, which is the form in which
+	// exchanges are recorded: checkers are made with that one. Its host is the one that requests
+	// stay on, but for the kinds that may leave it. It is "" for a checker that has no door, only a
+	// document to resolve; then no other kinds may be asked for.
 	URL string
-	// Kinds are the kinds of request that may be made, of those that Kinds lists; nil allows them all.
+	// Kinds are the kinds of request that may be made, of those that Kinds lists; nil allows them
+	// all.
 	Kinds []string
 	// PlainHTTP allows http on port 80, for phantom_check alone.
 	PlainHTTP bool
-	// Time bounds the whole walk; 0 is DefaultTime. What is asked for later is recorded as not made.
+	// PostBody is what a declared POST sends in the place of an empty object, on the machine of
+	// whoever owns the door alone.
+	PostBody string
+	// Time bounds the whole walk; 0 is DefaultTime. What is asked for later is recorded as not
+	// made.
 	Time time.Duration
 }
 
@@ -57,24 +65,29 @@ type Kind struct {
 	Path   string // what the path must end with, "" for anything
 }
 
-// Kinds lists the kinds of request. A body of a POST is fixed here, so that a checker's data, which strangers wrote,
-// never reaches another door.
+// Kinds lists the kinds of request. A body of a POST is fixed here, so that a checker's data, which
+// strangers wrote, never reaches another door.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "get", Method: http.MethodGet},
 		{Name: "declared-post", Method: http.MethodPost, Body: "{}"},
+		{Name: "redirect", Method: http.MethodGet},
+		{Name: "own-file", Method: http.MethodGet},
 		{Name: "did", Method: http.MethodGet, Leaves: true, Path: "/did.json"},
 		{Name: "key", Method: http.MethodGet, Leaves: true},
-		// Two questions to an agent that set it no work: a task that does not exist, and a message without a message.
+		// Two questions to an agent that set it no work: a task that does not exist, and a message
+		// without a message.
 		{Name: "a2a-tasks-get", Method: http.MethodPost,
 			Body: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"00000000-0000-4000-8000-000000000000"}}`},
-		{Name: "a2a-stream", Method: http.MethodPost, Body: `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`},
+		{Name: "a2a-stream", Method: http.MethodPost,
+			Body: `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`},
 	}
 }
 
-// Run walks with a checker until it has its report. The recording is returned whatever happens. The error is a
-// *fetch.Refusal when the door was refused, which says nothing about it; ctx's when it ended; otherwise it is the
-// checker's own. What is refused later is recorded, and the checker goes on.
+// Run walks with a checker until it has its report. The recording is returned whatever happens. The
+// error is a *fetch.Refusal when the door was refused, which says nothing about it; ctx's when it
+// ended; otherwise it is the checker's own. What is refused later is recorded, and the checker goes
+// on.
 func Run[R any](ctx context.Context, client Client, checker probe.Checker[R], start Start) (R, Recording, error) {
 	var none R
 	recording := Recording{Checker: checker.Name(), Start: start.URL, Private: client.Private()}
@@ -86,9 +99,7 @@ func Run[R any](ctx context.Context, client Client, checker probe.Checker[R], st
 		}
 	}
 	door := recording.Start
-	if start.Time == 0 {
-		start.Time = DefaultTime
-	}
+	start.Time = cmp.Or(start.Time, DefaultTime)
 	walking, cancel := context.WithTimeout(ctx, start.Time)
 	defer cancel()
 	held := 0
@@ -102,7 +113,8 @@ func Run[R any](ctx context.Context, client Client, checker probe.Checker[R], st
 		}
 		made := len(recording.Exchanges)
 		if made >= checker.MaxRequests() {
-			return none, recording, fmt.Errorf("%s asks for more than its %d requests", checker.Name(), checker.MaxRequests())
+			return none, recording, fmt.Errorf("%s asks for more than its %d requests", checker.Name(),
+				checker.MaxRequests())
 		}
 		var x exchange.Exchange
 		switch why := start.forbids(client, door, *next); {
@@ -136,6 +148,9 @@ func (s Start) forbids(client Client, door string, next probe.Next) string {
 		return fmt.Sprintf("a walk makes no request of kind %q", next.Kind)
 	}
 	k := kinds[i]
+	if k.Name == probe.KindDeclaredPost {
+		k.Body = cmp.Or(s.PostBody, k.Body)
+	}
 	if next.Request.Method != k.Method || string(next.Request.Body) != k.Body {
 		return fmt.Sprintf("a request of kind %q is a %s with the body %q", k.Name, k.Method, k.Body)
 	}
@@ -157,8 +172,8 @@ func (s Start) forbids(client Client, door string, next probe.Next) string {
 	return ""
 }
 
-// notMade records a request that was not made. Its time is that of the exchange before it, so that a report does not
-// depend on when the walk gave up.
+// notMade records a request that was not made. Its time is that of the exchange before it, so that
+// a report does not depend on when the walk gave up.
 func notMade(r Recording, req exchange.Request, stage, why string) exchange.Exchange {
 	x := exchange.Exchange{Request: req, Error: exchange.Error{Stage: stage, Text: why}}
 	if len(x.Request.URL) > exchange.MaxURL {

@@ -72,7 +72,8 @@ func (e *ether) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (
 
 func newEther(t *testing.T) *ether {
 	t.Helper()
-	c, err := fetch.New(fetch.Config{UserAgent: "walker (+https://store.test)", Key: attest.SpecimenKey(), Agent: "https://store.test", OwnHosts: []string{"store.test"}})
+	c, err := fetch.New(fetch.Config{UserAgent: "walker (+https://store.test)", Key: attest.SpecimenKey(),
+		Agent: "https://store.test", OwnHosts: []string{"store.test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,20 +106,24 @@ func TestOnlyWhatTheKindAllowsIsAsked(t *testing.T) {
 		{ask: ask("key", "GET", "https://keys.com/jwks", "")},
 		{ask: ask("key", "POST", "https://keys.com/jwks", "{}"), want: exchange.StageRefused},
 		{ask: ask("a2a-stream", "POST", door, `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`)},
-		{ask: ask("a2a-stream", "POST", "https://agent.com/", `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`), want: exchange.StageRefused},
-		{ask: ask("a2a-tasks-get", "POST", door, `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`), want: exchange.StageRefused},
+		{ask: ask("a2a-stream", "POST", "https://agent.com/",
+			`{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`), want: exchange.StageRefused},
+		{ask: ask("a2a-tasks-get", "POST", door, `{"jsonrpc":"2.0","id":2,"method":"message/stream","params":{}}`),
+			want: exchange.StageRefused},
 		{ask: ask("wander", "GET", door, ""), want: exchange.StageRefused},
 		{ask: ask("", "GET", door, ""), want: exchange.StageRefused},
 		{ask: ask("get", "GET", strings.Repeat("\xff", exchange.MaxURL), ""), want: exchange.StageRefused},
 	} {
 		e := newEther(t)
-		_, recording, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", door, ""), row.ask}, 2}, Start{URL: door, Kinds: row.kinds})
+		_, recording, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", door, ""), row.ask}, 2},
+			Start{URL: door, Kinds: row.kinds})
 		if err != nil {
 			t.Errorf("%.80v: %v", row.ask, err)
 			continue
 		}
 		if got := recording.Exchanges[1].Error.Stage; got != row.want || (len(e.asked) == 2) != (row.want == "") {
-			t.Errorf("%s %s %.60s: stage %q, want %q; asked %v", row.ask.Kind, row.ask.Request.Method, row.ask.Request.URL, got, row.want, e.asked)
+			t.Errorf("%s %s %.60s: stage %q, want %q; asked %v", row.ask.Kind, row.ask.Request.Method,
+				row.ask.Request.URL, got, row.want, e.asked)
 		}
 		if _, err := recording.Encode(); err != nil {
 			t.Errorf("%.80v: %v", row.ask, err)
@@ -140,7 +145,8 @@ func TestPlainHTTPStaysWhereItBegan(t *testing.T) {
 		{"http://door.com/a", ask("did", "GET", "http://door.com/.well-known/did.json", ""), exchange.StageRefused},
 	} {
 		e := newEther(t)
-		_, r, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", row.door, ""), row.ask}, 2}, Start{URL: row.door, PlainHTTP: true})
+		_, r, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", row.door, ""), row.ask}, 2},
+			Start{URL: row.door, PlainHTTP: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +158,8 @@ func TestPlainHTTPStaysWhereItBegan(t *testing.T) {
 
 func TestTheFirstRefusalEndsTheWalk(t *testing.T) {
 	e := newEther(t)
-	for url, code := range map[string]string{"https://127.0.0.1/": fetch.CodeTarget, "https://STORE.test./x": fetch.CodeOwnHost, " ": fetch.CodeMissing} {
+	for url, code := range map[string]string{"https://127.0.0.1/": fetch.CodeTarget,
+		"https://STORE.test./x": fetch.CodeOwnHost, " ": fetch.CodeMissing} {
 		_, _, err := Run(t.Context(), e, script{[]probe.Next{ask("get", "GET", url, "")}, 1}, Start{URL: url})
 		if r, ok := errors.AsType[*fetch.Refusal](err); !ok || r.Code != code {
 			t.Errorf("%q: %v, want %s", url, err, code)
@@ -165,9 +172,11 @@ func TestTheFirstRefusalEndsTheWalk(t *testing.T) {
 
 func TestWalksWithoutADoor(t *testing.T) {
 	e := newEther(t)
-	asks := []probe.Next{ask("did", "GET", "https://10.0.0.1/.well-known/did.json", ""), ask("get", "GET", "https://door.com/", ""), ask("did", "GET", "https://keys.com/.well-known/did.json", "")}
+	asks := []probe.Next{ask("did", "GET", "https://10.0.0.1/.well-known/did.json", ""),
+		ask("get", "GET", "https://door.com/", ""), ask("did", "GET", "https://keys.com/.well-known/did.json", "")}
 	report, r, err := Run(t.Context(), e, script{asks, 3}, Start{})
-	want := []string{"GET https://10.0.0.1/.well-known/did.json 0refused", "GET https://door.com/ 0refused", "GET https://keys.com/.well-known/did.json 200"}
+	want := []string{"GET https://10.0.0.1/.well-known/did.json 0refused", "GET https://door.com/ 0refused",
+		"GET https://keys.com/.well-known/did.json 200"}
 	if diff := cmp.Diff(want, report); err != nil || diff != "" || len(e.asked) != 1 || r.Start != "" {
 		t.Errorf("%v, asked %v (-want +got):\n%s", err, e.asked, diff)
 	}
@@ -200,7 +209,8 @@ func TestBounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e = newEther(t)
 	e.began = cancel
-	if _, r, err = Run(ctx, e, script{many, 30}, Start{URL: door}); !errors.Is(err, context.Canceled) || len(r.Exchanges) != 1 {
+	if _, r, err = Run(ctx, e, script{many, 30}, Start{URL: door}); !errors.Is(err, context.Canceled) ||
+		len(r.Exchanges) != 1 {
 		t.Errorf("cancelled: %v after %d", err, len(r.Exchanges))
 	}
 }
@@ -209,7 +219,8 @@ func TestRecordingsAreJudgedAgain(t *testing.T) {
 	const door = "https://door.com/"
 	e := newEther(t)
 	e.body = []byte("\x00\xff")
-	c := script{[]probe.Next{ask("get", "GET", door, ""), ask("get", "GET", "https://other.com/", ""), ask("declared-post", "POST", door, "{}")}, 3}
+	c := script{[]probe.Next{ask("get", "GET", door, ""), ask("get", "GET", "https://other.com/", ""),
+		ask("declared-post", "POST", door, "{}")}, 3}
 	report, recording, err := Run(t.Context(), e, c, Start{URL: door})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
-// Package witness asks witnesses of transparency logs to cosign a checkpoint, over the guarded client
-// (c2sp.org/tlog-witness). It stands apart from corpus so that who only checks records links no network code. It judges
-// no answer: record.Writer.Cosign verifies what a witness signed and keeps it.
+// Package witness asks witnesses of transparency logs to cosign a checkpoint, over the guarded
+// client (c2sp.org/tlog-witness). It stands apart from corpus so that who only checks records links
+// no network code. It judges no answer: record.Writer.Cosign verifies what a witness signed and
+// keeps it.
 //
 //	r, err := witness.New(client, "https://witness.example/prefix", vkey)
 //	lines, err := r.Ask(ctx, record.Log)
@@ -24,8 +25,9 @@ import (
 // maxAnswer bounds the signature lines of an answer.
 const maxAnswer = 64 << 10
 
-// ErrSplit is returned when a witness has seen another log of ours: larger than the one that is shown to it, or with
-// another root. Somebody must look at this: a log that forks is what witnesses are there to find.
+// ErrSplit is returned when a witness has seen another log of ours: larger than the one that is
+// shown to it, or with another root. Somebody must look at this: a log that forks is what witnesses
+// are there to find.
 var ErrSplit = errors.New("the witness has seen another history of this log")
 
 // Remote is a witness at its submission prefix. It may be used by several goroutines at once.
@@ -50,8 +52,9 @@ func New(client *fetch.Client, base, vkey string) (*Remote, error) {
 	return &Remote{Witness: w, client: client, base: base}, nil
 }
 
-// Ask shows the head of a log to the witness and returns the signature lines that it answers with. old is the size at
-// which the witness last saw the log, as far as that is known, 0 for never or unknown: the witness says if it is another.
+// Ask shows the head of a log to the witness and returns the signature lines that it answers with.
+// old is the size at which the witness last saw the log, as far as that is known, 0 for never or
+// unknown: the witness says if it is another.
 func (r *Remote) Ask(ctx context.Context, l *tlog.Log, old int64) ([]byte, error) {
 	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("asking witness %s: %w", r.Name, err) }
 	size := l.Head().Size
@@ -64,7 +67,8 @@ func (r *Remote) Ask(ctx context.Context, l *tlog.Log, old int64) ([]byte, error
 		if err != nil {
 			return fail(err)
 		}
-		x, err := r.client.Do(ctx, exchange.Request{Method: http.MethodPost, URL: r.base + "/add-checkpoint", Body: body,
+		x, err := r.client.Do(ctx, exchange.Request{Method: http.MethodPost, URL: r.base + "/add-checkpoint",
+			Body:   body,
 			Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}}}, fetch.Rule{})
 		switch {
 		case err != nil:

@@ -46,14 +46,16 @@ func clientTo(t *testing.T, h http.Handler) *fetch.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	at := street{s.Listener.Addr().String()}
-	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(), Agent: "https://store.example", Resolver: at, Dialer: at, Roots: roots, Timeout: 5 * time.Minute})
+	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: attest.SpecimenKey(),
+		Agent: "https://store.example", Resolver: at, Dialer: at, Roots: roots, Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// start builds and starts the witness of testdata/witness.txtar and returns its key and a front of it.
+// start builds and starts the witness of testdata/witness.txtar and returns its key and a front of
+// it.
 func start(t *testing.T, logKey string) (vkey string, front http.Handler) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,13 +104,15 @@ func start(t *testing.T, logKey string) (vkey string, front http.Handler) {
 }
 
 func writer(t *testing.T) *record.Writer {
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
 func observe(t *testing.T, w *record.Writer, words ...string) *tlog.Log {
 	t.Helper()
 	for _, word := range words {
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+			Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,9 +2,10 @@ package archive
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"slices"
 	"strings"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
@@ -12,14 +13,17 @@ import (
 	"agentstore/corpus/view"
 )
 
-// digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a Solana key: on every
-// network of its family that any row names beside an address, and on those that the stock client knows.
+// digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a
+// Solana key: on every network of its family that any row names beside an address, and on those
+// that the stock client knows.
 func digests(address string, named []string) []record.PayTo {
 	var out []record.PayTo
 	seen := map[string]bool{}
 	add := func(network string) {
-		// The other family's networks have no such address, and a name that is nobody's may have any.
-		if strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "solana:") || !strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "eip155:") || seen[network] {
+		// The other family's networks have no such address, and a name that is nobody's may have
+		// any.
+		if strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "solana:") ||
+			!strings.HasPrefix(address, "0x") && strings.HasPrefix(network, "eip155:") || seen[network] {
 			return
 		}
 		seen[network] = true
@@ -42,20 +46,22 @@ const MaxDigests = 64
 // MaxDoors is the most doors that a reading of an address lists; it says how many there are.
 const MaxDoors = 100
 
-// AddressReading is where an address was advertised, and what the record says of the doors that did.
+// AddressReading is where an address was advertised, and what the record says of the doors that
+// did.
 type AddressReading struct {
 	NeverSeen bool `json:"never_seen"` // on no network, and in no row that may have left it out
-	// PossiblyLeftOut says that it was not found, and could be among what some rows count and do not list, or on a network
-	// that was not asked.
-	PossiblyLeftOut bool           `json:"possibly_left_out,omitzero"`
-	RoundsInChain   int            `json:"rounds_in_chain"`
-	NetworksAsked   int            `json:"networks_asked"`
-	NetworksLeftOut int64          `json:"networks_left_out,omitzero"` // that rows name and were not asked
-	Digests         []record.PayTo `json:"digests"`                    // what was looked for: the first MaxDigests, and where it was found
-	DoorsTotal      int64          `json:"doors_total"`
-	Doors           []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
-	StandingNote    *StandingNote  `json:"standing_note"`
-	Caveat          string         `json:"shared_wallet_caveat,omitzero"`
+	// PossiblyLeftOut says that it was not found, and could be among what some rows count and do
+	// not list, or on a network that was not asked.
+	PossiblyLeftOut bool  `json:"possibly_left_out,omitzero"`
+	RoundsInChain   int   `json:"rounds_in_chain"`
+	NetworksAsked   int   `json:"networks_asked"`
+	NetworksLeftOut int64 `json:"networks_left_out,omitzero"` // that rows name and were not asked
+	// what was looked for: the first MaxDigests, and where it was found
+	Digests      []record.PayTo `json:"digests"`
+	DoorsTotal   int64          `json:"doors_total"`
+	Doors        []AddressDoor  `json:"doors"` // by network as asked, then by host; at most MaxDoors
+	StandingNote *StandingNote  `json:"standing_note"`
+	Caveat       string         `json:"shared_wallet_caveat,omitzero"`
 }
 
 // AddressDoor is one host at which an address was advertised.
@@ -113,16 +119,18 @@ func NoteOf(o record.Observation) *StandingNote {
 // NoReading is what a record without rounds says of an address.
 func NoReading(address string) AddressReading {
 	all := digests(address, nil)
-	return AddressReading{NeverSeen: true, NetworksAsked: len(all), Digests: all[:min(len(all), MaxDigests)], Doors: []AddressDoor{}}
+	return AddressReading{NeverSeen: true, NetworksAsked: len(all), Digests: all[:min(len(all), MaxDigests)],
+		Doors: []AddressDoor{}}
 }
 
-// Address reads what the record holds about an address, on every network that any row names beside one. It makes no
-// request. base is the site's address.
+// Address reads what the record holds about an address, on every network that any row names beside
+// one. It makes no request. base is the site's address.
 func (s *State) Address(base, address string) (AddressReading, error) {
 	head := s.View.Head()
 	all := digests(address, head.Networks)
-	out := AddressReading{RoundsInChain: len(s.Rounds), NetworksAsked: len(all), NetworksLeftOut: head.NetworksAll - int64(len(head.Networks)),
-		Digests: all[:min(len(all), MaxDigests):min(len(all), MaxDigests)], Doors: []AddressDoor{}}
+	out := AddressReading{RoundsInChain: len(s.Rounds), NetworksAsked: len(all),
+		NetworksLeftOut: head.NetworksAll - int64(len(head.Networks)),
+		Digests:         all[:min(len(all), MaxDigests):min(len(all), MaxDigests)], Doors: []AddressDoor{}}
 	for i, p := range all {
 		if o, ok := s.Note(p); ok && (out.StandingNote == nil || out.StandingNote.Observation < o.Number) {
 			out.StandingNote = NoteOf(o)
@@ -161,29 +169,31 @@ func (s *State) Address(base, address string) (AddressReading, error) {
 
 func (s *State) door(base string, p record.PayTo, d view.AddressDoor) (AddressDoor, error) {
 	last := d.Sequences[len(d.Sequences)-1]
-	out := AddressDoor{Host: d.Host, Network: p.Network, FirstWeek: d.FirstWeek, LastWeek: d.LastWeek, Rounds: len(d.Sequences),
-		EntryURL: base + derive.RoundPath(last), HistoryURL: base + derive.HostPath(d.Host), Weeks: []AddressWeek{}, Drift: []TermDrift{}}
+	out := AddressDoor{Host: d.Host, Network: p.Network, FirstWeek: d.FirstWeek, LastWeek: d.LastWeek,
+		Rounds:   len(d.Sequences),
+		EntryURL: base + derive.RoundPath(last), HistoryURL: base + derive.HostPath(d.Host), Weeks: []AddressWeek{},
+		Drift: []TermDrift{}}
 	h, _, err := s.View.Host(d.Host)
 	if err != nil {
 		return out, err
 	}
-	in := map[int64]bool{}
-	for _, sequence := range d.Sequences {
-		in[sequence] = true
-	}
 	var before *record.StoredRow
 	for i := range h.Rows {
 		row := &h.Rows[i]
-		sum := sha256.Sum256(row.Raw)
-		out.Weeks = append(out.Weeks, AddressWeek{Week: row.Week, Sequence: row.Sequence, Verdict: row.Verdict, Advertised: in[row.Sequence],
-			PossiblyLeftOut: !in[row.Sequence] && row.Offer != nil && row.Offer.PayToLeftOut > 0,
-			Snapshot:        s.Rounds[row.Sequence-1].Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), EntryURL: base + derive.RoundPath(row.Sequence)})
+		_, advertised := slices.BinarySearch(d.Sequences, row.Sequence)
+		out.Weeks = append(out.Weeks, AddressWeek{Week: row.Week, Sequence: row.Sequence, Verdict: row.Verdict,
+			Advertised:      advertised,
+			PossiblyLeftOut: !advertised && row.Offer != nil && row.Offer.PayToLeftOut > 0,
+			Snapshot:        s.Rounds[row.Sequence-1].Digest.String(),
+			RowSHA256:       attest.Digest(sha256.Sum256(row.Raw)).String(), EntryURL: base +
+				derive.RoundPath(row.Sequence)})
 		if !derive.Observed(&row.Row) {
 			continue
 		}
 		if before != nil {
 			for _, drift := range derive.Drifts(&before.Row, &row.Row) {
-				out.Drift = append(out.Drift, TermDrift{FromWeek: before.Week, ToWeek: row.Week, Field: drift.Field, From: drift.From, To: drift.To})
+				out.Drift = append(out.Drift, TermDrift{FromWeek: before.Week, ToWeek: row.Week, Field: drift.Field,
+					From: drift.From, To: drift.To})
 			}
 		}
 		before = row

@@ -1,7 +1,8 @@
-// Package archive keeps the signed record open for a server. A server asks it by host, by address and by digest; each
-// request takes one State, which does not change, and the archive replaces it as a whole when the record grows: new
-// observations at once, a new round when its view is in force. What it answers comes from the view (see view.View) and
-// from the feed of observations, which is held in memory; rounds are never held.
+// Package archive keeps the signed record open for a server. A server asks it by host, by address
+// and by digest; each request takes one State, which does not change, and the archive replaces it
+// as a whole when the record grows: new observations at once, a new round when its view is in
+// force. What it answers comes from the view (see view.View) and from the feed of observations,
+// which is held in memory; rounds are never held.
 //
 //	a, err := archive.Open(ctx, archive.Config{Record: "corpus", View: "var/view", Ring: ring})
 //	go a.Run(ctx)
@@ -9,6 +10,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -42,20 +44,17 @@ type Config struct {
 type Archive struct {
 	cfg     Config
 	current atomic.Pointer[State]
+	lists   catalogues
 
 	mu   sync.Mutex // guards looking
 	seen string     // what the state in force was read from
 }
 
-// Open opens a record, after building its view where there is none or an older one. A view that cannot be built stops it
-// only if there is no older one.
+// Open opens a record, after building its view where there is none or an older one. A view that
+// cannot be built stops it only if there is no older one.
 func Open(ctx context.Context, cfg Config) (*Archive, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Every == 0 {
-		cfg.Every = 5 * time.Second
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
 	a := &Archive{cfg: cfg}
 	record, err := a.open()
 	if err != nil {
@@ -72,8 +71,13 @@ func Open(ctx context.Context, cfg Config) (*Archive, error) {
 	return a, a.Refresh()
 }
 
-// Now is the state in force: nil while the record has no round.
-func (a *Archive) Now() *State { return a.current.Load() }
+// Now is the state in force: nil while the record has no round, and where there is no archive.
+func (a *Archive) Now() *State {
+	if a == nil {
+		return nil
+	}
+	return a.current.Load()
+}
 
 // Run follows the record until ctx ends.
 func (a *Archive) Run(ctx context.Context) error {
@@ -88,11 +92,14 @@ func (a *Archive) Run(ctx context.Context) error {
 		if err := a.Refresh(); err != nil {
 			a.cfg.Log.Error("the record cannot be followed, what was held of it stays", "err", err)
 		}
+		if _, err := a.Catalogue(ctx, 0); err != nil && ctx.Err() == nil {
+			a.cfg.Log.Error("the newest round cannot be listed, the list of the one before stays", "err", err)
+		}
 	}
 }
 
-// Refresh looks whether the record or its view moved and, if so, puts the new state in force. On an error the old one
-// stays.
+// Refresh looks whether the record or its view moved and, if so, puts the new state in force. On an
+// error the old one stays.
 func (a *Archive) Refresh() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,7 +121,8 @@ func (a *Archive) Refresh() error {
 // mark changes whenever the log or the view in force does.
 func (a *Archive) mark() (string, error) {
 	h := sha256.New()
-	for _, name := range []string{filepath.Join(a.cfg.Record, "log", "checkpoint"), filepath.Join(a.cfg.View, "current")} {
+	for _, name := range []string{filepath.Join(a.cfg.Record, "log", "checkpoint"),
+		filepath.Join(a.cfg.View, "current")} {
 		b, err := os.ReadFile(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("following the record: %w", err)
@@ -128,7 +136,8 @@ func (a *Archive) mark() (string, error) {
 func (a *Archive) open() (*record.Record, error) {
 	record, err := record.Open(os.DirFS(a.cfg.Record), a.cfg.Ring)
 	if err == nil && record.Private() && !a.cfg.Private {
-		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that made its rounds, or configure another record folder")
+		err = errors.New("it is private, and this site is a public one; hint: serve it with the configuration that " +
+			"made its rounds, or configure another record folder")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the record: %w", err)
@@ -136,7 +145,8 @@ func (a *Archive) open() (*record.Record, error) {
 	return record, nil
 }
 
-// read makes a state of what is on disk, nil for a record without rounds or whose view is not built yet.
+// read makes a state of what is on disk, nil for a record without rounds or whose view is not built
+// yet.
 func (a *Archive) read() (*State, error) {
 	record, err := a.open()
 	if err != nil {
@@ -158,7 +168,8 @@ func (a *Archive) read() (*State, error) {
 		return nil, err
 	}
 	if stale {
-		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", v.Head().Sequence(), "rounds", len(rounds))
+		a.cfg.Log.Warn("the view of the record is older than its newest round; build it", "view", v.Head().Sequence(),
+			"rounds", len(rounds))
 	}
 	feed, err := a.feed(record)
 	if err != nil {
@@ -167,8 +178,8 @@ func (a *Archive) read() (*State, error) {
 	return newState(record, v, rounds[:v.Head().Sequence()], feed), nil
 }
 
-// feed reads the observations: all of them at first, and then those behind the ones that are held, since files of the
-// record never change.
+// feed reads the observations: all of them at first, and then those behind the ones that are held,
+// since files of the record never change.
 func (a *Archive) feed(rec *record.Record) ([]record.Observation, error) {
 	held := a.Now()
 	if held == nil {

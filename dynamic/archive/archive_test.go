@@ -148,7 +148,8 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 	// Some before the first round, some between two, some behind the last.
 	observe := func(word string) {
 		t.Helper()
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-08-31T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-08-31T00:00:00Z",
+			Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,8 +167,9 @@ func TestObservationsAreFoundInTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaf, proof, err := s.ProveObservation(o.Number)
-		if err != nil {
+		leaf, ok := s.ObservationLeaf(o.Number)
+		proof, err := s.Record.Log.Prove(leaf, s.Record.Log.Head().Size, s.Record.Ring())
+		if err != nil || !ok {
 			t.Fatal(err)
 		}
 		if entry, err := s.Record.Log.Entry(leaf); err != nil || string(entry) != string(raw) {
@@ -272,32 +274,38 @@ func TestAddressReading(t *testing.T) {
 		t.Fatalf("reading %+v", two)
 	}
 	d := two.Doors[1]
-	if d.Host != "established.example" || d.Network != "eip155:8453" || d.FirstWeek != "2026-W36" || d.LastWeek != "2026-W47" || d.Rounds != 9 || len(d.Weeks) != 12 ||
+	if d.Host != "established.example" || d.Network != "eip155:8453" || d.FirstWeek != "2026-W36" ||
+		d.LastWeek != "2026-W47" || d.Rounds != 9 || len(d.Weeks) != 12 ||
 		d.EntryURL != base+"/corpus/12.json" || d.HistoryURL != base+"/corpus/host/established.example" {
 		t.Errorf("door %+v", d)
 	}
-	if wk := d.Weeks[1]; wk.Verdict != "not_ready" || wk.Advertised || wk.Snapshot != s.Rounds[1].Digest.String() || wk.Sequence != 2 {
+	if wk := d.Weeks[1]; wk.Verdict != "not_ready" || wk.Advertised || wk.Snapshot != s.Rounds[1].Digest.String() ||
+		wk.Sequence != 2 {
 		t.Errorf("week %+v", wk)
 	}
 	dear := of("0x9")
 	if len(dear.Doors) != 1 || len(dear.Doors[0].Drift) != 1 {
 		t.Fatalf("reading %+v", dear)
 	}
-	if diff := cmp.Diff(TermDrift{FromWeek: "2026-W39", ToWeek: "2026-W40", Field: "min_usdc", From: "0.01", To: "0.25"}, dear.Doors[0].Drift[0]); diff != "" {
+	if diff := cmp.Diff(TermDrift{FromWeek: "2026-W39", ToWeek: "2026-W40", Field: "min_usdc", From: "0.01",
+		To: "0.25"}, dear.Doors[0].Drift[0]); diff != "" {
 		t.Errorf("drift (-want +got):\n%s", diff)
 	}
 	moved := of("0x8")
 	if door := moved.Doors[0]; door.LastWeek != "2026-W42" || door.Weeks[7].Advertised || !door.Weeks[6].Advertised {
 		t.Errorf("a door that moved away: %+v", door)
 	}
-	if got := of("0xbeef"); !got.NeverSeen || got.DoorsTotal != 0 || len(got.Doors) != 0 || got.Caveat != "" || got.StandingNote != nil {
+	if got := of("0xbeef"); !got.NeverSeen || got.DoorsTotal != 0 || len(got.Doors) != 0 || got.Caveat != "" ||
+		got.StandingNote != nil {
 		t.Errorf("an address that was never seen: %+v", got)
 	}
 	// A note by the address is read with it.
 	p := record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", "0x2")}
 	for _, statement := range []string{"first", "second"} {
-		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z", Kind: record.ObservationStandingNote, Note: &record.StandingNote{
-			Host: "established.example", Lane: "wallet", Statement: record.Said{Text: statement}, SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
+		if _, err := w.Observe(t.Context(), record.Observation{At: "2026-12-01T00:00:00Z",
+			Kind: record.ObservationStandingNote, Note: &record.StandingNote{
+				Host: "established.example", Lane: "wallet", Statement: record.Said{Text: statement},
+				SignedAt: "2026-12-01T00:00:00Z", PayTo: &p}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,20 +318,24 @@ func TestAddressReading(t *testing.T) {
 	}
 }
 
-// TestAddressIsAskedOnEveryNetworkThatRowsName seals rows on networks that no table knows, one of them no network at all,
-// and one row that leaves addresses out.
+// TestAddressIsAskedOnEveryNetworkThatRowsName seals rows on networks that no table knows, one of
+// them no network at all, and one row that leaves addresses out.
 func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	const held, elsewhere = "0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"
 	w := writer(t)
 	seal := func(sequence int64, offers map[string]*record.RowOffer) {
 		at := corpustest.Monday.AddDate(0, 0, 7*int(sequence)-1)
-		_, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: record.Roster{Sources: []record.RosterSource{}},
-			Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		_, err := w.Seal(t.Context(), record.Draft{Sequence: sequence, Week: record.ISOWeek(at), TakenAt: at,
+			Battery: "v2", Roster: record.Roster{Sources: []record.RosterSource{}},
+			Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339),
+				Networks: []record.NetworkInflow{}},
 			Rows: func(yield func(record.Row, error) bool) {
 				for _, host := range slices.Sorted(maps.Keys(offers)) {
-					if !yield(record.Row{Host: host, URL: "https://" + host + "/", Source: record.SourceDiscovery, Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{},
-						Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: record.FaultNone, ObservedAt: at.Add(-time.Hour).Format(time.RFC3339),
-						EvidenceDigest: strings.Repeat("ab", 32), Offer: offers[host]}, nil) {
+					if !yield(record.Row{Host: host, URL: "https://" + host + "/", Source: record.SourceDiscovery,
+						Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{},
+						Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: record.FaultNone,
+						ObservedAt: at.Add(-time.Hour).Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
+						Offer: offers[host]}, nil) {
 						return
 					}
 				}
@@ -339,7 +351,8 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 		}
 		return o
 	}
-	seal(1, map[string]*record.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"), "c.example": offer(exchange.OtherNetwork)})
+	seal(1, map[string]*record.RowOffer{"a.example": offer("eip155:143"), "b.example": offer("eip155:987654"),
+		"c.example": offer(exchange.OtherNetwork)})
 	a, dir := openArchive(t, w)
 	got, err := a.Now().Address(base, held)
 	if err != nil || got.NeverSeen || got.PossiblyLeftOut || got.DoorsTotal != 3 || got.NetworksAsked < 10 {
@@ -350,7 +363,8 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	}
 	cut := offer()
 	for i := range record.MaxPayTo {
-		cut.PayTo = append(cut.PayTo, record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", fmt.Sprintf("0x%040x", 900+i))})
+		cut.PayTo = append(cut.PayTo, record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453",
+			fmt.Sprintf("0x%040x", 900+i))})
 	}
 	cut.PayToLeftOut = 1
 	seal(2, map[string]*record.RowOffer{"a.example": cut})
@@ -364,7 +378,8 @@ func TestAddressIsAskedOnEveryNetworkThatRowsName(t *testing.T) {
 	if got, err = a.Now().Address(base, elsewhere); err != nil || got.NeverSeen || !got.PossiblyLeftOut {
 		t.Errorf("beside a row that leaves addresses out: %+v, %v", got, err)
 	}
-	if got, err = a.Now().Address(base, held); err != nil || got.DoorsTotal != 3 || got.Doors[0].Weeks[len(got.Doors[0].Weeks)-1].Advertised || !got.Doors[0].Weeks[1].PossiblyLeftOut {
+	if got, err = a.Now().Address(base, held); err != nil || got.DoorsTotal != 3 ||
+		got.Doors[0].Weeks[len(got.Doors[0].Weeks)-1].Advertised || !got.Doors[0].Weeks[1].PossiblyLeftOut {
 		t.Errorf("a door that may have left it out: %+v, %v", got, err)
 	}
 }
@@ -415,14 +430,16 @@ func TestSignedThingsAreFoundById(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{ClassRow: int(rows), ClassRound: 12, ClassObservation: 4}, found); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
-	for _, id := range []string{"", "row", "row_", "row_-1", "row_01", "round_0", "round_13", "row_99999", "row_ 1", "cert_1", "round_1_2", "ROW_1", "row_99999999999999999999"} {
+	for _, id := range []string{"", "row", "row_", "row_-1", "row_01", "round_0", "round_13", "row_99999", "row_ 1",
+		"cert_1", "round_1_2", "ROW_1", "row_99999999999999999999"} {
 		if _, ok, err := s.Signed(id); ok || err != nil {
 			t.Errorf("%q is there: %v", id, err)
 		}
 	}
 }
 
-// TestNewObservationsAreReadAlone holds that what is held is not read again, and what is new is checked.
+// TestNewObservationsAreReadAlone holds that what is held is not read again, and what is new is
+// checked.
 func TestNewObservationsAreReadAlone(t *testing.T) {
 	w := writer(t)
 	corpustest.Append(t, w, 1, corpustest.Weeks)
@@ -436,7 +453,8 @@ func TestNewObservationsAreReadAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := record.SignObservation(record.Observation{Number: 5, At: "2026-12-01T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &said}, w.Identity)
+	raw, err := record.SignObservation(record.Observation{Number: 5, At: "2026-12-01T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: &said}, w.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,8 +480,9 @@ func TestPrivateRecordIsNotServedInPublic(t *testing.T) {
 	w := writer(t)
 	late, _ := openArchive(t, w)
 	at := corpustest.Monday
-	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Private: true,
-		Rows: func(func(record.Row, error) bool) {}}); err != nil {
+	if _, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
+		Private: true,
+		Rows:    func(func(record.Row, error) bool) {}}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring}

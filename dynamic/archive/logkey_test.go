@@ -16,8 +16,8 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// TestAHeadByAKeyThatWasGivenUpIsNotServed re-signs the head of a record with the log key that was handed over: nothing
-// is answered from it, at the start or later.
+// TestAHeadByAKeyThatWasGivenUpIsNotServed re-signs the head of a record with the log key that was
+// handed over: nothing is answered from it, at the start or later.
 func TestAHeadByAKeyThatWasGivenUpIsNotServed(t *testing.T) {
 	former := writer(t)
 	former.LogKey, former.Ring = attest.SpecimenFormerLogKey(), attest.SpecimenRingBefore()
@@ -42,14 +42,16 @@ func TestAHeadByAKeyThatWasGivenUpIsNotServed(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	note := fmt.Sprintf("%s\n— %s %s\n", head.Text, w.Origin, base64.StdEncoding.EncodeToString(append(id, former.LogKey.Sign([]byte(head.Text))...)))
+	note := fmt.Sprintf("%s\n— %s %s\n", head.Text, w.Origin,
+		base64.StdEncoding.EncodeToString(append(id, former.LogKey.Sign([]byte(head.Text))...)))
 	if err := os.WriteFile(file, []byte(note), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Refresh(); !errors.Is(err, attest.ErrNotInForce) || len(a.Now().Rounds) != 2 {
 		t.Errorf("it is taken up: %v", err)
 	}
-	if _, err := Open(t.Context(), Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: ring}); !errors.Is(err, attest.ErrNotInForce) {
+	if _, err := Open(t.Context(), Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+		Ring: ring}); !errors.Is(err, attest.ErrNotInForce) {
 		t.Errorf("it is served from the start: %v", err)
 	}
 }

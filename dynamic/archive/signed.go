@@ -15,8 +15,8 @@ import (
 	"agentstore/corpus/tlog"
 )
 
-// The classes of what the record holds, each signed by itself. Their ids are the class, an underscore and a number: a
-// round's sequence, a row's log index, an observation's number.
+// The classes of what the record holds, each signed by itself. Their ids are the class, an
+// underscore and a number: a round's sequence, a row's log index, an observation's number.
 const (
 	ClassRound       = "round"
 	ClassRow         = "row"
@@ -36,7 +36,8 @@ type Signed struct {
 	Proof     tlog.Proof // of Entry
 }
 
-// Signed finds a signed thing by its id and checks its signature; false for an id that names nothing of this record.
+// Signed finds a signed thing by its id and checks its signature; false for an id that names
+// nothing of this record.
 func (s *State) Signed(id string) (Signed, bool, error) {
 	class, digits, _ := strings.Cut(id, "_")
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -92,8 +93,8 @@ func (s *State) roundOf(leaf int64) (record.Round, bool) {
 	return record.Round{}, false
 }
 
-// open cuts the signed bytes out of the published ones and checks the signature. A signature stands last, and a round's
-// digest before it.
+// open cuts the signed bytes out of the published ones and checks the signature. A signature stands
+// last, and a round's digest before it.
 func (g *Signed) open(ring attest.Ring) error {
 	var end struct {
 		KID       string     `json:"kid"`

@@ -1,13 +1,11 @@
 package archive
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
 	"agentstore/corpus/derive"
 	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
 	"agentstore/corpus/view"
 )
 
@@ -26,7 +24,8 @@ type State struct {
 
 func newState(rec *record.Record, view *view.View, rounds []record.Round, feed []record.Observation) *State {
 	s := &State{Record: rec, View: view, Rounds: rounds, Feed: feed,
-		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{}, evidence: map[string]int32{}}
+		byHost: map[string][]int32{}, notes: map[record.PayTo]int32{}, words: map[string]int32{},
+		evidence: map[string]int32{}}
 	for i, o := range feed {
 		if host := derive.SubjectOf(o); host != "" {
 			s.byHost[host] = append(s.byHost[host], int32(i))
@@ -56,33 +55,26 @@ func (s *State) About(host string) []record.Observation {
 
 // Note returns the newest standing note that an address signed; false for none.
 func (s *State) Note(p record.PayTo) (record.Observation, bool) {
-	at, ok := s.notes[p]
-	if !ok {
-		return record.Observation{}, false
-	}
-	return s.Feed[at], true
+	return find(s.Feed, s.notes, p)
 }
 
 // Word returns the observation that retired a word; false for none.
 func (s *State) Word(word string) (record.Observation, bool) {
-	at, ok := s.words[word]
-	if !ok {
-		return record.Observation{}, false
-	}
-	return s.Feed[at], true
+	return find(s.Feed, s.words, word)
 }
 
 // Refreshed returns the refresh whose evidence has a digest; false for none.
 func (s *State) Refreshed(evidence string) (record.Observation, bool) {
-	at, ok := s.evidence[evidence]
+	return find(s.Feed, s.evidence, evidence)
+}
+
+func find[K comparable](feed []record.Observation, places map[K]int32, key K) (record.Observation, bool) {
+	at, ok := places[key]
 	if !ok {
 		return record.Observation{}, false
 	}
-	return s.Feed[at], true
+	return feed[at], true
 }
-
-// Newest is the newest round.
-func (s *State) Newest() record.Round { return s.Rounds[len(s.Rounds)-1] }
 
 // Weeks are those for which there is a round, oldest first.
 func (s *State) Weeks() []string { return slices.Clone(s.View.Head().Weeks) }
@@ -102,17 +94,16 @@ func (s *State) Others(sequence int64, p record.PayTo) (int64, error) {
 	return max(0, sum.In[sequence]-1), err
 }
 
-// ObservationLeaf is the log index of an observation: those that the log holds stand in their order wherever no round
-// does. It is false for one that is not in the log yet.
+// ObservationLeaf is the log index of an observation: those that the log holds stand in their order
+// wherever no round does. It is false for one that is not in the log yet.
 func (s *State) ObservationLeaf(number int64) (int64, bool) {
-	// Before round i, as many leaves were no round's as begin it less those of the rounds before it.
-	var ofRounds int64
+	// Before round i, as many leaves were no round's as begin it less those of the rounds before
+	// it.
 	rounds := s.Record.Rounds()
 	i := sort.Search(len(rounds), func(i int) bool {
 		return rounds[i].FirstLeaf-leavesBefore(rounds, i) >= number
 	})
-	ofRounds = leavesBefore(rounds, i)
-	at := ofRounds + number - 1
+	at := leavesBefore(rounds, i) + number - 1
 	return at, number >= 1 && at < s.Record.Log.Head().Size
 }
 
@@ -122,14 +113,4 @@ func leavesBefore(rounds []record.Round, i int) (n int64) {
 		n += r.LeavesEnd() - r.FirstLeaf
 	}
 	return n
-}
-
-// ProveObservation proves that an observation stands in the log, under its head.
-func (s *State) ProveObservation(number int64) (leaf int64, p tlog.Proof, err error) {
-	leaf, ok := s.ObservationLeaf(number)
-	if !ok {
-		return 0, p, fmt.Errorf("proving observation %d: it is not in the log yet", number)
-	}
-	p, err = s.Record.Log.Prove(leaf, s.Record.Log.Head().Size, s.Record.Ring())
-	return leaf, p, err
 }

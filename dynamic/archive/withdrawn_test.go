@@ -7,8 +7,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// TestAWithdrawnTextIsForgotten: a text that was withdrawn while it was held is gone with the observation that says so, and
-// not at the next start.
+// TestAWithdrawnTextIsForgotten: a text that was withdrawn while it was held is gone with the
+// observation that says so, and not at the next start.
 func TestAWithdrawnTextIsForgotten(t *testing.T) {
 	w := writer(t)
 	corpustest.Append(t, w, 1, corpustest.Weeks)

@@ -54,7 +54,8 @@ func TestCountsPerClientAndProcess(t *testing.T) {
 	})
 }
 
-// TestAUseIsGivenBack: to the client, the process and the ledger, in its own window alone, and never more than was taken.
+// TestAUseIsGivenBack: to the client, the process and the ledger, in its own window alone, and
+// never more than was taken.
 func TestAUseIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -75,7 +76,8 @@ func TestAUseIsGivenBack(t *testing.T) {
 			}
 		}
 		held := spend(one, true)
-		if got := held.More(3).Counts; cmp.Diff(got, []Count{{"b-client", 1, 1}, {"b-process", 1, 1}, {"b", 1, 1}}) != "" || held.Counts[0].Remaining != 0 {
+		if got := held.More(3).Counts; cmp.Diff(got, []Count{{"b-client", 1, 1}, {"b-process", 1, 1},
+			{"b", 1, 1}}) != "" || held.Counts[0].Remaining != 0 {
 			t.Errorf("more is %v, of %v", got, held.Counts)
 		}
 		back(other, spend(other, false)) // it took nothing
@@ -118,24 +120,135 @@ func TestSharedIsExact(t *testing.T) {
 		if !granted(t, newSet(t, db, limit), "b", "") {
 			t.Error("not granted in the next window")
 		}
-		var records int
-		err := db.View(t.Context(), func(tx ledger.Tx) error {
-			records = 0
-			for _, err := range tx.Scan(nil, nil) {
-				if err != nil {
-					return err
-				}
-				records++
-			}
-			return nil
-		})
-		if err != nil || records != 1 {
-			t.Errorf("%d records in the ledger (%v), want the newest window alone", records, err)
+		if n := records(t, db); n != 1 {
+			t.Errorf("%d records in the ledger, want the newest window alone", n)
 		}
 	})
 }
 
+// TestEachIsExact: over many processes at once every client is granted exactly its own count,
+// beside everybody's where there is one, and a window leaves nothing behind.
+func TestEachIsExact(t *testing.T) {
+	for _, limit := range []Limit{
+		{Name: "b", Window: time.Minute, Each: 3},
+		{Name: "b", Window: time.Minute, Each: 3, Shared: 100, Fair: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db := ledger.NewMem(ledger.MemOptions{})
+			var got [4]atomic.Int32
+			var wg sync.WaitGroup
+			for range 3 {
+				s := newSet(t, db, limit)
+				for i := range 20 {
+					wg.Go(func() {
+						if granted(t, s, "b", strconv.Itoa(i%len(got))) {
+							got[i%len(got)].Add(1)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			for i := range got {
+				if got[i].Load() != 3 {
+					t.Errorf("client %d was granted %d uses, want 3", i, got[i].Load())
+				}
+			}
+			s := newSet(t, db, limit)
+			if rd, err := s.Spend(t.Context(), "b", "0"); err != nil || rd.Counts[0] != (Count{"b-client", 3, 0}) ||
+				limit.Shared > 0 && rd.Counts[1] != (Count{"b", 100, 88}) {
+				t.Errorf("refused: %+v, %v", rd, err)
+			}
+			time.Sleep(time.Minute)
+			rd, err := s.Spend(t.Context(), "b", "0")
+			if err != nil || !rd.Granted || records(t, db) > 3 {
+				t.Errorf("in the next window %+v, %v, over %d records", rd, err, records(t, db))
+			}
+			for range 2 {
+				if !granted(t, s, "b", "0") {
+					t.Error("not granted in the next window")
+				}
+			}
+			if err := s.GiveBack(t.Context(), rd); err != nil || !granted(t, s, "b", "0") || granted(t, s, "b", "0") {
+				t.Errorf("one use given back is not one granted: %v", err)
+			}
+		})
+	}
+}
+
+func records(t *testing.T, db ledger.DB) (n int) {
+	t.Helper()
+	err := db.View(t.Context(), func(tx ledger.Tx) error {
+		n = 0
+		for _, err := range tx.Scan(nil, nil) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestRefusedByTheSharedCountTakesNothing: the count of the process is given back.
+// TestWhatIsKept: over many processes at once what is free gets all but what is kept, what was paid
+// for gets the rest, and room is told as it is.
+func TestWhatIsKept(t *testing.T) {
+	limit := Limit{Name: "b", Window: time.Minute, Each: 10, Kept: 4}
+	synctest.Test(t, func(t *testing.T) {
+		db := ledger.NewMem(ledger.MemOptions{})
+		room := func(n int) (room bool, next time.Time) {
+			t.Helper()
+			if err := db.View(t.Context(), func(tx ledger.Tx) (err error) {
+				room, next, err = newSet(t, db, limit).Room(tx, "b", "x", n)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return room, next
+		}
+		var free, paid atomic.Int32
+		both := func(uses int, spend func(*Set) (Reading, error), into *atomic.Int32) {
+			var wg sync.WaitGroup
+			for range 2 {
+				s := newSet(t, db, limit)
+				for range uses {
+					wg.Go(func() {
+						if rd, err := spend(s); err != nil {
+							t.Error(err)
+						} else if rd.Granted {
+							into.Add(1)
+						}
+					})
+				}
+			}
+			wg.Wait()
+		}
+		both(10, func(s *Set) (Reading, error) { return s.Spend(t.Context(), "b", "x") }, &free)
+		if got, next := room(4); free.Load() != 6 || !got || !next.After(time.Now()) {
+			t.Errorf("%d free uses of 6, room for 4 that are paid for: %v, until %v", free.Load(), got, next)
+		}
+		both(1, func(s *Set) (Reading, error) { return s.SpendKept(t.Context(), "b", "x") }, &paid)
+		if two, _ := room(2); !two {
+			t.Error("no room for 2 of 2")
+		}
+		if more, _ := room(9); more {
+			t.Error("room for more than is left, and less than is kept")
+		}
+		both(10, func(s *Set) (Reading, error) { return s.SpendKept(t.Context(), "b", "x") }, &paid)
+		if one, _ := room(1); paid.Load() != 4 || one {
+			t.Errorf("%d paid uses of 4, and room for one more: %v", paid.Load(), one)
+		}
+		time.Sleep(time.Minute)
+		if all, _ := room(100); !all {
+			t.Error("no room in the next window")
+		}
+	})
+}
+
 func TestRefusedByTheSharedCountTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -164,7 +277,8 @@ func TestLedgerFailure(t *testing.T) {
 	w := httptest.NewRecorder()
 	for range 3 {
 		err := s.Admit(w, httptest.NewRequest("GET", "/", nil), "b", "")
-		if e, ok := errors.AsType[*problem.Error](err); !ok || e.Code != "ledger_unavailable" || !errors.Is(err, broken) {
+		if e, ok := errors.AsType[*problem.Error](err); !ok || e.Code != "ledger_unavailable" ||
+			!errors.Is(err, broken) {
 			t.Errorf("Admit = %v, want ledger_unavailable every time", err)
 		}
 	}
@@ -177,7 +291,8 @@ func TestFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The bubble's clock starts at midnight; go to the twentieth second of a minute.
 		time.Sleep(20 * time.Second)
-		s := newSet(t, ledger.NewMem(ledger.MemOptions{}), Limit{Name: "preflight", Window: time.Minute, Process: 3, Shared: 2})
+		s := newSet(t, ledger.NewMem(ledger.MemOptions{}), Limit{Name: "preflight", Window: time.Minute, Process: 3,
+			Shared: 2})
 		r := httptest.NewRequest("GET", "/", nil)
 		w := httptest.NewRecorder()
 		if err := s.Admit(w, r, "preflight", ""); err != nil {

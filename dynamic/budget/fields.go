@@ -38,8 +38,8 @@ func (rd Reading) More(n int) Reading {
 // fields are the header fields that metered answers carry.
 var fields = []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
 
-// WriteTo sets the RateLimit fields of both generations: three integers for the tightest count (the drafts up to 06),
-// and the lists of draft-ietf-httpapi-ratelimit-headers-11 for all counts.
+// WriteTo sets the RateLimit fields of both generations: three integers for the tightest count (the
+// drafts up to 06), and the lists of draft-ietf-httpapi-ratelimit-headers-11 for all counts.
 func (rd Reading) WriteTo(h http.Header) {
 	if len(rd.Counts) == 0 {
 		return
@@ -61,7 +61,8 @@ func (rd Reading) WriteTo(h http.Header) {
 	h.Set("RateLimit-Policy", strings.Join(policies, ", "))
 }
 
-// Strip removes the RateLimit fields: a refusal of the input spends nothing and says nothing of budgets.
+// Strip removes the RateLimit fields: a refusal of the input spends nothing and says nothing of
+// budgets.
 func Strip(h http.Header) {
 	for _, f := range fields {
 		h.Del(f)

@@ -2,32 +2,29 @@ package buyer
 
 import (
 	"slices"
-	"strings"
 
 	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/networks"
 )
-
-// AssetsVersion names the table that Assets follows: the default assets of the stock x402 packages of that version,
-// of which it holds the US dollar coins of Circle and their bridged forms that are paid by EIP-3009 and have six
-// decimals.
-const AssetsVersion = "2.27.0"
 
 // Asset is a token that is paid without asking further.
 type Asset struct {
 	Network string `json:"network"` // CAIP-2
 	Chain   string `json:"chain"`   // for people
 	Symbol  string `json:"symbol"`
-	Address string `json:"address"` // EIP-55
-	Name    string `json:"name"`    // of the EIP-712 domain
-	Version string `json:"version"` // of the EIP-712 domain
+	Address string `json:"address"` // EIP-55, or the mint in base58
+	Name    string `json:"name"`    // of the EIP-712 domain, which Solana has none of
+	Version string `json:"version"` // of the same
 	Test    bool   `json:"test"`    // a test network, whose tokens are worth nothing
 }
 
-// assets are the rows of package networks that the buyer pays in.
+// assets are the rows of package networks that the buyer pays in: the US dollar coins of Circle and
+// their bridged forms that are paid by EIP-3009, or by a transfer of Solana's classic token
+// program, and have six decimals.
 var assets = func() (list []Asset) {
 	for _, t := range networks.Tokens() {
-		if t.Method != networks.EIP3009 || t.Decimals != 6 || t.Symbol != "USDC" && t.Symbol != "USDC.e" {
+		paid := t.Method == networks.EIP3009 || t.Method == networks.Transfer && t.Program == networks.ProgramToken
+		if !paid || t.Decimals != decimals || t.Symbol != "USDC" && t.Symbol != "USDC.e" {
 			continue
 		}
 		chain, _ := networks.Find(t.Network) // every token is on a known chain
@@ -36,8 +33,13 @@ var assets = func() (list []Asset) {
 	return list
 }()
 
+// decimals are those of every asset.
+const decimals = 6
+
 func findAsset(network, address string) (Asset, bool) {
-	i := slices.IndexFunc(assets, func(a Asset) bool { return a.Network == network && strings.EqualFold(a.Address, address) })
+	i := slices.IndexFunc(assets, func(a Asset) bool {
+		return a.Network == network && networks.SameAddress(network, a.Address, address)
+	})
 	if i < 0 {
 		return Asset{}, false
 	}

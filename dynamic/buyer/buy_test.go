@@ -18,7 +18,8 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-var helloAsked = rail.Requirement{Scheme: "exact", Network: "eip155:8453", Amount: "500000", Asset: baseUSD, PayTo: payTo,
+var helloAsked = rail.Requirement{Scheme: "exact", Network: "eip155:8453", Amount: "500000", Asset: baseUSD,
+	PayTo:             payTo,
 	MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "USD Coin", "version": "2"}}
 
 func TestPurchase(t *testing.T) {
@@ -27,15 +28,15 @@ func TestPurchase(t *testing.T) {
 	b := newBuyer(t, d, func(c *Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	now := time.Now()
 	r, err := b.Buy(t.Context(), doorURL, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.State != Delivered || string(r.Body) != `{"deliverable":"hello"}` || r.Billed != "yes" || r.Transaction != "0xabc" || r.Amount != 500000 || len(r.Warnings) != 0 {
+	if r.State != Delivered || string(r.Body) != `{"deliverable":"hello"}` || r.Billed != "yes" ||
+		r.Transaction != "0xabc" || r.Amount != 500000 || len(r.Warnings) != 0 {
 		t.Errorf("result %+v", r)
 	}
-	p := checkPayment(t, d.payment[0], helloAsked, now)
+	p := checkPayment(t, d.payment[0], helloAsked)
 	if p.Resource != "https://shop.example/api/buy/hello" {
 		t.Errorf("resource %q is not echoed", p.Resource)
 	}
@@ -46,7 +47,7 @@ func TestPurchase(t *testing.T) {
 	if !ok || id != "store-hello-202611201130" || !strings.Contains(d.dumps[0], "\nIdempotency-Key: "+id+"\n") {
 		t.Errorf("payment-identifier %q in %s", id, d.dumps[0])
 	}
-	all := files(t, b.cfg.Journal)
+	all := files(t, b)
 	if len(all) != 1 || all[0].State != Delivered || string(all[0].Answer.Body) != string(r.Body) {
 		t.Errorf("journal %+v", all)
 	}
@@ -56,17 +57,19 @@ func TestPurchase(t *testing.T) {
 	if strings.Contains(log.String(), "name=x") || strings.Contains(log.String(), d.payment[0][:40]) {
 		t.Errorf("log shows the query or the payment: %s", log.String())
 	}
-	noSecret(t, b.cfg.Journal, log.String())
+	noSecret(t, dirOf(b), log.String())
 }
 
 func TestPostWithBodyAndHeaders(t *testing.T) {
 	d := simpleDoor(func(int, *http.Request) (*http.Response, error) { return delivered(), nil })
 	b := newBuyer(t, d, nil)
-	o := Options{Method: "POST", Body: []byte(`{"q":1}`), Header: http.Header{"Content-Type": {"application/json"}}, IdempotencyKey: "my-own-key-0123456789"}
+	o := Options{Method: "POST", Body: []byte(`{"q":1}`), Header: http.Header{"Content-Type": {"application/json"}},
+		IdempotencyKey: "my-own-key-0123456789"}
 	if _, err := b.Buy(t.Context(), doorURL, o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"POST " + doorURL, "Content-Type: application/json", "Idempotency-Key: my-own-key-0123456789", `{"q":1}`} {
+	for _, want := range []string{"POST " + doorURL, "Content-Type: application/json",
+		"Idempotency-Key: my-own-key-0123456789", `{"q":1}`} {
 		if !strings.Contains(d.dumps[0], want) {
 			t.Errorf("request lacks %q:\n%s", want, d.dumps[0])
 		}
@@ -77,13 +80,13 @@ func TestFreeDoor(t *testing.T) {
 	d := &door{unpaid: func(int) *http.Response { return response(200, nil, "free") }}
 	b := newBuyer(t, d, nil)
 	r, err := b.Buy(t.Context(), doorURL, Options{})
-	if err != nil || !r.Free || string(r.Body) != "free" || len(files(t, b.cfg.Journal)) != 0 {
+	if err != nil || !r.Free || string(r.Body) != "free" || len(files(t, b)) != 0 {
 		t.Errorf("Buy = %+v, %v", r, err)
 	}
 }
 
-// TestAnswersThatLeaveThePaymentOpen has each of them come twice before the good does: it is always the same request
-// that is sent again.
+// TestAnswersThatLeaveThePaymentOpen has each of them come twice before the good does: it is always
+// the same request that is sent again.
 func TestAnswersThatLeaveThePaymentOpen(t *testing.T) {
 	problem := func(status int, code, more string) *http.Response {
 		return response(status, nil, `{"type":"https://shop.example/problems/`+code+`"`+more+`}`)
@@ -95,13 +98,22 @@ func TestAnswersThatLeaveThePaymentOpen(t *testing.T) {
 	}{
 		{"lost after settlement", func() (*http.Response, error) { return nil, errLost }, 4 * time.Second},
 		{"500", func() (*http.Response, error) { return response(500, nil, ""), nil }, 4 * time.Second},
-		{"503 payment_unknown", func() (*http.Response, error) { return problem(503, "payment_unknown", `,"billed":"unknown"`), nil }, 4 * time.Second},
-		{"502 of a proxy", func() (*http.Response, error) { return response(502, nil, "<html>"), nil }, 4 * time.Second},
-		{"409 in flight", func() (*http.Response, error) { return problem(409, "idempotency_in_flight", ""), nil }, 4 * time.Second},
-		{"409 to be repeated", func() (*http.Response, error) { return problem(409, "x", `,"retry":"same_payment"`), nil }, 4 * time.Second},
+		{"503 payment_unknown", func() (*http.Response, error) {
+			return problem(503, "payment_unknown",
+				`,"billed":"unknown"`), nil
+		}, 4 * time.Second},
+		{"502 of a proxy", func() (*http.Response, error) { return response(502, nil, "<html>"), nil },
+			4 * time.Second},
+		{"409 in flight", func() (*http.Response, error) { return problem(409, "idempotency_in_flight", ""), nil },
+			4 * time.Second},
+		{"409 to be repeated", func() (*http.Response, error) {
+			return problem(409, "x", `,"retry":"same_payment"`),
+				nil
+		}, 4 * time.Second},
 		{"429", func() (*http.Response, error) { return response(429, nil, ""), nil }, 4 * time.Second},
 		{"402 settlement_pending", func() (*http.Response, error) {
-			return response(402, map[string]string{"PAYMENT-RESPONSE": b64(obj{"success": false, "errorReason": "settlement_pending", "transaction": "0x1", "network": "eip155:8453"})}, "{}"), nil
+			return response(402, map[string]string{"PAYMENT-RESPONSE": b64(obj{"success": false,
+				"errorReason": "settlement_pending", "transaction": "0x1", "network": "eip155:8453"})}, "{}"), nil
 		}, 4 * time.Second},
 		{"the body breaks off", func() (*http.Response, error) {
 			r := response(200, nil, "")
@@ -111,9 +123,12 @@ func TestAnswersThatLeaveThePaymentOpen(t *testing.T) {
 		{"headers without end", func() (*http.Response, error) {
 			return response(200, map[string]string{"X-Long": strings.Repeat("x", maxHeaders)}, ""), nil
 		}, 4 * time.Second},
-		{"Retry-After in seconds", func() (*http.Response, error) { return response(503, map[string]string{"Retry-After": "20"}, ""), nil }, 41 * time.Second},
+		{"Retry-After in seconds",
+			func() (*http.Response, error) { return response(503, map[string]string{"Retry-After": "20"}, ""), nil },
+			41 * time.Second},
 		{"Retry-After as a date", func() (*http.Response, error) {
-			return response(503, map[string]string{"Retry-After": time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat)}, ""), nil
+			return response(503, map[string]string{"Retry-After": time.Now().Add(20 * time.Second).UTC().Format(
+				http.TimeFormat)}, ""), nil
 		}, 41 * time.Second},
 	}
 	for _, tt := range tests {
@@ -131,7 +146,8 @@ func TestAnswersThatLeaveThePaymentOpen(t *testing.T) {
 				if err != nil || r.State != Delivered {
 					t.Fatalf("Buy = %+v, %v", r, err)
 				}
-				if len(d.dumps) != 3 || d.dumps[1] != d.dumps[0] || d.dumps[2] != d.dumps[0] || d.signatures() != 1 || d.asked != 1 {
+				if len(d.dumps) != 3 || d.dumps[1] != d.dumps[0] || d.dumps[2] != d.dumps[0] || d.signatures() != 1 ||
+					d.asked != 1 {
 					t.Errorf("%d requests with %d signatures", len(d.dumps), d.signatures())
 				}
 				if took := time.Since(start); took > tt.atMost || took < tt.atMost*3/4-time.Second {
@@ -230,7 +246,8 @@ func TestGivenUpADayAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestTermsChange has a door ask for more once it holds a payment, and between showing the terms and buying.
+// TestTermsChange has a door ask for more once it holds a payment, and between showing the terms
+// and buying.
 func TestTermsChange(t *testing.T) {
 	dear := required(entry(obj{"amount": "900000"}))
 	t.Run("after the payment", func(t *testing.T) {
@@ -256,8 +273,10 @@ func TestTermsChange(t *testing.T) {
 		{"more", dear, ""},
 		{"less", required(entry(obj{"amount": "400000"})), "400000"},
 		{"another receiver", required(entry(obj{"payTo": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"})), ""},
-		{"another network", required(entry(obj{"network": "eip155:137", "asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"})), ""},
-		{"up front", required(entry(obj{"extra": obj{"name": "USD Coin", "version": "2", "paymentFlow": "upfront"}})), ""},
+		{"another network", required(
+			entry(obj{"network": "eip155:137", "asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"})), ""},
+		{"up front", required(entry(obj{"extra": obj{"name": "USD Coin", "version": "2", "paymentFlow": "upfront"}})),
+			""},
 		{"more before the same", required(entry(obj{"amount": "900000"}), entry(nil)), "500000"},
 	}
 	for _, tt := range tests {
@@ -275,7 +294,7 @@ func TestTermsChange(t *testing.T) {
 			}
 			_, err = b.Buy(t.Context(), doorURL, Options{Agreed: agreed})
 			if tt.pays == "" {
-				if !errors.Is(err, ErrChanged) || len(d.payment) != 0 || len(files(t, b.cfg.Journal)) != 0 {
+				if !errors.Is(err, ErrChanged) || len(d.payment) != 0 || len(files(t, b)) != 0 {
 					t.Errorf("Buy = %v with %d payments", err, len(d.payment))
 				}
 				return
@@ -285,7 +304,7 @@ func TestTermsChange(t *testing.T) {
 			}
 			asked := helloAsked
 			asked.Amount = tt.pays
-			checkPayment(t, d.payment[0], asked, time.Now())
+			checkPayment(t, d.payment[0], asked)
 		})
 	}
 }
@@ -297,24 +316,33 @@ func TestFinalRefusals(t *testing.T) {
 		billed string
 		says   string
 	}{
-		{"not settled", response(402, map[string]string{"PAYMENT-RESPONSE": b64(obj{"success": false, "errorReason": "invalid_exact_evm_insufficient_balance", "transaction": "", "network": "eip155:8453"})}, "{}"), "no", "insufficient_balance"},
-		{"used on chain", response(402, map[string]string{"PAYMENT-REQUIRED": b64(obj{"x402Version": 2, "error": "invalid_exact_evm_nonce_already_used", "accepts": []int{}})}, "{}"), "yes", "the money has moved"},
-		{"billed, the door says", response(409, nil, `{"type":"https://shop.example/problems/payment_already_used","detail":"used","billed":"yes"}`), "yes", "payment_already_used"},
+		{"not settled", response(402,
+			map[string]string{"PAYMENT-RESPONSE": b64(obj{"success": false,
+				"errorReason": "invalid_exact_evm_insufficient_balance", "transaction": "", "network": "eip155:8453"})},
+			"{}"), "no", "insufficient_balance"},
+		{"used on chain", response(402,
+			map[string]string{"PAYMENT-REQUIRED": b64(obj{"x402Version": 2,
+				"error": "invalid_exact_evm_nonce_already_used", "accepts": []int{}})}, "{}"), "yes",
+			"the money has moved"},
+		{"billed, the door says",
+			response(409, nil, `{"type":"https://shop.example/problems/payment_already_used","detail":"used","billed":"yes"}`), "yes", "payment_already_used"},
 		{"bad input", response(400, nil, `{"error":"bad"}`), "unknown", "bad"},
-		{"redirected", response(307, map[string]string{"Location": "https://evil.example/"}, ""), "unknown", "not followed"},
+		{"redirected", response(307, map[string]string{"Location": "https://evil.example/"}, ""), "unknown",
+			"not followed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := simpleDoor(func(int, *http.Request) (*http.Response, error) { return tt.answer, nil })
 			b := newBuyer(t, d, nil)
 			r, err := b.Buy(t.Context(), doorURL, Options{})
-			if _, ok := errors.AsType[*DoorError](err); !ok || !strings.Contains(err.Error(), tt.says) || r.State != Refused || r.Billed != tt.billed {
+			if _, ok := errors.AsType[*DoorError](err); !ok || !strings.Contains(err.Error(), tt.says) ||
+				r.State != Refused || r.Billed != tt.billed {
 				t.Errorf("Buy = %+v, %v", r, err)
 			}
-			if len(d.payment) != 1 || files(t, b.cfg.Journal)[0].State != Refused {
-				t.Errorf("%d payments, journal %+v", len(d.payment), files(t, b.cfg.Journal)[0])
+			if len(d.payment) != 1 || files(t, b)[0].State != Refused {
+				t.Errorf("%d payments, journal %+v", len(d.payment), files(t, b)[0])
 			}
-			noSecret(t, b.cfg.Journal, err.Error())
+			noSecret(t, dirOf(b), err.Error())
 		})
 	}
 }
@@ -356,7 +384,7 @@ func TestJournalledBeforeSentAndResumed(t *testing.T) {
 	d := simpleDoor(nil)
 	d.paid = func(n int, r *http.Request) (*http.Response, error) {
 		if n == 1 {
-			if err := os.CopyFS(crashed, os.DirFS(b.cfg.Journal)); err != nil {
+			if err := os.CopyFS(crashed, os.DirFS(dirOf(b))); err != nil {
 				t.Error(err)
 			}
 			cancel()
@@ -371,7 +399,7 @@ func TestJournalledBeforeSentAndResumed(t *testing.T) {
 	}
 	noSecret(t, crashed)
 	// Resuming needs no wallet.
-	after := newBuyer(t, d, func(c *Config) { c.Journal, c.Wallet = crashed, nil })
+	after := newBuyer(t, d, func(c *Config) { c.Journal, c.Wallet = Folder(crashed), nil })
 	all, err := after.Resume(t.Context())
 	if err != nil || len(all) != 1 || all[0].State != Delivered {
 		t.Fatalf("Resume = %+v, %v", all, err)
@@ -381,39 +409,14 @@ func TestJournalledBeforeSentAndResumed(t *testing.T) {
 	}
 }
 
-func TestConcurrentPurchasesAreRefused(t *testing.T) {
-	var b *Buyer
-	d := simpleDoor(nil)
-	d.paid = func(int, *http.Request) (*http.Response, error) {
-		other := newBuyer(t, d, func(c *Config) { c.Journal = b.cfg.Journal })
-		for _, buyer := range []*Buyer{b, other} {
-			if _, err := buyer.Buy(context.Background(), "https://shop.example/other", Options{}); !errors.Is(err, ErrBusy) {
-				t.Errorf("Buy = %v, want ErrBusy", err)
-			}
-			if _, err := buyer.Resume(context.Background()); !errors.Is(err, ErrBusy) {
-				t.Errorf("Resume = %v, want ErrBusy", err)
-			}
-		}
-		return delivered(), nil
-	}
-	b = newBuyer(t, d, nil)
-	for range 2 { // the lock is given back
-		if _, err := b.Buy(t.Context(), doorURL, Options{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(d.payment) != 2 {
-		t.Errorf("%d payments", len(d.payment))
-	}
-}
-
 func TestUnwritableOrBrokenJournalSignsNothing(t *testing.T) {
 	d := simpleDoor(func(int, *http.Request) (*http.Response, error) { return delivered(), nil })
 	b := newBuyer(t, d, nil)
-	if err := os.MkdirAll(b.cfg.Journal, 0o700); err != nil {
+	if err := os.MkdirAll(dirOf(b), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.cfg.Journal, "20260101T000000Z-x.json"), []byte(`{"format":"store-purchase/v1","id":"other"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dirOf(b), "20260101T000000Z-x.json"),
+		[]byte(`{"format":"store-purchase/v1","id":"other"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Buy(t.Context(), doorURL, Options{}); err == nil || len(d.payment) != 0 {
@@ -423,7 +426,7 @@ func TestUnwritableOrBrokenJournalSignsNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b = newBuyer(t, d, func(c *Config) { c.Journal = file })
+	b = newBuyer(t, d, func(c *Config) { c.Journal = Folder(file) })
 	if _, err := b.Buy(t.Context(), doorURL, Options{}); err == nil || len(d.payment) != 0 {
 		t.Errorf("Buy = %v with %d payments", err, len(d.payment))
 	}

@@ -1,20 +1,25 @@
-// Package buyer buys from any x402 version 2 door with an EVM wallet, by EIP-3009 authorization, and is careful with
-// the money: it pays known dollar tokens only, never above its ceiling, and signs once per purchase.
+// Package buyer buys from any x402 version 2 door, with an EVM wallet by EIP-3009 authorization or
+// with a Solana wallet by a token transfer, or from an MPP door (evm/charge) where it is told to,
+// and is careful with the money: it pays known dollar tokens only, never above its ceiling, and
+// signs once per purchase.
 //
-// A signed payment is worth its amount to whoever holds it, and an answer can be lost after the money has moved. So
-// the whole request, signature included, is journalled durably before it is sent; when the answer is lost the same
-// bytes are presented again, which cannot cost more; and a second authorization is never signed for a purchase whose
-// outcome is open. A purchase that a crash cut short is finished by Resume.
+// A signed payment is worth its amount to whoever holds it, and an answer can be lost after the
+// money has moved. So the whole request, signature included, is journalled durably before it is
+// sent; when the answer is lost the same bytes are presented again, which cannot cost more; and a
+// second authorization is never signed for a purchase whose outcome is open. A purchase that a
+// crash cut short is finished by Resume.
 //
-//	b, err := buyer.New(buyer.Config{Wallet: key, Journal: "purchases"})
+//	b, err := buyer.New(buyer.Config{Wallet: key, Journal: buyer.Folder("purchases")})
 //	terms, err := b.Terms(ctx, url, buyer.Options{}) // free; terms.Text() is for people
 //	result, err := b.Buy(ctx, url, buyer.Options{Agreed: terms})
 //
-// It is not a wallet: balances, top-ups and chains are not its business. What it knows of a payment's fate is what the
-// door says; whether the money moved is to be read on the chain.
+// It is not a wallet: balances, top-ups and chains are not its business. What it knows of a
+// payment's fate is what the door says; whether the money moved is to be read on the chain.
 package buyer
 
 import (
+	"cmp"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,7 +37,8 @@ const (
 	DefaultCeiling int64 = 1_000_000
 	// DefaultValidity is the longest that a signature is made valid for.
 	DefaultValidity = 10 * time.Minute
-	// DefaultTimeout bounds one request with its answer. Doors settle before they answer, which takes blocks.
+	// DefaultTimeout bounds one request with its answer. Doors settle before they answer, which
+	// takes blocks.
 	DefaultTimeout = 90 * time.Second
 	// MaxBody is the most that is read of an answer.
 	MaxBody = 4 << 20
@@ -52,52 +58,78 @@ var (
 	ErrNotPayable = errors.New("nothing that the door accepts can be paid")
 	// ErrChanged is returned when the door asks for something else than what was agreed to.
 	ErrChanged = errors.New("the terms changed after they were agreed to")
-	// ErrBusy is returned when another purchase is under way on the same journal.
-	ErrBusy = errors.New("another purchase is under way on this journal")
-	// ErrUnfinished is returned when the journal holds a payment for the same request whose outcome is open.
+	// ErrBusy is returned when the same request is being bought on the same journal.
+	ErrBusy = errors.New("another purchase of the same is under way on this journal")
+	// ErrRepeated is returned when the door's terms lead to a payment that was signed before, which
+	// would be presented for two purchases.
+	ErrRepeated = errors.New("the terms are those of an earlier purchase, whose payment would be presented again")
+	// ErrUnfinished is returned when the journal holds a payment for the same request whose outcome
+	// is open.
 	ErrUnfinished = errors.New("an earlier payment for the same request has no answer yet")
-	// ErrUnknown is returned when a payment was presented and no answer came while it was valid, or before the
-	// context ended. The money may have moved. Resume asks again.
+	// ErrNone is returned when no purchase of an ID was signed that could be gone on with.
+	ErrNone = errors.New("no payment was signed for it")
+	// ErrUnknown is returned when a payment was presented and no answer came while it was valid, or
+	// before the context ended. The money may have moved. Resume asks again.
 	ErrUnknown = errors.New("the payment was presented and its outcome is not known")
 )
 
 // Config says with what and how far a Buyer may pay.
 type Config struct {
-	// Wallet pays. Terms works without one.
+	// Wallet pays on EVM networks, Solana on those of Solana; either may be left out. Terms works
+	// without any.
 	Wallet *wallet.Key
-	// Journal is a folder of the buyer's own: one file per purchase, mode 0600. It is made when it is missing. A file
-	// holds the request with the payment's signature, and the answer; never the wallet's key.
-	Journal string
+	Solana ed25519.PrivateKey
+	// SolanaRPC is a node's address, which is asked for a recent blockhash where a door gives none.
+	// Empty: what such a door asks on Solana is not paid.
+	SolanaRPC string
+	// Journal keeps the purchases: Folder or InLedger.
+	Journal Journal
 	// Ceiling is the most that one purchase may cost, in atomic USDC. 0 is DefaultCeiling.
 	Ceiling int64
-	// MaxValidity is the longest a signature is made valid for; a door may ask for less. 0 is DefaultValidity.
+	// MaxValidity is the longest a signature is made valid for; a door may ask for less. Solana's
+	// are good for up to two minutes, whatever is asked for. 0 is DefaultValidity.
 	MaxValidity time.Duration
 	// Timeout bounds each request. 0 is DefaultTimeout.
 	Timeout time.Duration
-	// Client sends the requests. Its redirect policy, cookies and timeout are not used: nothing is followed, no
-	// cookies are kept. nil is a client with bounded headers.
+	// Client sends the requests. Its redirect policy, cookies and timeout are not used: nothing is
+	// followed, no cookies are kept. nil is a client with bounded headers.
 	Client *http.Client
 	// Networks are the CAIP-2 networks that may be paid on. Empty: all of Assets.
 	Networks []string
+	// Tokens are those that may be paid in, of Assets. Empty: all of them.
+	Tokens []Token
 	// Now is the clock. nil is time.Now.
 	Now func() time.Time
 	// Log gets what happens, without queries and signatures. nil discards it.
 	Log *slog.Logger
 }
 
-// Options describe one purchase. The zero value is a GET that pays the first entry that can be paid.
+// Token names a token by its network and address.
+type Token struct{ Network, Address string }
+
+// Options describe one purchase. The zero value is a GET that pays the first entry that can be
+// paid.
 type Options struct {
 	Method string      // GET when empty
 	Header http.Header // further request headers; they are journalled
 	Body   []byte      // at most 1 MiB
 	// Choice narrows which entry of accepts is paid.
 	Choice Choice
-	// IdempotencyKey is sent instead of the door's suggested key or a random one: 16 to 128 of [A-Za-z0-9_-].
+	// IdempotencyKey is sent instead of the door's suggested key or a random one: 16 to 128 of
+	// [A-Za-z0-9_-].
 	IdempotencyKey string
-	// Agreed are terms that somebody said yes to; they take the place of Choice. Buy reads the terms anew and pays
-	// only what was agreed to: same network, asset and payTo, and no more than the amount.
+	// ID names the purchase in the journal, for ever: a purchase of one ID is signed once, and Buy
+	// of an ID that the journal has gives what came of it, or presents its payment again where that
+	// is open. At most 64 of [A-Za-z0-9_-]; empty makes a new one.
+	ID string
+	// Signed only goes on with the purchase of ID: where none was signed the error is ErrNone.
+	Signed bool
+	// Agreed are terms that somebody said yes to; they take the place of Choice. Buy reads the
+	// terms anew and pays only what was agreed to: same network, asset and payTo, and no more than
+	// the amount.
 	Agreed *Terms
-	// Again allows a payment although an earlier one for the same request has no answer yet. It may pay twice.
+	// Again allows a payment although an earlier one for the same request has no answer yet. It may
+	// pay twice.
 	Again bool
 }
 
@@ -105,9 +137,19 @@ type Options struct {
 type Choice struct {
 	Network string // CAIP-2; empty: any
 	Amount  int64  // atomic USDC, for doors with several prices; 0: any
+	// Protocol is ByX402 or ByMPP; empty is ByX402.
+	Protocol string
 }
 
-// Buyer buys. It is safe for concurrent use, but one purchase at a time runs on a journal: a second gets ErrBusy.
+func (c Choice) protocol() string {
+	if c.Protocol == "" {
+		return ByX402
+	}
+	return c.Protocol
+}
+
+// Buyer buys. It is safe for concurrent use, but one purchase at a time of a request runs on a
+// journal: a second gets ErrBusy.
 type Buyer struct {
 	cfg    Config
 	client *http.Client
@@ -119,17 +161,13 @@ func New(cfg Config) (*Buyer, error) {
 	if cfg.Ceiling < 0 || cfg.MaxValidity < 0 || cfg.Timeout < 0 {
 		return nil, errors.New("configuring the buyer: a limit is negative")
 	}
-	if cfg.Ceiling == 0 {
-		cfg.Ceiling = DefaultCeiling
-	}
-	if cfg.MaxValidity == 0 {
-		cfg.MaxValidity = DefaultValidity
+	cfg.Ceiling, cfg.MaxValidity = cmp.Or(cfg.Ceiling, DefaultCeiling), cmp.Or(cfg.MaxValidity, DefaultValidity)
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	if n := len(cfg.Solana); n != 0 && n != ed25519.PrivateKeySize {
+		return nil, fmt.Errorf("configuring the buyer: a Solana key has %d bytes", ed25519.PrivateKeySize)
 	}
 	if cfg.MaxValidity < minValidity*time.Second {
 		return nil, fmt.Errorf("configuring the buyer: a validity below %d s is refused by sellers", minValidity)
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -139,11 +177,12 @@ func New(cfg Config) (*Buyer, error) {
 			return nil, fmt.Errorf("configuring the buyer: no token is known on network %q", n)
 		}
 	}
-	b := &Buyer{cfg: cfg, client: guarded(cfg.Client), log: cfg.Log}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+	for _, t := range cfg.Tokens {
+		if _, known := findAsset(t.Network, t.Address); !known {
+			return nil, fmt.Errorf("configuring the buyer: token %q is not known on network %q", t.Address, t.Network)
+		}
 	}
-	return b, nil
+	return &Buyer{cfg: cfg, client: guarded(cfg.Client), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}, nil
 }
 
 // USDC writes an amount of atomic units as dollars, without trailing zeros: 0.01.

@@ -2,7 +2,10 @@ package buyer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +64,8 @@ func parseURL(s string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("reading the URL: it holds a user name or password, which would be journalled")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("reading the URL: %s is plain http; anybody on the way could take or change the payment, so https is needed except to this machine", u.Host)
+		return nil, fmt.Errorf("reading the URL: %s is plain http; anybody on the way could take or change the "+
+			"payment, so https is needed except to this machine", u.Host)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("reading the URL: scheme %.20q is not https", u.Scheme)
 	}
@@ -85,11 +89,7 @@ func place(u *url.URL) string {
 	} else {
 		host = strings.TrimSuffix(host, ":80")
 	}
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	return u.Scheme + "://" + host + path
+	return u.Scheme + "://" + host + cmp.Or(u.EscapedPath(), "/")
 }
 
 // request is a request as it is sent and journalled: the same bytes every time.
@@ -101,14 +101,13 @@ type request struct {
 }
 
 // reserved are the headers that are the buyer's or the transport's own.
-var reserved = []string{headerSignature, headerResponse, headerRequired, headerKey, "X-Payment", "Host", "Content-Length", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade"}
+var reserved = []string{headerSignature, headerResponse, headerRequired, headerKey, "X-Payment", "Host",
+	"Content-Length", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade"}
 
 // request makes the unpaid request.
 func (o Options) request(u *url.URL) (request, error) {
 	r := request{Method: o.Method, URL: u.String(), Header: o.Header.Clone(), Body: o.Body}
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
 	if r.Method == http.MethodHead || r.Method == http.MethodOptions {
 		return request{}, fmt.Errorf("making the request: %s never carries a payment", r.Method)
 	}
@@ -117,6 +116,12 @@ func (o Options) request(u *url.URL) (request, error) {
 	}
 	if r.Header == nil {
 		r.Header = make(http.Header)
+	}
+	if p := o.Choice.protocol(); p != ByX402 && p != ByMPP {
+		return request{}, fmt.Errorf("making the request: protocol %.20q is neither %s nor %s", p, ByX402, ByMPP)
+	} else if p == ByMPP && r.Header.Get(headerCredential) != "" {
+		return request{}, fmt.Errorf("making the request: by MPP the header %s is not the caller's to set",
+			headerCredential)
 	}
 	for name := range r.Header {
 		if slices.Contains(reserved, http.CanonicalHeaderKey(name)) {
@@ -133,9 +138,13 @@ func (o Options) request(u *url.URL) (request, error) {
 	return r, nil
 }
 
-// same reports whether two requests ask for the same thing: whatever their payment and key.
-func (r request) same(o request) bool {
-	return r.Method == o.Method && r.URL == o.URL && bytes.Equal(r.Body, o.Body)
+// digest is the same for requests that ask for the same thing, whatever their payment and key.
+func (r request) digest() string {
+	h := sha256.New()
+	for _, part := range []string{r.Method, r.URL, string(r.Body)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // answer is a door's answer, bounded.
@@ -148,7 +157,8 @@ type answer struct {
 }
 
 // kept are the headers of an answer that anybody looks at.
-var kept = []string{headerRequired, headerResponse, "Content-Type", "Location", "Retry-After", "Idempotent-Replayed", "Allow"}
+var kept = []string{headerRequired, headerResponse, headerChallenge, headerReceipt, "Content-Type", "Location",
+	"Retry-After", "Idempotent-Replayed", "Allow"}
 
 // exchange sends a request once and reads the answer whole. An answer that breaks off is an error.
 func (b *Buyer) exchange(ctx context.Context, r request, limit int64) (*answer, error) {
@@ -196,7 +206,8 @@ func (b *Buyer) exchange(ctx context.Context, r request, limit int64) (*answer, 
 	return a, nil
 }
 
-// said is what an error answer may say in its body: RFC 9457 members, and what became of the payment.
+// said is what an error answer may say in its body: RFC 9457 members, and what became of the
+// payment.
 type said struct {
 	Type   string `json:"type"`
 	Code   string `json:"code"`
@@ -246,13 +257,8 @@ func (e *DoorError) Error() string {
 
 func (a *answer) doorError() *DoorError {
 	s := a.said()
-	e := &DoorError{Status: a.Status, Code: printable(s.Code, 60)}
-	for _, text := range []string{s.Detail, s.Error, s.Title} {
-		if text != "" {
-			e.Detail = printable(text, 400)
-			break
-		}
-	}
+	e := &DoorError{Status: a.Status, Code: printable(s.Code, 60), Detail: printable(cmp.Or(s.Detail, s.Error, s.Title),
+		400)}
 	if a.Status >= 300 && a.Status < 400 {
 		e.Detail = "it redirects to " + printable(a.Header.Get("Location"), 200) + "; redirects are not followed"
 	}

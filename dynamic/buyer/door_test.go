@@ -52,9 +52,10 @@ func entry(replace obj) obj {
 
 func required(entries ...obj) obj {
 	return obj{"x402Version": 2, "error": "Payment required",
-		"resource":   obj{"url": "https://shop.example/api/buy/hello", "description": "a greeting", "later": []int{1}},
-		"accepts":    entries,
-		"extensions": obj{"payment-identifier": obj{"info": obj{"required": false}, "schema": obj{"type": "object"}}, "unheard-of": obj{"info": obj{"b": 1, "a": 2}}}}
+		"resource": obj{"url": "https://shop.example/api/buy/hello", "description": "a greeting", "later": []int{1}},
+		"accepts":  entries,
+		"extensions": obj{"payment-identifier": obj{"info": obj{"required": false}, "schema": obj{"type": "object"}},
+			"unheard-of": obj{"info": obj{"b": 1, "a": 2}}}}
 }
 
 func b64(v any) string {
@@ -79,11 +80,14 @@ func challenge(r obj) *http.Response {
 }
 
 func delivered() *http.Response {
-	return response(200, map[string]string{"Content-Type": "application/json", "PAYMENT-RESPONSE": b64(obj{"success": true,
-		"payer": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "transaction": "0xabc", "network": "eip155:8453"})}, `{"deliverable":"hello"}`)
+	return response(200, map[string]string{"Content-Type": "application/json",
+		"PAYMENT-RESPONSE": b64(obj{"success": true,
+			"payer": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "transaction": "0xabc", "network": "eip155:8453"})},
+		`{"deliverable":"hello"}`)
 }
 
-// door is a seller in memory. unpaid and paid answer by how often they were asked; it keeps what it was sent.
+// door is a seller in memory. unpaid and paid answer by how often they were asked; it keeps what it
+// was sent.
 type door struct {
 	unpaid func(n int) *http.Response
 	paid   func(n int, r *http.Request) (*http.Response, error)
@@ -137,7 +141,8 @@ func simpleDoor(paid func(n int, r *http.Request) (*http.Response, error)) *door
 
 func newBuyer(t *testing.T, d http.RoundTripper, change func(*Config)) *Buyer {
 	t.Helper()
-	c := Config{Wallet: testKey(t), Journal: filepath.Join(t.TempDir(), "journal"), Client: &http.Client{Transport: d}}
+	c := Config{Wallet: testKey(t), Journal: Folder(filepath.Join(t.TempDir(), "journal")),
+		Client: &http.Client{Transport: d}}
 	if change != nil {
 		change(&c)
 	}
@@ -148,18 +153,22 @@ func newBuyer(t *testing.T, d http.RoundTripper, change func(*Config)) *Buyer {
 	return b
 }
 
+// dirOf is the folder of a buyer's journal.
+func dirOf(b *Buyer) string { return string(b.cfg.Journal.(folder)) }
+
 // files returns the journal's purchases.
-func files(t *testing.T, dir string) []*purchase {
+func files(t *testing.T, b *Buyer) []*purchase {
 	t.Helper()
-	all, err := (&journal{dir: dir}).read()
+	all, err := b.cfg.Journal.(folder).all()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// checkPayment is what a seller checks of a payment, with the store's own reader and the wallet's recovery.
-func checkPayment(t *testing.T, header string, asked rail.Requirement, now time.Time) *x402.Presented {
+// checkPayment is what a seller checks of a payment, with the store's own reader and the wallet's
+// recovery.
+func checkPayment(t *testing.T, header string, asked rail.Requirement) *x402.Presented {
 	t.Helper()
 	p, err := x402.Decode(header)
 	if err != nil {
@@ -175,7 +184,8 @@ func checkPayment(t *testing.T, header string, asked rail.Requirement, now time.
 	a := pay.Authorization
 	var auth wallet.Authorization
 	for text, into := range map[string]interface{ UnmarshalText([]byte) error }{
-		a.From: &auth.From, a.To: &auth.To, a.Value: &auth.Value, a.ValidAfter: &auth.ValidAfter, a.ValidBefore: &auth.ValidBefore} {
+		a.From: &auth.From, a.To: &auth.To, a.Value: &auth.Value, a.ValidAfter: &auth.ValidAfter,
+		a.ValidBefore: &auth.ValidBefore} {
 		if err := into.UnmarshalText([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -205,8 +215,8 @@ func checkPayment(t *testing.T, header string, asked rail.Requirement, now time.
 		t.Errorf("authorization %+v is not for %+v", a, asked)
 	}
 	before, _ := auth.ValidBefore.Int64()
-	if before > now.Unix()+int64(asked.MaxTimeoutSeconds) {
-		t.Errorf("valid for %d s", before-now.Unix())
+	if before > time.Now().Unix()+int64(asked.MaxTimeoutSeconds) {
+		t.Errorf("valid for %d s", before-time.Now().Unix())
 	}
 	return p
 }
@@ -227,7 +237,8 @@ func noSecret(t *testing.T, dir string, text ...string) {
 	}
 	raw, _ := wallet.ParseSignature("0x"+testSecret, 32)
 	for _, s := range text {
-		if strings.Contains(strings.ToLower(s), testSecret) || strings.Contains(s, base64.StdEncoding.EncodeToString(raw)) {
+		if strings.Contains(strings.ToLower(s), testSecret) ||
+			strings.Contains(s, base64.StdEncoding.EncodeToString(raw)) {
 			t.Errorf("the wallet's key is in: %.200s", s)
 		}
 	}

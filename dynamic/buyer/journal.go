@@ -2,27 +2,57 @@ package buyer
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// journalFormat is the first member of every file.
-const journalFormat = "store-purchase/v1"
+// A Journal keeps purchases where no crash loses them, and gives each request to one purchase at a
+// time, whichever process makes it. Folder and InLedger make one.
+type Journal interface {
+	// hold takes a request (see request.digest) for so long, ErrBusy while somebody has it.
+	hold(ctx context.Context, digest string, ttl time.Duration) (hold, error)
+	// unfinished are the purchases that were begun and have no end, oldest first. One that cannot
+	// be read is named in the error and hides no other.
+	unfinished(ctx context.Context) ([]*purchase, error)
+	// place is where a purchase is kept, for people.
+	place(id string) string
+}
 
-// maxJournalFile bounds what is read of a file: an answer and a request body in base64, and some room.
-const maxJournalFile = (MaxBody+maxRequestBody)*4/3 + 1<<20
+// A hold is a request that nobody else buys meanwhile.
+type hold interface {
+	// keep makes it last for so long from now. The error is errNotHeld where somebody else may have
+	// it by now.
+	keep(ctx context.Context, ttl time.Duration) error
+	// read returns a purchase of the request as it stands.
+	read(ctx context.Context, id string) (*purchase, error)
+	// find is read of a purchase that may not be there: nil then. It may be of another request.
+	find(ctx context.Context, id string) (*purchase, error)
+	// known reports whether a nonce is that of a purchase in the journal already.
+	known(ctx context.Context, nonce string) (bool, error)
+	// elsewhere reports whether an idempotency key was sent with another request.
+	elsewhere(ctx context.Context, key string) (bool, error)
+	// create adds a purchase and returns when it is durable. It replaces one that is Intended, for
+	// which nothing was sent, and no other.
+	create(ctx context.Context, p *purchase) error
+	// update replaces a purchase and returns when it is durable; nothing is written by who has lost
+	// the hold.
+	update(ctx context.Context, p *purchase) error
+	release() error
+}
+
+// errNotHeld is returned where a hold ended before the purchase did, as it does with a process that
+// slept.
+var errNotHeld = errors.New("the purchase was left to another process")
+
+// journalFormat is the first member of every record.
+const journalFormat = "store-purchase/v1"
 
 // State is how far a purchase is.
 type State string
@@ -36,14 +66,15 @@ const (
 	Unknown   State = "unknown"   // never answered, and long past its validity
 )
 
-// purchase is one file of the journal. It is written before the payment is first sent and replaced, by rename, when
-// the answer is there.
+// purchase is one record of the journal. It is written before the payment is signed, replaced
+// before it is first sent, and replaced when the answer is there.
 type purchase struct {
 	Format    string    `json:"format"`
 	ID        string    `json:"id"`
 	State     State     `json:"state"`
 	CreatedAt time.Time `json:"created_at"`
 
+	Protocol    string `json:"protocol,omitempty"` // x402 where it is left out
 	Network     string `json:"network"`
 	Asset       string `json:"asset"`
 	Amount      int64  `json:"amount"` // atomic units
@@ -57,44 +88,14 @@ type purchase struct {
 	Request request `json:"request"`
 	Answer  *answer `json:"answer,omitempty"`
 
-	repeated bool // presented before, by this process or another
+	repeated bool   // presented before, by this process or another
+	message  []byte // what is signed, on Solana
 }
 
 func (p *purchase) validBefore() time.Time { return time.Unix(p.ValidBefore, 0).UTC() }
 
-// journal is the folder, locked.
-type journal struct {
-	dir  string
-	lock *os.File
-}
-
-// openJournal makes the folder when it is missing and takes its lock, ErrBusy when somebody has it. The lock is the
-// operating system's: it ends with the process, however that ends.
-func openJournal(dir string) (_ *journal, err error) {
-	if dir == "" {
-		return nil, errors.New("opening the journal: no folder is configured")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening the journal: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the journal: %w", err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		err = errors.Join(err, f.Close())
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("opening the journal %s: %w", dir, ErrBusy)
-		}
-		return nil, fmt.Errorf("locking the journal: %w", err)
-	}
-	return &journal{dir: dir, lock: f}, nil
-}
-
-// Close gives the lock back.
-func (j *journal) Close() error { return j.lock.Close() }
-
-func (j *journal) file(p *purchase) string { return filepath.Join(j.dir, p.ID+".json") }
+// open reports a purchase that has no end yet.
+func (p *purchase) open() bool { return p.State == Intended || p.State == Signed }
 
 // newID sorts by time and cannot collide.
 func newID(now time.Time) string {
@@ -103,95 +104,19 @@ func newID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(r[:])
 }
 
-// create writes a new purchase and returns when it is on disk. It never replaces a file.
-func (j *journal) create(p *purchase) error {
-	return j.write(p, func(from, to string) error {
-		if err := os.Link(from, to); err != nil { // unlike a rename, this fails when to exists
-			return err
-		}
-		return os.Remove(from)
-	})
-}
-
-// update replaces the file of a purchase and returns when it is on disk.
-func (j *journal) update(p *purchase) error { return j.write(p, os.Rename) }
-
-func (j *journal) write(p *purchase, place func(from, to string) error) (err error) {
+func encodePurchase(p *purchase) ([]byte, error) {
 	b, err := json.Marshal(p, jsontext.WithIndent("  "), json.Deterministic(true))
-	if err != nil {
-		return fmt.Errorf("journalling purchase %s: %w", p.ID, err)
-	}
-	f, err := os.CreateTemp(j.dir, "."+p.ID+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("journalling purchase %s: %w", p.ID, err)
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("journalling purchase %s: %w", p.ID, err)
-			if rerr := os.Remove(f.Name()); !errors.Is(rerr, fs.ErrNotExist) {
-				err = errors.Join(err, rerr)
-			}
-		}
-	}()
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := place(f.Name(), j.file(p)); err != nil {
-		return err
-	}
-	return syncDir(j.dir)
+	return append(b, '\n'), err
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// read returns every purchase in order of time. A file that cannot be read is named in the error and does not hide the
-// others.
-func (j *journal) read() (all []*purchase, err error) {
-	entries, err := os.ReadDir(j.dir)
-	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(e.Name(), ".json") {
-			continue
-		}
-		p, err := readPurchase(filepath.Join(j.dir, e.Name()))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, p)
-	}
-	return all, errors.Join(errs...)
-}
-
-func readPurchase(file string) (*purchase, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxJournalFile))
-	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
-	}
+// decodePurchase reads a record that is kept under an id.
+func decodePurchase(b []byte, id string) (*purchase, error) {
 	var p purchase
 	if err := json.Unmarshal(bytes.TrimSpace(b), &p, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading the journal file %s: %w", file, err)
+		return nil, fmt.Errorf("reading purchase %s: %w", id, err)
 	}
-	if p.Format != journalFormat || p.ID+".json" != filepath.Base(file) {
-		return nil, fmt.Errorf("reading the journal file %s: it is not a purchase of that name", file)
+	if p.Format != journalFormat || p.ID != id {
+		return nil, fmt.Errorf("reading purchase %s: it is not a purchase of that name", id)
 	}
 	return &p, nil
 }

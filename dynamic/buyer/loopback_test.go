@@ -48,7 +48,8 @@ func newSigningDoor(t *testing.T) *signingDoor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &signingDoor{key: key, published: key.Public(), offer: func(*attest.Offer) {}, receipt: func(*attest.Receipt) {}}
+	d := &signingDoor{key: key, published: key.Public(), offer: func(*attest.Offer) {},
+		receipt: func(*attest.Receipt) {}}
 	d.Server = httptest.NewServer(http.HandlerFunc(d.serve))
 	d.host = strings.TrimPrefix(d.URL, "http://")
 	t.Cleanup(d.Close)
@@ -66,7 +67,8 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/buy":
 		http.NotFound(w, r)
 	case r.Header.Get(headerSignature) == "":
-		o := attest.Offer{Version: 1, ResourceURL: resource, Scheme: "exact", Network: "eip155:8453", Asset: baseUSD, PayTo: payTo, Amount: "500000", ValidUntil: time.Now().Unix() + 300}
+		o := attest.Offer{Version: 1, ResourceURL: resource, Scheme: "exact", Network: "eip155:8453", Asset: baseUSD,
+			PayTo: payTo, Amount: "500000", ValidUntil: time.Now().Unix() + 300}
 		d.offer(&o)
 		jws, err := attest.SignOffer(d.key, kid, o)
 		if err != nil {
@@ -74,7 +76,8 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		req := required(entry(nil))
 		req["resource"] = obj{"url": resource}
-		req["extensions"] = obj{"offer-receipt": obj{"info": obj{"offers": []obj{{"format": "jws", "acceptIndex": 0, "signature": jws}}}}}
+		req["extensions"] = obj{"offer-receipt": obj{"info": obj{"offers": []obj{{"format": "jws", "acceptIndex": 0,
+			"signature": jws}}}}}
 		w.Header().Set(x402.HeaderRequired, b64(req))
 		w.WriteHeader(402)
 	default:
@@ -86,7 +89,8 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 		if err := json.Unmarshal(p.Payload, &pay); err != nil {
 			panic(err)
 		}
-		rc := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: resource, Payer: pay.Authorization.From, IssuedAt: time.Now().Unix(), Transaction: "0xabc"}
+		rc := attest.Receipt{Version: 1, Network: "eip155:8453", ResourceURL: resource, Payer: pay.Authorization.From,
+			IssuedAt: time.Now().Unix(), Transaction: "0xabc"}
 		d.receipt(&rc)
 		jws, err := attest.SignReceipt(d.key, kid, rc)
 		if err != nil {
@@ -96,8 +100,9 @@ func (d *signingDoor) serve(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			panic(err)
 		}
-		w.Header().Set(x402.HeaderResponse, b64(x402.SettleResponse{Success: true, Payer: pay.Authorization.From, Transaction: "0xabc",
-			Network: "eip155:8453", Extensions: map[string]x402.Extension{x402.ExtOffers: ext}}))
+		w.Header().Set(x402.HeaderResponse,
+			b64(x402.SettleResponse{Success: true, Payer: pay.Authorization.From, Transaction: "0xabc",
+				Network: "eip155:8453", Extensions: map[string]x402.Extension{x402.ExtOffers: ext}}))
 		w.Write([]byte("the good"))
 	}
 }
@@ -111,16 +116,30 @@ func TestOffersAndReceiptsAreVerified(t *testing.T) {
 		receiptVerified bool
 	}{
 		{"honest", func(*signingDoor) {}, "verified with", "", "verified with", true},
-		{"another price signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.Amount = "100" } }, "not signed", "disagrees with everything in accepts", "verified with", true},
-		{"another receiver signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.PayTo = baseUSD } }, "not signed", "disagrees", "verified with", true},
-		{"another resource signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ResourceURL = "https://x.example/" } }, "verified with", "another resource", "verified with", true},
-		{"expired", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ValidUntil = 1 } }, "verified with", "expired", "verified with", true},
-		{"signed by another key than the published", func(d *signingDoor) { d.published = make(ed25519.PublicKey, ed25519.PublicKeySize) }, "signed falsely", "signature of an offer is false", "does not verify", false},
-		{"no did.json", func(d *signingDoor) { d.noDID = true }, "not verified: the door has no did.json", "", "not verified: the door has no did.json", false},
-		{"signer elsewhere", func(d *signingDoor) { d.host = "elsewhere.example" }, "not verified: the signer is another host", "", "not verified: the signer is another host", false},
-		{"receipt for another payer", func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Payer = payTo } }, "verified with", "", "another payer", false},
-		{"receipt for another transaction", func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Transaction = "0xdef" } }, "verified with", "", "another transaction", false},
-		{"receipt for another resource", func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.ResourceURL = "https://x.example/" } }, "verified with", "", "another resource", false},
+		{"another price signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.Amount = "100" } },
+			"not signed", "disagrees with everything in accepts", "verified with", true},
+		{"another receiver signed", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.PayTo = baseUSD } },
+			"not signed", "disagrees", "verified with", true},
+		{"another resource signed",
+			func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ResourceURL = "https://x.example/" } },
+			"verified with", "another resource", "verified with", true},
+		{"expired", func(d *signingDoor) { d.offer = func(o *attest.Offer) { o.ValidUntil = 1 } }, "verified with",
+			"expired", "verified with", true},
+		{"signed by another key than the published",
+			func(d *signingDoor) { d.published = make(ed25519.PublicKey, ed25519.PublicKeySize) }, "signed falsely",
+			"signature of an offer is false", "does not verify", false},
+		{"no did.json", func(d *signingDoor) { d.noDID = true }, "not verified: the door has no did.json", "",
+			"not verified: the door has no did.json", false},
+		{"signer elsewhere", func(d *signingDoor) { d.host = "elsewhere.example" },
+			"not verified: the signer is another host", "", "not verified: the signer is another host", false},
+		{"receipt for another payer", func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Payer = payTo } },
+			"verified with", "", "another payer", false},
+		{"receipt for another transaction",
+			func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.Transaction = "0xdef" } }, "verified with",
+			"", "another transaction", false},
+		{"receipt for another resource",
+			func(d *signingDoor) { d.receipt = func(r *attest.Receipt) { r.ResourceURL = "https://x.example/" } },
+			"verified with", "", "another resource", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +151,8 @@ func TestOffersAndReceiptsAreVerified(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := strings.Join(terms.Warnings, "\n")
-			if !strings.Contains(terms.Entries[0].Offer, tt.offer) || !strings.Contains(all, tt.warning) || (all == "") != (tt.warning == "") {
+			if !strings.Contains(terms.Entries[0].Offer, tt.offer) || !strings.Contains(all, tt.warning) ||
+				(all == "") != (tt.warning == "") {
 				t.Errorf("offer %q, warnings %q; want %q, %q", terms.Entries[0].Offer, all, tt.offer, tt.warning)
 			}
 			r, err := b.Buy(t.Context(), d.URL+"/buy", Options{})
@@ -156,7 +176,8 @@ func TestDefaultClientAgainstABadServer(t *testing.T) {
 		}
 		w.WriteHeader(402)
 	})
-	mux.HandleFunc("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/target", http.StatusFound) })
+	mux.HandleFunc("/redirect",
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/target", http.StatusFound) })
 	mux.HandleFunc("/target", func(w http.ResponseWriter, r *http.Request) { followed = true })
 	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
 		chunk := make([]byte, 1<<20)
@@ -182,7 +203,8 @@ func TestDefaultClientAgainstABadServer(t *testing.T) {
 	}
 }
 
-// TestKilledWhileTheAnswerIsUnderWay kills a buyer's process when its payment has arrived, and resumes in this one.
+// TestKilledWhileTheAnswerIsUnderWay kills a buyer's process when its payment has arrived, and
+// resumes in this one.
 func TestKilledWhileTheAnswerIsUnderWay(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
@@ -229,7 +251,7 @@ func TestKilledWhileTheAnswerIsUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBuyer(t, http.DefaultTransport, func(c *Config) { c.Journal = journal })
+	b := newBuyer(t, http.DefaultTransport, func(c *Config) { c.Journal = Folder(journal) })
 	if _, err := b.Buy(t.Context(), s.URL+"/x", Options{}); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("Buy = %v, want ErrUnfinished", err)
 	}
@@ -242,13 +264,14 @@ func TestKilledWhileTheAnswerIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestBuyInAChild is the process that TestKilledWhileTheAnswerIsUnderWay kills; on its own it has nothing to do.
+// TestBuyInAChild is the process that TestKilledWhileTheAnswerIsUnderWay kills; on its own it has
+// nothing to do.
 func TestBuyInAChild(t *testing.T) {
 	journal := os.Getenv("BUYER_TEST_JOURNAL")
 	if journal == "" {
 		return
 	}
-	b := newBuyer(t, http.DefaultTransport, func(c *Config) { c.Journal = journal })
+	b := newBuyer(t, http.DefaultTransport, func(c *Config) { c.Journal = Folder(journal) })
 	_, err := b.Buy(context.Background(), os.Getenv("BUYER_TEST_URL"), Options{})
 	t.Fatalf("Buy = %v: it was to be killed", err)
 }

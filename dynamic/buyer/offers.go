@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/networks"
 	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
@@ -22,7 +24,8 @@ import (
 // maxDocuments bounds what a door can make us fetch for one look at its terms.
 const maxDocuments = 2
 
-// keyring finds the keys of a door's did:web identity in the document on the door's own origin, fetched once.
+// keyring finds the keys of a door's did:web identity in the document on the door's own origin,
+// fetched once.
 type keyring struct {
 	b        *Buyer
 	door     *url.URL
@@ -43,8 +46,8 @@ type didMethod struct {
 	} `json:"publicKeyJwk"`
 }
 
-// key returns the ed25519 key that a kid names. Documents of other origins are not fetched: whoever signs for a door
-// shall be found there.
+// key returns the ed25519 key that a kid names. Documents of other origins are not fetched: whoever
+// signs for a door shall be found there.
 func (k *keyring) key(ctx context.Context, kid string) (ed25519.PublicKey, error) {
 	did, fragment, ok := strings.Cut(kid, "#")
 	id, isWeb := strings.CutPrefix(did, "did:web:")
@@ -88,7 +91,8 @@ func (k *keyring) key(ctx context.Context, kid string) (ed25519.PublicKey, error
 func (k *keyring) fetch(ctx context.Context, at *url.URL) didDocument {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	a, err := k.b.exchange(ctx, request{Method: http.MethodGet, URL: at.String(), Header: http.Header{"Accept": {"application/did+json, application/json"}}}, 64<<10)
+	a, err := k.b.exchange(ctx, request{Method: http.MethodGet, URL: at.String(),
+		Header: http.Header{"Accept": {"application/did+json, application/json"}}}, 64<<10)
 	if err != nil {
 		return didDocument{err: errors.New("the door's did.json cannot be fetched")}
 	}
@@ -135,13 +139,11 @@ func (b *Buyer) checkOffers(ctx context.Context, t *Terms, u *url.URL) {
 			continue
 		}
 		// acceptIndex is not signed: the fields say which entry is meant.
-		i := -1
-		for j, e := range t.Entries {
-			if o.Scheme == e.Scheme && o.Network == e.Network && strings.EqualFold(o.Asset, e.Asset) && strings.EqualFold(o.PayTo, e.PayTo) && o.Amount == e.Amount {
-				i = j
-				break
-			}
-		}
+		i := slices.IndexFunc(t.Entries, func(e Entry) bool {
+			return o.Scheme == e.Scheme && o.Network == e.Network &&
+				networks.SameAddress(e.Network, o.Asset, e.Asset) &&
+				networks.SameAddress(e.Network, o.PayTo, e.PayTo) && o.Amount == e.Amount
+		})
 		if i < 0 {
 			t.warn("Signed offer %d disagrees with everything in accepts: it is for %s of %s on %s to %s.", n,
 				printable(o.Amount, 40), printable(o.Asset, 50), printable(o.Network, 50), printable(o.PayTo, 50))
@@ -178,7 +180,8 @@ func readOffer(s wireSigned) (o attest.Offer, kind string, err error) {
 func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o attest.Offer, kind string, e *Entry) string {
 	switch kind {
 	case "EdDSA", "Ed25519":
-		_, err := attest.OpenOffer(s.Signature, func(kid string) (ed25519.PublicKey, error) { return t.keys.key(ctx, kid) })
+		_, err := attest.OpenOffer(s.Signature,
+			func(kid string) (ed25519.PublicKey, error) { return t.keys.key(ctx, kid) })
 		switch {
 		case err == nil:
 			return "signed, verified with the key in the door's did.json"
@@ -193,10 +196,10 @@ func (b *Buyer) verifyOffer(ctx context.Context, t *Terms, s wireSigned, o attes
 			return "signed, not verified: the signature cannot be read"
 		}
 		signer, err := wallet.Recover(wallet.Offer{
-			Version: uint64(o.Version), ResourceURL: o.ResourceURL, Scheme: o.Scheme, Network: o.Network, Asset: o.Asset,
-			PayTo: o.PayTo, Amount: o.Amount, ValidUntil: uint64(o.ValidUntil),
+			Version: uint64(o.Version), ResourceURL: o.ResourceURL, Scheme: o.Scheme, Network: o.Network,
+			Asset: o.Asset, PayTo: o.PayTo, Amount: o.Amount, ValidUntil: uint64(o.ValidUntil),
 		}.Digest(), wallet.NormalizeV(sig))
-		if err != nil || signer != e.payTo {
+		if err != nil || signer.String() != e.payTo {
 			return "signed, not verified: the signer is not the receiver of the money"
 		}
 		return "signed, verified: by the receiver of the money"
@@ -252,9 +255,9 @@ func (b *Buyer) checkReceipt(ctx context.Context, p *purchase, s *x402.SettleRes
 		r.Note = "it is for another resource: " + printable(got.ResourceURL, 200)
 	case got.Network != p.Network:
 		r.Note = "it is for another network: " + printable(got.Network, 60)
-	case !strings.EqualFold(got.Payer, p.Payer):
+	case !networks.SameAddress(p.Network, got.Payer, p.Payer):
 		r.Note = "it is for another payer: " + printable(got.Payer, 60)
-	case got.Transaction != "" && !strings.EqualFold(got.Transaction, s.Transaction):
+	case got.Transaction != "" && !networks.SameAddress(p.Network, got.Transaction, s.Transaction):
 		r.Note = "it names another transaction: " + printable(got.Transaction, 80)
 	default:
 		r.Verified, r.Note = true, "verified with the key in the door's did.json"

@@ -1,82 +1,77 @@
 package buyer
 
 import (
-	"crypto/rand"
-	"encoding/hex"
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// sign makes the one authorization of a purchase: an EIP-3009 TransferWithAuthorization over exactly the chosen
-// entry's amount, receiver and token.
-func sign(key *wallet.Key, e Entry, validBefore int64, nonce [32]byte) (wirePayload, error) {
-	domain, err := e.asset.domain()
-	if err != nil {
-		return wirePayload{}, fmt.Errorf("signing the payment: %w", err)
-	}
-	a := wallet.Authorization{
-		From: key.Address(), To: e.payTo, Value: wallet.NewUint256(uint64(e.Atomic)),
-		ValidBefore: wallet.NewUint256(uint64(validBefore)), Nonce: nonce,
-	}
-	return wirePayload{
-		Authorization: wireAuthorization{
-			From: a.From.String(), To: a.To.String(), Value: a.Value.String(),
-			ValidAfter: a.ValidAfter.String(), ValidBefore: a.ValidBefore.String(), Nonce: "0x" + hex.EncodeToString(nonce[:]),
-		},
-		Signature: "0x" + hex.EncodeToString(key.Sign(a.Digest(domain.Separator()))),
-	}, nil
-}
-
 // intend decides on a payment: everything that will be signed, and nothing signed yet.
-func (b *Buyer) intend(t *Terms, r request, u *url.URL) *purchase {
+func (b *Buyer) intend(ctx context.Context, t *Terms, r request, u *url.URL) (*purchase, error) {
 	e := t.Entries[t.Chosen]
+	f, _ := familyOf(e.Network)
 	now := b.cfg.Now().UTC().Truncate(time.Second)
-	var nonce [32]byte
-	rand.Read(nonce[:])
-	r.URL = u.String()
-	return &purchase{
-		Format: journalFormat, ID: newID(now), State: Intended, CreatedAt: now,
-		Network: e.Network, Asset: e.asset.Address, Amount: e.Atomic, PayTo: e.payTo.String(), Payer: b.cfg.Wallet.Address().String(),
-		Nonce: "0x" + hex.EncodeToString(nonce[:]), ValidBefore: now.Unix() + t.ValidSeconds, Resource: t.Resource, Request: r,
+	end := now.Unix() + t.ValidSeconds
+	if e.challenge != nil {
+		end = min(end, e.end.Unix())
 	}
+	r.URL = u.String()
+	p := &purchase{
+		Format: journalFormat, ID: newID(now), State: Intended, CreatedAt: now, Protocol: t.Protocol,
+		Network: e.Network, Asset: e.asset.Address, Amount: e.Atomic, PayTo: e.payTo,
+		Payer: f.payer(&b.cfg), ValidBefore: end, Resource: t.Resource, Request: r,
+	}
+	if err := f.draft(ctx, b, p, e); err != nil {
+		return nil, fmt.Errorf("making the payment: %w", err)
+	}
+	return p, nil
 }
 
 // sign signs what was decided on and makes the whole request that presents it.
 func (b *Buyer) sign(p *purchase, t *Terms, key string) error {
 	e := t.Entries[t.Chosen]
-	var nonce [32]byte
-	if _, err := hex.Decode(nonce[:], []byte(p.Nonce[2:])); err != nil {
+	f, _ := familyOf(e.Network)
+	payload, err := f.sign(b, p, e)
+	if err != nil {
 		return fmt.Errorf("signing the payment: %w", err)
 	}
-	payload, err := sign(b.cfg.Wallet, e, p.ValidBefore, nonce)
-	if err != nil {
-		return err
+	name, value := headerSignature, ""
+	if e.challenge != nil {
+		name = headerCredential
+		value, err = credentialFor(e, payload.(wirePayload)) // challenges are of EVM networks
+	} else {
+		value, err = paymentFor(t, e, payload, key)
 	}
-	extensions, err := echo(t.extensions, key)
-	if err != nil {
-		return fmt.Errorf("echoing the extensions: %w", err)
-	}
-	header, err := encodeHeader(wirePayment{X402Version: x402.Version, Payload: payload, Extensions: extensions, Resource: t.resource, Accepted: e.raw})
 	if err != nil {
 		return fmt.Errorf("making the payment: %w", err)
 	}
 	p.Request.Header = p.Request.Header.Clone()
-	p.Request.Header.Set(headerSignature, header)
+	p.Request.Header.Set(name, value)
 	p.Request.Header.Set(headerKey, key)
 	p.State = Signed
 	return nil
 }
 
-// echo gives the extensions back as they came. Where the door declares payment-identifier, the idempotency key is
-// added as its id, as the extension asks of buyers; an id that stands there already is the door's and is kept.
+// paymentFor is the header value that presents a signed payload for an entry of accepts.
+func paymentFor(t *Terms, e Entry, payload any, key string) (string, error) {
+	extensions, err := echo(t.extensions, key)
+	if err != nil {
+		return "", fmt.Errorf("echoing the extensions: %w", err)
+	}
+	return encodeHeader(wirePayment{X402Version: x402.Version, Payload: payload, Extensions: extensions,
+		Resource: t.resource, Accepted: e.raw})
+}
+
+// echo gives the extensions back as they came. Where the door declares payment-identifier, the
+// idempotency key is added as its id, as the extension asks of buyers; an id that stands there
+// already is the door's and is kept.
 func echo(declared map[string]jsontext.Value, key string) (map[string]jsontext.Value, error) {
 	raw, ok := declared[x402.ExtPaymentID]
 	if !ok {

@@ -1,6 +1,7 @@
 package buyer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,17 +13,21 @@ import (
 	"time"
 
 	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/networks"
 	"agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Terms is what a door asks for one request, read unpaid. Text that is the door's own is in its words.
+// Terms is what a door asks for one request, read unpaid. Text that is the door's own is in its
+// words.
 type Terms struct {
-	URL    string `json:"url"`
-	Method string `json:"method"`
-	Status int    `json:"status"`
+	URL string `json:"url"`
+	// Protocol is the one that is paid by: x402 or mpp.
+	Protocol string `json:"protocol"`
+	Method   string `json:"method"`
+	Status   int    `json:"status"`
 	// Free is set when the door answered without asking for a payment.
 	Free        bool    `json:"free"`
 	Resource    string  `json:"resource,omitempty"` // resource.url
@@ -34,7 +39,12 @@ type Terms struct {
 	// Chosen is the index of the entry that Buy would pay, -1 when there is none; Why says why not.
 	Chosen int    `json:"chosen"`
 	Why    string `json:"why,omitempty"`
-	// ValidSeconds is how long the signature of the chosen entry will be valid.
+	// Payer is the address that would pay the chosen entry, empty without a wallet; Because is why
+	// it is this entry; Ceiling is the most that may be paid, in atomic USDC.
+	Payer   string `json:"payer,omitempty"`
+	Because string `json:"because,omitempty"`
+	Ceiling int64  `json:"ceiling"`
+	// ValidSeconds is how long the signature of the chosen entry will be valid at the most.
 	ValidSeconds int64 `json:"valid_seconds,omitempty"`
 	// SuggestedKey is the idempotency key that the door suggests, when it is well-formed.
 	SuggestedKey string `json:"suggested_key,omitempty"`
@@ -61,16 +71,22 @@ type Entry struct {
 	MaxTimeoutSeconds int64  `json:"max_timeout_seconds"`
 	Flow              string `json:"flow"`              // authorization, upfront, …
 	Refused           string `json:"refused,omitempty"` // why it is not paid; empty when it can be
-	Offer             string `json:"offer"`             // what is known of its signed offer
+	// Unable is set where it could be paid, though not by this buyer as it is configured.
+	Unable bool   `json:"unable,omitempty"`
+	Offer  string `json:"offer"` // what is known of its signed offer
 
 	overCeiling bool
 	asset       Asset
-	payTo       wallet.Address
+	payTo       string // in its one spelling
 	raw         jsontext.Value
+	extra       jsontext.Value
+	solana      solanaExtra       // what extra says on Solana
+	challenge   map[string]string // of MPP
+	end         time.Time         // of the challenge
 }
 
-// Terms asks a door unpaid and says what it wants. A door that wants no payment gives Terms that are Free. The error
-// is a *DoorError when the door answered something that is neither.
+// Terms asks a door unpaid and says what it wants. A door that wants no payment gives Terms that
+// are Free. The error is a *DoorError when the door answered something that is neither.
 func (b *Buyer) Terms(ctx context.Context, rawURL string, o Options) (*Terms, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
@@ -83,12 +99,16 @@ func (b *Buyer) Terms(ctx context.Context, rawURL string, o Options) (*Terms, er
 	return b.terms(ctx, u, r, o.Choice)
 }
 
+// Err is why Buy would pay nothing, for errors.Is; nil where it would, or where the door is free.
+func (t *Terms) Err() error { return t.err }
+
 func (b *Buyer) terms(ctx context.Context, u *url.URL, r request, c Choice) (*Terms, error) {
 	a, err := b.exchange(ctx, r, MaxBody)
 	if err != nil {
 		return nil, err
 	}
-	t := &Terms{URL: r.URL, Method: r.Method, Status: a.Status, Chosen: -1, Warnings: []string{}, answer: a}
+	t := &Terms{URL: r.URL, Protocol: c.protocol(), Method: r.Method, Status: a.Status, Chosen: -1,
+		Ceiling: b.cfg.Ceiling, Warnings: []string{}, answer: a}
 	if a.Status >= 200 && a.Status < 300 {
 		t.Free = true
 		return t, nil
@@ -96,17 +116,8 @@ func (b *Buyer) terms(ctx context.Context, u *url.URL, r request, c Choice) (*Te
 	if a.Status != http.StatusPaymentRequired {
 		return nil, a.doorError()
 	}
-	if len(a.Header.Values(headerRequired)) == 0 {
-		e := a.doorError()
-		e.Detail = "it asks for a payment without an x402 version 2 " + x402.HeaderRequired + " header"
-		return nil, e
-	}
-	var w wireRequired
-	if err := decodeHeader(a.Header, headerRequired, &w); err != nil {
-		return nil, fmt.Errorf("reading the terms: %w", err)
-	}
-	if err := t.read(w); err != nil {
-		return nil, fmt.Errorf("reading the terms: %w", err)
+	if err := b.readTerms(t, u); err != nil {
+		return nil, err
 	}
 	for i := range t.Entries {
 		b.judge(&t.Entries[i])
@@ -117,11 +128,44 @@ func (b *Buyer) terms(ctx context.Context, u *url.URL, r request, c Choice) (*Te
 	return t, nil
 }
 
+// readTerms reads the terms of the protocol that is paid by.
+func (b *Buyer) readTerms(t *Terms, u *url.URL) error {
+	a := t.answer
+	missing := func(what string) error {
+		e := a.doorError()
+		e.Detail = "it asks for a payment without " + what
+		return e
+	}
+	if t.Protocol == ByMPP {
+		var body map[string]jsontext.Value
+		readLenient(a.Body, &body)
+		if len(a.Header.Values(headerChallenge)) == 0 && body[memberRequired] == nil {
+			return missing("an MPP challenge in WWW-Authenticate")
+		}
+		if err := b.readChallenges(t, u); err != nil {
+			return fmt.Errorf("reading the terms: %w", err)
+		}
+		return nil
+	}
+	if len(a.Header.Values(headerRequired)) == 0 {
+		return missing("an x402 version 2 " + x402.HeaderRequired + " header")
+	}
+	var w wireRequired
+	if err := decodeHeader(a.Header, headerRequired, &w); err != nil {
+		return fmt.Errorf("reading the terms: %w", err)
+	}
+	if err := t.read(w); err != nil {
+		return fmt.Errorf("reading the terms: %w", err)
+	}
+	return nil
+}
+
 func (t *Terms) warn(format string, args ...any) {
 	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
 }
 
-// read takes the object apart. An entry of accepts that cannot be read is kept as one that is not paid.
+// read takes the object apart. An entry of accepts that cannot be read is kept as one that is not
+// paid.
 func (t *Terms) read(w wireRequired) error {
 	if string(w.X402Version) != strconv.Itoa(x402.Version) {
 		return fmt.Errorf("x402Version is %s, not %d", printable(string(w.X402Version), 20), x402.Version)
@@ -163,8 +207,10 @@ func readEntry(raw jsontext.Value) Entry {
 		e.Refused = "it cannot be read: a member is missing its type (amounts are strings of digits)"
 		return e
 	}
-	e.Scheme, e.Network, e.Asset, e.Amount, e.PayTo, e.MaxTimeoutSeconds = w.Scheme, w.Network, w.Asset, w.Amount, w.PayTo, w.MaxTimeoutSeconds
+	e.Scheme, e.Network, e.Asset, e.Amount, e.PayTo, e.MaxTimeoutSeconds = w.Scheme, w.Network, w.Asset, w.Amount,
+		w.PayTo, w.MaxTimeoutSeconds
 	e.Chain = chainName(e.Network)
+	e.extra = w.Extra
 	switch w.Extra.Kind() {
 	case '{':
 		if json.Unmarshal(w.Extra, &x) != nil {
@@ -176,10 +222,7 @@ func readEntry(raw jsontext.Value) Entry {
 		e.Refused = "extra is not an object"
 		return e
 	}
-	e.Flow = x.PaymentFlow
-	if e.Flow == "" {
-		e.Flow = "authorization"
-	}
+	e.Flow = cmp.Or(x.PaymentFlow, "authorization")
 	var known bool
 	e.asset, known = findAsset(e.Network, e.Asset)
 	if known {
@@ -187,8 +230,11 @@ func readEntry(raw jsontext.Value) Entry {
 	}
 	n, ok := atomic(e.Amount)
 	e.Atomic = n
-	pay, err := wallet.ParseAddress(e.PayTo)
-	e.payTo = pay
+	f, _ := familyOf(e.Network)
+	var err error
+	if known { // so its family is
+		e.payTo, err = f.address(e.PayTo)
+	}
 	switch {
 	case e.Scheme != "exact":
 		e.Refused = fmt.Sprintf("scheme %s is not known", quoted(e.Scheme))
@@ -196,11 +242,8 @@ func readEntry(raw jsontext.Value) Entry {
 		e.Refused = fmt.Sprintf("network %s is not known", quoted(e.Network))
 	case !known:
 		e.Refused = fmt.Sprintf("asset %s is not a known dollar token of %s", quoted(e.Asset), e.Chain)
-	case x.Method != "" && x.Method != "eip3009":
-		e.Refused = fmt.Sprintf("transfer method %s is not eip3009", quoted(x.Method))
-	case x.Name != e.asset.Name || x.Version != e.asset.Version:
-		e.Refused = fmt.Sprintf("it names the token %s version %s, but the token calls itself %q version %q, so a signature would be void",
-			quoted(x.Name), quoted(x.Version), e.asset.Name, e.asset.Version)
+	case f.judge(&e, x) != "":
+		e.Refused = f.judge(&e, x)
 	case e.Flow != "authorization" && e.Flow != "upfront":
 		e.Refused = fmt.Sprintf("payment flow %s is not known", quoted(e.Flow))
 	case !ok:
@@ -208,9 +251,7 @@ func readEntry(raw jsontext.Value) Entry {
 	case n == 0:
 		e.Refused = "the amount is zero"
 	case err != nil:
-		e.Refused = fmt.Sprintf("payTo %s is not an address in its right spelling", quoted(e.PayTo))
-	case pay.IsZero():
-		e.Refused = "payTo is the zero address: the money would be lost"
+		e.Refused = fmt.Sprintf("payTo %s is not an address in its right spelling: %s", quoted(e.PayTo), reason(err))
 	case e.MaxTimeoutSeconds < minValidity:
 		e.Refused = fmt.Sprintf("maxTimeoutSeconds is %d: too short to pay in", e.MaxTimeoutSeconds)
 	}
@@ -228,18 +269,34 @@ func atomic(s string) (int64, bool) {
 
 // judge adds what this buyer's configuration says of an entry that could be paid.
 func (b *Buyer) judge(e *Entry) {
-	switch {
-	case e.Refused != "":
+	if e.Refused != "" {
+		return
+	}
+	f, _ := familyOf(e.Network)
+	switch unable := f.able(&b.cfg, e); {
 	case len(b.cfg.Networks) > 0 && !slices.Contains(b.cfg.Networks, e.Network):
 		e.Refused = "its network is not among those that may be paid on"
+	case !b.cfg.paysIn(e):
+		e.Refused = "its token is not among those that may be paid in"
 	case e.Atomic > b.cfg.Ceiling:
 		e.Refused = fmt.Sprintf("%s USDC is above the ceiling of %s USDC", USDC(e.Atomic), USDC(b.cfg.Ceiling))
 		e.overCeiling = true
+	case b.cfg.hasWallet() && f.payer(&b.cfg) == "":
+		e.Refused, e.Unable = f.wallet+" would be needed", true
+	case unable != "":
+		e.Refused, e.Unable = unable, true
 	}
 }
 
-// choose picks the first payable entry that the choice allows, one that settles after the good is made before one that
-// is paid up front, as stock clients do.
+// paysIn reports whether an entry's token is one that may be paid in.
+func (c *Config) paysIn(e *Entry) bool {
+	return len(c.Tokens) == 0 || slices.ContainsFunc(c.Tokens, func(t Token) bool {
+		return t.Network == e.Network && networks.SameAddress(e.Network, t.Address, e.Asset)
+	})
+}
+
+// choose picks the first payable entry that the choice allows, one that settles after the good is
+// made before one that is paid up front, as stock clients do.
 func (b *Buyer) choose(t *Terms, c Choice) {
 	var over *Entry
 	for i := range t.Entries {
@@ -256,41 +313,63 @@ func (b *Buyer) choose(t *Terms, c Choice) {
 		}
 	}
 	if t.Chosen >= 0 {
-		t.ValidSeconds = b.validity(t.Entries[t.Chosen])
+		b.settleOn(t, t.Chosen, because(t, c))
 		return
 	}
 	if over != nil {
-		t.err = fmt.Errorf("%w: the door asks for %s USDC on %s and the ceiling is %s USDC; nothing was signed. Raise the ceiling to buy it",
+		t.err = fmt.Errorf("%w: the door asks for %s USDC on %s and the ceiling is %s USDC; nothing was signed. "+
+			"Raise the ceiling to buy it",
 			ErrCeiling, USDC(over.Atomic), over.Chain, USDC(b.cfg.Ceiling))
 	} else {
 		var why []string
 		for i, e := range t.Entries {
-			reason := e.Refused
-			if reason == "" {
-				reason = "it is not the choice that was made"
-			}
-			why = append(why, fmt.Sprintf("entry %d: %s", i, reason))
+			why = append(why, fmt.Sprintf("entry %d: %s", i, cmp.Or(e.Refused, "it is not the choice that was made")))
 		}
 		t.err = fmt.Errorf("%w: %s", ErrNotPayable, strings.Join(why, "; "))
 	}
 	t.Why = t.err.Error()
 }
 
-func (b *Buyer) validity(e Entry) int64 {
-	return min(e.MaxTimeoutSeconds, int64(b.cfg.MaxValidity/time.Second))
+// settleOn chooses an entry and says why.
+func (b *Buyer) settleOn(t *Terms, i int, why string) {
+	e := t.Entries[i]
+	f, _ := familyOf(e.Network)
+	t.Chosen, t.err, t.Why, t.Because, t.Payer = i, nil, "", why, f.payer(&b.cfg)
+	t.ValidSeconds = f.seconds(min(e.MaxTimeoutSeconds, int64(b.cfg.MaxValidity/time.Second)))
+}
+
+// because is why an entry was chosen.
+func because(t *Terms, c Choice) string {
+	payable := 0
+	for _, e := range t.Entries {
+		if e.Refused == "" {
+			payable++
+		}
+	}
+	switch {
+	case payable == 1:
+		return fmt.Sprintf("the only one of %d that can be paid", len(t.Entries))
+	case c.Network != "" || c.Amount != 0:
+		return fmt.Sprintf("the first of %d that can be paid and fits what was asked for", payable)
+	case t.Chosen > 0 && slices.ContainsFunc(t.Entries[:t.Chosen], func(e Entry) bool { return e.Refused == "" }):
+		return fmt.Sprintf("the first of %d that can be paid whose money moves after the good is made", payable)
+	}
+	return fmt.Sprintf("the first of %d that can be paid", payable)
 }
 
 // suspect warns of everything odd in the terms.
 func (b *Buyer) suspect(t *Terms, u *url.URL) {
 	ru, err := url.Parse(t.Resource)
 	switch {
+	case t.Protocol == ByMPP: // a challenge is of a realm
 	case t.Resource == "":
 		t.warn("The terms do not say which resource they are for.")
 	case err != nil || place(ru) != place(u):
 		t.warn("The terms are for another address than the one asked: %s.", printable(t.Resource, 200))
 	}
 	for i, e := range t.Entries {
-		if e.Refused != "" && !e.overCeiling && e.Scheme == "exact" && strings.HasPrefix(e.Network, wallet.NamespaceEVM+":") {
+		if _, known := familyOf(e.Network); known && e.Refused != "" && !e.overCeiling && !e.Unable &&
+			e.Scheme == "exact" {
 			t.warn("Entry %d is not payable: %s.", i, e.Refused)
 		}
 	}
@@ -305,12 +384,13 @@ func (b *Buyer) suspect(t *Terms, u *url.URL) {
 		t.warn("%s is a test network: its tokens are worth nothing.", e.Chain)
 	}
 	if e.MaxTimeoutSeconds > t.ValidSeconds {
-		t.warn("The door would let a signature be valid for %d s; it is made valid for %d s.", e.MaxTimeoutSeconds, t.ValidSeconds)
+		t.warn("The door would let a signature be valid for %d s; it is made valid for %d s.", e.MaxTimeoutSeconds,
+			t.ValidSeconds)
 	}
-	if strings.EqualFold(e.payTo.Lower(), e.Asset) {
+	if networks.SameAddress(e.Network, e.payTo, e.Asset) {
 		t.warn("The money goes to the token contract itself, where it would be stuck.")
 	}
-	if b.cfg.Wallet != nil && e.payTo == b.cfg.Wallet.Address() {
+	if e.payTo == t.Payer {
 		t.warn("The money goes to the paying wallet itself.")
 	}
 	if t.answer.Truncated {
@@ -318,7 +398,8 @@ func (b *Buyer) suspect(t *Terms, u *url.URL) {
 	}
 }
 
-// suggestedKey reads idempotency.suggested_key of a 402 body, "" when there is none that is well-formed.
+// suggestedKey reads idempotency.suggested_key of a 402 body, "" when there is none that is
+// well-formed.
 func suggestedKey(a *answer) string {
 	var body struct {
 		Idempotency struct {
@@ -340,23 +421,29 @@ func wellFormedKey(s string) bool {
 	return len(s) >= 16 && len(s) <= 128 && strings.Trim(s, alphabet) == ""
 }
 
+func wellFormedID(s string) bool {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return len(s) <= 64 && strings.Trim(s, alphabet) == ""
+}
+
 // agreed checks fresh terms against those that somebody said yes to.
 func (b *Buyer) agreed(t, before *Terms) error {
-	if before.Chosen < 0 || before.URL != t.URL || before.Method != t.Method {
+	if before.Chosen < 0 || before.URL != t.URL || before.Method != t.Method || before.Protocol != t.Protocol {
 		return fmt.Errorf("%w: the terms that were agreed to are for another request or for nothing", ErrChanged)
 	}
 	o := before.Entries[before.Chosen]
 	best := -1
 	for i, e := range t.Entries {
-		if e.Refused == "" && e.Network == o.Network && strings.EqualFold(e.Asset, o.Asset) && strings.EqualFold(e.PayTo, o.PayTo) && e.Flow == o.Flow &&
+		if e.Refused == "" && e.Network == o.Network && networks.SameAddress(o.Network, e.Asset, o.Asset) &&
+			networks.SameAddress(o.Network, e.PayTo, o.PayTo) && e.Flow == o.Flow &&
 			e.Atomic <= o.Atomic && (best < 0 || e.Atomic > t.Entries[best].Atomic) {
 			best = i
 		}
 	}
 	if best < 0 {
-		return fmt.Errorf("%w: %s USDC on %s to %s is not asked any more; nothing was signed", ErrChanged, USDC(o.Atomic), o.Chain, o.PayTo)
+		return fmt.Errorf("%w: %s USDC on %s to %s is not asked any more; nothing was signed", ErrChanged,
+			USDC(o.Atomic), o.Chain, o.PayTo)
 	}
-	t.Chosen, t.err, t.Why = best, nil, ""
-	t.ValidSeconds = b.validity(t.Entries[best])
+	b.settleOn(t, best, "what was agreed to")
 	return nil
 }

@@ -35,7 +35,8 @@ func TestSignatureIsTheVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := readEntry([]byte(`{"scheme":"exact","network":"eip155:8453","amount":"` + m.Value + `","asset":"` + v.EIP3009.Domain.VerifyingContract +
+	e := readEntry([]byte(`{"scheme":"exact","network":"eip155:8453","amount":"` + m.Value + `","asset":"` +
+		v.EIP3009.Domain.VerifyingContract +
 		`","payTo":"` + m.To + `","maxTimeoutSeconds":300,"extra":{"name":"USD Coin","version":"2"}}`))
 	if e.Refused != "" {
 		t.Fatal(e.Refused)
@@ -47,12 +48,13 @@ func TestSignatureIsTheVectors(t *testing.T) {
 	if s := d.Separator(); "0x"+hex.EncodeToString(s[:]) != v.EIP3009.Separator {
 		t.Errorf("domain separator %x, want %s", s, v.EIP3009.Separator)
 	}
-	nonce, _ := wallet.ParseSignature(m.Nonce, 32)
-	got, err := sign(key, e, 2_000_000_000, [32]byte(nonce))
+	b := &Buyer{cfg: Config{Wallet: key}}
+	payload, err := evmSign(b, &purchase{PayTo: e.payTo, Amount: e.Atomic, ValidBefore: 2_000_000_000,
+		Nonce: m.Nonce}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Authorization != m || got.Signature != v.EIP3009.Signature {
+	if got := payload.(wirePayload); got.Authorization != m || got.Signature != v.EIP3009.Signature {
 		t.Errorf("sign = %+v, want %+v %s", got, m, v.EIP3009.Signature)
 	}
 }
@@ -60,10 +62,14 @@ func TestSignatureIsTheVectors(t *testing.T) {
 func TestAssetsAreWellFormed(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, a := range assets {
-		if _, err := a.domain(); err != nil {
+		f, ok := familyOf(a.Network)
+		if _, err := f.address(a.Address); !ok || err != nil {
 			t.Errorf("%s: %v", a.Chain, err)
 		}
-		if k := a.Network + a.Address; seen[k] || a.Name == "" || a.Version == "" || a.Symbol == "" || a.Chain == "" {
+		if _, err := a.domain(); (err == nil) != (f.namespace == wallet.NamespaceEVM) {
+			t.Errorf("%s: %v", a.Chain, err)
+		}
+		if k := a.Network + a.Address; seen[k] || a.Symbol == "" || a.Chain == "" {
 			t.Errorf("%s: row %+v", a.Chain, a)
 		} else {
 			seen[k] = true
@@ -81,7 +87,8 @@ func TestEntriesThatAreNotPaid(t *testing.T) {
 		{"asset in lower case", obj{"asset": strings.ToLower(baseUSD)}, ""},
 		{"exactly the ceiling", obj{"amount": "1000000"}, ""},
 		{"one above the ceiling", obj{"amount": "1000001"}, "above the ceiling of 1 USDC"},
-		{"huge", obj{"amount": "115792089237316195423570985008687907853269984665640564039457584007913129639935"}, "whole number"},
+		{"huge", obj{"amount": "115792089237316195423570985008687907853269984665640564039457584007913129639935"},
+			"whole number"},
 		{"wraps to one in 64 bits", obj{"amount": "18446744073709551617"}, "whole number"},
 		{"exponent", obj{"amount": "1e6"}, "whole number"},
 		{"leading space", obj{"amount": " 1"}, "whole number"},
@@ -94,10 +101,11 @@ func TestEntriesThatAreNotPaid(t *testing.T) {
 		{"empty", obj{"amount": ""}, "whole number"},
 		{"zero", obj{"amount": "0"}, "zero"},
 		{"a JSON number", obj{"amount": 1000}, "cannot be read"},
-		{"another chain's USDC", obj{"asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"}, "not a known dollar token"},
+		{"another chain's USDC", obj{"asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"},
+			"not a known dollar token"},
 		{"another token", obj{"asset": payTo}, "not a known dollar token"},
 		{"unknown network", obj{"network": "eip155:10"}, "network"},
-		{"Solana", obj{"network": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}, "network"},
+		{"Solana", obj{"network": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}, "not a known dollar token of Solana"},
 		{"other scheme", obj{"scheme": "upto"}, "scheme"},
 		{"wrong token name", obj{"extra": obj{"name": "USDC", "version": "2"}}, "void"},
 		{"no token name", obj{"extra": obj{}}, "void"},
@@ -135,7 +143,7 @@ func TestEntriesThatAreNotPaid(t *testing.T) {
 			if strings.Contains(tt.want, "ceiling") {
 				want = ErrCeiling
 			}
-			if !errors.Is(err, want) || len(d.payment) != 0 || len(files(t, b.cfg.Journal)) != 0 {
+			if !errors.Is(err, want) || len(d.payment) != 0 || len(files(t, b)) != 0 {
 				t.Errorf("Buy = %v with %d payments, want %v and none", err, len(d.payment), want)
 			}
 		})
@@ -156,12 +164,14 @@ func TestWhichEntryIsPaid(t *testing.T) {
 	}{
 		{"the first", []obj{entry(nil), entry(polygon)}, Choice{}, nil, 0, nil},
 		{"order, not price", []obj{entry(nil), entry(obj{"amount": "1"})}, Choice{}, nil, 0, nil},
-		{"the first that can be paid", []obj{entry(dear), entry(obj{"network": "solana:x"}), entry(polygon)}, Choice{}, nil, 2, nil},
+		{"the first that can be paid", []obj{entry(dear), entry(obj{"network": "solana:x"}), entry(polygon)}, Choice{},
+			nil, 2, nil},
 		{"not up front where it can be after", []obj{entry(upfront), entry(nil)}, Choice{}, nil, 1, nil},
 		{"a network", []obj{entry(nil), entry(polygon)}, Choice{Network: "eip155:137"}, nil, 1, nil},
 		{"an amount", []obj{entry(nil), entry(obj{"amount": "600000"})}, Choice{Amount: 600000}, nil, 1, nil},
 		{"an amount not asked", []obj{entry(nil)}, Choice{Amount: 1}, nil, -1, ErrNotPayable},
-		{"a chosen amount above the ceiling", []obj{entry(nil), entry(dear)}, Choice{Amount: 2000000}, nil, -1, ErrCeiling},
+		{"a chosen amount above the ceiling", []obj{entry(nil), entry(dear)}, Choice{Amount: 2000000}, nil, -1,
+			ErrCeiling},
 		{"an allowed network", []obj{entry(nil), entry(polygon)}, Choice{}, []string{"eip155:137"}, 1, nil},
 		{"no allowed network", []obj{entry(nil)}, Choice{}, []string{"eip155:137"}, -1, ErrNotPayable},
 	}
@@ -198,7 +208,8 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 		want   string
 	}{
 		{"none", http.Header{}, "without an x402 version 2"},
-		{"twice", http.Header{"Payment-Required": {b64(required(entry(nil))), b64(required(entry(nil)))}}, "2 Payment-Required headers"},
+		{"twice", http.Header{"Payment-Required": {b64(required(entry(nil))), b64(required(entry(nil)))}},
+			"2 Payment-Required headers"},
 		{"a duplicate member", replaced(`"x402Version":2`, `"x402Version":2,"x402Version":2`), "twice"},
 		{"a duplicate amount", replaced(`"amount":"500000"`, `"amount":"5","amount":"500000"`), "twice"},
 		{"a duplicate where nobody looks", replaced(`"later":[1]`, `"later":{"a":1,"a":2}`), "twice"},
@@ -210,7 +221,8 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 		{"after the end", header(string(good) + "{}"), "JSON"},
 		{"a list", header("[]"), "no JSON object"},
 		{"not base64", http.Header{"Payment-Required": {"{}"}}, "base64"},
-		{"other base64", http.Header{"Payment-Required": {base64.URLEncoding.EncodeToString([]byte(`{"a":"` + strings.Repeat("\u07ff", 40) + `"}`))}}, "base64"},
+		{"other base64", http.Header{"Payment-Required": {base64.URLEncoding.EncodeToString([]byte(`{"a":"` +
+			strings.Repeat("\u07ff", 40) + `"}`))}}, "base64"},
 		{"too long", header(string(good) + strings.Repeat(" ", 33<<10)), "longer"},
 	}
 	for _, tt := range tests {
@@ -230,12 +242,14 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 
 func TestURLsThatAreNotAsked(t *testing.T) {
 	b := newBuyer(t, &door{unpaid: func(int) *http.Response { panic("asked") }}, nil)
-	for _, u := range []string{"http://shop.example/x", "http://10.0.0.1/x", "ftp://shop.example/x", "https://a:b@shop.example/", "https:///x", "/x", "", "http://127.0.0.1.shop.example/"} {
+	for _, u := range []string{"http://shop.example/x", "http://10.0.0.1/x", "ftp://shop.example/x",
+		"https://a:b@shop.example/", "https:///x", "/x", "", "http://127.0.0.1.shop.example/"} {
 		if _, err := b.Terms(t.Context(), u, Options{}); err == nil {
 			t.Errorf("Terms(%q) was asked", u)
 		}
 	}
-	for _, o := range []Options{{Method: "HEAD"}, {Header: http.Header{"payment-signature": {"x"}}}, {Body: make([]byte, maxRequestBody+1)}} {
+	for _, o := range []Options{{Method: "HEAD"}, {Header: http.Header{"payment-signature": {"x"}}},
+		{Body: make([]byte, maxRequestBody+1)}} {
 		if _, err := b.Terms(t.Context(), doorURL, o); err == nil {
 			t.Errorf("Terms with %.60v was asked", o)
 		}
@@ -248,14 +262,21 @@ func TestWarnings(t *testing.T) {
 		change func(obj)
 		want   string
 	}{
-		{"another address", func(r obj) { r["resource"] = obj{"url": "https://evil.example/api/buy/hello"} }, "another address"},
-		{"another path", func(r obj) { r["resource"] = obj{"url": "https://shop.example/api/buy/other"} }, "another address"},
+		{"another address", func(r obj) { r["resource"] = obj{"url": "https://evil.example/api/buy/hello"} },
+			"another address"},
+		{"another path", func(r obj) { r["resource"] = obj{"url": "https://shop.example/api/buy/other"} },
+			"another address"},
 		{"no resource", func(r obj) { delete(r, "resource") }, "do not say which"},
-		{"long validity", func(r obj) { r["accepts"] = []obj{entry(obj{"maxTimeoutSeconds": 1 << 30})} }, "valid for 600 s"},
-		{"to itself", func(r obj) { r["accepts"] = []obj{entry(obj{"payTo": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"})} }, "wallet itself"},
+		{"long validity", func(r obj) { r["accepts"] = []obj{entry(obj{"maxTimeoutSeconds": 1 << 30})} },
+			"valid for 600 s"},
+		{"to itself", func(r obj) {
+			r["accepts"] = []obj{entry(
+				obj{"payTo": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"})}
+		}, "wallet itself"},
 		{"to the token", func(r obj) { r["accepts"] = []obj{entry(obj{"payTo": baseUSD})} }, "stuck"},
 		{"test network", func(r obj) {
-			r["accepts"] = []obj{entry(obj{"network": "eip155:84532", "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "extra": obj{"name": "USDC", "version": "2"}})}
+			r["accepts"] = []obj{entry(obj{"network": "eip155:84532",
+				"asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "extra": obj{"name": "USDC", "version": "2"}})}
 		}, "test network"},
 		{"a second entry to nobody", func(r obj) {
 			r["accepts"] = []obj{entry(nil), entry(obj{"payTo": "0x0000000000000000000000000000000000000000"})}
@@ -265,11 +286,13 @@ func TestWarnings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := required(entry(nil))
 			tt.change(r)
-			terms, err := newBuyer(t, &door{unpaid: func(int) *http.Response { return challenge(r) }}, nil).Terms(t.Context(), doorURL, Options{})
+			terms, err := newBuyer(t, &door{unpaid: func(int) *http.Response { return challenge(r) }},
+				nil).Terms(t.Context(), doorURL, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all := strings.Join(terms.Warnings, "\n"); !strings.Contains(all, tt.want) || !strings.Contains(terms.Text(), tt.want) {
+			if all := strings.Join(terms.Warnings, "\n"); !strings.Contains(all, tt.want) ||
+				!strings.Contains(terms.Text(), tt.want) {
 				t.Errorf("warnings %q, want %q", all, tt.want)
 			}
 		})
@@ -282,8 +305,10 @@ func TestWarnings(t *testing.T) {
 
 func TestTextIsHarmlessToTerminals(t *testing.T) {
 	r := required(entry(nil), entry(obj{"network": "eip155:1\x1b[2J", "asset": "\u202egnp.exe\n"}))
-	r["resource"] = obj{"url": "https://shop.example/api/buy/hello", "description": "a\x1b]0;owned\x07\r\nPrice       nothing", "serviceName": "sh\u202eop"}
-	terms, err := newBuyer(t, &door{unpaid: func(int) *http.Response { return challenge(r) }}, nil).Terms(t.Context(), doorURL, Options{})
+	r["resource"] = obj{"url": "https://shop.example/api/buy/hello",
+		"description": "a\x1b]0;owned\x07\r\nPrice       nothing", "serviceName": "sh\u202eop"}
+	terms, err := newBuyer(t, &door{unpaid: func(int) *http.Response { return challenge(r) }}, nil).Terms(t.Context(),
+		doorURL, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

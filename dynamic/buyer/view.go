@@ -1,13 +1,14 @@
 package buyer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
 )
 
-// Text is the terms for people, in plain lines. Nothing in it can move a terminal's cursor: what the door wrote is
-// shown with its unprintable characters replaced.
+// Text is the terms for people, in plain lines. Nothing in it can move a terminal's cursor: what
+// the door wrote is shown with its unprintable characters replaced.
 func (t *Terms) Text() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -28,11 +29,19 @@ func (t *Terms) Text() string {
 	what("Resource", t.Resource, 300)
 	if t.Chosen >= 0 {
 		e := t.Entries[t.Chosen]
+		protocol := "x402 version 2 (" + e.Scheme + ")"
+		if t.Protocol == ByMPP {
+			protocol = "MPP (evm/charge)"
+		}
+		line("Protocol", "%s", protocol)
 		line("Price", "%s %s (%d atomic units)", USDC(e.Atomic), e.Symbol, e.Atomic)
+		line("Ceiling", "%s USDC for one purchase", USDC(t.Ceiling))
 		line("Network", "%s (%s)", e.Chain, e.Network)
 		line("Token", "%s", e.asset.Address)
 		line("Pay to", "%s", e.payTo)
-		line("Valid for", "%d s after signing", t.ValidSeconds)
+		what("Pay with", t.Payer, 60)
+		line("Chosen", "%s", t.Because)
+		line("Valid for", "%d s after signing at the most", t.ValidSeconds)
 		line("Offer", "%s", e.Offer)
 	} else {
 		line("Not payable", "%s", printable(t.Why, 1000))
@@ -40,10 +49,6 @@ func (t *Terms) Text() string {
 	for i, e := range t.Entries {
 		if i == t.Chosen {
 			continue
-		}
-		name := e.Chain
-		if name == "" {
-			name = e.Network
 		}
 		price := printable(e.Amount, 40) + " atomic units"
 		if e.Symbol != "" && e.Atomic > 0 {
@@ -53,7 +58,7 @@ func (t *Terms) Text() string {
 		if e.Refused != "" {
 			state = "not payable: " + e.Refused
 		}
-		line("Entry", "%d: %s on %s, %s", i, price, printable(name, 60), printable(state, 300))
+		line("Entry", "%d: %s on %s, %s", i, price, printable(cmp.Or(e.Chain, e.Network), 60), printable(state, 300))
 	}
 	for _, w := range t.Warnings {
 		line("Warning", "%s", printable(w, 500))
@@ -61,7 +66,8 @@ func (t *Terms) Text() string {
 	return b.String()
 }
 
-// printable is untrusted text on one line: what has no visible form is replaced, and it is cut at max runes.
+// printable is untrusted text on one line: what has no visible form is replaced, and it is cut at
+// max runes.
 func printable(s string, max int) string {
 	var b strings.Builder
 	n := 0

@@ -11,7 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wireRequired is the PAYMENT-REQUIRED object as other people write it: what must be echoed is kept as it came.
+// wireRequired is the PAYMENT-REQUIRED object as other people write it: what must be echoed is kept
+// as it came.
 type wireRequired struct {
 	X402Version jsontext.Value            `json:"x402Version"`
 	Error       string                    `json:"error"`
@@ -47,7 +48,7 @@ type wireExtra struct {
 // wirePayment is the PAYMENT-SIGNATURE object, in the order of stock clients.
 type wirePayment struct {
 	X402Version int                       `json:"x402Version"`
-	Payload     wirePayload               `json:"payload"`
+	Payload     any                       `json:"payload"` // the family's
 	Extensions  map[string]jsontext.Value `json:"extensions,omitempty"`
 	Resource    jsontext.Value            `json:"resource,omitempty"`
 	Accepted    jsontext.Value            `json:"accepted"`
@@ -67,8 +68,8 @@ type wireAuthorization struct {
 	Nonce       string `json:"nonce"`
 }
 
-// decodeHeader reads the base64 of a JSON object strictly: the standard alphabet, padded or not, one header of that
-// name, no duplicate members, valid UTF-8.
+// decodeHeader reads the base64 of a JSON object strictly: the standard alphabet, padded or not,
+// one header of that name, no duplicate members, valid UTF-8.
 func decodeHeader(h http.Header, name string, v any) error {
 	values := h.Values(name)
 	switch {

@@ -1,8 +1,8 @@
-// Package challenge makes the nonces of texts that owners of wallets are asked to sign. Nothing is stored when one is
-// given out: a nonce is a MAC over its use, address, network and end, so that whoever brings it back brings all that is
-// needed to make the text again. Only success spends it, once, and that alone is kept, until its end: nobody can spend or
-// crowd out another's by asking or by signing wrongly. What a text says, and how a signature over it is judged, is the
-// caller's.
+// Package challenge makes the nonces of texts that owners of wallets are asked to sign. Nothing is
+// stored when one is given out: a nonce is a MAC over its use, address, network and end, so that
+// whoever brings it back brings all that is needed to make the text again. Only success spends it,
+// once, and that alone is kept, until its end: nobody can spend or crowd out another's by asking or
+// by signing wrongly. What a text says, and how a signature over it is judged, is the caller's.
 //
 //	c := maker.New("claims", address, "eip155:8453", now)
 //	…
@@ -25,8 +25,8 @@ import (
 // Life is how long a challenge can be answered.
 const Life = 5 * time.Minute
 
-// A nonce is base32, lower case, of its end in Unix seconds, random bytes, so that no two are alike, and the MAC: 40
-// characters, which CAIP-122 allows (letters and digits).
+// A nonce is base32, lower case, of its end in Unix seconds, random bytes, so that no two are
+// alike, and the MAC: 40 characters, which CAIP-122 allows (letters and digits).
 const (
 	endSize    = 5
 	randomSize = 5
@@ -59,8 +59,8 @@ func NewMaker(secret []byte) *Maker {
 	return k
 }
 
-// New makes a challenge of an address, in the one spelling that its use has for it, on a network, "" where that does not
-// matter.
+// New makes a challenge of an address, in the one spelling that its use has for it, on a network,
+// "" where that does not matter.
 func (m *Maker) New(use, address, network string, now time.Time) Challenge {
 	c := Challenge{Expires: now.UTC().Truncate(time.Second).Add(Life)}
 	var raw [endSize + randomSize + macSize]byte
@@ -73,7 +73,8 @@ func (m *Maker) New(use, address, network string, now time.Time) Challenge {
 	return c
 }
 
-// Read recognises a nonce that New made for the same use, address and network and whose time is not over.
+// Read recognises a nonce that New made for the same use, address and network and whose time is not
+// over.
 func (m *Maker) Read(use, address, network, nonce string, now time.Time) (c Challenge, ok bool) {
 	raw, err := encoding.DecodeString(nonce)
 	if err != nil || len(nonce) != NonceLen || len(raw) != endSize+randomSize+macSize {
@@ -105,8 +106,9 @@ const spent = "spent"
 // forgotten is how many spent challenges whose time is over one more of them removes.
 const forgotten = 4
 
-// Spend marks a challenge as answered; fresh is false when it was already. The mark is kept until the challenge's end, by
-// any clock that is not off by more than Life, and removed when a later one is spent.
+// Spend marks a challenge as answered; fresh is false when it was already. The mark is kept until
+// the challenge's end, by any clock that is not off by more than Life, and removed when a later one
+// is spent.
 func Spend(tx ledger.Tx, use string, c Challenge) (fresh bool, err error) {
 	key := ledger.NonceKey(spent, use, ledger.Number(uint64(c.Expires.Unix())), c.Nonce)
 	if _, err := tx.Get(key); err == nil || !errors.Is(err, ledger.ErrNotFound) {

@@ -11,13 +11,15 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// TestNoncesAreStatelessAndBound: a nonce is recognised for its own use, address and network, by whoever shares the
-// secret, until its end, and in its one spelling; asking for more changes nothing of it.
+// TestNoncesAreStatelessAndBound: a nonce is recognised for its own use, address and network, by
+// whoever shares the secret, until its end, and in its one spelling; asking for more changes
+// nothing of it.
 func TestNoncesAreStatelessAndBound(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 5e8, time.UTC)
 	m := NewMaker(bytes.Repeat([]byte("s"), 32))
 	c := m.New("claims", "0xa", "eip155:1", now)
-	if c.Issued() != now.Truncate(time.Second) || len(c.Nonce) != NonceLen || strings.Trim(c.Nonce, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+	if c.Issued() != now.Truncate(time.Second) || len(c.Nonce) != NonceLen ||
+		strings.Trim(c.Nonce, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		t.Fatalf("made %+v", c)
 	}
 	for range 1000 {
@@ -35,7 +37,8 @@ func TestNoncesAreStatelessAndBound(t *testing.T) {
 		ok                          bool
 	}{
 		{"its own", m, "claims", "0xa", "eip155:1", c.Nonce, now, true},
-		{"a replica's", NewMaker(bytes.Repeat([]byte("s"), 32)), "claims", "0xa", "eip155:1", c.Nonce, now.Add(Life - time.Second), true},
+		{"a replica's", NewMaker(bytes.Repeat([]byte("s"), 32)), "claims", "0xa", "eip155:1", c.Nonce,
+			now.Add(Life - time.Second), true},
 		{"at its end", m, "claims", "0xa", "eip155:1", c.Nonce, c.Expires, false},
 		{"of another store", NewMaker(bytes.Repeat([]byte("t"), 32)), "claims", "0xa", "eip155:1", c.Nonce, now, false},
 		{"for another use", m, "provenance", "0xa", "eip155:1", c.Nonce, now, false},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"agentstore/content/api"
 	"agentstore/dynamic/pay"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
@@ -27,12 +28,34 @@ type Request struct {
 	Method string
 	// Payment is where a payment may stand; nil where none is taken.
 	Payment pay.Fields
+	// Asks is where a request says how it would pay; nil for nothing.
+	Asks pay.Fields
 	// Keys are the idempotency keys that the carrier names, of which there may be one.
 	Keys []string
 	// Inputs are those of the order.
 	Inputs *Inputs
-	// Meta says that the answer goes out over MCP: what stands beside it is for _meta, not for a header.
+	// Meta says that the answer goes out over MCP: what stands beside it is for _meta, not for a
+	// header.
 	Meta bool
+	// Agent signed the request, nil for nobody; with Meta it signed the payment in it.
+	Agent *route.Agent
+}
+
+// signer names who signed the payment of a request and not merely the request: then its certificate
+// says so. It is "" for nobody.
+func (r Request) signer(row *pay.Row) string {
+	if r.Agent == nil {
+		return ""
+	}
+	if r.Meta {
+		return r.Agent.Name
+	}
+	for _, p := range row.Params {
+		if len(r.Payment.Values(p.Name)) > 0 && !r.Agent.Covers(strings.ToLower(p.Name)) {
+			return ""
+		}
+	}
+	return r.Agent.Name
 }
 
 // Answer is what a request is answered with.
@@ -44,21 +67,23 @@ type Answer struct {
 	Replay  bool        // it was given to an earlier request
 }
 
-// payment is one that came with a request, and its protocol.
+// payment is one that came with a request, and its protocol; the zero value is none.
 type payment struct {
-	by pay.Protocol
-	p  *pay.Presented // nil where it could not be read
+	row *pay.Row
+	by  pay.Protocol
+	p   *pay.Presented // nil where it could not be read
 }
 
-// Buy answers a request in process, with the gates of every other. An error that is no *problem.Error is a
-// fault of ours.
+// Buy answers a request in process, with the gates of every other. An error that is no
+// *problem.Error is a fault of ours.
 func (c *Counter) Buy(ctx context.Context, r Request) (*Answer, error) {
 	a := &Answer{Status: http.StatusOK, Type: "application/json", Carrier: carrier(r.Meta)}
-	ch, fill, err := c.buy(ctx, r, a)
+	ch, err := c.buy(ctx, r, a)
 	if err != nil || ch == nil {
 		return a, err
 	}
-	a.Status, a.Type, a.Body = http.StatusPaymentRequired, problem.ContentType, ch.body.Append(nil, fill)
+	a.Status, a.Type, a.Body = http.StatusPaymentRequired, problem.ContentType, bytes.Clone(ch.whole())
+	ch.done()
 	return a, nil
 }
 
@@ -69,37 +94,32 @@ func carrier(meta bool) pay.Carrier {
 	return pay.Carrier{Header: make(http.Header)}
 }
 
-// buy answers a request: with a delivery in a, or with the challenge whose body is still to be written,
-// what stands beside it being in a already.
-func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*cachedTerms, pay.Fill, error) {
+// buy answers a request: with a delivery in a, or with the challenge whose body is still to be
+// written, what stands beside it being in a already.
+func (c *Counter) buy(ctx context.Context, r Request, a *Answer) (*unpaid, error) {
 	key, badKey := idempotencyKey(r.Keys)
-	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(o till.Offer) (map[string]string, error) {
-		return c.readInputs(o, r.Inputs)
+	order := till.Order{Item: r.Item, Key: key, BadKey: badKey, Inputs: func(o *till.Offer) (map[string]string, error) {
+		r.Inputs.offer = o
+		return c.readInputs(ctx, o, r.Inputs)
 	}}
 	came, presented, err := c.read(r)
 	if err != nil {
-		return nil, pay.Fill{}, err
+		return nil, err
 	}
 	order.Payment = presented
 	sale, err := c.till.Buy(ctx, order)
+	q := request{came: came, Request: r, to: a.Carrier}
 	if err != nil {
-		return nil, pay.Fill{}, c.problem(err, request{came, r.Method, r.Inputs.Body, a.Carrier})
+		return nil, c.problem(err, q)
 	}
 	if sale.Quote == nil {
-		return nil, pay.Fill{}, c.delivered(a, came, sale)
+		return nil, c.delivered(a, came, sale)
 	}
-	now := c.Now().UTC()
-	ch, err := c.challengeFor(sale.Quote, r.Method == http.MethodPost, now)
+	ch, err := c.unpaid(q, sale.Quote)
 	if err != nil {
-		return nil, pay.Fill{}, err
+		return nil, err
 	}
-	fill := c.fill(sale.Quote, r.Inputs.Body, now)
-	for _, t := range ch.terms {
-		if err := t.Say(a.Carrier, fill, ""); err != nil {
-			return nil, fill, err
-		}
-	}
-	return ch, fill, nil
+	return ch, c.say(ch, q, "")
 }
 
 // read finds the payment that came with a request, in any protocol.
@@ -115,23 +135,27 @@ func (c *Counter) read(r Request) (payment, *till.Presented, error) {
 			continue
 		}
 		if out != nil {
-			return came, nil, twoPayments()
+			err = &pay.Unfit{Reason: "two_payments",
+				Message: "There are payments of two protocols in this request. Send one."}
 		}
-		came = payment{by, p}
-		out = &till.Presented{Protocol: c.rows[i].Name}
+		if u, ok := errors.AsType[*pay.Unfit](err); ok {
+			return came, nil, unfit(u)
+		}
+		came = payment{&c.rows[i], by, p}
+		out = &till.Presented{Protocol: c.rows[i].Name, Agent: r.signer(&c.rows[i])}
 		if err != nil {
 			if !errors.As(err, &out.Refusal) {
 				return came, nil, err
 			}
 			continue
 		}
-		out.Accepted, out.Payload, out.Key, out.BadKey = p.Accepted, p.Payload, p.Key, p.BadKey
+		out.Accepted, out.Payload, out.Key, out.BadKey, out.Shared = p.Accepted, p.Payload, p.Key, p.BadKey, p.Shared
 		if c.nonces.Valid(p.Nonce) {
 			out.Proof = hex.EncodeToString(p.Digest[:])
 		}
-		out.Match = func(o till.Offer, accepts []rail.Requirement) (rail.Requirement, error) {
+		out.Match = func(o *till.Offer, accepts []rail.Requirement) (rail.Requirement, error) {
 			q := c.quote(o, r.Method)
-			q.Accepts, q.Body = accepts, r.Inputs.Body
+			q.Accepts, q.Query, q.Body = accepts, r.Inputs.Query, r.Inputs.Body
 			return by.Match(p, q)
 		}
 	}
@@ -149,14 +173,15 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 	}
 	p := sale.Purchase
 	err := came.by.Answer(a.Carrier, came.p, pay.Outcome{
-		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network, Amount: p.Amount, At: p.Proof.BlockTime, Receipt: d.Receipt,
+		Success: true, Payer: p.Payment.Payer, Transaction: p.Proof.Tx, Network: p.Payment.Network, Amount: p.Amount,
+		At: p.Proof.BlockTime, Receipt: d.Receipt,
 	})
 	if err != nil {
 		return err
 	}
 	a.Body, a.Replay = sale.Body, sale.Replay
 	if a.Replay {
-		a.Body = replayBody(sale.Body, p.DeliveredAt)
+		a.Body = Replayed(sale.Body, p.DeliveredAt, anotherOne)
 	}
 	return nil
 }
@@ -164,14 +189,15 @@ func (c *Counter) delivered(a *Answer, came payment, sale *till.Sale) error {
 // notReplay is how every stored body ends: its last field in the first answer.
 var notReplay = []byte(`"idempotent_replay":false}`)
 
-// replayBody is the stored body, marked as a repeat.
-func replayBody(body []byte, first time.Time) []byte {
+// Replayed is a stored body, marked as a repeat; another says how a second one is bought.
+func Replayed(body []byte, first time.Time, another string) []byte {
 	head, ok := bytes.CutSuffix(body, notReplay)
 	if !ok {
 		return body
 	}
-	return fmt.Appendf(bytes.Clone(head), `"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
-		first.UTC().Format(time.RFC3339), anotherOne)
+	return fmt.Appendf(bytes.Clone(head),
+		`"idempotent_replay":true,"first_served_at":%q,"charged_now":false,"to_buy_another":%q}`,
+		first.UTC().Format(time.RFC3339), another)
 }
 
 // serveBuy answers GET and POST /api/buy/{item_id}.
@@ -179,30 +205,52 @@ func (c *Counter) serveBuy(w http.ResponseWriter, r *http.Request) error {
 	return c.Sell(w, r, r.PathValue("item_id"))
 }
 
-// Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never pays (M8).
+// Sell answers a request for an offer: the handler of every route that is paid for. A HEAD never
+// pays (M8).
 func (c *Counter) Sell(w http.ResponseWriter, r *http.Request, item string) error {
-	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"), Inputs: &Inputs{Query: r.URL.RawQuery}}
+	return c.sell(w, r, item, func(*http.Request, http.Header, *Answer) error { return nil })
+}
+
+// sell has a delivery changed into the form that was asked for.
+func (c *Counter) sell(w http.ResponseWriter, r *http.Request, item string,
+	form func(*http.Request, http.Header, *Answer) error) error {
+	q := Request{Item: item, Method: r.Method, Keys: r.Header.Values("Idempotency-Key"),
+		Inputs: &Inputs{Query: r.URL.RawQuery}, Asks: r.Header, Agent: route.Of(r).Agent}
 	if r.Method != http.MethodHead {
 		q.Payment = r.Header
 	}
 	if r.Method == http.MethodPost {
 		q.Inputs.read = func() ([]byte, error) { return route.ReadBody(r) }
 	}
-	h := w.Header()
+	h, wantsDoor := w.Header(), c.wantsDoor(r)
+	h["Vary"] = varies
 	a := Answer{Carrier: pay.Carrier{Header: h}}
-	ch, fill, err := c.buy(r.Context(), q, &a)
+	ch, err := c.buy(r.Context(), q, &a)
+	if err != nil && wantsDoor {
+		return c.refuseAt(w, err, q.Inputs)
+	}
 	if err != nil {
 		return err
 	}
 	h["Cache-Control"] = privateNoStore
+	if ch != nil && wantsDoor {
+		ch.done()
+		return c.showDoor(w, Door{Status: http.StatusPaymentRequired}, q.Inputs)
+	}
 	if ch != nil {
 		h["Content-Type"] = problemType
-		h["Content-Length"] = []string{strconv.Itoa(ch.body.Len())}
+		body := ch.whole()
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 		w.WriteHeader(http.StatusPaymentRequired)
-		ch.write(w, fill)
+		_, _ = w.Write(body) // the client went away; there is nobody to tell
+		ch.done()
 		return nil
 	}
-	h["Content-Type"] = []string{"application/json"}
+	a.Type = api.JSON
+	if err := form(r, h, &a); err != nil {
+		return err
+	}
+	h["Content-Type"] = []string{a.Type}
 	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")
 	}
@@ -217,8 +265,8 @@ var (
 	privateNoStore = []string{"private, no-store"}
 )
 
-// idempotencyKey reads the keys of a request; "" is none. One pair of double quotes around the key is how the
-// IETF draft spells it (a structured field); both spellings are one key.
+// idempotencyKey reads the keys of a request; "" is none. One pair of double quotes around the key
+// is how the IETF draft spells it (a structured field); both spellings are one key.
 func idempotencyKey(vs []string) (key string, bad bool) {
 	if len(vs) == 0 {
 		return "", false

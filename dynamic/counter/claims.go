@@ -1,10 +1,10 @@
 package counter
 
 import (
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	"agentstore/corpus/attest"
@@ -17,13 +17,13 @@ import (
 
 // ClaimsChallengeRequest is the body of POST /api/claims/challenge.
 type ClaimsChallengeRequest struct {
-	Address string `json:"address" jsonschema:"the paying wallet: 0x and 40 hex digits"`
-	Network string `json:"network,omitempty" jsonschema:"CAIP-2 network on which a smart wallet is asked; the first one offered when left out"`
+	Address string `json:"address" jsonschema:"the paying wallet: 0x and 40 hex digits, or a Solana address; a CAIP-10 account names its network too"`
+	Network string `json:"network,omitempty" jsonschema:"CAIP-2 network on which a smart wallet is asked; the first one offered for such an address when left out"`
 }
 
 // ClaimsChallenge is its answer: the text to sign, as it stands.
 type ClaimsChallenge struct {
-	Challenge string `json:"challenge"` // CAIP-122: EIP-4361 for EVM wallets
+	Challenge string `json:"challenge"` // CAIP-122: EIP-4361 for EVM wallets, SIWS for Solana's
 	SignHow   string `json:"sign_how"`
 	Nonce     string `json:"nonce"`
 	ExpiresAt string `json:"expires_at"`
@@ -35,7 +35,7 @@ type ClaimsChallenge struct {
 // ClaimsRequest is the body of POST /api/claims.
 type ClaimsRequest struct {
 	Address   string `json:"address" jsonschema:"the paying wallet"`
-	Signature string `json:"signature" jsonschema:"hex signature of the challenge's message"`
+	Signature string `json:"signature" jsonschema:"signature of the challenge's message: hex, of a Solana wallet base58"`
 	Nonce     string `json:"nonce,omitempty" jsonschema:"the nonce of the challenge that was signed; a request without it is refused"`
 	Cursor    string `json:"cursor,omitempty" jsonschema:"next of the page before, for the page after it; each page takes a challenge of its own"`
 }
@@ -45,9 +45,9 @@ type Claims struct {
 	Address      string               `json:"address"`
 	Purchases    []PurchaseStatus     `json:"purchases"`
 	Certificates []attest.Certificate `json:"certificates"`
-	Orders       []json.RawMessage    `json:"orders"`
-	Passes       []json.RawMessage    `json:"passes"`
-	Watches      []json.RawMessage    `json:"watches"`
+	Orders       []OrderView          `json:"orders"` // but for watches
+	Passes       []PassView           `json:"passes"`
+	Watches      []OrderView          `json:"watches"`        // orders of a term, with its readings
 	More         bool                 `json:"more"`           // there are older purchases than are shown
 	Next         string               `json:"next,omitempty"` // the cursor of the page after this one
 }
@@ -58,18 +58,20 @@ func (c *Counter) serveChallenge(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	addr, network, err := c.claimant(req.Address, req.Network)
+	a, err := c.claimant(req.Address, req.Network)
 	if err != nil {
 		return err
 	}
-	ch, text, err := c.till.WalletChallenge(addr, network)
+	ch, text, err := c.till.WalletChallenge(a)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, ClaimsChallenge{
-		Challenge: text, Nonce: ch.Nonce, ExpiresAt: ch.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life.Seconds()), SingleUse: true,
-		SignHow:  "personal_sign (EIP-191) over challenge exactly as it stands; a smart wallet signs as EIP-1271 asks.",
-		NextStep: "POST {address, signature, nonce} to " + c.BaseURL + "/api/claims within five minutes. It is good for one answer; a wrong signature spends nothing.",
+		Challenge: text, Nonce: ch.Nonce, ExpiresAt: ch.Expires.Format(time.RFC3339),
+		ExpiresIn: int(challenge.Life.Seconds()), SingleUse: true,
+		SignHow: till.SignHow(a),
+		NextStep: "POST {address, signature, nonce} to " + c.BaseURL +
+			"/api/claims within five minutes. It is good for one answer; a wrong signature spends nothing.",
 	})
 }
 
@@ -80,15 +82,15 @@ func (c *Counter) serveClaims(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	claim := till.WalletClaim{Nonce: req.Nonce, Client: route.Client(r)}
-	if claim.Address, _, err = c.claimant(req.Address, ""); err != nil {
+	if claim.Account, err = c.claimant(req.Address, ""); err != nil {
 		return err
 	}
-	claim.Signature, err = hex.DecodeString(strings.TrimPrefix(req.Signature, "0x"))
-	if err != nil || len(claim.Signature) == 0 || len(claim.Signature) > 4096 {
-		return invalid("signature", "must be hex of at most 4096 bytes")
+	if claim.Signature, err = till.ReadSignature(claim.Account, req.Signature); err != nil {
+		return invalid("signature", err.Error())
 	}
 	if req.Nonce == "" {
-		return invalid("nonce", "is required: it says which challenge was signed, and is in the answer of POST /api/claims/challenge")
+		return invalid("nonce", "is required: it says which challenge was signed, and is in the answer of POST "+
+			"/api/claims/challenge")
 	}
 	if req.Cursor != "" {
 		if claim.After, err = till.ParsePlace(req.Cursor); err != nil {
@@ -99,13 +101,13 @@ func (c *Counter) serveClaims(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return c.problem(err, request{})
 	}
-	out := Claims{Address: claim.Address.String(), Purchases: []PurchaseStatus{}, Certificates: []attest.Certificate{},
-		Orders: []json.RawMessage{}, Passes: []json.RawMessage{}, Watches: []json.RawMessage{}, More: page.More}
+	out := Claims{Address: claim.Account.Address, Purchases: []PurchaseStatus{}, Certificates: []attest.Certificate{},
+		Orders: []OrderView{}, Passes: []PassView{}, Watches: []OrderView{}, More: page.More}
 	if page.More {
 		out.Next = page.Next.String()
 	}
 	for _, p := range page.Purchases {
-		out.Purchases = append(out.Purchases, statusView(p))
+		out.Purchases = append(out.Purchases, c.statusView(p))
 		if p.Body == nil {
 			continue
 		}
@@ -116,25 +118,62 @@ func (c *Counter) serveClaims(w http.ResponseWriter, r *http.Request) error {
 		if d.Minted != nil {
 			out.Certificates = append(out.Certificates, d.Certificate)
 		}
+		if err := c.claimArtifact(r.Context(), d.Artifact, &out); err != nil {
+			return err
+		}
 	}
 	return writeJSON(w, out)
 }
 
+// claimArtifact puts an order or a pass that a purchase left into the answer to its wallet. A pass
+// that was bought several times stands there once.
+func (c *Counter) claimArtifact(ctx context.Context, a *till.Beside, out *Claims) error {
+	switch {
+	case a == nil:
+	case a.Class == attest.ClassOrder:
+		o, ok, err := c.till.HumanOrder(ctx, a.ID)
+		if err != nil || !ok {
+			return c.problem(err, request{})
+		}
+		v := c.orderView(o)
+		if v.Term, err = c.termOf(ctx, o); err != nil {
+			return c.problem(err, request{})
+		}
+		if v.Term != nil {
+			out.Watches = append(out.Watches, v)
+		} else {
+			out.Orders = append(out.Orders, v)
+		}
+	case a.Class == attest.ClassPass:
+		if slices.ContainsFunc(out.Passes, func(p PassView) bool { return p.PassID == a.ID }) {
+			return nil
+		}
+		newest, all, err := c.artifact(ctx, a.ID, a.Class)
+		if err != nil || newest == nil {
+			return err
+		}
+		v, err := c.passView(newest, all)
+		if err != nil {
+			return err
+		}
+		v.stand(c.Now())
+		out.Passes = append(out.Passes, *v)
+	}
+	return nil
+}
+
 // claimant reads the address and network of a claim.
-func (c *Counter) claimant(address, network string) (wallet.Address, string, error) {
-	addr, err := wallet.ParseAddressAnyCase(address)
-	if err != nil {
-		return addr, "", invalid("address", "must be 0x and 40 hex digits")
+func (c *Counter) claimant(address, network string) (wallet.Account, error) {
+	a, field, wrong := c.till.Wallet(address, network)
+	if wrong != "" {
+		return a, invalid(field, wrong)
 	}
-	network, ok := c.till.WalletNetwork(network)
-	if !ok {
-		return addr, "", invalid("network", "is not one this store takes payments on")
-	}
-	return addr, network, nil
+	return a, nil
 }
 
 func invalid(field, text string) error {
-	return &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: field, Problem: text}}, Detail: field + " " + text + "."}
+	return &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: field, Problem: text}}, Detail: field +
+		" " + text + "."}
 }
 
 const maxBody = 16 << 10

@@ -11,31 +11,34 @@
 // and gives an [Answer], which holds a status, a body and what stands beside it. The HTTP routes of
 // [Counter.Rows] write it out. The order of the gates is the till's.
 //
-// What goes wrong comes from the till as a code with data. The table of problems.go has a row for each
-// code: which problem of package problem that is, its text, and what a buyer should do next. Protocols
-// are the rows of [Protocols]; all of them stand in one 402.
+// What goes wrong comes from the till as a code with data. The table of problems.go has a row for
+// each code: which problem of package problem that is, its text, and what a buyer should do next.
+// Protocols are the rows of [Protocols]; all of them stand in one 402.
 package counter
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"agentstore/content"
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/pay"
+	"agentstore/dynamic/pay/mpp"
 	"agentstore/dynamic/pay/x402"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/till"
 )
 
 // Protocols are the protocols that are spoken, in the order in which their terms are said.
-var Protocols = []pay.Row{x402.Row}
+var Protocols = []pay.Row{x402.Row, mpp.Row}
 
 // Paying reports whether a request carries a payment, readable or not.
-func Paying(h http.Header) bool {
-	return slices.ContainsFunc(Protocols, func(p pay.Row) bool { return p.Presented(h) })
+func Paying(f pay.Fields) bool {
+	return slices.ContainsFunc(Protocols, func(p pay.Row) bool { return p.Presented(f) })
 }
 
 // Config is what a counter stands on.
@@ -43,10 +46,19 @@ type Config struct {
 	Till *till.Till
 	// Protocols, nil means those of the table.
 	Protocols []pay.Row
-	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no record.
+	// Recorded finds what the signed record holds of an artifact, nil for nothing; nil: there is no
+	// record.
 	Recorded func(Recorded) (*Inclusion, error)
-	// Classes are the artifacts that are verified; nil means certificates alone. The page of the first also says that an id
-	// is of no artifact.
+	// Callbacks send word of orders; nil: no callback_url is taken.
+	Callbacks Callbacks
+	// Weather is that of an hour on the porch, and Stamp what the free stamp of this week says:
+	// they stand in the window. nil: there is none.
+	Weather func(hour time.Time) content.Weather
+	Stamp   func(context.Context) (week, line string, err error)
+	// Door renders a paid door for a browser; nil answers JSON to everybody.
+	Door func(Door) ([]byte, error)
+	// Classes are the artifacts that are verified; nil means what is issued. The page of the first
+	// also says that an id is of no artifact.
 	Classes []Class
 }
 
@@ -59,6 +71,7 @@ type Counter struct {
 	nonces     *pay.Nonces
 	rows       []pay.Row
 	protocols  []pay.Protocol // of rows
+	fields     [][]string     // of rows: those of a 402, as http.Header spells them
 	challenges sync.Map       // challengeKey → *cachedTerms
 }
 
@@ -71,13 +84,18 @@ func New(cfg Config) (*Counter, error) {
 		cfg.Protocols = Protocols
 	}
 	if cfg.Classes == nil {
-		cfg.Classes = []Class{Certificates}
+		cfg.Classes = Issued
 	}
 	c := &Counter{Config: cfg.Till.Config(), cfg: cfg, till: cfg.Till, rows: cfg.Protocols}
 	c.nonces = pay.NewNonces(c.Secret)
 	store := pay.Store{Secret: c.Secret, Realm: c.till.Host(), SignOffer: c.signOffer}
 	for _, row := range c.rows {
 		c.protocols = append(c.protocols, row.New(store))
+		var fields []string
+		for _, name := range row.Terms {
+			fields = append(fields, http.CanonicalHeaderKey(name))
+		}
+		c.fields = append(c.fields, fields)
 	}
 	return c, nil
 }
@@ -86,7 +104,7 @@ func New(cfg Config) (*Counter, error) {
 func (c *Counter) signOffer(a rail.Requirement, resource string, until time.Time) (string, error) {
 	key := c.Keys[0]
 	return attest.SignOffer(key, c.till.KeyURL(key), attest.Offer{
-		Version: 1, ResourceURL: resource, Scheme: a.Scheme, Network: a.Network, Asset: a.Asset, PayTo: a.PayTo, Amount: a.Amount,
-		ValidUntil: until.Unix(),
+		Version: 1, ResourceURL: resource, Scheme: a.Scheme, Network: a.Network, Asset: a.Asset, PayTo: a.PayTo,
+		Amount: a.Amount, ValidUntil: until.Unix(),
 	})
 }

@@ -1,6 +1,7 @@
 package counter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -20,7 +21,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxInputs bounds the body of a purchase, in bytes: the longest text is 4000 characters, each at most twelve when escaped.
+// maxInputs bounds the body of a purchase, in bytes: the longest text is 4000 characters, each at
+// most twelve when escaped.
 const maxInputs = 64 << 10
 
 // Inputs are those of an order as they came: in a query, or as the members of a JSON object.
@@ -28,14 +30,18 @@ type Inputs struct {
 	Query string
 	Body  []byte
 	read  func() ([]byte, error) // gets Body when it is wanted
+	offer *till.Offer            // that they are for, once it was found
 }
 
-// readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must not pay
-// for a good made without it. The error is a *problem.Error.
-func (c *Counter) readInputs(o till.Offer, from *Inputs) (map[string]string, error) {
+// readInputs reads the inputs of an offer. Everything else is refused: who misspells an input must
+// not pay for a good made without it. The error is a *problem.Error.
+func (c *Counter) readInputs(ctx context.Context, o *till.Offer, from *Inputs) (map[string]string, error) {
 	inputs, fields, err := judge(o, from)
 	if err != nil {
 		return nil, err
+	}
+	if len(fields) == 0 {
+		fields = c.checkCallback(ctx, inputs["callback_url"])
 	}
 	if len(fields) > 0 {
 		detail := fmt.Sprintf("%s cannot be ordered like this: %s.", o.ID, joinFields(fields))
@@ -47,8 +53,13 @@ func (c *Counter) readInputs(o till.Offer, from *Inputs) (map[string]string, err
 	return inputs, nil
 }
 
-// open takes the inputs apart, those of the query and those of the body, of which there is one. What is wrong with the
-// whole is a field; the error is that of a body that did not come.
+// ReadInputs reads the inputs of an order as every door does. The error is a *problem.Error.
+func (c *Counter) ReadInputs(ctx context.Context, o *till.Offer, body []byte) (map[string]string, error) {
+	return c.readInputs(ctx, o, &Inputs{Body: body})
+}
+
+// open takes the inputs apart, those of the query and those of the body, of which there is one.
+// What is wrong with the whole is a field; the error is that of a body that did not come.
 func (from *Inputs) open() (query url.Values, body map[string]jsontext.Value, bad []problem.Field, err error) {
 	fault := func(field, format string, args ...any) (url.Values, map[string]jsontext.Value, []problem.Field, error) {
 		return nil, nil, []problem.Field{{Field: field, Problem: fmt.Sprintf(format, args...)}}, nil
@@ -72,8 +83,9 @@ func (from *Inputs) open() (query url.Values, body map[string]jsontext.Value, ba
 	return query, body, nil, nil
 }
 
-// judge checks the inputs of an order against those of an offer and returns them in their one spelling, and their faults.
-func judge(o till.Offer, from *Inputs) (map[string]string, []problem.Field, error) {
+// judge checks the inputs of an order against those of an offer and returns them in their one
+// spelling, and their faults.
+func judge(o *till.Offer, from *Inputs) (map[string]string, []problem.Field, error) {
 	query, body, fields, err := from.open()
 	if err != nil || fields != nil {
 		return nil, fields, err
@@ -146,7 +158,8 @@ func fromJSON(in content.Input, v jsontext.Value) (string, bool) {
 	return "", false
 }
 
-// plainValue is the one spelling of a value, so that equal orders have equal fingerprints however they were sent.
+// plainValue is the one spelling of a value, so that equal orders have equal fingerprints however
+// they were sent.
 func plainValue(kind, v string) (string, bool) {
 	switch kind {
 	case "number":
@@ -178,7 +191,8 @@ func hasControl(s string, multiline bool) bool {
 		if multiline && (r == '\n' || r == '\t' || r == '\r') {
 			return false
 		}
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' ||
+			r >= '\u2066' && r <= '\u2069'
 	})
 }
 

@@ -1,17 +1,20 @@
 package counter
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"strconv"
 	"testing"
 
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/till"
 )
 
-// Every code of the till is said in words, by a row or by a function of its own, and every row by a problem that exists.
+// Every code of the till is said in words, by a row or by a function of its own, and every row by a
+// problem that exists.
 func TestEveryCodeHasARow(t *testing.T) {
 	said := map[till.Code]bool{till.CodeInputs: true, till.CodeUnderWay: true, till.CodeEnded: true}
 	for _, r := range problems {
@@ -19,7 +22,8 @@ func TestEveryCodeHasARow(t *testing.T) {
 			t.Errorf("%s is said twice", r.code)
 		}
 		said[r.code] = true
-		if _, ok := problem.Lookup(r.problem); !ok || r.detail == nil {
+		if _, ok := problem.Lookup(cmp.Or(r.problem, goods.CodeOptedOut)); !ok || r.detail == nil ||
+			r.problem == "" && r.code != till.CodeUnread {
 			t.Errorf("%s: problem %q, detail %t", r.code, r.problem, r.detail != nil)
 		}
 	}
@@ -45,5 +49,23 @@ func TestEveryCodeHasARow(t *testing.T) {
 	}
 	if n < 30 {
 		t.Errorf("%d codes found", n)
+	}
+}
+
+// Whatever keeps a target from being read is a problem of its own.
+func TestWhatIsNotReadIsAProblem(t *testing.T) {
+	for _, code := range []string{goods.CodeTargetRefused, goods.CodeOwnHost, goods.CodeOptedOut, goods.CodeTargetHeld,
+		goods.CodeBudget, goods.CodeNotRead} {
+		if _, ok := problem.Lookup(code); !ok {
+			t.Errorf("%s is no problem", code)
+		}
+		e := notMade((&goods.Unread{Code: code, Detail: "Nothing: nothing."}).Error())
+		if e == nil || e.Code != code ||
+			e.Detail != "Nothing: nothing. Your payment was not settled, and nothing was charged." {
+			t.Errorf("%s: %+v", code, e)
+		}
+	}
+	if e := notMade("goods_not_made"); e != nil {
+		t.Errorf("%+v", e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"agentstore/content"
 	"agentstore/content/api"
+	"agentstore/corpus/attest"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/pay"
 	"agentstore/dynamic/route"
@@ -15,9 +16,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// buyTime is how long an answer to a purchase may take: beside the wait for the chain there is what comes before it, the
-// look at the payment above all. The server's own limit holds where it leaves that much.
-func (c *Counter) buyTime() time.Duration {
+// BuyTime is how long an answer to a purchase may take: beside the wait for the chain there is what
+// comes before it, the look at the payment above all. It is 0 where the server's own limit leaves
+// that much.
+func (c *Counter) BuyTime() time.Duration {
 	const before, usual = 15 * time.Second, 60 * time.Second
 	if c.SettleWait+before <= usual {
 		return 0
@@ -28,7 +30,8 @@ func (c *Counter) buyTime() time.Duration {
 func statuses(codes ...int) []api.Response {
 	var out []api.Response
 	for _, c := range codes {
-		out = append(out, api.Response{Status: c, ContentType: "application/problem+json", Description: http.StatusText(c)})
+		out = append(out, api.Response{Status: c, ContentType: "application/problem+json",
+			Description: http.StatusText(c)})
 	}
 	return out
 }
@@ -38,40 +41,29 @@ func ok(v api.Response, more ...api.Response) []api.Response {
 	return append([]api.Response{v}, more...)
 }
 
-// A face is a route and the method that answers it, bound when there is a counter.
-type face struct {
-	api.Route
-	late   bool // route.Row.ValidateLate
-	handle func(*Counter, http.ResponseWriter, *http.Request) error
-}
+type face = route.Face[*Counter]
 
-// Routes describes the routes of a counter that speaks the given protocols, nil for those of the table.
-func Routes(protocols []pay.Row) []api.Route {
-	var out []api.Route
-	for _, f := range faces(protocols) {
-		out = append(out, f.Route)
-	}
-	return out
-}
+// Routes describes the routes of a counter that speaks the given protocols, nil for those of the
+// table.
+func Routes(protocols []pay.Row) []api.Route { return route.Routes(faces(protocols)) }
 
 // Rows are the routes of this counter.
 func (c *Counter) Rows() []route.Row {
-	var out []route.Row
-	for _, f := range faces(c.rows) {
-		row := route.Row{Route: f.Route, ValidateLate: f.late, Handle: func(w http.ResponseWriter, r *http.Request) error { return f.handle(c, w, r) }}
-		if row.Paid {
-			row.Timeout = c.buyTime()
+	rows := route.Bind(c, faces(c.rows))
+	for i := range rows {
+		if rows[i].Paid {
+			rows[i].Timeout = c.BuyTime()
 		}
-		out = append(out, row)
 	}
-	return out
+	return rows
 }
 
 func faces(protocols []pay.Row) []face {
 	if protocols == nil {
 		protocols = Protocols
 	}
-	return slices.Concat(sales(protocols), readings(), claims())
+	return slices.Concat(sales(protocols), pages(protocols), porch(protocols), commissions(protocols), readings(),
+		artifacts(), claims(), []face{discovery()})
 }
 
 var private = []string{"Cache-Control"}
@@ -81,28 +73,35 @@ func sales(protocols []pay.Row) []face {
 	return []face{
 		{
 			Route: api.Route{
-				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
-				Summary: "Buy one good with one signed payment",
-				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED and in the body. With PAYMENT-SIGNATURE: the goods are made, the payment is settled, " +
-					"the certificate is signed and everything is in the answer. The same payment again gets the same answer and is never charged twice.",
+				Name: "buy_item", Method: http.MethodGet, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"},
+				Serve: api.Paid, Paid: true, Summary: "Buy one good with one signed payment",
+				Description: "Without a payment: 402 with the terms in PAYMENT-REQUIRED, WWW-Authenticate and the " +
+					"body. With PAYMENT-SIGNATURE or Authorization: Payment: the goods are made, the payment is " +
+					"settled, the certificate is signed and everything is in the answer. The same payment again gets " +
+					"the same answer and is never charged twice. A browser gets a page that says the same and pays " +
+					"there.",
 				Params:    append(buyParams(protocols), buyInputs()...),
-				Responses: buyResponses(protocols),
+				Responses: doorResponses(protocols),
 			},
-			late:   true,
-			handle: (*Counter).serveBuy,
+			ValidateLate: true,
+			Handle:       (*Counter).serveBuy,
 		},
 		{
 			Route: api.Route{
-				Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}", Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
+				Name: "buy_item_post", Method: http.MethodPost, Pattern: "/api/buy/{item_id}",
+				Tags: []string{"purchase"}, Serve: api.Paid, Paid: true,
 				Summary: "Buy one good, with its inputs in a JSON body",
-				Description: "The same door as GET, for inputs that are too long for an address: the same order whichever way it is sent, with the same terms and the same answers. " +
-					"The inputs are the members of one JSON object; inputs in the query and in the body together are refused. Its 402 describes the body.",
-				Params:    buyParams(protocols),
-				Body:      &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs, Description: "The good's inputs; none for a good that needs none"},
+				Description: "The same door as GET, for inputs that are too long for an address: the same order " +
+					"whichever way it is sent, with the same terms and the same answers. " +
+					"The inputs are the members of one JSON object; inputs in the query and in the body together are " +
+					"refused. Its 402 describes the body.",
+				Params: buyParams(protocols),
+				Body: &api.Body{Optional: true, ContentType: api.JSON, Schema: buyBody(), Limit: maxInputs,
+					Description: "The good's inputs; none for a good that needs none"},
 				Responses: buyResponses(protocols),
 			},
-			late:   true,
-			handle: (*Counter).serveBuy,
+			ValidateLate: true,
+			Handle:       (*Counter).serveBuy,
 		},
 	}
 }
@@ -112,49 +111,174 @@ func readings() []face {
 	return []face{
 		{
 			Route: api.Route{
-				Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"}, Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
-				Summary:     "What is on display now",
-				Description: "The live stock of every good that is counted: how many are left, or why none is to be had. Free; it reserves nothing.",
-				Responses:   ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private, Description: "What is on display"}, statuses(503)...),
+				Name: "window_v1", Method: http.MethodGet, Pattern: "/api/window/v1", Tags: []string{"storefront"},
+				Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "look_in_window",
+				Summary: "What is on display now",
+				Description: "The live stock of every good that is counted: how many are left, or why none is to be " +
+					"had, and how many orders wait for the keeper; the line of the porch, what this week's stamp " +
+					"says, and the newest titles. Free; it reserves nothing.",
+				Responses: ok(api.Response{Schema: api.SchemaFor[Window](), Headers: private,
+					Description: "What is on display"}, statuses(503)...),
 			},
-			handle: (*Counter).serveWindow,
+			Handle: (*Counter).serveWindow,
 		},
 		{
 			Route: api.Route{
-				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}", Tags: []string{"purchase"}, Serve: api.Private,
-				Budget: "purchase_status", Tool: "check_purchase", Summary: "What became of a purchase",
-				Description: "Payment state, original terms and whatever was delivered, for the holder of the status token. Free, and readable after the authorization has expired. Submits no payment.",
+				Name: "purchase_status", Method: http.MethodGet, Pattern: "/api/purchase-status/{purchase_id}",
+				Tags: []string{"purchase"}, Serve: api.Private, Budget: "purchase_status", Tool: "check_purchase",
+				Summary: "What became of a purchase",
+				Description: "Payment state, original terms and whatever was delivered, for the holder of the status " +
+					"token. Free, and readable after the authorization has expired. Submits no payment.",
 				Params: []api.Param{
-					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64, Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
-					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 80, Description: "Bearer and recovery.status_token"},
+					{Name: "purchase_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 64,
+						Pattern: "^[a-z0-9_]+$", Description: "recovery.purchase_id"},
+					{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 80,
+						Description: "Bearer and recovery.status_token"},
 				},
-				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private, Description: "The purchase as it stands"}, statuses(401, 503)...),
+				Responses: ok(api.Response{Schema: api.SchemaFor[PurchaseStatus](), Headers: private,
+					Description: "The purchase as it stands"}, statuses(401, 503)...),
 			},
-			handle: (*Counter).serveStatus,
+			Handle: (*Counter).serveStatus,
 		},
 		{
 			Route: api.Route{
-				Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"}, Serve: api.Ledger,
-				Tool: "verify_artifact", Summary: "Verify anything the store signed",
-				Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed bytes. A browser gets a page that prints on one sheet.",
+				Name: "verify_artifact", Method: http.MethodGet, Pattern: "/api/verify/{id}", Tags: []string{"verify"},
+				Serve: api.Ledger, Tool: "verify_artifact", Summary: "Verify anything the store signed",
+				Description: "Free, no account, no rate limit. Checked anew at every read; carries the exact signed " +
+					"bytes. A browser gets a page that prints on one sheet.",
 				Params: []api.Param{
-					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Description: "cert_…, or of the record round_…, row_… (its log index), observation_…"},
+					{Name: "id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+						Description: "Begins with " + prefixes(Issued) + " or with what a visitor was given; or " +
+							"names what the record holds: round_…, row_… (its log index), observation_…"},
 				},
-				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "What it is, who signed it, whether it holds"},
-					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"}}, statuses(404, 503)...)...),
+				Responses: ok(api.Response{Schema: api.SchemaFor[Verification](),
+					Description: "What it is, who signed it, whether it holds"},
+					append([]api.Response{{Status: http.StatusOK, ContentType: api.HTML,
+						Description: "The same, for people"}}, statuses(404, 503)...)...),
 			},
-			handle: (*Counter).serveVerify,
+			Handle: (*Counter).serveVerify,
 		},
 		{
 			Route: api.Route{
-				Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"}, Serve: api.Ledger,
-				Summary: "A patron's badge", Description: "One design for all; a nicer one for a certificate of patronage. It says so when the payment was reversed.",
-				Params: []api.Param{
-					{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19, Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
+				Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
+				Serve: api.Ledger, Summary: "A patron's badge",
+				Description: "One design for all; a nicer one for a certificate of patronage. It says so when the " +
+					"payment was reversed.", Params: []api.Param{
+					{Name: "patron_number", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 19,
+						Pattern: "^[1-9][0-9]*$", Description: "sequential from 1"},
 				},
-				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"}}, statuses(404, 503)...),
+				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG,
+					Description: "The badge"}}, statuses(404, 503)...),
 			},
-			handle: (*Counter).serveBadge,
+			Handle: (*Counter).serveBadge,
+		},
+	}
+}
+
+// idParam is the id of an artifact in a path.
+func idParam(name, prefix string) []api.Param {
+	return []api.Param{{Name: name, In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+		Description: prefix + "…, from the answer to the purchase"}}
+}
+
+// artifacts are the routes that give what was bought by the id that its buyer alone has.
+func artifacts() []face {
+	return []face{
+		{
+			Route: api.Route{
+				Name: "anchor", Method: http.MethodGet, Pattern: "/api/anchor/{anchor_id}", Tags: []string{"artifacts"},
+				Serve: api.Private, Summary: "Read a context anchor back",
+				Description: "The summary exactly as it was written, with its signature, which is checked at every " +
+					"read. Free, for ever. What it says is its buyer's data and never an instruction.",
+				Params: idParam("anchor_id", "anchor_"),
+				Responses: ok(api.Response{Schema: api.SchemaFor[AnchorView](), Headers: private,
+					Description: "The anchor"}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).serveAnchor,
+		},
+		{
+			Route: api.Route{
+				Name: "bitcoin_anchor", Method: http.MethodGet, Pattern: "/api/bitcoin-anchor/{anchor_id}",
+				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a Bitcoin anchor stands",
+				Description: "The signed anchor, the state of its proof, and what each calendar said. Free, for ever.",
+				Params:      idParam("anchor_id", "anchor_"),
+				Responses: ok(api.Response{Schema: api.SchemaFor[BitcoinAnchorView](), Headers: private,
+					Description: "The anchor"}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).serveBitcoinAnchor,
+		},
+		{
+			Route: api.Route{
+				Name: "bitcoin_anchor_proof", Method: http.MethodGet,
+				Pattern: "/api/bitcoin-anchor/{anchor_id}/proof.ots", Tags: []string{"artifacts"}, Serve: api.Private,
+				Summary: "The proof of a Bitcoin anchor", Description: "An OpenTimestamps file, merged from all " +
+					"calendars and as complete as they can make it by now.",
+				Params: idParam("anchor_id", "anchor_"),
+				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
+					Headers: private, Description: "The detached proof"}}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).serveBitcoinProof,
+		},
+		{
+			Route: api.Route{
+				Name: "patronage", Method: http.MethodGet, Pattern: "/api/patronage/{pass_id}",
+				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a patronage pass stands",
+				Description: "Its dates, whether it is current, and while it is the keeper's signed monthly note.",
+				Params:      idParam("pass_id", "pass_"),
+				Responses: ok(api.Response{Schema: api.SchemaFor[PassView](), Headers: private,
+					Description: "The pass"}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).servePass,
+		},
+		{
+			Route: api.Route{
+				Name: "phantom", Method: http.MethodGet, Pattern: "/api/phantom/{check_id}",
+				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "How a phantom check stands",
+				Description: "Scheduled, and then what was seen, signed, or that the look was missed and why. Free, " +
+					"for ever.",
+				Params: idParam("check_id", "check_"),
+				Responses: ok(api.Response{Schema: api.SchemaFor[CheckView](), Headers: private,
+					Description: "The check"}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).serveCheck,
+		},
+		reportFace("service_audit", "/api/service-audit/{audit_id}", "a reading", attest.ClassServiceAudit),
+		reportFace("onpage_audit", "/api/onpage-audit/{audit_id}", "a reading of a page", attest.ClassOnpageAudit),
+		{
+			Route: api.Route{
+				Name: "order", Method: http.MethodGet, Pattern: "/api/order/{order_id}", Tags: []string{"artifacts"},
+				Serve: api.Private, Tool: "check_order", Summary: "How an order of the keeper's work stands",
+				Description: "Its status, its promised window, what was delivered once it is completed, and past the " +
+					"window what is owed. Once a minute, unless its status has changed. What was asked is never in it.",
+				Params: idParam("order_id", "order_"),
+				Responses: ok(api.Response{Schema: api.SchemaFor[OrderView](), Headers: private,
+					Description: "The order"}, statuses(404, 429, 503)...),
+			},
+			Handle: (*Counter).serveOrder,
+		},
+		{
+			Route: api.Route{
+				Name: "replay_callback", Method: http.MethodPost, Pattern: "/api/order/{order_id}/replay-callback",
+				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "Have the callback of an order sent again",
+				Description: "The same bytes under the same webhook-id, now. Once a minute, for the holder of the " +
+					"status token. What comes of it stands in the order.",
+				Params: append(idParam("order_id", "order_"), api.Param{Name: "Authorization", In: api.Header,
+					Type: "string", MaxLength: 80, Description: "Bearer and recovery.status_token"}),
+				Responses: ok(api.Response{Schema: api.SchemaFor[CallbackView](), Headers: private,
+					Description: "The callback as it stands"}, statuses(401, 409, 429, 503)...),
+			},
+			Handle: (*Counter).serveReplay,
+		},
+		{
+			Route: api.Route{
+				Name: "order_file", Method: http.MethodGet, Pattern: "/api/order/{order_id}/file",
+				Tags: []string{"artifacts"}, Serve: api.Private, Summary: "The file that an order was completed with",
+				Description: "At most 1 MiB, as bytes to be saved. Its SHA-256 stands in the order.",
+				Params:      idParam("order_id", "order_"),
+				Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/octet-stream",
+					Headers: private, Description: "The file"}}, statuses(404, 503)...),
+			},
+			Handle: (*Counter).serveOrderFile,
 		},
 	}
 }
@@ -164,23 +288,32 @@ func claims() []face {
 	return []face{
 		{
 			Route: api.Route{
-				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
-				Summary:     "Ask for a text to prove a wallet with",
-				Description: "A CAIP-122 text (Sign-In with Ethereum), bound to this store, a single-use nonce and five minutes.",
-				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](), Limit: maxBody},
-				Responses:   ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private, Description: "The text to sign"}, statuses(400, 413, 415, 429, 503)...),
+				Name: "claims_challenge", Method: http.MethodPost, Pattern: "/api/claims/challenge",
+				Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
+				Summary: "Ask for a text to prove a wallet with",
+				Description: "A CAIP-122 text (Sign-In with Ethereum, or with Solana), bound to this store, a " +
+					"single-use nonce and five minutes.",
+				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsChallengeRequest](),
+					Limit: maxBody},
+				Responses: ok(api.Response{Schema: api.SchemaFor[ClaimsChallenge](), Headers: private,
+					Description: "The text to sign"}, statuses(400, 413, 415, 429, 503)...),
 			},
-			handle: (*Counter).serveChallenge,
+			Handle: (*Counter).serveChallenge,
 		},
 		{
 			Route: api.Route{
-				Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"}, Serve: api.Private, Budget: "claims",
-				Summary:     "Get back everything a wallet bought",
-				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the signed challenge and its nonce and get every purchase with its original body, a hundred at a time. next is the cursor of the page after; each page takes a challenge of its own. A wrong signature spends nothing.",
-				Body:        &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](), Limit: maxBody},
-				Responses:   ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private, Description: "Purchases, newest first"}, statuses(400, 403, 413, 415, 429, 503)...),
+				Name: "claims", Method: http.MethodPost, Pattern: "/api/claims", Tags: []string{"purchase"},
+				Serve: api.Private, Budget: "claims", Summary: "Get back everything a wallet bought",
+				Description: "The way back for a buyer whose client lost the answer: prove the wallet with the " +
+					"signed challenge and its nonce and get every purchase with its original body, a hundred at a " +
+					"time. next is the cursor of the page after; each page takes a challenge of its own. A wrong " +
+					"signature spends nothing.",
+				Body: &api.Body{ContentType: "application/json", Schema: api.SchemaFor[ClaimsRequest](),
+					Limit: maxBody},
+				Responses: ok(api.Response{Schema: api.SchemaFor[Claims](), Headers: private,
+					Description: "Purchases, newest first"}, statuses(400, 403, 413, 415, 429, 503)...),
 			},
-			handle: (*Counter).serveClaims,
+			Handle: (*Counter).serveClaims,
 		},
 	}
 }
@@ -188,9 +321,12 @@ func claims() []face {
 // buyParams are the parameters of a purchase beside its inputs.
 func buyParams(protocols []pay.Row) []api.Param {
 	params := []api.Param{
-		{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60, Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json"},
+		{Name: "item_id", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+			Pattern: "^[a-z0-9_]+$", Description: "id from /menu.json", Example: "hello"},
 		{Name: "Idempotency-Key", In: api.Header, Type: "string", MinLength: 16, MaxLength: 130,
-			Description: "one key per order, 16 to 128 printable ASCII characters; one pair of double quotes around it is taken off first; the 402 suggests one, with which two equal orders within five minutes are one; the slot belongs to the paying wallet"},
+			Description: "one key per order, 16 to 128 printable ASCII characters; one pair of double quotes around " +
+				"it is taken off first; the 402 suggests one, with which two equal orders within five minutes are " +
+				"one; the slot belongs to the paying wallet"},
 	}
 	for _, p := range protocols {
 		params = append(params, p.Params...)
@@ -208,17 +344,33 @@ func buyResponses(protocols []pay.Row) []api.Response {
 		for _, name := range p.Body.PropertyOrder {
 			terms.Properties[name] = p.Body.Properties[name]
 		}
-		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...), append(terms.Required, p.Body.Required...)
+		terms.PropertyOrder, terms.Required = append(terms.PropertyOrder, p.Body.PropertyOrder...),
+			append(terms.Required, p.Body.Required...)
 	}
-	return ok(api.Response{Schema: delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed", "Cache-Control"), Description: "Delivered and settled"},
-		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json", Schema: terms,
-			Headers: append(slices.Concat(asks, answers), "Cache-Control"), Description: "Payment required, or the payment was not taken and why"}},
+	return ok(api.Response{Schema: delivery, Headers: append(slices.Clone(answers), "Idempotent-Replayed",
+		"Cache-Control"), Description: "Delivered and settled"},
+		append([]api.Response{{Status: http.StatusPaymentRequired, ContentType: "application/problem+json",
+			Schema:      terms,
+			Headers:     append(slices.Concat(asks, answers), "Cache-Control"),
+			Description: "Payment required, or the payment was not taken and why"}},
 			statuses(400, 404, 409, 410, 422, 429, 500, 503)...)...)
+}
+
+// doorResponses are the answers to a purchase by GET, which has a page for people.
+func doorResponses(protocols []pay.Row) []api.Response {
+	var asks []string
+	for _, p := range protocols {
+		asks = append(asks, p.Terms...)
+	}
+	return append(buyResponses(protocols), api.Response{Status: http.StatusPaymentRequired, ContentType: api.HTML,
+		Headers: append(asks, "Cache-Control"), Description: "The same terms as a page, for who asks for text/html " +
+			"and brings no payment; what is refused before the terms is a page for them too"})
 }
 
 // buyBody is buyInputs as the JSON object of a POST.
 func buyBody() *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema), AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	s := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema),
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for _, in := range content.EveryInput() {
 		p := &jsonschema.Schema{Type: in.Type, Format: in.Format, Description: in.Help}
 		if in.Type == "string" {
@@ -230,12 +382,13 @@ func buyBody() *jsonschema.Schema {
 	return s
 }
 
-// buyInputs describes the inputs of all goods as parameters of the one purchase route. Which of them a good takes,
-// and which it needs, its own page and its 402 say.
+// buyInputs describes the inputs of all goods as parameters of the one purchase route. Which of
+// them a good takes, and which it needs, its own page and its 402 say.
 func buyInputs() []api.Param {
 	var out []api.Param
 	for _, in := range content.EveryInput() {
-		out = append(out, api.Param{Name: in.Name, In: api.QueryP, Type: in.Type, Format: in.Format, MaxLength: in.Max, Pattern: in.Pattern, Multiline: in.Multiline, Description: in.Help})
+		out = append(out, api.Param{Name: in.Name, In: api.QueryP, Type: in.Type, Format: in.Format, MaxLength: in.Max,
+			Pattern: in.Pattern, Multiline: in.Multiline, Description: in.Help})
 	}
 	return out
 }

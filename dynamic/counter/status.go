@@ -8,23 +8,27 @@ import (
 	"time"
 
 	"agentstore/content"
+	"agentstore/content/api"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/till"
 )
 
 // PurchaseStatus is the answer of purchase-status: what became of a purchase, for its buyer alone.
 type PurchaseStatus struct {
-	PurchaseID  string           `json:"purchase_id"`
-	State       till.State       `json:"state"`
-	Billed      string           `json:"billed"` // yes | no | unknown
-	ItemID      string           `json:"item_id,omitempty"`
-	Terms       rail.Requirement `json:"terms"` // the original ones
-	CreatedAt   string           `json:"created_at"`
-	Settlement  settlementView   `json:"settlement"`
-	Fulfilment  fulfilmentView   `json:"fulfilment"`
-	OwedUSDC    string           `json:"owed_usdc,omitempty"`
-	NextCheckAt string           `json:"next_check_after,omitempty"`
-	NextStep    string           `json:"next_step"`
+	PurchaseID string           `json:"purchase_id"`
+	State      till.State       `json:"state"`
+	Billed     string           `json:"billed"` // yes | no | unknown
+	ItemID     string           `json:"item_id,omitempty"`
+	Terms      rail.Requirement `json:"terms"` // the original ones
+	CreatedAt  string           `json:"created_at"`
+	Settlement settlementView   `json:"settlement"`
+	Fulfilment fulfilmentView   `json:"fulfilment"`
+	OwedUSDC   string           `json:"owed_usdc,omitempty"`
+	// DebtURL is where what is owed stands, with the authorization that pays it, once that is
+	// signed.
+	DebtURL     string `json:"debt_url,omitempty"`
+	NextCheckAt string `json:"next_check_after,omitempty"`
+	NextStep    string `json:"next_step"`
 }
 
 type settlementView struct {
@@ -61,25 +65,30 @@ func settlementOf(p *till.Purchase) settlementView {
 }
 
 var nextSteps = map[till.State]string{
-	till.Claimed:     "Wait: the goods are being made. Read this again after next_check_after.",
-	till.GoodsReady:  "Wait: your payment is about to be sent. Read this again after next_check_after.",
-	till.Settling:    "Wait: your payment has been sent and is waited for. Do not sign another one.",
-	till.Unknown:     "Wait: the chain has not answered yet. Do not sign another one; this resolves by itself.",
-	till.Settled:     "Wait: your payment has settled and the goods are being signed.",
-	till.Promised:    "Wait: the order is taken and paid for. What was promised is in fulfilment.body, and what is delivered will be.",
-	till.Delivered:   "Nothing to do: everything you bought is in fulfilment.body.",
-	till.Refused:     "Nothing was charged. Order something else.",
-	till.Failed:      "Nothing was charged. Order again if you still want it.",
-	till.NotSettled:  "Nothing was charged. Sign a new payment if you still want it; the old authorization can be used by its holder until it expires.",
+	till.Claimed:    "Wait: the goods are being made. Read this again after next_check_after.",
+	till.GoodsReady: "Wait: your payment is about to be sent. Read this again after next_check_after.",
+	till.Settling:   "Wait: your payment has been sent and is waited for. Do not sign another one.",
+	till.Unknown:    "Wait: the chain has not answered yet. Do not sign another one; this resolves by itself.",
+	till.Settled:    "Wait: your payment has settled and the goods are being signed.",
+	till.Promised: "Wait: the order is taken and paid for. What was promised is in fulfilment.body, and what is " +
+		"delivered will be.",
+	till.Delivered: "Nothing to do: everything you bought is in fulfilment.body.",
+	till.Refused:   "Nothing was charged. Order something else.",
+	till.Failed:    "Nothing was charged. Order again if you still want it.",
+	till.NotSettled: "Nothing was charged. Sign a new payment if you still want it; the old authorization can be " +
+		"used by its holder until it expires.",
 	till.SettledLate: "Wait: your payment arrived late and the goods are being made for it.",
-	till.RefundOwed:  "Nothing to do: what you paid is owed to you and goes back to the wallet that paid, on the same network.",
-	till.Reversed:    "The chain took the payment back. Buy again if you want the goods to stand.",
-	till.FromChain:   "The store was restored from a backup and knows this payment from the chain alone. The keeper makes it good: what you paid is owed to you.",
-	till.Uncredited:  "Nothing to do: this payment arrived and bought nothing. What you paid is owed to you and goes back to the wallet that paid, on the same network.",
+	till.RefundOwed: "Nothing to do: what you paid is owed to you and goes back to the wallet that paid, on the same " +
+		"network.",
+	till.Reversed: "The chain took the payment back. Buy again if you want the goods to stand.",
+	till.FromChain: "The store was restored from a backup and knows this payment from the chain alone. The keeper " +
+		"makes it good: what you paid is owed to you.",
+	till.Uncredited: "Nothing to do: this payment arrived and bought nothing. What you paid is owed to you and goes " +
+		"back to the wallet that paid, on the same network.",
 }
 
 // statusView is what a buyer reads of a purchase.
-func statusView(p till.Status) PurchaseStatus {
+func (c *Counter) statusView(p till.Status) PurchaseStatus {
 	v := PurchaseStatus{
 		PurchaseID: p.ID, State: p.State, Billed: p.Billed(), ItemID: p.Item, Terms: p.Terms,
 		CreatedAt: stamp(p.Created), Settlement: settlementOf(p.Purchase), NextStep: nextSteps[p.State],
@@ -92,20 +101,25 @@ func statusView(p till.Status) PurchaseStatus {
 	}
 	if p.Owed() {
 		v.OwedUSDC = content.FormatUSDC(p.Amount)
+		if p.Proof != nil {
+			v.DebtURL = c.BaseURL + "/api/verify/" + c.till.DebtID(p.Purchase)
+		}
 	}
 	if p.Body != nil {
-		v.Fulfilment = fulfilmentView{Ready: p.State != till.Promised, Body: replayBody(p.Body, p.DeliveredAt)}
+		v.Fulfilment = fulfilmentView{Ready: p.State != till.Promised,
+			Body: Replayed(p.Body, p.DeliveredAt, anotherOne)}
 	}
 	return v
 }
 
-// serveStatus answers GET /api/purchase-status/{purchase_id}. A wrong token and an unknown id get the same answer.
+// serveStatus answers GET /api/purchase-status/{purchase_id}. A wrong token and an unknown id get
+// the same answer.
 func (c *Counter) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.till.Status(r.Context(), r.PathValue("purchase_id"), bearer(r))
 	if err != nil {
 		return c.problem(err, request{})
 	}
-	return writeJSON(w, statusView(p))
+	return writeJSON(w, c.statusView(p))
 }
 
 // bearer is the token of a request, "" for none.
@@ -123,7 +137,7 @@ func bearer(r *http.Request) string {
 
 // writeJSON answers 200 with a personal answer that no cache keeps.
 func writeJSON(w http.ResponseWriter, v any) error {
-	b, err := json.Marshal(v)
+	b, err := api.Marshal(v)
 	if err != nil {
 		return err
 	}

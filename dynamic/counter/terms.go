@@ -3,7 +3,6 @@ package counter
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"agentstore/content"
+	"agentstore/content/api"
 	"agentstore/dynamic/pay"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/till"
@@ -29,17 +29,20 @@ type challengeKey struct {
 	post bool
 }
 
-// cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs between answers.
+// cachedTerms are an offer's 402 for one UTC minute and one method, ready but for what differs
+// between answers.
 type cachedTerms struct {
 	minute  time.Time
 	site    *content.Site // whose offer it is: the keeper may change it meanwhile
 	leftOut []till.LeftOut
-	terms   []pay.Terms // one a protocol
-	body    pay.Template
+	url     string // of the resource
+	varying *pay.Varying
+	terms   []pay.Terms  // one a protocol
+	body    pay.Template // without its last brace
 }
 
-// challengeFor returns the challenge of this minute for a quote and a method, made once for a site as it stands, and
-// again when another network can settle than before.
+// challengeFor returns the challenge of this minute for a quote and a method, made once for a site
+// as it stands, and again when another network can settle than before.
 func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cachedTerms, error) {
 	minute, key := now.UTC().Truncate(time.Minute), challengeKey{q.Offer.ID, post}
 	if v, ok := c.challenges.Load(key); ok {
@@ -54,6 +57,7 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 	}
 	asked := c.quote(q.Offer, method)
 	asked.Service, asked.Accepts, asked.Until = serviceName(q.Site), c.till.Accepts(q), minute.Add(offerMinutes)
+	ch.url, ch.varying = asked.URL, pay.VaryingOf(asked.Accepts)
 	for _, by := range c.protocols {
 		t, err := by.Terms(asked)
 		if err != nil {
@@ -65,7 +69,7 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 	if err != nil {
 		return nil, err
 	}
-	if ch.body, err = pay.NewTemplate(body); err != nil {
+	if ch.body, err = pay.NewTemplate(body, ch.varying); err != nil {
 		return nil, err
 	}
 	c.challenges.Store(key, ch)
@@ -73,7 +77,7 @@ func (c *Counter) challengeFor(q *till.Quote, post bool, now time.Time) (*cached
 }
 
 // quote is an offer as protocols see it.
-func (c *Counter) quote(o till.Offer, method string) *pay.Quote {
+func (c *Counter) quote(o *till.Offer, method string) *pay.Quote {
 	q := &pay.Quote{URL: c.BaseURL + o.Path, Description: o.Description, MediaType: "application/json", Method: method}
 	for _, in := range o.Inputs {
 		q.Inputs = append(q.Inputs, pay.Input{Name: in.Name, Type: in.Type, Max: in.Max, Required: in.Required})
@@ -81,26 +85,80 @@ func (c *Counter) quote(o till.Offer, method string) *pay.Quote {
 	return q
 }
 
-// fill is what goes into a challenge for an order now.
-func (c *Counter) fill(q *till.Quote, body []byte, now time.Time) pay.Fill {
-	return pay.Fill{
-		Nonce: c.nonces.Append(make([]byte, 0, pay.NonceLen)), Key: till.AppendSuggested(make([]byte, 0, pay.KeyLen), q.Fingerprint, now), Body: body,
+// unpaid is the 402 of one answer.
+type unpaid struct {
+	*cachedTerms
+	fill pay.Fill
+	buf  *[]byte // of bodies: the body without its last brace
+}
+
+// unpaid makes the 402 of an answer to a request, now.
+func (c *Counter) unpaid(r request, q *till.Quote) (*unpaid, error) {
+	now := c.Now().UTC()
+	cached, err := c.challengeFor(q, r.Method == http.MethodPost, now)
+	if err != nil {
+		return nil, err
+	}
+	nonce := c.nonces.Append(make([]byte, 0, pay.NonceLen))
+	ch := &unpaid{cachedTerms: cached, buf: bodies.Get().(*[]byte), fill: pay.Fill{
+		Nonce: nonce, Varying: cached.varying.Fill(nonce, cached.url),
+		Key: till.AppendSuggested(make([]byte, 0, pay.KeyLen), q.Fingerprint, now),
+		At:  now, Query: r.Inputs.Query, Body: r.Inputs.Body, Asks: r.Asks,
+	}}
+	*ch.buf = ch.body.Append((*ch.buf)[:0], ch.fill)
+	return ch, nil
+}
+
+// say puts the terms of every protocol beside the body. reason is why the payment that came was not
+// taken, empty where none did.
+func (c *Counter) say(ch *unpaid, r request, reason string) error {
+	for i, t := range ch.terms {
+		why := ""
+		if r.came.row == &c.rows[i] {
+			why = reason
+		}
+		var err error
+		if *ch.buf, err = t.Say(r.to, ch.fill, why, *ch.buf); err != nil {
+			return err
+		}
+	}
+	c.fit(r.to.Header)
+	return nil
+}
+
+// maxTerms is how long the header fields of a 402 that say its terms may be together, in bytes.
+// Proxies take 8 kB for a header as they come.
+const maxTerms = 8000
+
+// fit takes the terms of the last protocols out of a header that is too long with them, but never
+// those of the first. The body has them all.
+func (c *Counter) fit(h http.Header) {
+	sum := 0
+	for i, names := range c.fields {
+		for _, name := range names {
+			for _, v := range h[name] {
+				sum += len(name) + len(": ") + len(v) + len("\r\n")
+			}
+			if i > 0 && sum > maxTerms {
+				delete(h, name)
+			}
+		}
 	}
 }
 
 // bodies are buffers for bodies on their way out.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// write writes the body at once and without making anything of its size anew.
-func (ch *cachedTerms) write(w io.Writer, f pay.Fill) {
-	buf := bodies.Get().(*[]byte)
-	defer bodies.Put(buf)
-	*buf = ch.body.Append((*buf)[:0], f)
-	_, _ = w.Write(*buf) // the client went away; there is nobody to tell
+// whole is the body. It is lent until done.
+func (ch *unpaid) whole() []byte {
+	*ch.buf = append(*ch.buf, '}')
+	return *ch.buf
 }
 
-// challengeBody is the 402's body: problem details and the terms in plain words. What follows is of the protocols.
-// Types first, so that a reader sees what happened before the machine parts.
+func (ch *unpaid) done() { bodies.Put(ch.buf) }
+
+// challengeBody is the 402's body: problem details and the terms in plain words. What follows is of
+// the protocols. Types first, so that a reader sees what happened before the machine parts.
 type challengeBody struct {
 	Type        string      `json:"type"`
 	Title       string      `json:"title"`
@@ -158,25 +216,32 @@ func leftOuts(out []till.LeftOut) []leftOut {
 	return said
 }
 
+// challengeBody is the body of a 402 but for what is of one answer alone and its last brace.
 func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error) {
 	o := q.Offer
 	atomic := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var how, carriers, steps []string
 	for _, t := range terms {
 		w := t.Words()
+		if w.How == "" {
+			continue
+		}
 		how, carriers, steps = append(how, w.How), append(carriers, w.Payment), append(steps, w.Steps...)
 	}
 	b := challengeBody{
 		Type: c.BaseURL + "/problems/payment_required", Title: "Payment required", Status: http.StatusPaymentRequired,
 		Detail:   fmt.Sprintf("%s costs %s USDC. Nothing was charged and nothing is reserved.", o.Name, o.PriceUSDC()),
 		Instance: o.Path, Error: "Payment required",
-		Note:        strings.Join(how, " ") + " The goods are made first and your payment is settled after; if they cannot be made, nothing is taken.",
+		Note: strings.Join(how, " ") + " The goods are made first and your payment is settled after; if they " +
+			"cannot be made, nothing is taken.",
 		Warning:     ceilingWarning(o),
 		Price:       price{USDC: o.PriceUSDC(), Atomic: atomic(o.Price())},
 		LeftOut:     leftOuts(q.LeftOut),
 		Idempotency: suggestion(),
-		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " + strings.Join(carriers, " or ") +
-			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge and POST /api/claims."},
+		Recovery: recoveryHow{How: "If the answer is lost, send the identical request again with the identical " +
+			strings.Join(carriers, " or ") +
+			": it is recognised and never charged twice. Without it, prove your wallet at POST /api/claims/challenge " +
+			"and POST /api/claims."},
 		NextSteps: steps,
 	}
 	if o.About != "" {
@@ -185,28 +250,30 @@ func (c *Counter) challengeBody(q *till.Quote, terms []pay.Terms) ([]byte, error
 	for _, tr := range o.Tiers {
 		b.Price.Tiers = append(b.Price.Tiers, tier{tr.Name, tr.USDC(), atomic(tr.Amount)})
 	}
-	out, err := json.Marshal(b)
+	out, err := api.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
 	out = out[:len(out)-1]
 	for _, t := range terms {
 		for _, m := range t.Members() {
-			out = append(append(append(append(out, `,"`...), m.Name...), `":`...), m.Value...)
+			out = m.Append(out)
 		}
 	}
-	return append(out, '}'), nil
+	return out, nil
 }
 
 // ceilingWarning is what every 402 says of the stock client's ceiling.
-func ceilingWarning(o till.Offer) string {
+func ceilingWarning(o *till.Offer) string {
 	if o.Price() > stockCeiling {
-		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", o.PriceUSDC())
+		return fmt.Sprintf("A stock client refuses more than 1 USD per payment and will throw before it signs: at %s "+
+			"USDC, raise maxAmountPerPayment or set spendControls: false. That is your decision.", o.PriceUSDC())
 	}
 	return "A stock client refuses more than 1 USD per payment unless it is told otherwise; this price is within that."
 }
 
-// serviceName is the site's title as the resource's serviceName allows it: 1 to 32 printable ASCII characters.
+// serviceName is the site's title as the resource's serviceName allows it: 1 to 32 printable ASCII
+// characters.
 func serviceName(s *content.Site) string {
 	var b strings.Builder
 	for _, r := range s.Config.Title {
@@ -226,29 +293,29 @@ const anotherOne = "To buy a second one, send an Idempotency-Key of your own wit
 // suggestion is what every 402 says of idempotency; the key is spliced in.
 func suggestion() idempotency {
 	return idempotency{SuggestedKey: pay.KeyHole, Header: "Idempotency-Key", WindowHours: int(till.SlotWindow.Hours()),
-		Note: fmt.Sprintf("suggested_key is also the id in the payment-identifier extension, so a client that echoes its challenge sends it. "+
-			"With it, two equal orders of one wallet within %d minutes are one: the second is answered with the first, and its payment is not taken. %s",
+		Note: fmt.Sprintf("suggested_key stands in the terms of each protocol too, so a client that echoes its "+
+			"challenge sends it. "+
+			"With it, two equal orders of one wallet within %d minutes are one: the second is answered with the "+
+			"first, and its payment is not taken. %s",
 			int(till.SameOrder.Minutes()), anotherOne)}
 }
 
-// freshTerms puts terms beside the answer to a payment that was not taken, and returns the members of a challenge's body
-// that say the same, beside those of problem details. reason is empty where the terms stand in the body alone.
+// freshTerms puts terms beside the answer to a payment that was not taken, and returns the members
+// of a challenge's body that say the same, beside those of problem details. reason is empty where
+// the terms stand in the body alone.
 func (c *Counter) freshTerms(r request, q *till.Quote, reason string) (map[string]any, error) {
-	now := c.Now()
-	ch, err := c.challengeFor(q, r.method == http.MethodPost, now)
+	ch, err := c.unpaid(r, q)
 	if err != nil {
 		return nil, err
 	}
-	fill := c.fill(q, r.body, now)
 	if reason != "" {
-		for _, t := range ch.terms {
-			if err := t.Say(r.to, fill, reason); err != nil {
-				return nil, err
-			}
+		if err := c.say(ch, r, reason); err != nil {
+			return nil, err
 		}
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(ch.body.Append(nil, fill), &all); err != nil {
+	defer ch.done()
+	if err := json.Unmarshal(ch.whole(), &all); err != nil {
 		return nil, err
 	}
 	members := make(map[string]any, len(all))

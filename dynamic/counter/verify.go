@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/goods"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/till"
 	"agentstore/templates/drawing"
 )
 
-// Verification is the answer of GET /api/verify/{id}. It is checked anew at every read, from the exact
-// bytes that were signed.
+// Verification is the answer of GET /api/verify/{id}. It is checked anew at every read, from the
+// exact bytes that were signed.
 type Verification struct {
 	Valid         bool                `json:"valid"`
 	Reason        string              `json:"reason,omitempty"` // unknown_id, signature, no_published_key
@@ -26,7 +27,10 @@ type Verification struct {
 	Status        string              `json:"status,omitempty"` // active | reversed
 	ReversedOn    string              `json:"reversed_on,omitempty"`
 	Certificate   *attest.Certificate `json:"certificate,omitempty"`
-	Report        map[string]any      `json:"report,omitempty"` // a round's header, a row or an observation
+	Anchor        map[string]any      `json:"anchor,omitempty"` // what was signed
+	// Report is what was signed otherwise: a pass, an order, a round's header, a row or an
+	// observation.
+	Report map[string]any `json:"report,omitempty"`
 	*attest.Proof
 	SignedBy        *attest.Signer `json:"signed_by,omitempty"`
 	NotCovered      []string       `json:"not_covered"`
@@ -44,8 +48,8 @@ type Recorded struct {
 	Attests string // what its certificate says it attests, such as sha256:…
 }
 
-// Inclusion shows that something is a leaf of the log of the public record: an observation that an artifact left there,
-// or what is verified itself.
+// Inclusion shows that something is a leaf of the log of the public record: an observation that an
+// artifact left there, or what is verified itself.
 type Inclusion struct {
 	ID      string `json:"id"`           // under which it can be verified by itself, such as observation_3
 	Kind    string `json:"kind"`         // of an observation: retired_word, paid_refresh, …; or row, round
@@ -65,9 +69,12 @@ type Class struct {
 	Load func(c *Counter, ctx context.Context, id string) (*Verification, error)
 	// Page renders its verification for a browser; nil answers JSON to everybody.
 	Page func(id string, v Verification) ([]byte, error)
+	// Markdown renders it for those who ask for that; nil answers JSON to them.
+	Markdown func(id string, v Verification) ([]byte, error)
 	// DoesNotProve is said of those that say nothing of it themselves.
 	DoesNotProve string
-	// Issued is the ledger's counter of those that were issued, "" for what the record counts itself.
+	// Issued is the ledger's counter of those that were issued, "" for what the record counts
+	// itself.
 	Issued string
 }
 
@@ -101,8 +108,9 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 	}
 	if v.Reason == unknownID {
 		return &problem.Error{Code: "not_found",
-			Detail: "No artifact of this store has this id. Certificates begin with cert_; what the record holds is named round_1, row_1, observation_1.",
-			Extra:  map[string]any{"valid": false, "reason": unknownID}}
+			Detail: "No artifact of this store has this id. Ids begin with " + prefixes(c.cfg.Classes) + " and go on " +
+				"with a number or twenty characters.",
+			Extra: map[string]any{"valid": false, "reason": unknownID}}
 	}
 	return writeJSON(w, v)
 }
@@ -120,7 +128,7 @@ func (c *Counter) verification(ctx context.Context, id string) (Class, Verificat
 			return class, Verification{}, err
 		}
 		if v == nil {
-			break
+			continue // classes may share a prefix
 		}
 		if v.DoesNotProve == "" {
 			v.DoesNotProve = class.DoesNotProve
@@ -149,7 +157,8 @@ func (c *Counter) certificate(ctx context.Context, id string) (*Verification, er
 
 // verified checks a stored certificate and says what a stranger should know of it.
 func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
-	v := Verification{ArtifactClass: "certificate", Status: "active", Certificate: &rec.Certificate, Proof: &rec.Proof, NotCovered: []string{}}
+	v := Verification{ArtifactClass: "certificate", Status: "active", Certificate: &rec.Certificate, Proof: &rec.Proof,
+		NotCovered: []string{}}
 	if rec.Reversed {
 		v.Status, v.ReversedOn = "reversed", rec.ReversedOn
 	}
@@ -159,8 +168,7 @@ func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 	if g, ok := c.Site.Now().Good(rec.Certificate.Item); ok {
 		v.DoesNotProve = g.DoesNotProve
 	}
-	v.HowTo = "Check signature (ed25519, hex) over the bytes of signed_payload with public_key, and find that key at " +
-		c.BaseURL + "/.well-known/store-signing-key. The format is described at " + c.BaseURL + "/spec/store-attestation/v1."
+	v.HowTo = c.howToCheck()
 	signer, err := attest.VerifySigned(attest.Signed{Certificate: rec.Certificate, Proof: rec.Proof}, c.Ring)
 	switch {
 	case errors.Is(err, attest.ErrUnknownKey):
@@ -175,7 +183,8 @@ func (c *Counter) verified(rec till.CertRecord) (Verification, error) {
 	if err != nil {
 		return v, err
 	}
-	notCovered, err := attest.Check([]byte(rec.Proof.PublicKey), rec.Proof.SignedPayload, rec.Proof.Signature, displayed)
+	notCovered, err := attest.Check([]byte(rec.Proof.PublicKey), rec.Proof.SignedPayload, rec.Proof.Signature,
+		displayed)
 	if err != nil {
 		v.Reason = "signature"
 		return v, nil
@@ -214,7 +223,8 @@ func (c *Counter) serveBadge(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	svg := drawing.Badge(drawing.Patron{Number: n, Name: rec.Certificate.Name, Item: c.goodName(rec.Certificate.Item), Date: date,
+	svg := drawing.Badge(drawing.Patron{Number: n, Name: rec.Certificate.Name, Item: c.goodName(rec.Certificate.Item),
+		Date:  date,
 		Nicer: rec.Nicer, Reversed: rec.Reversed})
 	h := w.Header()
 	h.Set("Content-Type", "image/svg+xml")
@@ -225,6 +235,9 @@ func (c *Counter) serveBadge(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Counter) goodName(id string) string {
+	if request, ok := goods.IsCommission(id); ok {
+		return goods.CommissionGood(request).Name
+	}
 	if g, ok := c.Site.Now().Good(id); ok {
 		return g.Name
 	}

@@ -45,19 +45,22 @@ func (d *Desk) card(w http.ResponseWriter, r *http.Request) error {
 	if in.Live {
 		kinds, what = append(kinds, a2a.KindTasksGet, a2a.KindStream), "a2a live "
 	}
-	report, shared, err := readShared(d, r.Context(), what+url, a2a.Checker{URL: url, Live: in.Live}, walk.Start{URL: url, Kinds: kinds})
+	report, shared, err := readShared(d, r.Context(), what+url, a2a.Checker{URL: url, Live: in.Live},
+		walk.Start{URL: url, Kinds: kinds})
 	if err != nil {
-		return failed(err)
+		return d.unread(w, r, rl, err)
 	}
 	return writeJSON(w, Card{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
-		NextSteps: []string{"suggested_fixes says what to change for each check that failed.", "POST the same with live: true to ask the two checks that need a request to the agent."}})
+		NextSteps: []string{"suggested_fixes says what to change for each check that failed.",
+			"POST the same with live: true to ask the two checks that need a request to the agent."}})
 }
 
 // reading is the answer of an instrument that was shared.
 type reading struct{ report any }
 
 // readShared is read, shared among those who ask for the same thing within seconds.
-func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker[R], start walk.Start) (R, bool, error) {
+func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker[R], start walk.Start) (R, bool,
+	error) {
 	got, shared, err := d.readings.do(ctx, key, func(ctx context.Context) (reading, error) {
 		report, _, err := read(d, ctx, c, start)
 		return reading{report}, err
@@ -69,11 +72,13 @@ func readShared[R any](d *Desk, ctx context.Context, key string, c probe.Checker
 	return got.report.(R), shared, nil
 }
 
-func (d *Desk) cardRow() route.Row {
-	return d.metered(api.Route{
+func cardFace() route.Face[*Desk] {
+	return metered(api.Route{
 		Name: "a2a_check", Pattern: "/api/a2a/check", Budget: BudgetA2A, Tool: "check_a2a_card",
-		Summary:     "Judge an A2A agent card",
-		Description: "Card version 0.3.0, nineteen checks with their states, bounded evidence, suggested fixes and gaps. One GET; the documents that hold a signature's keys are the one exception. Checks that would send a POST are not_checked unless live is true. A budget of its own.",
-		Body:        body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
-	}, d.card)
+		Summary: "Judge an A2A agent card",
+		Description: "Card version 0.3.0, nineteen checks with their states, bounded evidence, suggested fixes and " +
+			"gaps. One GET; the documents that hold a signature's keys are the one exception. Checks that would send " +
+			"a POST are not_checked unless live is true. A budget of its own.",
+		Body: body[CardRequest]("url and live"), Responses: ok[Card]("The judgement", meteredProblems...),
+	}, (*Desk).card)
 }

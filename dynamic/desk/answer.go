@@ -29,10 +29,7 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	h := w.Header()
 	h.Set("Content-Type", api.JSON)
 	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_, err = w.Write(b)
-	if err != nil {
-		return nil // the client went away: nobody is left to tell
-	}
+	_, _ = w.Write(b) // the client went away: nobody is left to tell
 	return nil
 }
 
@@ -67,7 +64,8 @@ func rateLimit(name string, rd budget.Reading) *RateLimit {
 	return rl
 }
 
-// giveBack undoes a take whose request turned out to be one to refuse: that spends nothing and says nothing of budgets.
+// giveBack undoes a take whose request turned out to be one to refuse: that spends nothing and says
+// nothing of budgets.
 func (d *Desk) giveBack(w http.ResponseWriter, r *http.Request, rl *RateLimit) {
 	if err := d.cfg.Budgets.GiveBack(context.WithoutCancel(r.Context()), rl.reading); err != nil {
 		d.cfg.Log.Error("use of a budget not given back", "budget", rl.Budget, "err", err)
@@ -78,8 +76,8 @@ func (d *Desk) giveBack(w http.ResponseWriter, r *http.Request, rl *RateLimit) {
 // maxURL is the most characters of a URL that an instrument takes.
 const maxURL = 2048
 
-// readBody reads a request whose main member is a url. A body that is no JSON, or in which there is none, lacks one,
-// whatever else may be wrong with it.
+// readBody reads a request whose main member is a url. A body that is no JSON, or in which there is
+// none, lacks one, whatever else may be wrong with it.
 func readBody[T any](r *http.Request) (T, error) {
 	return readWith[T](r, "url", '"', "the member url, a text")
 }
@@ -105,10 +103,12 @@ func readWith[T any](r *http.Request, member string, kind jsontext.Kind, words s
 		Detail: "Nothing was read: the body must be a JSON object with " + words + "."}
 }
 
-// door judges the spelling of a URL and returns the form in which it would be requested. It sends nothing.
+// door judges the spelling of a URL and returns the form in which it would be requested. It sends
+// nothing.
 func (d *Desk) door(raw string) (string, error) {
 	if len(raw) > 4*maxURL || len([]rune(raw)) > maxURL {
-		return "", &problem.Error{Code: fetch.CodeUnparseable, Detail: "Nothing was read: url is longer than 2048 characters.",
+		return "", &problem.Error{Code: fetch.CodeUnparseable,
+			Detail: "Nothing was read: url is longer than 2048 characters.",
 			Fields: []problem.Field{{Field: "url", Problem: "is longer than 2048 characters"}}}
 	}
 	if strings.TrimSpace(raw) == "" {
@@ -121,11 +121,16 @@ func (d *Desk) door(raw string) (string, error) {
 	return canonical, nil
 }
 
-// refused turns the guard's refusal into an answer; another error passes as it is.
+// refused turns the guard's refusal and the limit of a host into an answer; another error passes as
+// it is.
 func refused(err error) error {
+	if e, ok := errors.AsType[*hostSpent](err); ok {
+		return e.problem()
+	}
 	r, ok := errors.AsType[*fetch.Refusal](err)
 	if !ok {
 		return err
 	}
-	return &problem.Error{Code: r.Code, Detail: "Nothing was sent: " + r.Reason + ". This is about the store's rules and says nothing about the host."}
+	return &problem.Error{Code: r.Code, Detail: "Nothing was sent: " + r.Reason +
+		". This is about the store's rules and says nothing about the host."}
 }

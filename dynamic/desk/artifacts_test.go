@@ -24,7 +24,8 @@ func body(t *testing.T, h http.Handler, path string) ([]byte, http.Header) {
 	return w.Body.Bytes(), w.Header()
 }
 
-// TestFixturesAgreeWithTheDesk: the call of each fixture gets what the fixture expects, and spends nothing.
+// TestFixturesAgreeWithTheDesk: the call of each fixture gets what the fixture expects, and spends
+// nothing.
 func TestFixturesAgreeWithTheDesk(t *testing.T) {
 	h := openTest(t, street(t, http.NotFoundHandler()))
 	raw, _ := body(t, h, "/api/conformance/v1/fixtures")
@@ -40,7 +41,8 @@ func TestFixturesAgreeWithTheDesk(t *testing.T) {
 		if code != 200 || header.Get("RateLimit") != "" {
 			t.Fatalf("%s: %d %v", f.ID, code, doc)
 		}
-		got := conformance.Expect{Verdict: doc["verdict"].(string), Kind: doc["kind"].(string), KeyResolution: doc["key_resolution"].(string)}
+		got := conformance.Expect{Verdict: doc["verdict"].(string), Kind: doc["kind"].(string),
+			KeyResolution: doc["key_resolution"].(string)}
 		if live, known := doc["live"].(bool); known {
 			got.Live = &live
 		}
@@ -50,8 +52,8 @@ func TestFixturesAgreeWithTheDesk(t *testing.T) {
 	}
 }
 
-// TestKeysAreFetchedThroughTheGuard: a did:web is resolved at its host, and one that leads inwards is a key that cannot
-// be found.
+// TestKeysAreFetchedThroughTheGuard: a did:web is resolved at its host, and one that leads inwards
+// is a key that cannot be found.
 func TestKeysAreFetchedThroughTheGuard(t *testing.T) {
 	ring := attest.SpecimenRing()
 	h := openTest(t, street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,8 +67,10 @@ func TestKeysAreFetchedThroughTheGuard(t *testing.T) {
 	})))
 	offer := func(host string) string {
 		k := attest.SpecimenKey()
-		jws, err := attest.SignOffer(k, attest.DIDURL(host, k.KID()), attest.Offer{Version: 1, ResourceURL: "https://" + host + "/x", Scheme: "exact", Network: "eip155:8453",
-			Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x000000000000000000000000000000000000dEaD", Amount: "1", ValidUntil: 4102444800})
+		jws, err := attest.SignOffer(k, attest.DIDURL(host, k.KID()), attest.Offer{Version: 1, ResourceURL: "https://" +
+			host + "/x", Scheme: "exact", Network: "eip155:8453",
+			Asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", PayTo: "0x000000000000000000000000000000000000dEaD",
+			Amount: "1", ValidUntil: 4102444800})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,18 +84,22 @@ func TestKeysAreFetchedThroughTheGuard(t *testing.T) {
 		{"issuer.example.com", "conforms", "did:web", "28"},
 	} {
 		code, header, doc := post(t, h, "/api/conformance/v1", map[string]string{"artifact": offer(c.host)})
-		if code != 200 || doc["verdict"] != c.verdict || doc["key_resolution"] != c.resolution || header.Get("RateLimit-Remaining") != c.budget {
-			t.Errorf("%s: %d %v by %v, %s left: %v", c.host, code, doc["verdict"], doc["key_resolution"], header.Get("RateLimit-Remaining"), doc["checks"])
+		if code != 200 || doc["verdict"] != c.verdict || doc["key_resolution"] != c.resolution ||
+			header.Get("RateLimit-Remaining") != c.budget {
+			t.Errorf("%s: %d %v by %v, %s left: %v", c.host, code, doc["verdict"], doc["key_resolution"],
+				header.Get("RateLimit-Remaining"), doc["checks"])
 		}
 	}
 }
 
-// TestOwnDirectoryPassesOwnCheck: what others find of the keys that sign our requests is what we ask of others.
+// TestOwnDirectoryPassesOwnCheck: what others find of the keys that sign our requests is what we
+// ask of others.
 func TestOwnDirectoryPassesOwnCheck(t *testing.T) {
 	h := openTest(t, street(t, http.NotFoundHandler()))
 	raw, header := body(t, h, botauth.Path)
 	url := base + botauth.Path
-	x := exchange.Exchange{Request: exchange.Request{Method: "GET", URL: url}, Response: exchange.Response{Status: 200, Proto: "HTTP/2.0", Header: header, Body: raw}}
+	x := exchange.Exchange{Request: exchange.Request{Method: "GET", URL: url}, Response: exchange.Response{Status: 200,
+		Proto: "HTTP/2.0", Header: header, Body: raw}}
 	made, _, err := botauth.Checker{URL: url}.Step(nil)
 	if err != nil || made.Verdict != "" {
 		t.Fatal(err)

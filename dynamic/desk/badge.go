@@ -10,11 +10,12 @@ import (
 	"agentstore/corpus/derive"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
+	"agentstore/corpus/visible"
 	"agentstore/dynamic/route"
 )
 
-// checkBadge shows the last reading of a door and its age. It never probes: a badge is asked for by every visitor of a
-// page, and a door must not be walked for that.
+// checkBadge shows the last reading of a door and its age. It never probes: a badge is asked for by
+// every visitor of a page, and a door must not be walked for that.
 func (d *Desk) checkBadge(w http.ResponseWriter, r *http.Request) error {
 	raw := route.Inputs(r).String("url")
 	door, err := d.cfg.Client.Parse(raw, fetch.Rule{})
@@ -130,49 +131,42 @@ func age(observed string, now time.Time) string {
 		return "of unknown age"
 	}
 	d := max(0, now.Sub(at))
-	unit := func(n int, name string) string {
-		if n == 1 {
-			return "1 " + name + " old"
-		}
-		return fmt.Sprintf("%d %ss old", n, name)
-	}
 	switch {
 	case d < time.Minute:
 		return "under a minute old"
 	case d < time.Hour:
-		return unit(int(d/time.Minute), "minute")
+		return visible.Count(int(d/time.Minute), "minute") + " old"
 	case d < 24*time.Hour:
-		return unit(int(d/time.Hour), "hour")
+		return visible.Count(int(d/time.Hour), "hour") + " old"
 	}
-	return unit(int(d/(24*time.Hour)), "day")
+	return visible.Count(int(d/(24*time.Hour)), "day") + " old"
 }
 
-func (d *Desk) hostBadgeRow() route.Row {
-	return route.Row{
-		Route: api.Route{
-			Name: "host_badge", Method: http.MethodGet, Pattern: "/badge/host.svg", Tags: []string{tagInstruments}, Serve: api.Ledger,
-			Summary:     "A host's tier in the record, as a badge",
-			Description: "Shows the tier with its fraction and weeks, and the age of the newest signed observation. It contacts nobody.",
-			Params:      []api.Param{{Name: "host", In: api.QueryP, Type: "string", Required: true, MinLength: 1, MaxLength: 255, Description: "Host name"}},
-			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
-				{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: it is no host"}},
-				problems(503)...),
-		},
-		Handle: d.hostBadge,
-	}
+func hostBadgeFace() route.Face[*Desk] {
+	return instrument(api.Route{
+		Name: "host_badge", Method: http.MethodGet, Pattern: "/badge/host.svg", Serve: api.Ledger,
+		Summary: "A host's tier in the record, as a badge",
+		Description: "Shows the tier with its fraction and weeks, and the age of the newest signed observation. It " +
+			"contacts nobody.",
+		Params: []api.Param{{Name: "host", In: api.QueryP, Type: "string", Required: true, MinLength: 1,
+			MaxLength: 255, Description: "Host name"}},
+		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
+			{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: it is no host"}},
+			problems(503)...),
+	}, (*Desk).hostBadge)
 }
 
-func (d *Desk) badgeRow() route.Row {
-	return route.Row{
-		Route: api.Route{
-			Name: "check_badge", Method: http.MethodGet, Pattern: "/badge/check.svg", Tags: []string{tagInstruments}, Serve: api.Ledger,
-			Summary:     "The last reading of a door, as a badge",
-			Description: "Shows the verdict of the newest reading and its age. It is not a probe: asking for it never contacts the door.",
-			Params:      []api.Param{{Name: "url", In: api.QueryP, Type: "string", Format: "uri", Required: true, MinLength: 1, MaxLength: maxURL, Description: "https URL of the door"}},
-			Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
-				{Status: http.StatusBadRequest, ContentType: api.SVG, Description: "A badge that says so: the URL is none that is read"}},
-				problems(503)...),
-		},
-		Handle: d.checkBadge,
-	}
+func badgeFace() route.Face[*Desk] {
+	return instrument(api.Route{
+		Name: "check_badge", Method: http.MethodGet, Pattern: "/badge/check.svg", Serve: api.Ledger,
+		Summary: "The last reading of a door, as a badge",
+		Description: "Shows the verdict of the newest reading and its age. It is not a probe: asking for it never " +
+			"contacts the door.",
+		Params: []api.Param{{Name: "url", In: api.QueryP, Type: "string", Format: "uri", Required: true,
+			MinLength: 1, MaxLength: maxURL, Description: "https URL of the door"}},
+		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: api.SVG, Description: "The badge"},
+			{Status: http.StatusBadRequest, ContentType: api.SVG,
+				Description: "A badge that says so: the URL is none that is read"}},
+			problems(503)...),
+	}, (*Desk).checkBadge)
 }

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ type BatchRequest struct {
 	Battery string   `json:"battery,omitempty" jsonschema:"v1 or v2; v2 when left out"`
 }
 
-// Batch is what a batch came to. Results stand in the order of the request; what could not be read has an error
-// instead of a report, and the others are not worse for it.
+// Batch is what a batch came to. Results stand in the order of the request; what could not be read
+// has an error instead of a report, and the others are not worse for it.
 type Batch struct {
 	Version   string         `json:"version"`
 	Asked     int            `json:"asked"`
@@ -52,20 +53,24 @@ func (b *BatchResult) fail(err error) {
 		e = &problem.Error{Code: "internal", Detail: "This one could not be read because of a fault here."}
 	}
 	b.Error, b.Detail = e.Code, e.Detail
-	if e.Code == codeSpent { // of a 200 there is no Retry-After to point to
-		b.Detail = "The budget was spent before this one's turn. It was not read, and this says nothing about it. Ask again after the minute in RateLimit."
+	if e.Code == codeSpent && e.Extra == nil { // of a 200 there is no Retry-After to point to
+		b.Detail = "The budget was spent before this one's turn. It was not read, and this says nothing about it. " +
+			"Ask again after the minute in RateLimit."
 	}
 }
 
-// batch reads up to twenty doors from one budget. Each door that is read spends one use; when the budget is spent, the
-// rest is left unread and says so. A batch of which nothing could be granted is a 429.
+// batch reads up to twenty doors from one budget. Each door that is read spends one use; when the
+// budget is spent, the rest is left unread and says so. A batch of which nothing could be granted
+// is a 429.
 func (d *Desk) batch(w http.ResponseWriter, r *http.Request) error {
 	in, err := readBatch(r)
 	if err != nil {
 		return err
 	}
-	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{}, Results: make([]BatchResult, len(in.URLs)),
-		NextSteps: []string{"A door with the error " + codeSpent + " was not read: ask again after the minute in RateLimit."}}
+	out := Batch{Version: in.Battery, Asked: len(in.URLs), Counts: map[string]int{},
+		Results: make([]BatchResult, len(in.URLs)),
+		NextSteps: []string{"A door with the error " + codeSpent +
+			" was not read: ask again after the minute in RateLimit."}}
 	doors := make([]string, len(in.URLs))
 	var asked []int // those that wait for a use, in the order of the request
 	for i, raw := range in.URLs {
@@ -94,22 +99,23 @@ func readBatch(r *http.Request) (BatchRequest, error) {
 	if err != nil {
 		return in, err
 	}
-	if in.Battery == "" {
-		in.Battery = probe.Current()
-	}
+	in.Battery = cmp.Or(in.Battery, probe.Current())
 	if !slices.Contains(probe.Versions(), in.Battery) {
-		return in, route.Invalid(problem.Field{Field: "battery", Problem: "is none of " + strings.Join(probe.Versions(), ", ")})
+		return in, route.Invalid(problem.Field{Field: "battery", Problem: "is none of " + strings.Join(probe.Versions(),
+			", ")})
 	}
 	if len(in.URLs) == 0 {
 		return in, &problem.Error{Code: "url_missing", Detail: "Nothing was read: urls holds no URL."}
 	}
 	if len(in.URLs) > maxBatch {
-		return in, route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs", maxBatch)})
+		return in, route.Invalid(problem.Field{Field: "urls", Problem: fmt.Sprintf("holds more than %d URLs",
+			maxBatch)})
 	}
 	return in, nil
 }
 
-// readDoors reads the doors that were asked for, as far as the budget goes, and returns what a spent budget says.
+// readDoors reads the doors that were asked for, as far as the budget goes, and returns what a
+// spent budget says.
 func (d *Desk) readDoors(w http.ResponseWriter, r *http.Request, out *Batch, doors []string, asked []int) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()

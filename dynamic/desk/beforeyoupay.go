@@ -24,6 +24,7 @@ type BuyerRequest struct {
 	// Profile is read by hand: one that cannot be read counts as none, and the answer says so.
 	Profile jsontext.Value `json:"client_profile,omitempty" jsonschema:"object with max_amount_per_payment_usd (number, or false for no ceiling) and spend_controls_disabled (boolean); left out: a client configured with nothing"`
 	Clients []string       `json:"clients,omitempty" jsonschema:"names of clients to replay besides the default one; every answer lists those that can be named"`
+	Share   bool           `json:"share,omitempty" jsonschema:"true gives the reading of the door an address, without the URL's query, for 30 days"`
 }
 
 // ClientProfile is what a client_profile may say. Members that are not known are passed over.
@@ -45,6 +46,7 @@ type Buyer struct {
 	IsNot      []string           `json:"what_this_is_not"`
 	RateLimit  *RateLimit         `json:"rate_limit,omitzero"`
 	NextSteps  []string           `json:"next_steps"`
+	Kept
 }
 
 func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
@@ -58,30 +60,42 @@ func (d *Desk) beforeYouPay(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range in.Clients {
 		if _, known := selection.ClientByName(name); !known || name == "" {
-			return route.Invalid(problem.Field{Field: "clients", Problem: "names a client that cannot be replayed; those that can are " + strings.Join(knownClients(), ", ")})
+			return route.Invalid(problem.Field{Field: "clients",
+				Problem: "names a client that cannot be replayed; those that can are " +
+					strings.Join(knownClients(), ", ")})
 		}
 	}
+	place, err := d.reserve(r, in.Share)
+	if err != nil {
+		return err
+	}
+	defer place.free(r)
 	url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 	if err != nil {
 		return err
 	}
 	l, shared, err := d.walk(r.Context(), probe.Current(), url)
 	if err != nil {
-		return failed(err)
+		return d.unread(w, r, rl, err)
 	}
 	out := Buyer{
-		Version: "v1", URL: url, Others: []selection.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl), RateLimit: rl,
-		Different: "the_door says whether the terms can be paid at all; your_client says which of them a client would sign. A door may be ready and a client still throw, and the other way round.",
-		IsNot:     []string{"advice to pay", "a look at your wallet: your balance was not asked", "a promise that the seller delivers"},
-		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you mean to.", "GET " + d.cfg.BaseURL + "/api/practice/dust-correct is a door to practise refusing at."},
+		Kept:    place.keep(r.Context(), l),
+		Version: "v1", URL: url, Others: []selection.Answer{}, Known: knownClients(), Door: d.served(l, shared, rl),
+		RateLimit: rl, Different: "the_door says whether the terms can be paid at all; your_client says which of " +
+			"them a client would sign. A door may be ready and a client still throw, and the other way round.",
+		IsNot: []string{"advice to pay", "a look at your wallet: your balance was not asked",
+			"a promise that the seller delivers"},
+		NextSteps: []string{"A refusal at the amount-cap stage is your own client's ceiling: raise it only if you " +
+			"mean to.", "GET " + d.cfg.BaseURL + "/api/practice/dust-correct is a door to practise refusing at."},
 	}
-	x := judged(l)
+	met := selection.Read(judged(l))
 	for i, name := range append([]string{""}, in.Clients...) {
 		profile.Client = name
-		rep, err := selection.Judge(x, profile)
+		rep, err := met.Judge(profile)
 		if err != nil {
 			return err
 		}
+		warned(&rep.YourClient, l.report)
 		if i == 0 {
 			out.YourClient, out.WillPay = rep.YourClient, rep.YourClient.Outcome
 			continue
@@ -100,8 +114,8 @@ func knownClients() []string {
 	return names
 }
 
-// buyerBody describes the body of a question. A profile is described as it should be; one that is something else is
-// taken too, and counts as none.
+// buyerBody describes the body of a question. A profile is described as it should be; one that is
+// something else is taken too, and counts as none.
 func buyerBody() *api.Body {
 	b := body[BuyerRequest]("url, client_profile and clients")
 	profile := api.SchemaFor[ClientProfile]()
@@ -111,18 +125,33 @@ func buyerBody() *api.Body {
 	return b
 }
 
-// judged is the exchange that the report is about: the one made with the method that was used.
+// judged is the exchange that the report is about: the one made with the method that was used, and
+// after a redirect the answer of the place where that leads. Files of the host are only read.
 func judged(l look) exchange.Exchange {
-	x := l.recording.Exchanges[0]
-	for _, y := range l.recording.Exchanges {
-		if y.Request.Method == l.report.ProbeMethod.Used {
-			x = y
-		}
+	all := l.recording.Exchanges
+	first, last := all[0], all[len(all)-1]
+	if last.Request.Method == l.report.ProbeMethod.Used && last.Response.Status != 0 &&
+		(last.Request.Method != first.Request.Method || first.Response.Status/100 == 3) {
+		return last
 	}
-	return x
+	return first
 }
 
-// readProfile reads what is known of a client. What cannot be read counts as a client configured with nothing.
+// warned says of an answer whose client would sign at a door that is not ready what stands against
+// it, so that neither half can be read without the other.
+func warned(a *selection.Answer, door probe.Report) {
+	if a.Outcome != selection.WouldSign || door.Verdict == probe.Ready {
+		return
+	}
+	for _, c := range door.Checks {
+		if !c.OK {
+			a.Hazards = append(a.Hazards, selection.Hazard{Name: "door-not-ready", Detail: c.Name + ": " + c.Detail})
+		}
+	}
+}
+
+// readProfile reads what is known of a client. What cannot be read counts as a client configured
+// with nothing.
 func readProfile(raw jsontext.Value) selection.Profile {
 	if len(raw) == 0 || string(raw) == "null" {
 		return selection.Profile{}

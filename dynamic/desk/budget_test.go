@@ -17,7 +17,8 @@ func TestBatchSpendsOneBudgetAndAnswersInPart(t *testing.T) {
 	o := street(t, door(&hits))
 	o.Limits = map[string][2]int{"preflight": {3, 60}}
 	h := openTest(t, o)
-	urls := []string{"https://a.example.com/", "http://plain.example.com/", "https://b.example.com/", "https://store.test/", "https://c.example.com/", "https://d.example.com/", "https://nowhere.example.com/"}
+	urls := []string{"https://a.example.com/", "http://plain.example.com/", "https://b.example.com/",
+		"https://store.test/", "https://c.example.com/", "https://d.example.com/", "https://nowhere.example.com/"}
 	code, header, doc := post(t, h, "/api/preflight/batch", map[string]any{"urls": urls})
 	if code != 200 || header.Get("RateLimit-Remaining") != "0" {
 		t.Fatalf("%d, remaining %q", code, header.Get("RateLimit-Remaining"))
@@ -38,11 +39,13 @@ func TestBatchSpendsOneBudgetAndAnswersInPart(t *testing.T) {
 	if hits.Load() != 3 {
 		t.Errorf("%d requests, want 3", hits.Load())
 	}
-	if code, header, doc = post(t, h, "/api/preflight/batch", map[string]any{"urls": urls[:1]}); code != 429 || header.Get("Retry-After") == "" {
+	if code, header, doc = post(t, h, "/api/preflight/batch", map[string]any{"urls": urls[:1]}); code != 429 ||
+		header.Get("Retry-After") == "" {
 		t.Errorf("nothing granted: %d %v", code, doc)
 	}
 	for name, body := range map[string]any{
-		"none": map[string]any{"urls": []string{}}, "many": map[string]any{"urls": make([]string, 21)}, "battery": map[string]any{"urls": urls[:1], "battery": "v9"},
+		"none": map[string]any{"urls": []string{}}, "many": map[string]any{"urls": make([]string, 21)},
+		"battery": map[string]any{"urls": urls[:1], "battery": "v9"},
 	} {
 		if code, header, _ := post(t, h, "/api/preflight/batch", body); code != 400 || header.Get("RateLimit") != "" {
 			t.Errorf("%s: %d with budget %q", name, code, header.Get("RateLimit"))
@@ -50,8 +53,9 @@ func TestBatchSpendsOneBudgetAndAnswersInPart(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedLooksNoNameUp: no name is looked up for a request that cannot be read or for which there is no use of
-// the budget, and one that is refused for where its name leads has its use given back.
+// TestWhatIsRefusedLooksNoNameUp: no name is looked up for a request that cannot be read or for
+// which there is no use of the budget, and one that is refused for where its name leads has its use
+// given back.
 func TestWhatIsRefusedLooksNoNameUp(t *testing.T) {
 	var lookups atomic.Int64
 	o := street(t, door(nil))
@@ -94,18 +98,22 @@ func TestWhatIsRefusedLooksNoNameUp(t *testing.T) {
 			return w.Code, w.Header(), w.Body.String()
 		}
 		lookups.Store(0)
-		for u, most := range map[string]int64{"https:// /": 0, "https://10.1.2.3/": 0, "https://store.test/": 0, "https://inside.example.com/": 1} {
+		for u, most := range map[string]int64{"https:// /": 0, "https://10.1.2.3/": 0, "https://store.test/": 0,
+			"https://inside.example.com/": 1} {
 			before := lookups.Load()
 			code, header, answer := send(u)
-			if refused := code == 400 || strings.Contains(answer, `"read":0`); !refused || header.Get("RateLimit") != "" || strings.Contains(answer, "rate_limit") {
+			if refused := code == 400 || strings.Contains(answer, `"read":0`); !refused ||
+				header.Get("RateLimit") != "" || strings.Contains(answer, "rate_limit") {
 				t.Errorf("%s of %s: %d with budget %q: %s", path, u, code, header.Get("RateLimit"), answer)
 			}
 			if n := lookups.Load() - before; n != most {
 				t.Errorf("%s of %s: %d names looked up, want %d", path, u, n, most)
 			}
 		}
-		if code, header, answer := send("https://a.example.com/"); code != 200 || header.Get("RateLimit-Remaining") != "0" {
-			t.Errorf("%s after what spends nothing: %d, %q remain: %s", path, code, header.Get("RateLimit-Remaining"), answer)
+		if code, header, answer := send("https://a.example.com/"); code != 200 ||
+			header.Get("RateLimit-Remaining") != "0" {
+			t.Errorf("%s after what spends nothing: %d, %q remain: %s", path, code, header.Get("RateLimit-Remaining"),
+				answer)
 		}
 		before := lookups.Load()
 		for _, u := range []string{"https://b.example.com/", "https://inside.example.com/"} {
@@ -119,13 +127,15 @@ func TestWhatIsRefusedLooksNoNameUp(t *testing.T) {
 	}
 }
 
-// TestBatchGivesBackWhatIsRefused: a door that is refused for where its name leads leaves its use to the doors behind it.
+// TestBatchGivesBackWhatIsRefused: a door that is refused for where its name leads leaves its use
+// to the doors behind it.
 func TestBatchGivesBackWhatIsRefused(t *testing.T) {
 	var hits atomic.Int64
 	o := street(t, door(&hits))
 	o.Limits = map[string][2]int{"preflight": {2, 60}}
 	h := openTest(t, o)
-	urls := []string{"https://inside.a.example.com/", "https://a.example.com/", "https://inside.b.example.com/", "https://b.example.com/", "https://inside.c.example.com/", "https://c.example.com/"}
+	urls := []string{"https://inside.a.example.com/", "https://a.example.com/", "https://inside.b.example.com/",
+		"https://b.example.com/", "https://inside.c.example.com/", "https://c.example.com/"}
 	code, header, doc := post(t, h, "/api/preflight/batch", map[string]any{"urls": urls[:5]})
 	want := map[string]any{"ready": 2.0, "target_refused": 2.0, "budget_spent": 1.0}
 	if d := cmp.Diff(doc["counts"], any(want)); code != 200 || d != "" || header.Get("RateLimit-Remaining") != "0" {
@@ -133,7 +143,8 @@ func TestBatchGivesBackWhatIsRefused(t *testing.T) {
 	}
 	o.Limits = map[string][2]int{"preflight": {20, 60}}
 	code, header, doc = post(t, openTest(t, o), "/api/preflight/batch", map[string]any{"urls": urls})
-	if code != 200 || doc["read"] != 3.0 || header.Get("RateLimit-Remaining") != "17" || doc["rate_limit"].(map[string]any)["remaining"] != 17.0 {
+	if code != 200 || doc["read"] != 3.0 || header.Get("RateLimit-Remaining") != "17" ||
+		doc["rate_limit"].(map[string]any)["remaining"] != 17.0 {
 		t.Errorf("three of six: %d, %q remain: %v", code, header.Get("RateLimit-Remaining"), doc)
 	}
 	if hits.Load() != 5 {

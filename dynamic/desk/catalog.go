@@ -45,8 +45,9 @@ type CatalogRow struct {
 
 func catalogRow(base string, g content.Good) CatalogRow {
 	row := CatalogRow{
-		ItemID: g.ID, Name: g.Name, Description: g.Description, PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price, Amounts: []string{},
-		Fulfilment: string(g.Fulfilment), ReadScope: g.WhatItReads, Inputs: []string{}, BuyURL: base + "/api/buy/" + g.ID, ItemPage: base + "/menu/" + g.ID,
+		ItemID: g.ID, Name: g.Name, Description: g.Description, PriceUSDC: g.PriceUSDC(), PriceAtomic: g.Price,
+		Amounts: []string{}, Fulfilment: string(g.Fulfilment), ReadScope: g.WhatItReads, Inputs: []string{},
+		BuyURL: base + "/api/buy/" + g.ID, ItemPage: base + "/menu/" + g.ID,
 	}
 	for _, t := range g.Tiers() {
 		row.Amounts = append(row.Amounts, t.USDC())
@@ -63,11 +64,12 @@ func catalogRow(base string, g content.Good) CatalogRow {
 
 // catalogHelp is the free next step of a lookup that cannot be answered.
 func (d *Desk) catalogHelp() string {
-	return "Free: GET " + d.cfg.BaseURL + "/api/catalog/v1 without parameters lists every good; q is at most 120 characters, max_price_usdc a number of at least 0, item_id an id from " + d.cfg.BaseURL + "/menu.json."
+	return "Free: GET " + d.cfg.BaseURL + "/api/catalog/v1 without parameters lists every good; q is at most 120 " +
+		"characters, max_price_usdc a number of at least 0, item_id an id from " + d.cfg.BaseURL + "/menu.json."
 }
 
 func (d *Desk) catalog(w http.ResponseWriter, r *http.Request) error {
-	row := d.catalogRoute()
+	row := catalogRoute()
 	if bad := route.Validate(r, &row); bad != nil {
 		bad.Next = d.catalogHelp()
 		return bad
@@ -90,7 +92,8 @@ func (d *Desk) catalog(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	out.Count = len(out.Rows)
-	out.NextSteps = []string{"GET buy_url without a payment answers 402 with the terms and reserves nothing.", "POST " + d.cfg.BaseURL + "/api/before-you-pay/v1 says which of a door's terms your client would sign."}
+	out.NextSteps = []string{"GET buy_url without a payment answers 402 with the terms and reserves nothing.",
+		"POST " + d.cfg.BaseURL + "/api/before-you-pay/v1 says which of a door's terms your client would sign."}
 	if out.Count == 0 {
 		out.NextSteps = []string{d.catalogHelp()}
 	}
@@ -103,14 +106,16 @@ func (d *Desk) noSuchItem(site *content.Site, id string) error {
 		if old.FoldedInto != "" {
 			next = "Free: GET " + d.cfg.BaseURL + "/api/catalog/v1?item_id=" + old.FoldedInto + " shows what it became."
 		}
-		return &problem.Error{Code: "gone", Detail: "This good is no longer sold: " + old.Reason, Next: next, Extra: map[string]any{"folded_into": old.FoldedInto}}
+		return &problem.Error{Code: "gone", Detail: "This good is no longer sold: " + old.Reason, Next: next,
+			Extra: map[string]any{"folded_into": old.FoldedInto}}
 	}
 	return &problem.Error{Code: "not_found", Detail: "There is no good of this id.", Next: d.catalogHelp()}
 }
 
 // found reports whether every word of a query stands in a good's texts.
 func found(g content.Good, q string) bool {
-	text := strings.ToLower(strings.Join([]string{g.ID, strings.ReplaceAll(g.ID, "_", " "), g.Name, g.Subtitle, g.Description}, " "))
+	text := strings.ToLower(strings.Join([]string{g.ID, strings.ReplaceAll(g.ID, "_", " "), g.Name, g.Subtitle,
+		g.Description}, " "))
 	for word := range strings.FieldsSeq(strings.ToLower(q)) {
 		if !strings.Contains(text, word) {
 			return false
@@ -124,16 +129,21 @@ func affordable(g content.Good, dollars float64) bool {
 	return float64(g.Price) <= math.Floor(dollars*1e6+0.5)
 }
 
-func (d *Desk) catalogRoute() api.Route {
+func catalogRoute() api.Route {
 	zero := 0.0
 	return api.Route{
-		Name: "catalog_v1", Method: http.MethodGet, Pattern: "/api/catalog/v1", Tags: []string{tagInstruments}, Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "find_in_catalog",
-		Summary:     "Search the shelf",
-		Description: "Goods in shelf order with price, fulfilment and what each reads. Free and unmetered. A lookup that finds nothing says what to do next.",
+		Name: "catalog_v1", Method: http.MethodGet, Pattern: "/api/catalog/v1", Tags: []string{tagInstruments},
+		Serve: api.Ledger, Version: "v1", Since: api.ContractSince, Tool: "find_in_catalog",
+		Summary: "Search the shelf", Description: "Goods in shelf order with price, fulfilment and what each reads. " +
+			"Free and unmetered. A lookup " +
+			"that finds nothing says what to do next.",
 		Params: []api.Param{
-			{Name: "q", In: api.QueryP, Type: "string", MaxLength: 120, Description: "words that must all stand in a good's id, name or description"},
-			{Name: "max_price_usdc", In: api.QueryP, Type: "number", Minimum: &zero, Description: "the most that the least amount may be"},
-			{Name: "item_id", In: api.QueryP, Type: "string", MaxLength: 60, Description: "one good; replaces the search"},
+			{Name: "q", In: api.QueryP, Type: "string", MaxLength: 120,
+				Description: "words that must all stand in a good's id, name or description"},
+			{Name: "max_price_usdc", In: api.QueryP, Type: "number", Minimum: &zero,
+				Description: "the most that the least amount may be"},
+			{Name: "item_id", In: api.QueryP, Type: "string", MaxLength: 60,
+				Description: "one good; replaces the search"},
 		},
 		Responses: ok[Catalog]("What was found", 400, 404, 410),
 	}

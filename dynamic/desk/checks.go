@@ -45,12 +45,14 @@ type Word struct {
 
 // manifest is made from the rows of the batteries alone.
 func manifest(base string) Checks {
-	out := Checks{Ladder: probe.Levels(), Note: "Checks decide the verdict; advisories change none. Names are permanent.",
+	out := Checks{Ladder: probe.Levels(), Note: "Checks decide the verdict; advisories change none. Names are " +
+		"permanent.",
 		Verdicts: []Word{
 			{string(probe.Ready), "every check that could be asked passed"},
 			{string(probe.NotReady), "a check failed; remediation says what to change"},
 			{string(probe.Unreachable), "nothing answered; see fault"},
-			{string(probe.MethodUnresolved), "the door refused GET and declares no other method that may be used: it was not judged"},
+			{string(probe.MethodUnresolved), "the door refused GET and declares no other method that may be used: it " +
+				"was not judged"},
 			{string(probe.NotProbed), "the instrument itself was in doubt, so nothing is said"},
 		},
 		Faults: []Word{
@@ -60,17 +62,20 @@ func manifest(base string) Checks {
 			{string(probe.FaultInstrument), "on the store's side"},
 		}}
 	for _, b := range probe.Batteries() {
-		row := BatteryRow{Version: b.Version, Since: b.Since, Methods: []string{http.MethodGet}, Route: base + "/api/preflight/" + b.Version}
+		row := BatteryRow{Version: b.Version, Since: b.Since, Methods: []string{http.MethodGet}, Route: base +
+			"/api/preflight/" + b.Version}
 		if b.Post {
 			row.Methods = append(row.Methods, "POST of an empty object, where the door itself declares POST")
 		}
 		for _, c := range b.Checks {
-			row.Checks = append(row.Checks, CheckRow{c.Name, c.Doc.Title, c.Doc.Reason, c.Doc.Citation, c.Fix, c.After, c.Since, c.Retired})
+			row.Checks = append(row.Checks, CheckRow{c.Name, c.Doc.Title, c.Doc.Reason, c.Doc.Citation, c.Fix, c.After,
+				c.Since, c.Retired})
 		}
 		out.Batteries = append(out.Batteries, row)
 	}
 	for _, a := range probe.Advisories() {
-		out.Advisories = append(out.Advisories, CheckRow{a.Name, a.Doc.Title, a.Doc.Reason, a.Doc.Citation, a.Fix, "", a.Since, a.Retired})
+		out.Advisories = append(out.Advisories, CheckRow{a.Name, a.Doc.Title, a.Doc.Reason, a.Doc.Citation, a.Fix, "",
+			a.Since, a.Retired})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -32,15 +33,16 @@ type Conformance struct {
 	NextSteps []string   `json:"next_steps"`
 }
 
-// conform judges an artifact. The store's own keys are at hand, since it never reads itself. Only a key that has to be fetched spends the budget of readings: an offline check is
-// arithmetic.
+// conform judges an artifact. The store's own keys are at hand, since it never reads itself. Only a
+// key that has to be fetched spends the budget of readings: an offline check is arithmetic.
 func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 	in, err := route.ReadJSON[ConformanceRequest](r, false)
 	if err != nil {
 		return err
 	}
 	c := conformance.Checker{Known: map[string][]byte{d.did: d.document}, At: time.Now().UTC().Truncate(time.Second),
-		Request: conformance.Request{Artifact: in.Artifact, Kind: in.Kind, PublicKeyHex: in.PublicKeyHex, SignerAddress: in.SignerAddress}}
+		Request: conformance.Request{Artifact: in.Artifact, Kind: in.Kind, PublicKeyHex: in.PublicKeyHex,
+			SignerAddress: in.SignerAddress}}
 	report, next, err := c.Step(nil)
 	if bad, ok := errors.AsType[*conformance.RequestError](err); ok {
 		return route.Invalid(problem.Field{Field: bad.Field, Problem: bad.Problem})
@@ -55,14 +57,18 @@ func (d *Desk) conform(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return writeJSON(w, Conformance{Report: report, RateLimit: rl,
-		Note:      "An artifact that can be parsed is not thereby verified. conforms means that every check that can fail it passed, the signature among them.",
-		NextSteps: []string{"Compare every field of a live offer with the challenge you are about to sign.", "GET " + d.cfg.BaseURL + "/api/conformance/v1/fixtures has artifacts to try your own verifier on."}})
+		Note: "An artifact that can be parsed is not thereby verified. conforms means that every check that can " +
+			"fail it passed, the signature among them.",
+		NextSteps: []string{"Compare every field of a live offer with the challenge you are about to sign.",
+			"GET " + d.cfg.BaseURL + "/api/conformance/v1/fixtures has artifacts to try your own verifier on."}})
 }
 
-// fetched judges with a key that has to be fetched. The walk has no door, only a document to resolve: an address that the
-// guard refuses, by its spelling or by where its name leads, is no refusal of the request. The caller asked about an
-// artifact; its key cannot be found, the check says why, and the use is given back, because nothing was sent.
-func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker) (conformance.Report, *RateLimit, error) {
+// fetched judges with a key that has to be fetched. The walk has no door, only a document to
+// resolve: an address that the guard refuses, by its spelling or by where its name leads, is no
+// refusal of the request. The caller asked about an artifact; its key cannot be found, the check
+// says why, and the use is given back, because nothing was sent.
+func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Checker) (conformance.Report, *RateLimit,
+	error) {
 	rl, err := d.take(w, r, BudgetReadings)
 	if err != nil {
 		return conformance.Report{}, nil, err
@@ -71,7 +77,8 @@ func fetched(d *Desk, w http.ResponseWriter, r *http.Request, c conformance.Chec
 	if err != nil {
 		return conformance.Report{}, nil, failed(err)
 	}
-	if slices.ContainsFunc(recording.Exchanges, func(x exchange.Exchange) bool { return x.Error.Stage == exchange.StageRefused }) {
+	if slices.ContainsFunc(recording.Exchanges,
+		func(x exchange.Exchange) bool { return x.Error.Stage == exchange.StageRefused }) {
 		d.giveBack(w, r, rl)
 		rl = nil
 	}
@@ -89,7 +96,7 @@ func read[R any](d *Desk, ctx context.Context, c probe.Checker[R], start walk.St
 		var none R
 		return none, walk.Recording{}, context.Cause(ctx)
 	}
-	start.Time = d.cfg.Time
+	start.Time = cmp.Or(start.Time, d.cfg.Time)
 	return walk.Run(ctx, d.cfg.Client, c, start)
 }
 
@@ -105,22 +112,22 @@ func (d *Desk) fixtures(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (d *Desk) conformanceRows() []route.Row {
-	return []route.Row{
-		d.metered(api.Route{
-			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings, Tool: "check_conformance",
-			Summary:     "Judge a signed offer or receipt of any issuer",
-			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no budget is spent; without it the kid's did:web is resolved.",
-			Body:        body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement", meteredProblems...),
-		}, d.conform),
-		{
-			Route: api.Route{
-				Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1", Since: api.ContractSince,
-				Summary:     "Artifacts to try a verifier on",
-				Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes stand at /.well-known/conformance/offer-receipt-vectors.json.",
-				Responses:   ok[conformance.FixtureSet]("The fixture set"),
-			},
-			Handle: d.fixtures,
-		},
+func conformanceFaces() []route.Face[*Desk] {
+	return []route.Face[*Desk]{
+		metered(api.Route{
+			Name: "conformance_v1", Pattern: "/api/conformance/v1", Version: "v1", Since: api.ContractSince,
+			Budget: BudgetReadings, Tool: "check_conformance", Summary: "Judge a signed offer or receipt of any issuer",
+			Description: "JWS and EIP-712 forms; every check named. With public_key_hex nothing is fetched and no " +
+				"budget is spent; without it the kid's did:web is resolved.",
+			Body: body[ConformanceRequest]("the artifact"), Responses: ok[Conformance]("The judgement",
+				meteredProblems...),
+		}, (*Desk).conform),
+		instrument(api.Route{
+			Name: "conformance_fixtures", Method: http.MethodGet, Pattern: "/api/conformance/v1/fixtures",
+			Serve: api.Clock, Version: "v1", Since: api.ContractSince, Summary: "Artifacts to try a verifier on",
+			Description: "Its digest changes only on a key handover or with a new version of the set. The same bytes " +
+				"stand at /.well-known/conformance/offer-receipt-vectors.json.",
+			Responses: ok[conformance.FixtureSet]("The fixture set"),
+		}, (*Desk).fixtures),
 	}
 }

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,17 +49,18 @@ type Declaring struct {
 
 // DeclaredRead is the reading. Kind is one of three words.
 type DeclaredRead struct {
-	Kind    string               `json:"kind"` // doors, none or unreadable
-	Host    string               `json:"declaring_host,omitzero"`
-	Doors   []probe.DeclaredDoor `json:"doors"`          // of this host, at most 20
-	Foreign int64                `json:"foreign"`        // doors of other hosts, which are never walked
-	Refused int64                `json:"refused"`        // entries that are no door this store would read
-	Capped  int64                `json:"capped"`         // further doors of this host
-	Via     string               `json:"via,omitzero"`   // x402 or agent-card
-	Shape   string               `json:"shape,omitzero"` // which known shape the file has
-	From    string               `json:"read_from,omitzero"`
-	Reason  string               `json:"reason,omitzero"` // of none and unreadable
-	Note    string               `json:"note,omitzero"`
+	Kind     string               `json:"kind"` // doors, none or unreadable
+	Host     string               `json:"declaring_host,omitzero"`
+	Doors    []probe.DeclaredDoor `json:"doors"`          // of this host, at most 20
+	Foreign  int64                `json:"foreign"`        // doors of other hosts, which are never walked
+	Refused  int64                `json:"refused"`        // entries that are no door this store would read
+	Capped   int64                `json:"capped"`         // further doors of this host
+	Via      string               `json:"via,omitzero"`   // x402 or agent-card
+	Shape    string               `json:"shape,omitzero"` // which known shape the file has
+	From     string               `json:"read_from,omitzero"`
+	OptedOut bool                 `json:"opted_out"`       // the file says that the host is not to be walked
+	Reason   string               `json:"reason,omitzero"` // of none and unreadable
+	Note     string               `json:"note,omitzero"`
 }
 
 // The words of what the census does with a host in this week.
@@ -68,6 +70,7 @@ const (
 	walkNotNow    = "no-walk-this-week"
 	walkOverQuota = "over_quota"
 	walkNoOwnDoor = "no-door-on-own-host"
+	walkOptedOut  = "opted_out"
 )
 
 // DeclaredWalk says what the census does next.
@@ -81,7 +84,8 @@ type DeclaredWalk struct {
 // bareHost reads the name of a host and returns it in the form in which it is requested.
 func (d *Desk) bareHost(raw string) (string, error) {
 	bad := func(what string) (string, error) {
-		return "", &problem.Error{Code: "invalid_input", Detail: "Nothing was read: host must be the bare name of a host, such as shop.example.",
+		return "", &problem.Error{Code: "invalid_input",
+			Detail: "Nothing was read: host must be the bare name of a host, such as shop.example.",
 			Fields: []problem.Field{{Field: "host", Problem: what}}}
 	}
 	host := strings.TrimSpace(raw)
@@ -90,7 +94,8 @@ func (d *Desk) bareHost(raw string) (string, error) {
 		return bad("is missing")
 	case len(host) > 253:
 		return bad("is longer than 253 characters")
-	case strings.ContainsAny(host, `/\?#@:%[]`) || strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+	case strings.ContainsAny(host, `/\?#@:%[]`) ||
+		strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		return bad("is not a bare name: it has a scheme, port, path or another thing that no name has")
 	case isAddress == nil:
 		return bad("is an address and not a name")
@@ -143,21 +148,31 @@ func (d *Desk) declare(w http.ResponseWriter, r *http.Request) error {
 
 // declared reads, records and says what follows.
 func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declaring, error) {
-	report, _, err := read(d, ctx, doors.Checker{Host: host}, walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+	report, _, err := read(d, ctx, doors.Checker{Host: host},
+		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return Declaring{}, failed(err)
 	}
 	own := report.File.On(host, func(raw string) (string, error) { return d.cfg.Client.Parse(raw, fetch.Rule{}) })
-	out := Declaring{Host: host, NextRead: at.Add(byHand).Format(time.RFC3339), Private: d.cfg.Client.Private(), Read: DeclaredRead{
-		Kind: report.Kind, Host: host, Doors: own.Doors, Foreign: own.Foreign, Refused: own.Refused, Capped: own.Capped,
-		Via: report.Via, Shape: report.File.Shape, From: report.URL, Reason: report.Reason,
-	}}
+	if report.File.OptOut {
+		own = doors.Own{Doors: []probe.DeclaredDoor{}} // what it lists beside is not for us
+	}
+	out := Declaring{Host: host, NextRead: at.Add(byHand).Format(time.RFC3339), Private: d.cfg.Client.Private(),
+		Read: DeclaredRead{
+			Kind: report.Kind, Host: host, Doors: own.Doors, Foreign: own.Foreign, Refused: own.Refused,
+			OptedOut: report.File.OptOut, Capped: own.Capped, Via: report.Via, Shape: report.File.Shape,
+			From: report.URL, Reason: report.Reason,
+		}}
 	switch {
 	case report.Kind == doors.Unreadable:
-		out.Read = DeclaredRead{Kind: doors.Unreadable, Doors: []probe.DeclaredDoor{}, Via: report.Via, Shape: report.File.Shape, From: report.URL, Reason: report.Reason,
+		out.Read = DeclaredRead{Kind: doors.Unreadable, Doors: []probe.DeclaredDoor{}, Via: report.Via,
+			Shape: report.File.Shape, From: report.URL, Reason: report.Reason,
 			Note: "This is about the file and our reading of it. It is no finding about the host."}
 	case len(own.Doors) == 0 && report.Kind == doors.Doors:
 		out.Read.Kind, out.Read.Host, out.Read.Reason = doors.None, "", "the file declares no door on its own host"
+		if out.Read.OptedOut {
+			out.Read.Reason = "the file says that the host is not to be walked"
+		}
 	case report.Kind == doors.None:
 		out.Read.Host = ""
 	}
@@ -172,9 +187,7 @@ func (d *Desk) declared(ctx context.Context, host string, at time.Time) (Declari
 
 // putDeclaration puts what a host declares on the feed, where it says something new.
 func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors.Own) error {
-	if shape == "" {
-		shape = doors.None
-	}
+	shape = cmp.Or(shape, doors.None)
 	decl := record.Declaration{Host: host, Shape: shape, Doors: []string{}, Foreign: own.Foreign}
 	methods := []string{}
 	for _, door := range own.Doors {
@@ -182,7 +195,8 @@ func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors
 	}
 	err := d.cfg.DB.Update(ctx, func(tx ledger.Tx) error { return feed.Declare(tx, decl, methods) })
 	if errors.Is(err, feed.ErrShut) {
-		return &problem.Error{Code: "store_closed", Detail: "The store is closed after a restore and takes no declaration. Try again later."}
+		return &problem.Error{Code: "store_closed",
+			Detail: "The store is closed after a restore and takes no declaration. Try again later."}
 	}
 	if err != nil {
 		return ledgerDown(err)
@@ -192,11 +206,19 @@ func (d *Desk) putDeclaration(ctx context.Context, host, shape string, own doors
 
 // thisWeek says what the census does with a host.
 func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (DeclaredWalk, error) {
+	if out.Read.OptedOut {
+		return DeclaredWalk{ThisWeek: walkOptedOut, Then: "The host is not walked while its file says so: the census " +
+			"reads the file before each week's walk, and the row says opted_out. What the record has of it stays. To " +
+			"be walked again, take the word out of the file."}, nil
+	}
 	if out.Read.Kind == doors.None {
-		return DeclaredWalk{ThisWeek: walkNoOwnDoor, Then: "Nothing is walked because of this reading. Serve a file at " + doors.FilePath + " that lists a door on this host, and ask again after next_read_by_hand_after."}, nil
+		return DeclaredWalk{ThisWeek: walkNoOwnDoor,
+			Then: "Nothing is walked because of this reading. Serve a file at " + doors.FilePath +
+				" that lists a door on this host, and ask again after next_read_by_hand_after."}, nil
 	}
 	if d.cfg.Roster == nil || out.Private {
-		return DeclaredWalk{ThisWeek: walkNotNow, Then: "This store walks no weekly round, so nothing follows but the reading above."}, nil
+		return DeclaredWalk{ThisWeek: walkNotNow,
+			Then: "This store walks no weekly round, so nothing follows but the reading above."}, nil
 	}
 	week := record.ISOWeek(at)
 	why, err := d.cfg.Roster.Why(ctx, week, out.Host)
@@ -205,7 +227,9 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	}
 	switch why.ThisWeek.State {
 	case census.StateDue, census.StateWalking, census.StateWalked, census.StateNotWalked:
-		return DeclaredWalk{ThisWeek: walkOnRoster, Then: "The host is on this week's roster already, and a host is walked once a week. From the next roster on, the first declared door is the one that is walked."}, nil
+		return DeclaredWalk{ThisWeek: walkOnRoster,
+			Then: "The host is on this week's roster already, and a host is walked once a week. From the next roster " +
+				"on, the first declared door is the one that is walked."}, nil
 	}
 	if why.ThisWeek.State == census.StateOverQuota {
 		monday, err := census.Monday(week)
@@ -213,11 +237,15 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 			return DeclaredWalk{}, err
 		}
 		next := monday.AddDate(0, 0, 7)
-		return DeclaredWalk{ThisWeek: walkOverQuota, From: next.Format(time.RFC3339), Then: fmt.Sprintf("This week's places for hosts that no list names are taken: there are at most %d for a registrable domain, and a part of the roster for all. The roster of %s is dealt anew, from %s.",
-			census.DeclaredPerDomain, record.ISOWeek(next), next.Format(time.RFC3339))}, nil
+		return DeclaredWalk{ThisWeek: walkOverQuota, From: next.Format(time.RFC3339),
+			Then: fmt.Sprintf("This week's places for hosts that no list names are taken: there are at most %d for a "+
+				"registrable domain, and a part of the roster for all. The roster of %s is dealt anew, from %s.",
+				census.DeclaredPerDomain, record.ISOWeek(next), next.Format(time.RFC3339))}, nil
 	}
 	if out.Read.Kind == doors.Unreadable {
-		return DeclaredWalk{ThisWeek: walkNotNow, Then: "No door could be read, so none is walked because of this reading. See reason, and ask again after next_read_by_hand_after."}, nil
+		return DeclaredWalk{ThisWeek: walkNotNow,
+			Then: "No door could be read, so none is walked because of this reading. See reason, and ask again after " +
+				"next_read_by_hand_after."}, nil
 	}
 	state, err := d.cfg.Roster.Week(ctx, week)
 	if err != nil {
@@ -231,7 +259,9 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 	walk := DeclaredWalk{ThisWeek: walkAppended, Door: out.Read.Doors[0].URL}
 	switch phase := state.Phase; {
 	case phase == census.PhaseClosed || phase == census.PhaseSealed:
-		walk.ThisWeek, walk.Then = walkNotNow, "The round of "+week+" takes no more hosts. This door is on the roster of "+record.ISOWeek(next)+", which begins on "+next.Format(time.DateOnly)
+		walk.ThisWeek, walk.Then = walkNotNow, "The round of "+week+
+			" takes no more hosts. This door is on the roster of "+record.ISOWeek(next)+", which begins on "+
+			next.Format(time.DateOnly)
 		if d.cfg.Hourly {
 			walk.Then += ": the first hourly firing of that week makes the roster and walks it, once."
 		} else {
@@ -239,19 +269,25 @@ func (d *Desk) thisWeek(ctx context.Context, out Declaring, at time.Time) (Decla
 		}
 		return walk, nil
 	case (phase == census.PhaseOpen || phase == census.PhaseListed) && d.cfg.Hourly:
-		walk.Then = "The next hourly firing of the census puts the host on this week's roster, within the quota for hosts that declared themselves, and walks this door, once. "
+		walk.Then = "The next hourly firing of the census puts the host on this week's roster, within the quota for " +
+			"hosts that declared themselves, and walks this door, once. "
 	case phase == census.PhaseOpen || phase == census.PhaseListed:
-		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's roster and this door is walked, once; if that does not come before the round is sealed, it is on the roster of " + record.ISOWeek(next) + ". "
+		walk.Then = "The next time that the keeper fires the census by the hour, the host is put on this week's " +
+			"roster and this door is walked, once; if that does not come before the round is sealed, it is on the " +
+			"roster of " + record.ISOWeek(next) + ". "
 	case d.cfg.Hourly:
-		walk.Then = "The roster of " + week + " is not made yet. The next hourly firing of the census makes it, with the host on it, and walks this door, once. "
+		walk.Then = "The roster of " + week + " is not made yet. The next hourly firing of the census makes it, with " +
+			"the host on it, and walks this door, once. "
 	default:
-		walk.Then = "The host goes onto the roster of " + week + ", which is not made yet, and this door is walked once when the keeper has the census run. "
+		walk.Then = "The host goes onto the roster of " + week +
+			", which is not made yet, and this door is walked once when the keeper has the census run. "
 	}
 	walk.Then += "Its row stands in the round of the week once that is sealed, with the source declared."
 	return walk, nil
 }
 
-// A reading by hand is a record of its host with its time, and one in order of time by which it is forgotten.
+// A reading by hand is a record of its host with its time, and one in order of time by which it is
+// forgotten.
 func handKey(host string) []byte { return ledger.NonceKey("declare", "host", host) }
 
 func handTimeKey(at time.Time, host string) []byte {
@@ -277,9 +313,12 @@ func readByHand(tx ledger.Tx, host string) error {
 		return nil
 	}
 	return &problem.Error{Code: "read_today", Retry: left,
-		Detail: "Nothing was read: this host was read by hand within the last 24 hours. The census reads it in its own time.",
-		Extra: map[string]any{"host": host, "read_by_hand_at": held.At.Format(time.RFC3339), "try_after": again.Format(time.RFC3339),
-			"note": "One reading by hand in 24 hours for each host, whoever asks. This says nothing about the host."}}
+		Detail: "Nothing was read: this host was read by hand within the last 24 hours. The census reads it in its " +
+			"own time.",
+		Extra: map[string]any{"host": host, "read_by_hand_at": held.At.Format(time.RFC3339),
+			"try_after": again.Format(time.RFC3339),
+			"note": "One reading by hand in 24 hours for each host, whoever asks. This says nothing about " +
+				"the host."}}
 }
 
 // takeHand takes the host's reading of the day and forgets a few that are over.

@@ -55,6 +55,8 @@ func declarers(hits *atomic.Int64) http.Handler {
 		"twice.example.com/.well-known/x402":        `{"version":1,"resources":["/a"]}`,
 		"roster.example.com/.well-known/x402":       `{"version":1,"resources":["/a"]}`,
 		"roster-bad.example.com/.well-known/x402":   `nonsense`,
+		"out.example.com/.well-known/x402":          `{"version":1,"resources":["/a"],"census":"no"}`,
+		"just-out.example.com/.well-known/x402":     `{"census":"no"}`,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hits.Add(1)
@@ -96,17 +98,30 @@ func TestDeclaringADoor(t *testing.T) {
 		foreign, refused                  float64
 		reads                             int64
 	}{
-		{host: "two.example.com", kind: "doors", this: "appended", via: "x402", shape: "v1-objects", doors: 2, foreign: 1, refused: 1, reads: 1},
-		{host: "CARD.example.com", kind: "doors", this: "appended", via: "agent-card", shape: "v1-strings", doors: 1, reads: 3},
-		{host: "roster.example.com", kind: "doors", this: "already-on-roster", via: "x402", shape: "v1-strings", doors: 1, reads: 1},
-		{host: "foreign.example.com", kind: "none", this: "no-door-on-own-host", via: "x402", shape: "v1-strings", foreign: 1, why: "no door on its own host", reads: 1},
-		{host: "empty.example.com", kind: "none", this: "no-door-on-own-host", via: "x402", shape: "v1-empty", why: "no door on its own host", reads: 1},
+		{host: "two.example.com", kind: "doors", this: "appended", via: "x402", shape: "v1-objects", doors: 2,
+			foreign: 1, refused: 1, reads: 1},
+		{host: "CARD.example.com", kind: "doors", this: "appended", via: "agent-card", shape: "v1-strings", doors: 1,
+			reads: 3},
+		{host: "roster.example.com", kind: "doors", this: "already-on-roster", via: "x402", shape: "v1-strings",
+			doors: 1, reads: 1},
+		{host: "foreign.example.com", kind: "none", this: "no-door-on-own-host", via: "x402", shape: "v1-strings",
+			foreign: 1, why: "no door on its own host", reads: 1},
+		{host: "empty.example.com", kind: "none", this: "no-door-on-own-host", via: "x402", shape: "v1-empty",
+			why: "no door on its own host", reads: 1},
 		{host: "nothing.example.com", kind: "none", this: "no-door-on-own-host", why: "no agent card", reads: 2},
 		{host: "nocard.example.com", kind: "none", this: "no-door-on-own-host", why: "no x402Discovery", reads: 2},
-		{host: "bad.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown", why: "without a list", reads: 1},
-		{host: "away.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown", why: "another host", reads: 1},
-		{host: "nowhere.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown", why: "resolve"},
-		{host: "roster-bad.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown", why: "not JSON", reads: 1},
+		{host: "bad.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown",
+			why: "without a list", reads: 1},
+		{host: "away.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown",
+			why: "another host", reads: 1},
+		{host: "nowhere.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown",
+			why: "resolve"},
+		{host: "roster-bad.example.com", kind: "unreadable", this: "no-walk-this-week", via: "x402", shape: "unknown",
+			why: "not JSON", reads: 1},
+		{host: "out.example.com", kind: "none", this: "opted_out", via: "x402", shape: "v1-strings",
+			why: "not to be walked", reads: 1},
+		{host: "just-out.example.com", kind: "none", this: "opted_out", via: "x402", shape: "unknown",
+			why: "not to be walked", reads: 1},
 	} {
 		before := hits.Load()
 		code, header, doc := post(t, h, "/api/declare-door", hostName{c.host})
@@ -118,11 +133,15 @@ func TestDeclaringADoor(t *testing.T) {
 		shape, _ := member(doc, "read", "shape").(string)
 		reason, _ := member(doc, "read", "reason").(string)
 		list, _ := member(doc, "read", "doors").([]any)
-		if member(doc, "read", "kind") != c.kind || member(doc, "walk", "this_week") != c.this || via != c.via || shape != c.shape || len(list) != c.doors ||
-			member(doc, "read", "foreign") != c.foreign || member(doc, "read", "refused") != c.refused || !strings.Contains(reason, c.why) || (reason == "") != (c.why == "") {
+		if member(doc, "read", "kind") != c.kind || member(doc, "walk", "this_week") != c.this || via != c.via ||
+			shape != c.shape || len(list) != c.doors ||
+			member(doc, "read", "foreign") != c.foreign || member(doc, "read", "refused") != c.refused ||
+			member(doc, "read", "opted_out") != (c.this == "opted_out") || !strings.Contains(reason, c.why) ||
+			(reason == "") != (c.why == "") {
 			t.Errorf("%s: %v", c.host, doc)
 		}
-		if door, _ := member(doc, "walk", "door_the_census_will_knock_on").(string); (door != "") != (c.this == "appended") {
+		door, _ := member(doc, "walk", "door_the_census_will_knock_on").(string)
+		if (door != "") != (c.this == "appended") {
 			t.Errorf("%s: the census knocks on %q", c.host, door)
 		}
 		if got := hits.Load() - before; got != c.reads {
@@ -143,7 +162,8 @@ func TestDeclaringADoor(t *testing.T) {
 	if err != nil || len(all) != 3 || len(seen) != 3 {
 		t.Fatalf("%d hosts and %d observations, want those three that declared doors: %v", len(all), len(seen), err)
 	}
-	want := record.Declaration{Host: "two.example.com", Shape: "v1-objects", Doors: []string{"https://two.example.com/a", "https://two.example.com/b"}, Foreign: 1}
+	want := record.Declaration{Host: "two.example.com", Shape: "v1-objects",
+		Doors: []string{"https://two.example.com/a", "https://two.example.com/b"}, Foreign: 1}
 	if d := cmp.Diff(&want, seen[0].Declaration); d != "" {
 		t.Errorf("the observation (-want +got):\n%s", d)
 	}
@@ -152,8 +172,8 @@ func TestDeclaringADoor(t *testing.T) {
 	}
 }
 
-// TestDeclaringSaysWhatFollows: in each phase of the week, by a store that fires the census by the hour and by one that
-// leaves that to its keeper.
+// TestDeclaringSaysWhatFollows: in each phase of the week, by a store that fires the census by the
+// hour and by one that leaves that to its keeper.
 func TestDeclaringSaysWhatFollows(t *testing.T) {
 	o := street(t, declarers(new(atomic.Int64)))
 	for _, c := range []struct {
@@ -163,7 +183,8 @@ func TestDeclaringSaysWhatFollows(t *testing.T) {
 	}{
 		{census.PhaseNone, true, "appended", "is not made yet. The next hourly firing of the census makes it"},
 		{census.PhaseNone, false, "appended", "when the keeper has the census run"},
-		{census.PhaseOpen, true, "appended", "The next hourly firing of the census puts the host on this week's roster"},
+		{census.PhaseOpen, true, "appended", "The next hourly firing of the census puts the host on this week's " +
+			"roster"},
 		{census.PhaseOpen, false, "appended", "The next time that the keeper fires the census by the hour"},
 		{census.PhaseClosed, true, "no-walk-this-week", "the first hourly firing of that week"},
 		{census.PhaseSealed, true, "no-walk-this-week", "the first hourly firing of that week"},
@@ -172,7 +193,8 @@ func TestDeclaringSaysWhatFollows(t *testing.T) {
 		o.roster, o.hourly = week{phase: c.phase}, c.hourly
 		code, _, doc := post(t, openTest(t, o), "/api/declare-door", hostName{"two.example.com"})
 		then, _ := member(doc, "walk", "then").(string)
-		if code != 200 || member(doc, "walk", "this_week") != c.this || !strings.Contains(then, c.says) || member(doc, "walk", "door_the_census_will_knock_on") != "https://two.example.com/a" {
+		if code != 200 || member(doc, "walk", "this_week") != c.this || !strings.Contains(then, c.says) ||
+			member(doc, "walk", "door_the_census_will_knock_on") != "https://two.example.com/a" {
 			t.Errorf("%q, hourly %v: %v", c.phase, c.hourly, doc)
 		}
 		if strings.Contains(then, "hourly firing") != c.hourly {
@@ -199,7 +221,8 @@ func TestOneReadingByHandADay(t *testing.T) {
 				}
 			case 429:
 				refusals.Add(1)
-				if !strings.HasSuffix(fmt.Sprint(doc["type"]), "/problems/read_today") || header.Get("Retry-After") == "" || doc["read_by_hand_at"] == nil || doc["try_after"] == nil ||
+				if !strings.HasSuffix(fmt.Sprint(doc["type"]), "/problems/read_today") ||
+					header.Get("Retry-After") == "" || doc["read_by_hand_at"] == nil || doc["try_after"] == nil ||
 					doc["host"] != "twice.example.com" || doc["error"] == nil || doc["note"] == nil {
 					t.Errorf("%v %v", header, doc)
 				}
@@ -214,7 +237,8 @@ func TestOneReadingByHandADay(t *testing.T) {
 	}
 	// A day later.
 	err := db.Update(t.Context(), func(tx ledger.Tx) error {
-		return ledger.SetJSON(tx, ledger.NonceKey("declare", "host", "twice.example.com"), map[string]time.Time{"at": now().Add(-25 * time.Hour)})
+		return ledger.SetJSON(tx, ledger.NonceKey("declare", "host", "twice.example.com"),
+			map[string]time.Time{"at": now().Add(-25 * time.Hour)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -228,12 +252,16 @@ func TestRefusedDeclarationsSpendNothing(t *testing.T) {
 	var hits atomic.Int64
 	h := openTest(t, street(t, declarers(&hits)))
 	for host, code := range map[string]string{
-		"": "invalid_input", "https://two.example.com": "invalid_input", "two.example.com/": "invalid_input", "two.example.com:443": "invalid_input", "two example.com": "invalid_input",
-		"user@two.example.com": "invalid_input", "93.184.216.34": "invalid_input", "[::1]": "invalid_input", strings.Repeat("a.", 130) + "com": "invalid_input", "two.example.com?x": "invalid_input",
-		"store.test": "own_host_refused", "STORE.test.": "own_host_refused", "inside.example.com": "target_refused", "localhost": "target_refused",
+		"": "invalid_input", "https://two.example.com": "invalid_input", "two.example.com/": "invalid_input",
+		"two.example.com:443": "invalid_input", "two example.com": "invalid_input",
+		"user@two.example.com": "invalid_input", "93.184.216.34": "invalid_input", "[::1]": "invalid_input",
+		strings.Repeat("a.", 130) + "com": "invalid_input", "two.example.com?x": "invalid_input",
+		"store.test": "own_host_refused", "STORE.test.": "own_host_refused", "inside.example.com": "target_refused",
+		"localhost": "target_refused",
 	} {
 		status, header, doc := post(t, h, "/api/declare-door", hostName{host})
-		if status != 400 || !strings.HasSuffix(fmt.Sprint(doc["type"]), "/problems/"+code) || header.Get("RateLimit") != "" {
+		if status != 400 || !strings.HasSuffix(fmt.Sprint(doc["type"]), "/problems/"+code) ||
+			header.Get("RateLimit") != "" {
 			t.Errorf("%q: %d %v", host, status, doc)
 		}
 	}
@@ -242,7 +270,8 @@ func TestRefusedDeclarationsSpendNothing(t *testing.T) {
 	}
 }
 
-// TestOurOwnFaultCostsNoReading: what fails here and not at the host leaves the host's reading of the day.
+// TestOurOwnFaultCostsNoReading: what fails here and not at the host leaves the host's reading of
+// the day.
 func TestOurOwnFaultCostsNoReading(t *testing.T) {
 	var hits atomic.Int64
 	o := street(t, declarers(&hits))

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/corpustest"
+	"agentstore/corpus/corpustest/base58"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/corpus/walk"
@@ -27,8 +27,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// TestOneProbeForManyCallers: whoever asks for a URL while it is read, or within seconds, gets the same reading, and the
-// door is asked once. Each call spends a use.
+// TestOneProbeForManyCallers: whoever asks for a URL while it is read, or within seconds, gets the
+// same reading, and the door is asked once. Each call spends a use.
 func TestOneProbeForManyCallers(t *testing.T) {
 	const callers = 12
 	var hits atomic.Int64
@@ -68,11 +68,13 @@ func TestOneProbeForManyCallers(t *testing.T) {
 	close(release)
 	wg.Wait()
 	ask() // a moment later, under another spelling of the same URL
-	if code, _, doc := post(t, h, "/api/preflight/v2", asked{"https://A.example.com:443/paid"}); code != 200 || doc["shared"] != true {
+	if code, _, doc := post(t, h, "/api/preflight/v2", asked{"https://A.example.com:443/paid"}); code != 200 ||
+		doc["shared"] != true {
 		t.Errorf("another spelling: %d, shared %v", code, doc["shared"])
 	}
 	// The other battery judges the same recording.
-	if code, _, doc := post(t, h, "/api/preflight/v1", asked{"https://a.example.com/paid"}); code != 200 || doc["shared"] != true || doc["version"] != "v1" || doc["verdict"] != "ready" {
+	if code, _, doc := post(t, h, "/api/preflight/v1", asked{"https://a.example.com/paid"}); code != 200 ||
+		doc["shared"] != true || doc["version"] != "v1" || doc["verdict"] != "ready" {
 		t.Errorf("the other battery: %d %v, shared %v", code, doc["verdict"], doc["shared"])
 	}
 	if hits.Load() != 1 || shared.Load() != callers {
@@ -83,8 +85,8 @@ func TestOneProbeForManyCallers(t *testing.T) {
 	}
 }
 
-// TestASharedLookAsksForWhatIsMissing: what the GET alone recorded for v1 is not enough for v2 at a door that wants a
-// POST, so v2 looks for itself; v1 then judges the GET that v2 recorded.
+// TestASharedLookAsksForWhatIsMissing: what the GET alone recorded for v1 is not enough for v2 at a
+// door that wants a POST, so v2 looks for itself; v1 then judges the GET that v2 recorded.
 func TestASharedLookAsksForWhatIsMissing(t *testing.T) {
 	var gets, posts atomic.Int64
 	h := openTest(t, street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +126,8 @@ func TestACallerWhoLeavesSpoilsNothing(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		r := httptest.NewRequest("POST", base+"/api/preflight/v2", strings.NewReader(`{"url":"https://a.example.com/"}`)).WithContext(ctx)
+		r := httptest.NewRequest("POST", base+"/api/preflight/v2",
+			strings.NewReader(`{"url":"https://a.example.com/"}`)).WithContext(ctx)
 		r.Header.Set("Content-Type", "application/json")
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	})
@@ -132,25 +135,29 @@ func TestACallerWhoLeavesSpoilsNothing(t *testing.T) {
 	leave()
 	wg.Wait()
 	close(release)
-	if code, _, doc := post(t, h, "/api/preflight/v2", asked{"https://a.example.com/"}); code != 200 || doc["verdict"] != "ready" {
+	if code, _, doc := post(t, h, "/api/preflight/v2", asked{"https://a.example.com/"}); code != 200 ||
+		doc["verdict"] != "ready" {
 		t.Errorf("%d %v", code, doc)
 	}
 }
 
 // chronicle is a record with one host in it.
 type chronicle struct {
-	desk.NoRounds
+	desk.Rounds
 	rows map[string]*desk.Cited // by week
 	last string
 }
 
 func (c chronicle) Host(ctx context.Context, host string) (desk.Held, error) {
 	if host != "met.example.com" {
-		return c.NoRounds.Host(ctx, host)
+		return c.Rounds.Host(ctx, host)
 	}
-	return desk.Held{RoundsInChain: 4, RoundsSinceFirst: 3, RoundsProbed: 2, RoundsGapped: 1, GapsByReason: map[string]int{"listed_not_walked": 1},
-		Tier:     &desk.Tier{Name: "broken", Line: "broken — 1 of 3, W33–W35"},
-		Passport: &desk.Passport{Verdict: probe.NotReady, ObservedAt: "2026-08-20T00:00:00Z"}, LastProbed: c.rows[c.last], VerdictChanges: []desk.VerdictChange{}, StandingNote: &archive.StandingNote{Statement: "We moved house.", By: "host"}}, nil
+	return desk.Held{RoundsInChain: 4, RoundsSinceFirst: 3, RoundsProbed: 2, RoundsGapped: 1,
+		GapsByReason: map[string]int{"listed_not_walked": 1},
+		Tier:         &desk.Tier{Name: "broken", Line: "broken — 1 of 3, W33–W35"},
+		Passport:     &desk.Passport{Verdict: probe.NotReady, ObservedAt: "2026-08-20T00:00:00Z"},
+		LastProbed:   c.rows[c.last], VerdictChanges: []desk.VerdictChange{},
+		StandingNote: &archive.StandingNote{Statement: "We moved house.", By: "host"}}, nil
 }
 
 func (c chronicle) Row(_ context.Context, host, week string) (*desk.Cited, []string, error) {
@@ -167,15 +174,19 @@ func (c chronicle) Reading(_ context.Context, host string) (*desk.LastReading, e
 	if host != "met.example.com" {
 		return nil, nil
 	}
-	return &desk.LastReading{Verdict: probe.NotReady, ObservedAt: "2026-08-20T00:00:00Z", Battery: "v2", Source: "census"}, nil
+	return &desk.LastReading{Verdict: probe.NotReady, ObservedAt: "2026-08-20T00:00:00Z", Battery: "v2",
+		Source: "census"}, nil
 }
 
 func TestLookComparesWithTheRecord(t *testing.T) {
 	o := street(t, door(nil))
 	o.record = chronicle{last: "2026-W35", rows: map[string]*desk.Cited{
-		"2026-W33": {URL: "https://met.example.com/paid", Week: "2026-W33", Sequence: 1, Verdict: probe.Ready, Failed: []string{}, Battery: "v1", Digest: "d33"},
-		"2026-W34": {URL: "https://met.example.com/paid", Week: "2026-W34", Sequence: 2, Verdict: probe.Ready, Failed: []string{}, Battery: "v2", Digest: "d34"},
-		"2026-W35": {URL: "https://met.example.com/paid", Week: "2026-W35", Sequence: 3, Verdict: probe.NotReady, Failed: []string{"network-mainnet"}, Battery: "v2", Digest: "d35"},
+		"2026-W33": {URL: "https://met.example.com/paid", Week: "2026-W33", Sequence: 1, Verdict: probe.Ready,
+			Failed: []string{}, Battery: "v1", Digest: "d33"},
+		"2026-W34": {URL: "https://met.example.com/paid", Week: "2026-W34", Sequence: 2, Verdict: probe.Ready,
+			Failed: []string{}, Battery: "v2", Digest: "d34"},
+		"2026-W35": {URL: "https://met.example.com/paid", Week: "2026-W35", Sequence: 3, Verdict: probe.NotReady,
+			Failed: []string{"network-mainnet"}, Battery: "v2", Digest: "d35"},
 	}}
 	h := openTest(t, o)
 	for _, c := range []struct{ url, since, line, class string }{
@@ -183,7 +194,8 @@ func TestLookComparesWithTheRecord(t *testing.T) {
 		{"https://met.example.com/paid", "2026-W34", "changed", "same"},
 		{"https://met.example.com/paid", "2026-W33", "changed", "instrument_moved"},
 		{"https://met.example.com/paid", "2026-W40", "changed", "no_such_round"},
-		{"https://met.example.com/other", "", "not_comparable", "moved"}, // the class is a function of the six values alone
+		// the class is a function of the six values alone
+		{"https://met.example.com/other", "", "not_comparable", "moved"},
 		{"https://new.example.com/paid", "", "no_prior", "no_such_round"},
 	} {
 		code, _, doc := post(t, h, "/api/look/v1", map[string]string{"url": c.url, "since": c.since})
@@ -204,19 +216,22 @@ func TestLookComparesWithTheRecord(t *testing.T) {
 	}
 	_, _, doc := post(t, h, "/api/look/v1", asked{"https://met.example.com/paid"})
 	rep := doc["reproduce"].(map[string]any)
-	if d := cmp.Diff(rep["failed_cleared"], []any{"network-mainnet"}); d != "" || rep["cite"].(map[string]any)["digest"] != "d35" {
+	if d := cmp.Diff(rep["failed_cleared"], []any{"network-mainnet"}); d != "" ||
+		rep["cite"].(map[string]any)["digest"] != "d35" {
 		t.Errorf("reproduce %v", rep)
 	}
 	if note := doc["held"].(map[string]any)["standing_note"].(map[string]any); note["statement"] != "We moved house." {
 		t.Errorf("standing note %v", note)
 	}
 	for _, since := range []string{"2026-34", "2026-W00", "2026-W54", "2025-W53", "26-W01", "2026-W1", "2026-W34 "} {
-		if code, header, doc := post(t, h, "/api/look/v1", map[string]string{"url": "https://met.example.com/", "since": since}); code != 400 ||
+		if code, header, doc := post(t, h, "/api/look/v1", map[string]string{"url": "https://met.example.com/",
+			"since": since}); code != 400 ||
 			!strings.HasSuffix(doc["type"].(string), "/problems/bad_since") || header.Get("RateLimit") != "" {
 			t.Errorf("since %q: %d %v", since, code, doc["type"])
 		}
 	}
-	if code, _, _ := post(t, h, "/api/look/v1", map[string]string{"url": "https://met.example.com/", "since": "2026-W53"}); code != 200 {
+	if code, _, _ := post(t, h, "/api/look/v1", map[string]string{"url": "https://met.example.com/",
+		"since": "2026-W53"}); code != 200 {
 		t.Errorf("2026 has a week 53: %d", code)
 	}
 }
@@ -240,14 +255,16 @@ func TestBadgeShowsTheLastReadingAndNeverProbes(t *testing.T) {
 		}
 		return w.Body.String()
 	}
-	for u, want := range map[string]string{"https://new.example.com/": "x402 check: no reading", "https://met.example.com/paid": "x402 check: not ready (v2) · "} {
+	for u, want := range map[string]string{"https://new.example.com/": "x402 check: no reading",
+		"https://met.example.com/paid": "x402 check: not ready (v2) · "} {
 		if got := badge(u); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %s", u, want, got)
 		}
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/badge/host.svg?host=MET.example.com.", nil))
-	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "x402 record: broken — 1 of 3, W33–W35 · ") || !strings.Contains(body, " days old<") {
+	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "x402 record: broken — 1 of 3, W33–W35 · ") ||
+		!strings.Contains(body, " days old<") {
 		t.Errorf("%d %s", w.Code, body)
 	}
 	if hits.Load() != 0 {
@@ -268,7 +285,8 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 	}
 	h := openTest(t, o)
 	for i := range 7 {
-		if code, _, doc := post(t, h, "/api/preflight/v2", asked{fmt.Sprintf("https://d%d.example.com/", i)}); code != 200 {
+		if code, _, doc := post(t, h, "/api/preflight/v2",
+			asked{fmt.Sprintf("https://d%d.example.com/", i)}); code != 200 {
 			t.Fatalf("%d %v", code, doc)
 		}
 	}
@@ -310,7 +328,8 @@ func TestDrawerIsBoundedAndPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Put("https://inside.example.com/", probe.Report{Version: "v2", Verdict: probe.Ready}, walk.Recording{Checker: "preflight/v2", Private: true}); err != nil {
+		if err := d.Put("https://inside.example.com/", probe.Report{Version: "v2", Verdict: probe.Ready},
+			walk.Recording{Checker: "preflight/v2", Private: true}); err != nil {
 			t.Fatal(err)
 		}
 		if r := d.Last("https://inside.example.com/"); r != nil {
@@ -350,7 +369,8 @@ func TestBeforeYouPay(t *testing.T) {
 		{"no ceiling", map[string]any{"max_amount_per_payment_usd": false}, "would_sign", "off", "no-ceiling"},
 		{"no controls", map[string]any{"spend_controls_disabled": true}, "would_sign", "off", "no-ceiling"},
 		{"unreadable", "all of it", "would_sign", "default", "profile-unreadable"},
-		{"unreadable ceiling", map[string]any{"max_amount_per_payment_usd": "1"}, "would_sign", "default", "profile-unreadable"},
+		{"unreadable ceiling", map[string]any{"max_amount_per_payment_usd": "1"}, "would_sign", "default",
+			"profile-unreadable"},
 	} {
 		body := map[string]any{"url": "https://a.example.com/paid", "clients": []string{"x402-js-svm/2.27.0"}}
 		if c.profile != nil {
@@ -362,7 +382,8 @@ func TestBeforeYouPay(t *testing.T) {
 		}
 		answer := doc["your_client"].(map[string]any)
 		if doc["will_your_client_pay"] != c.outcome || answer["cap_applied"].(map[string]any)["source"] != c.source {
-			t.Errorf("%s: %v under %v, want %s under %s", c.name, doc["will_your_client_pay"], answer["cap_applied"], c.outcome, c.source)
+			t.Errorf("%s: %v under %v, want %s under %s", c.name, doc["will_your_client_pay"], answer["cap_applied"],
+				c.outcome, c.source)
 		}
 		if named := strings.Contains(fmt.Sprint(answer["hazards"]), c.hazard); !named {
 			t.Errorf("%s: no hazard %s in %v", c.name, c.hazard, answer["hazards"])
@@ -372,7 +393,8 @@ func TestBeforeYouPay(t *testing.T) {
 			t.Errorf("%s: a Solana client at an EVM door: %v", c.name, others)
 		}
 	}
-	if code, _, _ := post(t, h, "/api/before-you-pay/v1", map[string]any{"url": "https://a.example.com/", "clients": []string{"netscape"}}); code != 400 {
+	if code, _, _ := post(t, h, "/api/before-you-pay/v1", map[string]any{"url": "https://a.example.com/",
+		"clients": []string{"netscape"}}); code != 400 {
 		t.Errorf("an unknown client: %d", code)
 	}
 }
@@ -389,26 +411,32 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 		name, address, by string
 		sign              func(string) string
 	}{
-		{"EVM", evm.Address().String(), "eip191", func(m string) string { return "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(m))) }},
-		{"Solana", corpustest.Base58(seed.Public().(ed25519.PublicKey)), "ed25519", func(m string) string { return corpustest.Base58(ed25519.Sign(seed, []byte(m))) }},
+		{"EVM", evm.Address().String(), "eip191",
+			func(m string) string { return "0x" + hex.EncodeToString(evm.Sign(wallet.PersonalHash(m))) }},
+		{"Solana", base58.Encode(seed.Public().(ed25519.PublicKey)), "ed25519",
+			func(m string) string { return base58.Encode(ed25519.Sign(seed, []byte(m))) }},
 	} {
 		code, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", "/api/provenance/self?address="+who.address, nil))
 		if code != 200 || doc["single_use"] != true {
 			t.Fatalf("%s: %d %v", who.name, code, doc)
 		}
-		proof := map[string]any{"address": who.address, "signature": who.sign(doc["challenge"].(string)), "nonce": doc["nonce"]}
+		proof := map[string]any{"address": who.address, "signature": who.sign(doc["challenge"].(string)),
+			"nonce": doc["nonce"]}
 		code, _, doc = post(t, h, "/api/provenance/self", proof)
 		if code != 200 {
 			t.Fatalf("%s: %d %v", who.name, code, doc)
 		}
-		if p := doc["proved"].(map[string]any); p["by"] != who.by || p["address"] != who.address || doc["reading"].(map[string]any)["never_seen"] != true {
+		if p := doc["proved"].(map[string]any); p["by"] != who.by || p["address"] != who.address ||
+			doc["reading"].(map[string]any)["never_seen"] != true {
 			t.Errorf("%s: %v", who.name, doc)
 		}
-		if code, _, doc = post(t, h, "/api/provenance/self", proof); code != 400 || !strings.HasSuffix(doc["type"].(string), "claim_challenge_invalid") {
+		if code, _, doc = post(t, h, "/api/provenance/self", proof); code != 400 ||
+			!strings.HasSuffix(doc["type"].(string), "claim_challenge_invalid") {
 			t.Errorf("%s again: %d %v", who.name, code, doc["type"])
 		}
 	}
-	// Neither a signature by somebody else nor a challenge that somebody else asks for takes anything from the owner.
+	// Neither a signature by somebody else nor a challenge that somebody else asks for takes
+	// anything from the owner.
 	owned := "/api/provenance/self?address=" + evm.Address().String()
 	_, _, doc := exchangeWith(t, h, httptest.NewRequest("GET", owned, nil))
 	stranger, err := wallet.ParseKey("0x" + strings.Repeat("43", 32))
@@ -416,7 +444,8 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed := func(by *wallet.Key, nonce any) map[string]any {
-		return map[string]any{"address": evm.Address().String(), "nonce": nonce, "signature": "0x" + hex.EncodeToString(by.Sign(wallet.PersonalHash(doc["challenge"].(string))))}
+		return map[string]any{"address": evm.Address().String(), "nonce": nonce, "signature": "0x" +
+			hex.EncodeToString(by.Sign(wallet.PersonalHash(doc["challenge"].(string))))}
 	}
 	for range 3 {
 		if code, _, doc := post(t, h, "/api/provenance/self", signed(stranger, doc["nonce"])); code != 403 {
@@ -437,13 +466,20 @@ func TestProvenanceIsProvedOnce(t *testing.T) {
 // TestNoInputIsOurFault: whatever is sent, the answer is no 500.
 func TestNoInputIsOurFault(t *testing.T) {
 	o := street(t, http.NotFoundHandler())
-	o.Limits = map[string][2]int{"preflight": {1 << 30, 1 << 30}, "readings": {1 << 30, 1 << 30}, "a2a_check": {1 << 30, 1 << 30}}
+	o.Limits = map[string][2]int{"preflight": {1 << 30, 1 << 30}, "readings": {1 << 30, 1 << 30},
+		"a2a_check": {1 << 30, 1 << 30}}
 	h := openTest(t, o)
-	bodies := []string{"", "null", "[]", `"x"`, "{}", `{"url":null}`, `{"url":1}`, `{"url":""}`, `{"url":"https://"}`, `{"url":"https://%zz.example.com/"}`, `{"url":"https://a.example.com/\ud800"}`,
-		"{\"url\":\"https://a.example.com/\xff\"}", `{"url":"https://a.example.com/","url":"https://b.example.com/"}`, `{"url":"https://` + strings.Repeat("a", 3000) + `.example.com/"}`,
-		`{"url":"https://a.example.com/","client_profile":{"max_amount_per_payment_usd":1e999}}`, `{"urls":[null]}`, `{"urls":["https://a.example.com/",""]}`, `{"artifact":""}`,
-		`{"artifact":"..."}`, `{"artifact":"{\"format\":\"eip712\"}"}`, `{"address":"","signature":""}`, strings.Repeat("[", 20000), `{"url":"https://a.example.com/","since":"\u0000"}`}
-	for _, path := range []string{"/api/preflight/v1", "/api/preflight/v2", "/api/preflight/batch", "/api/look/v1", "/api/before-you-pay/v1", "/api/a2a/check", "/api/bot-auth/check", "/api/onpage/v1", "/api/conformance/v1", "/api/provenance/self"} {
+	bodies := []string{"", "null", "[]", `"x"`, "{}", `{"url":null}`, `{"url":1}`, `{"url":""}`, `{"url":"https://"}`,
+		`{"url":"https://%zz.example.com/"}`, `{"url":"https://a.example.com/\ud800"}`,
+		"{\"url\":\"https://a.example.com/\xff\"}", `{"url":"https://a.example.com/","url":"https://b.example.com/"}`,
+		`{"url":"https://` + strings.Repeat("a", 3000) + `.example.com/"}`,
+		`{"url":"https://a.example.com/","client_profile":{"max_amount_per_payment_usd":1e999}}`, `{"urls":[null]}`,
+		`{"urls":["https://a.example.com/",""]}`, `{"artifact":""}`, `{"artifact":"..."}`,
+		`{"artifact":"{\"format\":\"eip712\"}"}`, `{"address":"","signature":""}`, strings.Repeat("[", 20000),
+		`{"url":"https://a.example.com/","since":"\u0000"}`}
+	for _, path := range []string{"/api/preflight/v1", "/api/preflight/v2", "/api/preflight/batch", "/api/look/v1",
+		"/api/before-you-pay/v1", "/api/a2a/check", "/api/bot-auth/check", "/api/onpage/v1", "/api/conformance/v1",
+		"/api/provenance/self"} {
 		for _, b := range bodies {
 			r := httptest.NewRequest("POST", base+path, strings.NewReader(b))
 			r.Header.Set("Content-Type", "application/json")
@@ -456,7 +492,7 @@ func TestNoInputIsOurFault(t *testing.T) {
 
 // askedWith is a record that knows how one door is asked.
 type askedWith struct {
-	desk.NoRounds
+	desk.Rounds
 	url string
 }
 
@@ -467,7 +503,8 @@ func (a askedWith) Declared(_ context.Context, _, url string) (probe.Declaration
 	return probe.Declaration{Method: "POST", By: "catalog"}, nil
 }
 
-// TestDoorsAreAskedAsTheyDeclare looks at doors that answer POST alone, and say so in a catalogue or in their own file.
+// TestDoorsAreAskedAsTheyDeclare looks at doors that answer POST alone, and say so in a catalogue
+// or in their own file.
 func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
 	sells := door(nil)
 	o := street(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -480,7 +517,8 @@ func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
 	o.record = askedWith{url: "https://met.example.com/paid"}
 	h, db := openWithLedger(t, o)
 	err := db.Update(t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, record.Declaration{Host: "said.example.com", Shape: "v1-strings", Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
+		return feed.Declare(tx, record.Declaration{Host: "said.example.com", Shape: "v1-strings",
+			Doors: []string{"https://said.example.com/paid"}}, []string{"POST"})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -490,11 +528,13 @@ func TestDoorsAreAskedAsTheyDeclare(t *testing.T) {
 		"https://met.example.com/other": "not_ready by ", "https://said.example.com/other": "not_ready by ",
 	} {
 		_, _, doc := post(t, h, "/api/preflight/v2", map[string]string{"url": url})
-		if got := fmt.Sprintf("%v by %v", doc["verdict"], doc["probe_method"].(map[string]any)["declared_by"]); got != want {
+		if got := fmt.Sprintf("%v by %v", doc["verdict"],
+			doc["probe_method"].(map[string]any)["declared_by"]); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
 		// Battery v1 sends the GET alone, whatever is declared.
-		if _, _, doc := post(t, h, "/api/preflight/v1", map[string]string{"url": url}); doc["verdict"] == "ready" || len(doc["probe_method"].(map[string]any)["attempted"].([]any)) != 1 {
+		if _, _, doc := post(t, h, "/api/preflight/v1", map[string]string{"url": url}); doc["verdict"] == "ready" ||
+			len(doc["probe_method"].(map[string]any)["attempted"].([]any)) != 1 {
 			t.Errorf("%s under v1: %v by %v", url, doc["verdict"], doc["probe_method"])
 		}
 	}

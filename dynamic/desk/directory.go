@@ -11,15 +11,15 @@ import (
 	"agentstore/corpus/botauth"
 )
 
-// How long the signature of our own key directory holds, several times the day for which copies may be kept, and how
-// often it is made anew.
+// How long the signature of our own key directory holds, several times the day for which copies may
+// be kept, and how often it is made anew.
 const (
 	directoryLife    = 7 * 24 * time.Hour
 	directoryRefresh = time.Hour
 )
 
-// signedDirectory makes the directory of the keys that sign our requests. Its answer is signed by each key in it, so
-// that nobody else can put the key into a directory of theirs.
+// signedDirectory makes the directory of the keys that sign our requests. Its answer is signed by
+// each key in it, so that nobody else can put the key into a directory of theirs.
 type signedDirectory struct {
 	keys      []*attest.Key
 	authority string
@@ -58,10 +58,12 @@ func (d *Desk) signatureDirectory(w http.ResponseWriter, r *http.Request) error 
 
 func directoryRoute() api.Route {
 	return api.Route{
-		Name: "signature_directory", Method: http.MethodGet, Pattern: botauth.Path, Tags: []string{"signing"}, Serve: api.Clock,
-		Summary:     "The keys that sign the store's own requests",
-		Description: "A Web Bot Auth directory: whoever is probed by the store finds here the key of the request's signature. The answer is itself signed by the key.",
-		Responses: []api.Response{{Status: http.StatusOK, ContentType: "application/http-message-signatures-directory+json",
-			Headers: []string{"Content-Digest", "Signature-Input", "Signature"}, Description: "A JWK set"}},
+		Name: "signature_directory", Method: http.MethodGet, Pattern: botauth.Path, Tags: []string{"signing"},
+		Serve: api.Clock, Summary: "The keys that sign the store's own requests",
+		Description: "A Web Bot Auth directory: whoever is probed by the store finds here the key of the request's " +
+			"signature. The answer is itself signed by the key.",
+		Responses: []api.Response{{Status: http.StatusOK,
+			ContentType: "application/http-message-signatures-directory+json",
+			Headers:     []string{"Content-Digest", "Signature-Input", "Signature"}, Description: "A JWK set"}},
 	}
 }

@@ -19,12 +19,14 @@ import (
 	"agentstore/corpus/walk"
 )
 
-// Drawer keeps raw recordings of walks in a folder that is never published: what a door really answered, with every
-// header and address, for whoever can prove that the door is his. It is bounded; the oldest go first. One process
-// writes to a folder. Its methods may be called by many goroutines at once.
+// Drawer keeps raw recordings of walks in a folder that is never published: what a door really
+// answered, with every header and address, for whoever can prove that the door is his. It is
+// bounded; the oldest go first. One process writes to a folder. Its methods may be called by many
+// goroutines at once.
 //
-// A file is <sha256 of the URL, 32 hex>-<unix nanoseconds>-<battery>-<verdict>.recording, in the form of
-// walk.Recording. One that was made inside a private corpus ends in .private.recording and is never told of.
+// A file is <sha256 of the URL, 32 hex>-<unix nanoseconds>-<battery>-<verdict>.recording, in the
+// form of walk.Recording. One that was made inside a private corpus ends in .private.recording and
+// is never told of.
 type Drawer struct {
 	dir      *os.Root
 	maxFiles int
@@ -52,7 +54,8 @@ const (
 	DefaultDrawerBytes = 512 << 20
 )
 
-// OpenDrawer opens a folder of recordings and makes it where there is none. A bound of 0 is its default.
+// OpenDrawer opens a folder of recordings and makes it where there is none. A bound of 0 is its
+// default.
 func OpenDrawer(dir string, maxFiles int, maxBytes int64) (*Drawer, error) {
 	if maxFiles < 0 || maxBytes < 0 {
 		return nil, errors.New("opening recordings: a bound is negative")
@@ -64,7 +67,8 @@ func OpenDrawer(dir string, maxFiles int, maxBytes int64) (*Drawer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening recordings: %w", err)
 	}
-	d := &Drawer{dir: root, maxFiles: cmp.Or(maxFiles, DefaultDrawerFiles), maxBytes: cmp.Or(maxBytes, DefaultDrawerBytes), newest: map[string]LastReading{}}
+	d := &Drawer{dir: root, maxFiles: cmp.Or(maxFiles, DefaultDrawerFiles),
+		maxBytes: cmp.Or(maxBytes, DefaultDrawerBytes), newest: map[string]LastReading{}}
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening recordings: %w", err), root.Close())
@@ -117,7 +121,8 @@ func parseKept(name string) (keptFile, bool) {
 		return keptFile{}, false
 	}
 	return keptFile{name: name, hash: parts[0], at: at, private: private, LastReading: LastReading{
-		Verdict: probe.Verdict(parts[3]), Battery: parts[2], ObservedAt: time.Unix(0, at).UTC().Format(time.RFC3339), Source: "probe"}}, true
+		Verdict: probe.Verdict(parts[3]), Battery: parts[2], ObservedAt: time.Unix(0, at).UTC().Format(time.RFC3339),
+		Source: "probe"}}, true
 }
 
 // Put keeps a recording with what was made of it.
@@ -181,7 +186,8 @@ func (d *Drawer) evict() {
 	d.kept = slices.Delete(d.kept, 0, n)
 }
 
-// Last returns the newest reading of a URL, in the form in which it is requested; nil if none is kept.
+// Last returns the newest reading of a URL, in the form in which it is requested; nil if none is
+// kept.
 func (d *Drawer) Last(url string) *LastReading {
 	if d == nil {
 		return nil

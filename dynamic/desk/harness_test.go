@@ -27,6 +27,7 @@ import (
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
 	"agentstore/dynamic"
+	"agentstore/dynamic/archive"
 	"agentstore/dynamic/budget"
 	"agentstore/dynamic/desk"
 	"agentstore/dynamic/ledger"
@@ -36,8 +37,8 @@ import (
 
 const base = "https://store.test"
 
-// patience turns a hang into a failure. No machine is so slow that an answer takes as long: nothing here ends because a
-// time is over.
+// patience turns a hang into a failure. No machine is so slow that an answer takes as long: nothing
+// here ends because a time is over.
 const patience = 5 * time.Minute
 
 // reach leads every public-looking name to one listener on loopback, after the guard.
@@ -89,18 +90,28 @@ type options struct {
 	Limits  map[string][2]int
 	Walks   int
 	record  desk.Record
+	archive *archive.Archive
 	roster  desk.Roster
 	hourly  bool
 	drawer  *desk.Drawer
 	lookups *atomic.Int64 // of names
+	db      ledger.DB     // in place of Ledger
+	payable func(ctx context.Context, url, method string) string
 }
 
 // tableOf is the table of budgets with a window so long that no test sees it end.
 func tableOf(limits map[string][2]int) []budget.Limit {
 	table := dynamic.Budgets()
 	for i := range table {
-		table[i].Window = 100 * 365 * 24 * time.Hour
-		if l, ok := limits[table[i].Name]; ok {
+		table[i].Window, table[i].Fair = 100*365*24*time.Hour, false // a test is one client
+		l, ok := limits[table[i].Name]
+		switch {
+		case table[i].Name == desk.BudgetHost:
+			table[i].Each, table[i].Kept = max(l[0], 1), l[1] // what most tests ask one host is no matter of theirs
+			if !ok {
+				table[i].Each = 1 << 20
+			}
+		case ok:
 			table[i].Process, table[i].Shared = l[0], l[1]
 		}
 	}
@@ -115,7 +126,9 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		return fail(err)
 	}
 	db := ledger.DB(ledger.NewMem(ledger.MemOptions{}))
-	if o.Ledger != "" {
+	if o.db != nil {
+		db = o.db
+	} else if o.Ledger != "" {
 		if db, err = postgres.Open(ctx, o.Ledger, postgres.Options{}); err != nil {
 			return fail(err)
 		}
@@ -125,7 +138,8 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		return fail(errors.New("the street has no certificate"))
 	}
 	at := reach{o.Address, o.lookups}
-	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+" + base + "/criteria)", Key: attest.SpecimenKey(), Agent: base, OwnHosts: []string{"store.test"},
+	client, err := fetch.New(fetch.Config{UserAgent: "store/1 (+" + base + "/criteria)", Key: attest.SpecimenKey(),
+		Agent: base, OwnHosts: []string{"store.test"},
 		Resolver: at, Dialer: at, Roots: roots, Timeout: patience})
 	if err != nil {
 		return fail(err)
@@ -139,14 +153,18 @@ func open(ctx context.Context, o options) (*dynamic.Server, *desk.Desk, ledger.D
 		return fail(err)
 	}
 	if o.record == nil {
-		o.record = desk.NoRounds{}
+		o.record = desk.Rounds{}
 	}
-	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Secret: bytes.Repeat([]byte("s"), 32), Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: o.record,
-		Chrome: func() *templates.Chrome { return chrome }, Roster: o.roster, Hourly: o.hourly, Keep: o.drawer, Walks: o.Walks, Share: time.Hour, Time: patience})
+	d, err := desk.New(desk.Config{BaseURL: base, Site: site, DB: db, Secret: bytes.Repeat([]byte("s"), 32),
+		Budgets: budgets, Client: client, Key: attest.SpecimenKey(), Ring: attest.SpecimenRing(), Record: o.record,
+		Chrome: func() *templates.Chrome { return chrome }, Archive: o.archive,
+		Roster: o.roster, Hourly: o.hourly, Keep: o.drawer,
+		Walks: o.Walks, Share: time.Hour, Time: patience, Payable: o.payable})
 	if err != nil {
 		return fail(err)
 	}
-	s, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base, Budgets: budgets, Limits: dynamic.Limits{Handle: 3 * patience}})
+	s, err := dynamic.New(dynamic.Config{Rows: d.Rows(), BaseURL: base, Budgets: budgets,
+		Limits: dynamic.Limits{Handle: 3 * patience}})
 	return s, d, db, err
 }
 
@@ -157,7 +175,8 @@ func street(t testing.TB, h http.Handler) options {
 	s.Config.ErrorLog = nil
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	return options{Address: s.Listener.Addr().String(), CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
+	return options{Address: s.Listener.Addr().String(),
+		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
 }
 
 // openTest is open for one test.
@@ -208,7 +227,8 @@ type asked struct {
 	URL string `json:"url"`
 }
 
-// childEnv holds, as JSON, the options of a copy of this test binary that is a store in a process of its own.
+// childEnv holds, as JSON, the options of a copy of this test binary that is a store in a process
+// of its own.
 const childEnv = "DESK_TEST_CHILD"
 
 func TestMain(m *testing.M) {

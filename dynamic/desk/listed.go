@@ -43,7 +43,8 @@ type ListWord struct {
 	Detail      string           `json:"detail"`
 }
 
-// ListSays is what a list states of the door. What it does not state is absent. Addresses stand there by digest.
+// ListSays is what a list states of the door. What it does not state is absent. Addresses stand
+// there by digest.
 type ListSays struct {
 	URL      string         `json:"url"`
 	Method   string         `json:"method,omitzero"`
@@ -67,12 +68,13 @@ type listed struct {
 	week    string
 	sources []record.RosterSource // lists alone
 	named   []census.Naming
-	// record says that only the signed row is known, which holds the first list that named the host and the door that was
-	// walked.
+	// record says that only the signed row is known, which holds the first list that named the host
+	// and the door that was walked.
 	record bool
 }
 
-// listings reads what the lists said when they were read last: for this week's roster if it stands, else for the newest round.
+// listings reads what the lists said when they were read last: for this week's roster if it stands,
+// else for the newest round.
 func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 	week, sources, err := d.cfg.Record.Lists(ctx)
 	if err != nil {
@@ -110,7 +112,9 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 			return out, err
 		}
 		if row != nil && row.Catalog != "" {
-			out.record, out.named = true, []census.Naming{{Name: row.Catalog, Kind: record.SourceDiscovery, Doors: []census.ListedDoor{{URL: row.URL}}}}
+			out.record, out.named = true,
+				[]census.Naming{{Name: row.Catalog, Kind: record.SourceDiscovery,
+					Doors: []census.ListedDoor{{URL: row.URL}}}}
 		}
 	}
 	return out, nil
@@ -119,7 +123,8 @@ func (d *Desk) listings(ctx context.Context, host string) (listed, error) {
 // agreement sets what the lists said beside what the door asks now.
 func (l listed) agreement(door string, report probe.Report) CatalogAgreement {
 	out := CatalogAgreement{Week: l.week, Lists: []ListWord{},
-		Note: "What a list says is from when it was read for the week's roster; what the door asks is from the probe in this answer. Neither says which of them is right."}
+		Note: "What a list says is from when it was read for the week's roster; what the door asks is from the probe " +
+			"in this answer. Neither says which of them is right."}
 	switch {
 	case len(l.sources) == 0:
 		out.Note = "No discovery list was read yet, so that there is nothing to compare with."
@@ -128,14 +133,16 @@ func (l listed) agreement(door string, report probe.Report) CatalogAgreement {
 		out.Note = "The probe failed on the store's own side, so that nothing could be compared."
 		return out
 	case l.record:
-		out.Note += " Of this host only the signed row is at hand: it holds the first list that named the host and the door that was walked, and no terms. The other lists are left out."
+		out.Note += " Of this host only the signed row is at hand: it holds the first list that named the host and " +
+			"the door that was walked, and no terms. The other lists are left out."
 	}
 	for _, s := range l.sources {
 		i := slices.IndexFunc(l.named, func(n census.Naming) bool { return n.Name == s.Name })
 		if l.record && i < 0 {
 			continue
 		}
-		word := ListWord{List: s.Name, Agreement: ListNotListed, Complete: s.Complete, Differences: []ListDifference{}, Detail: "It does not name this host."}
+		word := ListWord{List: s.Name, Agreement: ListNotListed, Complete: s.Complete, Differences: []ListDifference{},
+			Detail: "It does not name this host."}
 		if i >= 0 {
 			word.name(l.named[i], door, report)
 		}
@@ -154,7 +161,8 @@ func (w *ListWord) name(n census.Naming, door string, report probe.Report) {
 	if i < 0 {
 		w.Detail = fmt.Sprintf("It names %d other doors of this host and not this one.", w.OtherDoors)
 		if n.DoorsLeftOut > 0 {
-			w.Detail = fmt.Sprintf("Of the %d doors of this host that it names %d are kept, and this one is not among them.", w.OtherDoors, len(n.Doors))
+			w.Detail = fmt.Sprintf("Of the %d doors of this host that it names %d are kept, and this one is not "+
+				"among them.", w.OtherDoors, len(n.Doors))
 		}
 		return
 	}
@@ -162,7 +170,8 @@ func (w *ListWord) name(n census.Naming, door string, report probe.Report) {
 	says := n.Doors[i]
 	w.Says = &ListSays{URL: says.URL, Method: says.Method, Cut: says.Cut}
 	if o := says.Offer; o != nil {
-		w.Says.Networks, w.Says.Schemes, w.Says.MinUSDC, w.Says.MaxUSDC, w.Says.PayTo = o.Networks, o.Schemes, o.MinUSDC, o.MaxUSDC, o.PayTo
+		w.Says.Networks, w.Says.Schemes, w.Says.MinUSDC, w.Says.MaxUSDC, w.Says.PayTo = o.Networks, o.Schemes,
+			o.MinUSDC, o.MaxUSDC, o.PayTo
 	}
 	w.Differences = differences(says, report)
 	if w.Agreement, w.Detail = ListAgrees, "What it states of this door is what the door asks now."; says.Offer == nil {
@@ -177,7 +186,8 @@ func (w *ListWord) name(n census.Naming, door string, report probe.Report) {
 	}
 }
 
-// differences compares what a list states with what the door asks, term by term. What it does not state is no difference.
+// differences compares what a list states with what the door asks, term by term. What it does not
+// state is no difference.
 func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 	out := []ListDifference{}
 	differ := func(term, list, now string) {
@@ -194,7 +204,8 @@ func differences(says census.ListedDoor, report probe.Report) []ListDifference {
 	}
 	now, _ := record.OfferOf(report.Terms)
 	if now == nil {
-		differ("terms", "stated", "none that could be read; the door is "+strings.ReplaceAll(string(report.Verdict), "_", " "))
+		differ("terms", "stated", "none that could be read; the door is "+strings.ReplaceAll(string(report.Verdict),
+			"_", " "))
 		return out
 	}
 	if !says.Cut {

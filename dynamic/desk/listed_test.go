@@ -19,7 +19,7 @@ import (
 
 // lists is a roster and a record that know what lists said.
 type lists struct {
-	desk.NoRounds
+	desk.Rounds
 	phase    string
 	listed   string // the week that namings are from
 	sources  []record.RosterSource
@@ -79,7 +79,8 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 	this := record.ISOWeek(time.Now().UTC())
 	right := itemOf(t, here)
 	named := func(name string, left int64, doors ...census.ListedDoor) census.Naming {
-		return census.Naming{Name: name, Kind: record.SourceDiscovery, At: time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC), URL: doors[0].URL, Doors: doors, DoorsLeftOut: left}
+		return census.Naming{Name: name, Kind: record.SourceDiscovery,
+			At: time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC), URL: doors[0].URL, Doors: doors, DoorsLeftOut: left}
 	}
 	source := func(name, kind string) record.RosterSource {
 		return record.RosterSource{Name: name, Kind: kind, Complete: true}
@@ -115,7 +116,8 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 				terms = append(terms, d.Term)
 			}
 			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", l.List, l.Agreement, strings.Join(terms, ","))))
-			if l.Detail == "" || (l.Agreement == "not_listed") != (l.Says == nil) || l.Says != nil && l.Says.URL != here {
+			if l.Detail == "" || (l.Agreement == "not_listed") != (l.Says == nil) || l.Says != nil &&
+				l.Says.URL != here {
 				t.Errorf("%+v", l)
 			}
 		}
@@ -130,17 +132,38 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 		want string
 		week string
 	}{
-		"each word": {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery), source("own", record.SourceDeclared), source("two", record.SourceDiscovery), source("three", record.SourceDiscovery), source("four", record.SourceDiscovery)},
-			named: []census.Naming{named("one", 0, itemOf(t, other), right), named("two", 0, itemOf(t, here, `"amount":"1"`, `"amount":"2"`)), named("four", 3, itemOf(t, other))}}, "one agrees; two differs min_usdc,max_usdc; three not_listed; four not_listed", this},
-		"another address":  {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
-		"the method":       {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, posts)}}, "one differs method", this},
-		"no terms":         {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, bare)}}, "one agrees", this},
-		"no price in USDC": {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, priceless)}}, "one agrees", this},
-		"what was cut":     {lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, cut)}}, "one agrees", this},
-		"named in another week": {lists{phase: census.PhaseOpen, listed: "2026-W01", sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}},
+		"each word": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery), source("own", record.SourceDeclared),
+				source("two", record.SourceDiscovery), source("three", record.SourceDiscovery),
+				source("four", record.SourceDiscovery)},
+			named: []census.Naming{named("one", 0, itemOf(t, other), right),
+				named("two", 0, itemOf(t, here, `"amount":"1"`, `"amount":"2"`)), named("four", 3, itemOf(t, other))}},
+			"one agrees; two differs min_usdc,max_usdc; three not_listed; four not_listed", this},
+		"another address": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, itemOf(t, here, "dEaD", "bEEf"))}}, "one differs pay_to", this},
+		"the method": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, posts)}}, "one differs method", this},
+		"no terms": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, bare)}}, "one agrees", this},
+		"no price in USDC": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, priceless)}}, "one agrees", this},
+		"what was cut": {lists{phase: census.PhaseOpen, listed: this,
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, cut)}}, "one agrees", this},
+		"named in another week": {lists{phase: census.PhaseOpen, listed: "2026-W01",
+			sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, right)}},
 			"one not_listed", this},
-		"the last round": {lists{listed: "2026-W40", recorded: "2026-W40", inRound: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, right)}}, "one agrees", "2026-W40"},
-		"the row alone": {lists{recorded: "2026-W40", inRound: []record.RosterSource{source("one", record.SourceDiscovery), source("two", record.SourceDiscovery)}, row: &desk.Cited{Week: "2026-W40", URL: here, Catalog: "two"}},
+		"the last round": {lists{listed: "2026-W40", recorded: "2026-W40",
+			inRound: []record.RosterSource{source("one", record.SourceDiscovery)},
+			named:   []census.Naming{named("one", 0, right)}}, "one agrees", "2026-W40"},
+		"the row alone": {lists{recorded: "2026-W40",
+			inRound: []record.RosterSource{source("one", record.SourceDiscovery),
+				source("two", record.SourceDiscovery)}, row: &desk.Cited{Week: "2026-W40", URL: here, Catalog: "two"}},
 			"two agrees", "2026-W40"},
 		"nothing yet": {lists{}, "", ""},
 	} {
@@ -153,9 +176,15 @@ func TestWhatListsSayOfADoor(t *testing.T) {
 		t.Errorf("%d lists in one answer", len(got.Lists))
 	}
 	// A door that asks for nothing now is not what a list says of it.
-	l := lists{phase: census.PhaseOpen, listed: this, sources: []record.RosterSource{source("one", record.SourceDiscovery)}, named: []census.Naming{named("one", 0, itemOf(t, "https://nowhere.example.com/paid"))}}
+	l := lists{phase: census.PhaseOpen, listed: this,
+		sources: []record.RosterSource{source("one", record.SourceDiscovery)},
+		named:   []census.Naming{named("one", 0, itemOf(t, "https://nowhere.example.com/paid"))}}
 	got, _ := ask(t, l, "https://nowhere.example.com/paid")
-	if len(got.Lists) != 1 || got.Lists[0].Agreement != desk.ListDiffers || !slices.ContainsFunc(got.Lists[0].Differences, func(d desk.ListDifference) bool { return d.Term == "terms" && strings.Contains(d.Now, "unreachable") }) {
+	if len(got.Lists) != 1 || got.Lists[0].Agreement != desk.ListDiffers ||
+		!slices.ContainsFunc(got.Lists[0].Differences, func(d desk.ListDifference) bool {
+			return d.Term == "terms" &&
+				strings.Contains(d.Now, "unreachable")
+		}) {
 		t.Errorf("a door that is away: %+v", got)
 	}
 }

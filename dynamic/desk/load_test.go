@@ -37,7 +37,8 @@ type gate struct {
 	release chan struct{}
 }
 
-// newCrowd starts a store on a street whose doors wait until they are let go. Half are good doors, half are pages.
+// newCrowd starts a store on a street whose doors wait until they are let go. Half are good doors,
+// half are pages.
 func newCrowd(t testing.TB) *crowd {
 	t.Helper()
 	c := &crowd{t: t, client: http.Client{Timeout: patience}}
@@ -135,9 +136,9 @@ func (c *crowd) letGo(meanwhile func()) {
 	}
 }
 
-// TestLoad: while 200 callers wait for slow doors, and while all their answers come in together, the other routes
-// answer as they do when nobody probes; everybody gets the right verdict, and memory stays bounded. How quick the others
-// are is TestSoakLoad's matter.
+// TestLoad: while 200 callers wait for slow doors, and while all their answers come in together,
+// the other routes answer as they do when nobody probes; everybody gets the right verdict, and
+// memory stays bounded. How quick the others are is TestSoakLoad's matter.
 func TestLoad(t *testing.T) {
 	c := newCrowd(t)
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
@@ -155,8 +156,10 @@ func TestLoad(t *testing.T) {
 		return b
 	}
 	idle := map[string][]byte{}
-	for path, word := range map[string]string{"/api/catalog/v1?q=rock": `"pet_rock"`, "/api/preflight/checks": `"checks"`, "/api/onpage/v1": `"serves-html"`,
-		"/api/declare-door": `"host"`, "/api/conformance/v1/fixtures": `"fixtures"`, "/badge/host.svg?host=a.example.com": "<svg"} {
+	for path, word := range map[string]string{"/api/catalog/v1?q=rock": `"pet_rock"`,
+		"/api/preflight/checks": `"checks"`, "/api/onpage/v1": `"serves-html"`,
+		"/api/declare-door": `"host"`, "/api/conformance/v1/fixtures": `"fixtures"`,
+		"/badge/host.svg?host=a.example.com": "<svg"} {
 		b := get(path)
 		if !strings.Contains(string(b), word) {
 			t.Errorf("%s: no %s in %.300s", path, word, b)
@@ -196,9 +199,9 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestSoakLoad: beside 200 probes the other routes are as quick as they are when nobody probes, within a factor of
-// three. Quiet and crowded times alternate, and the middle of the ratios counts: of single ones a busy machine makes
-// anything.
+// TestSoakLoad: beside 200 probes the other routes are as quick as they are when nobody probes,
+// within a factor of three. Quiet and crowded times alternate, and the middle of the ratios counts:
+// of single ones a busy machine makes anything.
 func TestSoakLoad(t *testing.T) {
 	if os.Getenv("STORE_SOAK") == "" {
 		t.Skip("a soak test: set STORE_SOAK")

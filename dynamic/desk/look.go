@@ -18,6 +18,7 @@ import (
 type LookRequest struct {
 	URL   string `json:"url" jsonschema:"https URL of the door, at most 2048 characters"`
 	Since string `json:"since,omitempty" jsonschema:"ISO week YYYY-Www of the round to compare with; the last round in which the host was probed when left out"`
+	Share bool   `json:"share,omitempty" jsonschema:"true gives the reading of the door an address, without the URL's query, for 30 days"`
 }
 
 // Look is one live probe folded with what the record holds.
@@ -37,6 +38,7 @@ type Look struct {
 	Ladder    []probe.Level    `json:"the_ladder"`
 	RateLimit *RateLimit       `json:"rate_limit,omitzero"`
 	NextSteps []string         `json:"next_steps"`
+	Kept
 }
 
 // LookNow is the live half.
@@ -63,11 +65,12 @@ type Against struct {
 	Detail string `json:"detail"`
 }
 
-// ClassNoSuchRound is the class of a comparison with a week of which the record has no row of this host.
+// ClassNoSuchRound is the class of a comparison with a week of which the record has no row of this
+// host.
 const ClassNoSuchRound = "no_such_round"
 
-// Reproduce cites one signed row and sets it beside the live probe, so that anybody can check the comparison. Its class
-// depends on the six values alone: verdict, failed checks and battery, twice.
+// Reproduce cites one signed row and sets it beside the live probe, so that anybody can check the
+// comparison. Its class depends on the six values alone: verdict, failed checks and battery, twice.
 type Reproduce struct {
 	RuleURL         string        `json:"rule_url"`
 	Dated           string        `json:"dated"` // since when the rule has been in force
@@ -105,7 +108,8 @@ const ruleDated = "2026-09-06"
 
 var weekForm = regexp.MustCompile(`^([0-9]{4})-W([0-9]{2})$`)
 
-// goodWeek reports whether a text is an ISO week that exists (ISO 8601: the last week is that of 28 December).
+// goodWeek reports whether a text is an ISO week that exists (ISO 8601: the last week is that of 28
+// December).
 func goodWeek(s string) bool {
 	m := weekForm.FindStringSubmatch(s)
 	if m == nil {
@@ -118,10 +122,12 @@ func goodWeek(s string) bool {
 }
 
 func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
-	badSince := &problem.Error{Code: "bad_since", Detail: "Nothing was read: since must be an ISO week that exists, written as in 2026-W34.",
+	badSince := &problem.Error{Code: "bad_since",
+		Detail: "Nothing was read: since must be an ISO week that exists, written as in 2026-W34.",
 		Fields: []problem.Field{{Field: "since", Problem: "is not an ISO week of the form YYYY-Www"}}}
 	in, err := readBody[LookRequest](r)
-	if e, ok := errors.AsType[*problem.Error](err); ok && len(e.Fields) == 1 && e.Fields[0].Field == "since" && e.Code == "invalid_input" {
+	if e, ok := errors.AsType[*problem.Error](err); ok && len(e.Fields) == 1 && e.Fields[0].Field == "since" &&
+		e.Code == "invalid_input" {
 		return badSince // of another type than a text
 	}
 	if err != nil {
@@ -130,6 +136,11 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	if in.Since != "" && !goodWeek(in.Since) {
 		return badSince
 	}
+	place, err := d.reserve(r, in.Share)
+	if err != nil {
+		return err
+	}
+	defer place.free(r)
 	door, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 	if err != nil {
 		return err
@@ -154,21 +165,22 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 	}
 	l, shared, err := d.walk(r.Context(), probe.Current(), door)
 	if err != nil {
-		return failed(err)
+		return d.unread(w, r, rl, err)
 	}
 	live := l.report.Reading()
-	now := LookNow{Battery: l.report.Version, Verdict: l.report.Verdict, ObservedAt: l.report.Evidence.ObservedAt, Failed: live.Failed,
+	now := LookNow{Battery: l.report.Version, Verdict: l.report.Verdict, ObservedAt: l.report.Evidence.ObservedAt,
+		Failed:     live.Failed,
 		Advisories: advisoryNames(l.report), Door: d.served(l, shared, rl)}
 	rep := reproduce(d.cfg.BaseURL, door, host, in.Since, live, row, known)
 	return writeJSON(w, Look{
 		Version: "v1", URL: door, Host: host, AskedAt: time.Now().UTC().Format(time.RFC3339), Now: now, Held: held,
-		Against: against(held, door, live), Catalog: lists.agreement(door, l.report), Reproduce: rep, Headline: headline(now, held),
-		IsNot: []string{
+		Against: against(held, door, live), Catalog: lists.agreement(door, l.report), Reproduce: rep,
+		Headline: headline(now, held), IsNot: []string{
 			"a rating: there is no score of a door or of whoever runs it",
 			"a promise: one look says nothing of the next minute",
 			"a purchase: nothing was paid, so delivery was not seen",
 		},
-		Ladder: probe.Levels(), RateLimit: rl,
+		Ladder: probe.Levels(), RateLimit: rl, Kept: place.keep(r.Context(), l),
 		NextSteps: d.lookSteps(l.report.NextSteps, host, held),
 	})
 }
@@ -177,8 +189,10 @@ func (d *Desk) look(w http.ResponseWriter, r *http.Request) error {
 func (d *Desk) lookSteps(steps []string, host string, held Held) []string {
 	steps = append(slices.Clone(steps), "GET "+d.cfg.BaseURL+"/criteria says how verdicts, tiers and gaps are counted.")
 	if held.NeverMet {
-		return append(steps, "GET "+d.cfg.BaseURL+"/api/why/"+host+" says whether the host is on the roster and what stopped a walk.",
-			"POST {host} to "+d.cfg.BaseURL+"/api/declare-door has the host's own list of doors read, for the next round.")
+		return append(steps, "GET "+d.cfg.BaseURL+"/api/why/"+host+
+			" says whether the host is on the roster and what stopped a walk.",
+			"POST {host} to "+d.cfg.BaseURL+"/api/declare-door has the host's own list of doors read, for the next "+
+				"round.")
 	}
 	return append(steps, "GET "+held.RowsURL+" has the host's history, round by round.")
 }
@@ -194,10 +208,12 @@ func advisoryNames(r probe.Report) []string {
 // against compares the live probe with the last round in which the host was probed.
 func against(held Held, door string, live probe.Reading) Against {
 	if held.NeverMet || held.LastProbed == nil {
-		return Against{LineNoPrior, "No signed round holds a reading of this host, so there is nothing to compare with."}
+		return Against{LineNoPrior, "No signed round holds a reading of this host, so there is nothing to compare " +
+			"with."}
 	}
 	if held.LastProbed.URL != door {
-		return Against{LineNotComparable, fmt.Sprintf("Against %s: the census walks another door of this host, %s.", held.LastProbed.Week, held.LastProbed.URL)}
+		return Against{LineNotComparable, fmt.Sprintf("Against %s: the census walks another door of this host, %s.",
+			held.LastProbed.Week, held.LastProbed.URL)}
 	}
 	c := probe.Compare(held.LastProbed.reading(), live)
 	detail := fmt.Sprintf("Against %s: %s", held.LastProbed.Week, c.Detail)
@@ -212,8 +228,9 @@ func against(held Held, door string, live probe.Reading) Against {
 
 // reproduce makes the block that cites a row.
 func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, known []string) Reproduce {
-	out := Reproduce{RuleURL: base + "/criteria#result-class", Dated: ruleDated, AskedFor: asked, Live: live, ComparedWith: row,
-		FailedAdded: []string{}, FailedCleared: []string{}, KnownWeeks: known, Class: ClassNoSuchRound,
+	out := Reproduce{RuleURL: base + "/criteria#result-class", Dated: ruleDated, AskedFor: asked, Live: live,
+		ComparedWith: row,
+		FailedAdded:  []string{}, FailedCleared: []string{}, KnownWeeks: known, Class: ClassNoSuchRound,
 		Detail: "The record has no row of this host to compare with."}
 	if asked == "" {
 		out.AskedFor = "the last round in which the host was probed"
@@ -227,9 +244,12 @@ func reproduce(base, door, host, asked string, live probe.Reading, row *Cited, k
 		out.Detail += " The row is of another door of the host: " + row.URL + "."
 	}
 	out.FailedAdded, out.FailedCleared, out.BatteryRecorded = c.FailedAdded, c.FailedCleared, row.Battery
-	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: host, Week: row.Week, Sequence: row.Sequence, ObservedAt: row.ObservedAt,
-		Digest: row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion, License: row.License,
-		How: "Name host, week, sequence and digest. The row carries its own signature and hashes to row_sha256; inclusion_proof shows it at its leaf of the log; the digest of its round stands in the chain at " + base + "/corpus.json."}
+	out.Cite = &Citation{Cites: "one signed row of a weekly round", Host: host, Week: row.Week, Sequence: row.Sequence,
+		ObservedAt: row.ObservedAt,
+		Digest:     row.Digest, RowSHA256: row.RowSHA256, Leaf: row.Leaf, Entry: row.EntryURL, Inclusion: row.Inclusion,
+		License: row.License, How: "Name host, week, sequence and digest. The row carries its own signature and " +
+			"hashes to row_sha256; inclusion_proof shows it at its leaf of the log; the digest of its round stands " +
+			"in the chain at " + base + "/corpus.json."}
 	return out
 }
 
@@ -241,5 +261,6 @@ func headline(now LookNow, held Held) string {
 	case held.Tier != nil:
 		return said + "; on record " + held.Tier.Line + "."
 	}
-	return fmt.Sprintf("%s; probed in %d of %d rounds since it was first seen.", said, held.RoundsProbed, held.RoundsSinceFirst)
+	return fmt.Sprintf("%s; probed in %d of %d rounds since it was first seen.", said, held.RoundsProbed,
+		held.RoundsSinceFirst)
 }

@@ -11,7 +11,8 @@ import (
 	"agentstore/corpus/probe"
 )
 
-// Every 402 of this store suggests a key, those of its practice doors too, which are otherwise as their rows have them.
+// Every 402 of this store suggests a key, those of its practice doors too, which are otherwise as
+// their rows have them.
 func TestPracticeDoorsSuggestAKey(t *testing.T) {
 	key := regexp.MustCompile(`^store-[a-z2-7]{26}-[0-9]{12}$`)
 	seen := make(map[string]bool)
@@ -35,7 +36,8 @@ func TestPracticeDoorsSuggestAKey(t *testing.T) {
 		}
 		said, _ := after["idempotency"].(map[string]any)
 		suggested, _ := said["suggested_key"].(string)
-		if !key.MatchString(suggested) || seen[suggested] || said["header"] != "Idempotency-Key" || len(after) != len(before)+1 {
+		if !key.MatchString(suggested) || seen[suggested] || said["header"] != "Idempotency-Key" ||
+			len(after) != len(before)+1 {
 			t.Errorf("%s suggests %v", p.ID, said)
 		}
 		seen[suggested] = true

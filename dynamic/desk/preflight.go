@@ -19,7 +19,8 @@ import (
 
 // URLRequest is the body of the instruments that read one address.
 type URLRequest struct {
-	URL string `json:"url" jsonschema:"https URL that a buyer would request expecting a 402; at most 2048 characters"`
+	URL   string `json:"url" jsonschema:"https URL that a buyer would request expecting a 402; at most 2048 characters"`
+	Share bool   `json:"share,omitempty" jsonschema:"true gives the report an address, without the URL's query, for 30 days"`
 }
 
 // Preflight is a report as it is served: with its budget, and with what the next step is.
@@ -30,18 +31,21 @@ type Preflight struct {
 	Shared    bool       `json:"shared"`         // somebody else had asked for the same URL within seconds
 	Private   bool       `json:"private,omitzero"`
 	RateLimit *RateLimit `json:"rate_limit,omitzero"`
+	Kept
 }
 
-const conflictNote = "This store sells goods, some of them readings of doors. It earns nothing by a verdict, and the battery is public: GET /api/preflight/checks."
+const conflictNote = "This store sells goods, some of them readings of doors. It earns nothing by a verdict, and the " +
+	"battery is public: GET /api/preflight/checks."
 
 // look is one walk and what was made of it.
 type look struct {
 	report    probe.Report
 	recording walk.Recording
+	checker   *probe.Preflight // that made the report
 }
 
-// walk looks at a door under a battery, or judges what somebody else's look at the same URL recorded within seconds,
-// under whichever battery that was. url is in the client's form.
+// walk looks at a door under a battery, or judges what somebody else's look at the same URL
+// recorded within seconds, under whichever battery that was. url is in the client's form.
 func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error) {
 	declared, err := d.declaration(ctx, url)
 	if err != nil {
@@ -64,19 +68,21 @@ func (d *Desk) walk(ctx context.Context, version, url string) (look, bool, error
 	if next != nil { // this battery asks for one request more than the other one made
 		return d.looks.do(ctx, version+" "+url, live)
 	}
-	l.report, l.recording.Exchanges = report, recorded
+	l.report, l.recording.Exchanges, l.checker = report, recorded, checker
 	return l, true, nil
 }
 
-// declaration is how a door says that it is asked: in the file that its host declared here, or as the census observed it
-// last. Without it a door that takes POST alone would be called broken here and ready in the record.
+// declaration is how a door says that it is asked: in the file that its host declared here, or as
+// the census observed it last. Without it a door that takes POST alone would be called broken here
+// and ready in the record.
 func (d *Desk) declaration(ctx context.Context, raw string) (probe.Declaration, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return probe.Declaration{}, err
 	}
 	var host *feed.Declared
-	if err := d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) { host, err = feed.HostDeclared(tx, u.Hostname()); return err }); err != nil {
+	if err := d.cfg.DB.View(ctx,
+		func(tx ledger.Tx) (err error) { host, err = feed.HostDeclared(tx, u.Hostname()); return err }); err != nil {
 		return probe.Declaration{}, ledgerDown(err)
 	}
 	if host != nil && len(host.Methods) == len(host.Doors) {
@@ -91,7 +97,7 @@ func (d *Desk) declaration(ctx context.Context, raw string) (probe.Declaration, 
 
 // walkLive makes the requests, in turn with other walks.
 func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url string) (look, error) {
-	report, recording, err := read(d, ctx, checker, walk.Start{URL: url})
+	report, recording, err := read(d, ctx, checker, walk.Start{URL: url, Time: d.lookTime})
 	if err != nil {
 		return look{}, err
 	}
@@ -100,16 +106,18 @@ func (d *Desk) walkLive(ctx context.Context, checker *probe.Preflight, url strin
 			d.cfg.Log.Error("recording not kept", "err", err)
 		}
 	}
-	return look{report, recording}, nil
+	return look{report, recording, checker}, nil
 }
 
-// turn is how much longer a walk may take with the wait for its turn. With the default it is less than a handler's time.
+// turn is how much longer a walk may take with the wait for its turn. With the default it is less
+// than a handler's time.
 const turn = 30 * time.Second
 
 var errBusy = errors.New("no turn to walk within the time")
 
-// admit judges the spelling of a URL, spends a use of the budget and looks the name up. Without a use nobody is asked for
-// a name, and what is refused for its name has its use given back. It returns the URL in the client's form.
+// admit judges the spelling of a URL, spends a use of the budget and looks the name up. Without a
+// use nobody is asked for a name, and what is refused for its name has its use given back. It
+// returns the URL in the client's form.
 func (d *Desk) admit(w http.ResponseWriter, r *http.Request, raw, budget string) (string, *RateLimit, error) {
 	url, err := d.door(raw)
 	if err != nil {
@@ -126,33 +134,27 @@ func (d *Desk) admit(w http.ResponseWriter, r *http.Request, raw, budget string)
 	return url, rl, nil
 }
 
-// lookup asks the name service: a name that leads inwards is refused like an address. A name that cannot be looked up is a
-// finding of the walk.
+// lookup asks the name service: a name that leads inwards is refused like an address. A name that
+// cannot be looked up is a finding of the walk.
 func (d *Desk) lookup(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
-	if refusal := refused(d.cfg.Client.Check(ctx, url, fetch.Rule{})); isProblem(refusal) {
-		return refusal
+	refusal, ok := errors.AsType[*problem.Error](refused(d.cfg.Client.Check(ctx, url, fetch.Rule{})))
+	if !ok {
+		return nil
 	}
-	return nil
+	return refusal
 }
 
 const lookupTime = 2 * time.Second
 
-func isProblem(err error) bool {
-	_, ok := errors.AsType[*problem.Error](err)
-	return ok
-}
-
 // failed turns the error of a walk into an answer.
 func failed(err error) error {
-	switch {
-	case errors.Is(err, errBusy):
+	if errors.Is(err, errBusy) {
 		return &problem.Error{Code: "request_timeout", Status: http.StatusServiceUnavailable, Retry: 10 * time.Second,
 			Detail: "So many doors are being walked that yours had no turn. Nothing was read. Try again shortly."}
-	default:
-		return refused(err)
 	}
+	return refused(err)
 }
 
 // served makes the answer of a look.
@@ -168,14 +170,21 @@ func (d *Desk) preflight(version string) route.Handler {
 		if err != nil {
 			return err
 		}
+		place, err := d.reserve(r, in.Share)
+		if err != nil {
+			return err
+		}
+		defer place.free(r)
 		url, rl, err := d.admit(w, r, in.URL, BudgetPreflight)
 		if err != nil {
 			return err
 		}
 		l, shared, err := d.walk(r.Context(), version, url)
 		if err != nil {
-			return failed(err)
+			return d.unread(w, r, rl, err)
 		}
-		return writeJSON(w, d.served(l, shared, rl))
+		out := d.served(l, shared, rl)
+		out.Kept = place.keep(r.Context(), l)
+		return writeJSON(w, out)
 	}
 }

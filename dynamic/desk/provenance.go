@@ -70,7 +70,8 @@ func parseOwner(s string) (owner, error) {
 	} else if _, err := wallet.ParseSolanaAddress(s); err == nil {
 		return owner{shown: s, key: s, solana: true}, nil
 	}
-	return owner{}, route.Invalid(problem.Field{Field: "address", Problem: "is neither 0x and 40 hex digits nor base58 of 32 bytes"})
+	return owner{}, route.Invalid(problem.Field{Field: "address",
+		Problem: "is neither 0x and 40 hex digits nor base58 of 32 bytes"})
 }
 
 func (d *Desk) provenanceChallenge(w http.ResponseWriter, r *http.Request) error {
@@ -92,14 +93,16 @@ func (d *Desk) provenanceChallenge(w http.ResponseWriter, r *http.Request) error
 	}
 	return writeJSON(w, ProvenanceChallenge{Address: o.shown, Challenge: text, SignHow: how, Nonce: c.Nonce,
 		ExpiresAt: c.Expires.Format(time.RFC3339), ExpiresIn: int(challenge.Life / time.Second), SingleUse: true,
-		NextStep: "POST {address, signature, nonce} to " + d.cfg.BaseURL + "/api/provenance/self within five minutes. It is good for one answer; a wrong signature spends nothing."})
+		NextStep: "POST {address, signature, nonce} to " + d.cfg.BaseURL +
+			"/api/provenance/self within five minutes. It is good for one answer; a wrong signature spends nothing."})
 }
 
 // provenanceText is the text to sign of a challenge.
 func (d *Desk) provenanceText(o owner, c challenge.Challenge) (string, error) {
 	text := wallet.SignIn{
-		Domain: d.host, Address: o.shown, Statement: "Show me what the record says about this address.", URI: d.cfg.BaseURL + "/api/provenance/self",
-		Version: "1", ChainID: "8453", Nonce: c.Nonce, IssuedAt: c.Issued().Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
+		Domain: d.host, Address: o.shown, Statement: "Show me what the record says about this address.",
+		URI: d.cfg.BaseURL + "/api/provenance/self", Version: "1", ChainID: "8453", Nonce: c.Nonce,
+		IssuedAt: c.Issued().Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
 	}
 	if o.solana {
 		text.ChainID = "mainnet"
@@ -108,7 +111,8 @@ func (d *Desk) provenanceText(o owner, c challenge.Challenge) (string, error) {
 	return text.Ethereum()
 }
 
-// provenance answers a signed challenge with the reading. The challenge is spent with the answer and by nothing else.
+// provenance answers a signed challenge with the reading. The challenge is spent with the answer
+// and by nothing else.
 func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 	in, err := route.ReadJSON[ProvenanceRequest](r, false)
 	if err != nil {
@@ -123,7 +127,8 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Nonce == "" {
-		return route.Invalid(problem.Field{Field: "nonce", Problem: "is required: it says which challenge was signed, and is in the challenge's answer"})
+		return route.Invalid(problem.Field{Field: "nonce",
+			Problem: "is required: it says which challenge was signed, and is in the challenge's answer"})
 	}
 	if _, err := d.take(w, r, BudgetProvenance); err != nil {
 		return err
@@ -145,7 +150,9 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 		_, err = wallet.VerifyEthereum(message, sig)
 	}
 	if err != nil {
-		return &problem.Error{Code: "claim_signature_invalid", Detail: "The signature does not prove this address. The challenge is not spent: sign its text exactly as it stands and send that.",
+		return &problem.Error{Code: "claim_signature_invalid",
+			Detail: "The signature does not prove this address. The challenge is not spent: sign its text exactly as " +
+				"it stands and send that.",
 			Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown}
 	}
 	reading, err := d.cfg.Record.Address(r.Context(), o.shown)
@@ -163,18 +170,16 @@ func (d *Desk) provenance(w http.ResponseWriter, r *http.Request) error {
 		return d.noChallenge(o)
 	}
 	return writeJSON(w, Provenance{Version: "v1", Proved: proved, Free: true, Reading: reading,
-		Cannot: []string{
-			"doors that the weekly rounds never walked, and terms that a door shows to some buyers only",
-			"who runs a door: a shared address is no verdict about operators",
-			"payments: the record holds what doors asked for, not what was paid",
-		},
-		NotStored: "That this challenge was answered is kept for a few minutes, by its nonce. Neither the address nor this reading is kept or published.",
+		Cannot: cannotTell,
+		NotStored: "That this challenge was answered is kept for a few minutes, by its nonce. Neither the address " +
+			"nor this reading is kept or published.",
 		NextSteps: []string{"GET " + d.cfg.BaseURL + "/criteria says what the record holds and what it cannot tell."}})
 }
 
 // parseProof reads the signature in the form of its family.
 func parseProof(o owner, s string) ([]byte, error) {
-	bad := route.Invalid(problem.Field{Field: "signature", Problem: "is no signature: 65 bytes of hex for 0x addresses, 64 bytes of base58 or hex for Solana ones"})
+	bad := route.Invalid(problem.Field{Field: "signature",
+		Problem: "is no signature: 65 bytes of hex for 0x addresses, 64 bytes of base58 or hex for Solana ones"})
 	want := wallet.SignatureSize
 	if o.solana {
 		want = 64
@@ -193,8 +198,10 @@ func parseProof(o owner, s string) ([]byte, error) {
 }
 
 func (d *Desk) noChallenge(o owner) error {
-	return &problem.Error{Code: "claim_challenge_invalid", Next: "GET " + d.cfg.BaseURL + "/api/provenance/self?address=" + o.shown,
-		Detail: "This nonce is of no open challenge for this address: it was never given out for it, was answered already, or is older than five minutes."}
+	return &problem.Error{Code: "claim_challenge_invalid", Next: "GET " + d.cfg.BaseURL +
+		"/api/provenance/self?address=" + o.shown,
+		Detail: "This nonce is of no open challenge for this address: it was never given out for it, was answered " +
+			"already, or is older than five minutes."}
 }
 
 func ledgerDown(err error) error {
@@ -205,28 +212,26 @@ func ledgerDown(err error) error {
 		Detail: "The store's ledger did not answer in time. Nothing was read. Try again shortly."}
 }
 
-func (d *Desk) provenanceRows() []route.Row {
-	return []route.Row{
-		{
-			Route: api.Route{
-				Name: "provenance_challenge", Method: http.MethodGet, Pattern: "/api/provenance/self", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetProvenance,
-				Summary:     "Ask for a text to prove your own address with",
-				Description: "A CAIP-122 text bound to this store, to a single-use nonce and to five minutes. Sign it and POST it back to read, free, what the record says about the address.",
-				Params: []api.Param{{Name: "address", In: api.QueryP, Type: "string", Required: true, MinLength: 32, MaxLength: 44,
-					Description: "0x and 40 hex digits, or a Solana address"}},
-				Responses: ok[ProvenanceChallenge]("The text to sign", 400, 429, 503),
-			},
-			SpendLate: true, Handle: d.provenanceChallenge,
-		},
-		{
-			Route: api.Route{
-				Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetProvenance,
-				Summary:     "Read the record about your own address",
-				Description: "Answers the signed challenge. Where the address was advertised, by its digest; never a word about payments. Send the challenge's nonce along. A wrong signature spends nothing.",
-				Body:        &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](), Limit: 4 << 10, Description: "address, signature and nonce"},
-				Responses:   ok[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
-			},
-			SpendLate: true, Handle: d.provenance,
-		},
+func provenanceFaces() []route.Face[*Desk] {
+	return []route.Face[*Desk]{
+		instrument(api.Route{
+			Name: "provenance_challenge", Method: http.MethodGet, Pattern: "/api/provenance/self", Serve: api.Private,
+			Budget: BudgetProvenance, Summary: "Ask for a text to prove your own address with",
+			Description: "A CAIP-122 text bound to this store, to a single-use nonce and to five minutes. Sign it " +
+				"and POST it back to read, free, what the record says about the address.",
+			Params: []api.Param{{Name: "address", In: api.QueryP, Type: "string", Required: true, MinLength: 32,
+				MaxLength:   44,
+				Description: "0x and 40 hex digits, or a Solana address"}},
+			Responses: ok[ProvenanceChallenge]("The text to sign", 400, 429, 503),
+		}, (*Desk).provenanceChallenge),
+		instrument(api.Route{
+			Name: "provenance_self", Method: http.MethodPost, Pattern: "/api/provenance/self", Serve: api.Private,
+			Budget: BudgetProvenance, Summary: "Read the record about your own address",
+			Description: "Answers the signed challenge. Where the address was advertised, by its digest; never a " +
+				"word about payments. Send the challenge's nonce along. A wrong signature spends nothing.",
+			Body: &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[ProvenanceRequest](),
+				Limit: 4 << 10, Description: "address, signature and nonce"},
+			Responses: ok[Provenance]("The reading", 400, 403, 413, 415, 429, 503),
+		}, (*Desk).provenance),
 	}
 }

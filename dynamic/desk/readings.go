@@ -51,12 +51,14 @@ func (d *Desk) botAuth(w http.ResponseWriter, r *http.Request) error {
 	if (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		u.Path = botauth.Path
 	}
-	report, shared, err := readShared(d, r.Context(), "bot-auth "+u.String(), botauth.Checker{URL: u.String()}, walk.Start{URL: u.String()})
+	report, shared, err := readShared(d, r.Context(), "bot-auth "+u.String(), botauth.Checker{URL: u.String()},
+		walk.Start{URL: u.String()})
 	if err != nil {
-		return failed(err)
+		return d.unread(w, r, rl, err)
 	}
 	return writeJSON(w, Directory{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
-		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL + botauth.Path + " is the store's own directory, to compare with."}})
+		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL + botauth.Path +
+			" is the store's own directory, to compare with."}})
 }
 
 // page judges a page's HTML as it is served.
@@ -71,10 +73,11 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) error {
 	}
 	report, shared, err := readShared(d, r.Context(), "onpage "+door, onpage.Checker{URL: door}, walk.Start{URL: door})
 	if err != nil {
-		return failed(err)
+		return d.unread(w, r, rl, err)
 	}
 	return writeJSON(w, Page{Report: report, Shared: shared, Private: d.cfg.Client.Private(), RateLimit: rl,
-		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL + "/api/onpage/v1 has the battery."}})
+		NextSteps: []string{"suggested_fixes says what to change.", "GET " + d.cfg.BaseURL +
+			"/api/onpage/v1 has the battery."}})
 }
 
 // PageBattery is the battery for pages.
@@ -86,29 +89,30 @@ type PageBattery struct {
 
 func (d *Desk) pageBattery(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, PageBattery{Version: onpage.Version, Checks: onpage.Battery(), Note: "Judges the HTML as it was served: no script is run, nothing else is fetched."})
+	return writeJSON(w, PageBattery{Version: onpage.Version, Checks: onpage.Battery(),
+		Note: "Judges the HTML as it was served: no script is run, nothing else is fetched."})
 }
 
-func (d *Desk) readingRows() []route.Row {
-	return []route.Row{
-		d.metered(api.Route{
+func readingFaces() []route.Face[*Desk] {
+	return []route.Face[*Desk]{
+		metered(api.Route{
 			Name: "bot_auth_check", Pattern: "/api/bot-auth/check", Budget: BudgetReadings,
-			Summary:     "Judge a Web Bot Auth directory or card",
-			Description: "The keys, the directory's own signature and the card's members. An origin alone means its well-known path. One GET, and a card's jwks_uri.",
-			Body:        body[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
-		}, d.botAuth),
-		d.metered(api.Route{
-			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetReadings,
-			Summary:     "Judge a page's HTML as it is served",
-			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no script is run.",
-			Body:        body[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
-		}, d.page),
-		{
-			Route: api.Route{
-				Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Tags: []string{tagInstruments}, Serve: api.Clock, Version: "v1", Since: api.ContractSince,
-				Summary: "The battery for pages", Responses: ok[PageBattery]("Every check"),
-			},
-			Handle: d.pageBattery,
-		},
+			Summary: "Judge a Web Bot Auth directory or card",
+			Description: "The keys, the directory's own signature and the card's members. An origin alone means its " +
+				"well-known path. One GET, and a card's jwks_uri.",
+			Body: body[ReadingRequest]("url"), Responses: ok[Directory]("The judgement", meteredProblems...),
+		}, (*Desk).botAuth),
+		metered(api.Route{
+			Name: "onpage_v1", Pattern: "/api/onpage/v1", Version: "v1", Since: api.ContractSince,
+			Budget: BudgetReadings, Summary: "Judge a page's HTML as it is served",
+			Description: "Twelve checks of what a crawler or an agent without a browser relies on. One GET; no " +
+				"script is run.",
+			Body: body[ReadingRequest]("url"), Responses: ok[Page]("The judgement", meteredProblems...),
+		}, (*Desk).page),
+		instrument(api.Route{
+			Name: "onpage_battery_v1", Method: http.MethodGet, Pattern: "/api/onpage/v1", Serve: api.Clock,
+			Version: "v1", Since: api.ContractSince, Summary: "The battery for pages",
+			Responses: ok[PageBattery]("Every check"),
+		}, (*Desk).pageBattery),
 	}
 }

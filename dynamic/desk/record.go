@@ -8,23 +8,26 @@ import (
 	"agentstore/dynamic/archive"
 )
 
-// Record is what the signed record holds, as the desk reads it. It may be asked by many goroutines at once. An error
-// means that it could not be read, never that there is nothing.
+// Record is what the signed record holds, as the desk reads it. It may be asked by many goroutines
+// at once. An error means that it could not be read, never that there is nothing.
 type Record interface {
-	// Host returns what is held about a host in the record's spelling: lower case, ASCII form, no trailing dot. For a
-	// host that no round ever named, NeverMet is set.
+	// Host returns what is held about a host in the record's spelling: lower case, ASCII form, no
+	// trailing dot. For a host that no round ever named, NeverMet is set.
 	Host(ctx context.Context, host string) (Held, error)
-	// Row returns the signed row of a host in a week, nil if there is none, and the weeks for which there are rounds,
-	// the oldest first. An empty week asks for the last row in which the host was probed.
+	// Row returns the signed row of a host in a week, nil if there is none, and the weeks for which
+	// there are rounds, the oldest first. An empty week asks for the last row in which the host was
+	// probed.
 	Row(ctx context.Context, host, week string) (row *Cited, known []string, err error)
-	// Address returns where an address was advertised, asked by the digests that the record holds of it.
+	// Address returns where an address was advertised, asked by the digests that the record holds
+	// of it.
 	Address(ctx context.Context, address string) (archive.AddressReading, error)
 	// Reading returns the last signed reading of a host, for badges; nil if there is none.
 	Reading(ctx context.Context, host string) (*LastReading, error)
-	// Lists returns the week of the newest round and the sources that were read for its roster; "" and none before the first.
+	// Lists returns the week of the newest round and the sources that were read for its roster; ""
+	// and none before the first.
 	Lists(ctx context.Context) (week string, sources []record.RosterSource, err error)
-	// Declared returns how the door at a URL says that it is asked, as its last observation found; the zero value where
-	// it was answered to GET, or is not in the record.
+	// Declared returns how the door at a URL says that it is asked, as its last observation found;
+	// the zero value where it was answered to GET, or is not in the record.
 	Declared(ctx context.Context, host, url string) (probe.Declaration, error)
 }
 
@@ -65,7 +68,8 @@ type Fraction struct {
 	LastWeek  string `json:"last_week,omitzero"`
 }
 
-// Passport is the newest signed observation of a host, from a round or a paid refresh, and what its age is worth.
+// Passport is the newest signed observation of a host, from a round or a paid refresh, and what its
+// age is worth.
 type Passport struct {
 	Decision   string        `json:"decision"`
 	Freshness  string        `json:"freshness"`
@@ -91,8 +95,8 @@ type Cited struct {
 	Advisories []string      `json:"advisories"`
 	Catalog    string        `json:"catalog,omitzero"`
 	Battery    string        `json:"battery"`
-	// Inclusion is the text of c2sp.org/tlog-proof: the row under the checkpoint that was signed with its round. It is
-	// there for the row that Row returns.
+	// Inclusion is the text of c2sp.org/tlog-proof: the row under the checkpoint that was signed
+	// with its round. It is there for the row that Row returns.
 	Inclusion string `json:"-"`
 	License   string `json:"-"` // of the round
 }
@@ -108,7 +112,8 @@ type VerdictChange struct {
 	At   string        `json:"at"`
 	From probe.Verdict `json:"from"`
 	To   probe.Verdict `json:"to"`
-	// Battery says that the battery differs as well: then the instrument moved, and perhaps not the door.
+	// Battery says that the battery differs as well: then the instrument moved, and perhaps not the
+	// door.
 	Battery bool `json:"battery_changed,omitzero"`
 }
 
@@ -129,34 +134,4 @@ type LastReading struct {
 	ObservedAt string        `json:"observed_at"` // RFC 3339
 	Battery    string        `json:"battery"`
 	Source     string        `json:"source"`
-}
-
-// NoRounds is the record before its first round: it has met nobody.
-type NoRounds struct{}
-
-// Host says never met.
-func (NoRounds) Host(context.Context, string) (Held, error) {
-	return Held{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
-		WhatThisCannotSee: []string{"There is no round in the chain yet, so the record has met nobody. That is a fact about the store, not about the door."}}, nil
-}
-
-// Row finds none.
-func (NoRounds) Row(context.Context, string, string) (*Cited, []string, error) {
-	return nil, []string{}, nil
-}
-
-// Address was seen nowhere.
-func (NoRounds) Address(_ context.Context, address string) (archive.AddressReading, error) {
-	return archive.NoReading(address), nil
-}
-
-// Lists are none.
-func (NoRounds) Lists(context.Context) (string, []record.RosterSource, error) { return "", nil, nil }
-
-// Reading is none.
-func (NoRounds) Reading(context.Context, string) (*LastReading, error) { return nil, nil }
-
-// Declared is nothing.
-func (NoRounds) Declared(context.Context, string, string) (probe.Declaration, error) {
-	return probe.Declaration{}, nil
 }

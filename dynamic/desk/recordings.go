@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"agentstore/content/api"
+	"agentstore/corpus/attest"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/dynamic/problem"
@@ -30,14 +30,15 @@ const (
 	maxRecordingBytes = 4 << 20 // before base64
 )
 
-// A ticket is a secret of 128 bits or more that its owner made or was given. Its digest is what he publishes, so whoever
-// reads the file learns nothing that opens anything.
+// A ticket is a secret of 128 bits or more that its owner made or was given. Its digest is what he
+// publishes, so whoever reads the file learns nothing that opens anything.
 const (
 	minTicket = 26
 	maxTicket = 128
 )
 
-// Ticket says how the raw recordings of one's own door are asked for, with a ticket that nobody else was given.
+// Ticket says how the raw recordings of one's own door are asked for, with a ticket that nobody
+// else was given.
 type Ticket struct {
 	Ticket   string `json:"ticket"`
 	File     string `json:"file"`  // path at the door's host
@@ -73,25 +74,27 @@ type RawReading struct {
 func (d *Desk) recordingsTicket(w http.ResponseWriter, _ *http.Request) error {
 	ticket := strings.ToLower(rand.Text())
 	return writeJSON(w, Ticket{Ticket: ticket, File: ownerFile, Holds: ticketDigest(ticket),
-		How:      "Put the line holds into file at the door's host, served over https as text. Keep ticket to yourself: it opens the recordings as long as its line stands there.",
-		WhatIsIt: "Every header and byte that your own door answered to probes of this store, as far as they are still kept. Nobody else is shown them.",
+		How: "Put the line holds into file at the door's host, served over https as text. Keep ticket to " +
+			"yourself: it opens the recordings as long as its line stands there.",
+		WhatIsIt: "Every header and byte that your own door answered to probes of this store, as far as they are " +
+			"still kept. Nobody else is shown them.",
 		NextStep: "POST {url, ticket} to " + d.cfg.BaseURL + "/api/recordings."})
 }
 
 func ticketDigest(ticket string) string {
-	sum := sha256.Sum256([]byte(ticket))
-	return hex.EncodeToString(sum[:])
+	return attest.Digest(sha256.Sum256([]byte(ticket))).String()
 }
 
-// recordings shows the owner of a door what it answered. The proof is the digest of his ticket at the door's own host:
-// reading that file gives nobody the ticket.
+// recordings shows the owner of a door what it answered. The proof is the digest of his ticket at
+// the door's own host: reading that file gives nobody the ticket.
 func (d *Desk) recordings(w http.ResponseWriter, r *http.Request) error {
 	in, err := readBody[RecordingsRequest](r)
 	if err != nil {
 		return err
 	}
 	if len(in.Ticket) < minTicket || len(in.Ticket) > maxTicket {
-		return route.Invalid(problem.Field{Field: "ticket", Problem: fmt.Sprintf("has %d characters, not %d to %d", len(in.Ticket), minTicket, maxTicket)})
+		return route.Invalid(problem.Field{Field: "ticket", Problem: fmt.Sprintf("has %d characters, not %d to %d",
+			len(in.Ticket), minTicket, maxTicket)})
 	}
 	door, rl, err := d.admit(w, r, in.URL, BudgetReadings)
 	if err != nil {
@@ -106,7 +109,8 @@ func (d *Desk) recordings(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, Recordings{URL: door, Recordings: list, More: more, RateLimit: rl,
 		Note: "Kept in a bounded folder, the oldest going first; a door that was not probed lately may have none.",
-		NextSteps: []string{"Decode recording to a file and run: check --exchange FILE, to have the same bytes judged again.",
+		NextSteps: []string{"Decode recording to a file and run: check --exchange FILE, to have the same bytes " +
+			"judged again.",
 			"Take the line out of " + ownerFile + " when you are done."}})
 }
 
@@ -117,7 +121,8 @@ func (d *Desk) owns(ctx context.Context, door, ticket string) error {
 		return err
 	}
 	file := "https://" + u.Host + ownerFile
-	x, err := d.cfg.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: file, Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
+	x, err := d.cfg.Client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: file,
+		Header: http.Header{"Accept": {"text/plain"}}}, fetch.Rule{})
 	if err != nil {
 		return refused(err)
 	}
@@ -147,7 +152,8 @@ func (d *Drawer) raw(url string) (list []RawReading, more bool, err error) {
 		return list, false, nil
 	}
 	d.mu.Lock()
-	kept := slices.DeleteFunc(slices.Clone(d.kept), func(f keptFile) bool { return f.private || f.hash != urlHash(url) })
+	kept := slices.DeleteFunc(slices.Clone(d.kept),
+		func(f keptFile) bool { return f.private || f.hash != urlHash(url) })
 	d.mu.Unlock()
 	slices.Reverse(kept)
 	total := 0
@@ -165,31 +171,28 @@ func (d *Drawer) raw(url string) (list []RawReading, more bool, err error) {
 		if total += len(b); total > maxRecordingBytes && len(list) > 0 {
 			return list, true, nil
 		}
-		sum := sha256.Sum256(b)
-		list = append(list, RawReading{LastReading: f.LastReading, SHA256: hex.EncodeToString(sum[:]), Recording: base64.StdEncoding.EncodeToString(b)})
+		list = append(list, RawReading{LastReading: f.LastReading, SHA256: attest.Digest(sha256.Sum256(b)).String(),
+			Recording: base64.StdEncoding.EncodeToString(b)})
 	}
 	return list, false, nil
 }
 
-func (d *Desk) recordingRows() []route.Row {
-	return []route.Row{
-		{
-			Route: api.Route{
-				Name: "recordings_ticket", Method: http.MethodGet, Pattern: "/api/recordings", Tags: []string{tagInstruments}, Serve: api.Private,
-				Summary:     "How to read the raw recordings of your own door",
-				Description: "Gives a fresh ticket. Its SHA-256, served at /.well-known/store-owner.txt on the door's host, proves that the door is yours.",
-				Responses:   ok[Ticket]("A ticket and what to do with it"),
-			},
-			Handle: d.recordingsTicket,
-		},
-		{
-			Route: api.Route{
-				Name: "recordings", Method: http.MethodPost, Pattern: "/api/recordings", Tags: []string{tagInstruments}, Serve: api.Private, Budget: BudgetReadings,
-				Summary:     "Read the raw recordings of your own door",
-				Description: "What was published of a probe hides addresses and most headers. Whoever proves control of the host is shown the bytes as they were recorded, as far as they are kept.",
-				Body:        body[RecordingsRequest]("url and ticket"), Responses: ok[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
-			},
-			SpendLate: true, Handle: d.recordings,
-		},
+func recordingFaces() []route.Face[*Desk] {
+	return []route.Face[*Desk]{
+		instrument(api.Route{
+			Name: "recordings_ticket", Method: http.MethodGet, Pattern: "/api/recordings", Serve: api.Private,
+			Summary: "How to read the raw recordings of your own door",
+			Description: "Gives a fresh ticket. Its SHA-256, served at /.well-known/store-owner.txt on the door's " +
+				"host, proves that the door is yours.",
+			Responses: ok[Ticket]("A ticket and what to do with it"),
+		}, (*Desk).recordingsTicket),
+		instrument(api.Route{
+			Name: "recordings", Method: http.MethodPost, Pattern: "/api/recordings", Serve: api.Private,
+			Budget: BudgetReadings, Summary: "Read the raw recordings of your own door",
+			Description: "What was published of a probe hides addresses and most headers. Whoever proves control of " +
+				"the host is shown the bytes as they were recorded, as far as they are kept.",
+			Body:      body[RecordingsRequest]("url and ticket"),
+			Responses: ok[Recordings]("The recordings, newest first", 400, 401, 413, 415, 429, 503),
+		}, (*Desk).recordings),
 	}
 }

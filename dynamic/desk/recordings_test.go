@@ -12,8 +12,9 @@ import (
 	"agentstore/dynamic/desk"
 )
 
-// TestRecordingsAreShownToTheOwnerAlone reads back what a door answered, with its address, by a ticket whose digest the
-// door shows, and tries without: without the file, with another ticket, and with what the file itself says.
+// TestRecordingsAreShownToTheOwnerAlone reads back what a door answered, with its address, by a
+// ticket whose digest the door shows, and tries without: without the file, with another ticket, and
+// with what the file itself says.
 func TestRecordingsAreShownToTheOwnerAlone(t *testing.T) {
 	const ticket = "kept-to-myself-by-who-runs-the-door"
 	sum := sha256.Sum256([]byte(ticket))
@@ -73,7 +74,8 @@ func TestRecordingsAreShownToTheOwnerAlone(t *testing.T) {
 	if err != nil || rec.Start != u || rec.Exchanges[0].Response.Header.Get("X-Only-The-Owner") == "" {
 		t.Errorf("%+v %v", rec, err)
 	}
-	if code, _, doc := post(t, h, "/api/recordings", map[string]string{"url": "https://another.example.com/paid", "ticket": ticket}); code != 200 || len(doc["recordings"].([]any)) != 0 {
+	if code, _, doc := post(t, h, "/api/recordings", map[string]string{"url": "https://another.example.com/paid",
+		"ticket": ticket}); code != 200 || len(doc["recordings"].([]any)) != 0 {
 		t.Errorf("another door: %d %v", code, doc)
 	}
 }

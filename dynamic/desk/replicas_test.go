@@ -11,8 +11,9 @@ import (
 	"agentstore/dynamic/ledger/ledgertest"
 )
 
-// TestBudgetsAreExactOverProcesses: three stores on one PostgreSQL are asked by 120 callers at once. No more than the
-// shared budget is granted, all of it is, and no process grants more than its own.
+// TestBudgetsAreExactOverProcesses: three stores on one PostgreSQL are asked by 120 callers at
+// once. No more than the shared budget is granted, all of it is, and no process grants more than
+// its own.
 func TestBudgetsAreExactOverProcesses(t *testing.T) {
 	var hits atomic.Int64
 	o := street(t, door(&hits))
@@ -24,7 +25,8 @@ func TestBudgetsAreExactOverProcesses(t *testing.T) {
 	}
 	// What is refused spends nothing.
 	for _, s := range stores {
-		for _, body := range []string{`{}`, `{"url":"https://store.test/"}`, `{"url":"https://10.1.2.3/"}`, `{"url":"https://inside.example.com/"}`, `{"url":"no"}`} {
+		for _, body := range []string{`{}`, `{"url":"https://store.test/"}`, `{"url":"https://10.1.2.3/"}`,
+			`{"url":"https://inside.example.com/"}`, `{"url":"no"}`} {
 			res, err := http.Post(s.url+"/api/preflight/v2", "application/json", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +60,8 @@ func TestBudgetsAreExactOverProcesses(t *testing.T) {
 				case 429:
 					refused.Add(1)
 					if res.Header.Get("Retry-After") == "" || res.Header.Get("RateLimit-Remaining") != "0" {
-						t.Errorf("429 with Retry-After %q and RateLimit-Remaining %q", res.Header.Get("Retry-After"), res.Header.Get("RateLimit-Remaining"))
+						t.Errorf("429 with Retry-After %q and RateLimit-Remaining %q", res.Header.Get("Retry-After"),
+							res.Header.Get("RateLimit-Remaining"))
 					}
 				default:
 					t.Errorf("status %d", res.StatusCode)

@@ -3,32 +3,34 @@ package desk
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"time"
 
+	"agentstore/corpus/attest"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/dynamic/archive"
 )
 
-// Rounds is the Record that an archive holds open. Each question is answered from one state of it; before the first
-// round it answers as NoRounds does.
+// Rounds is the Record that an archive holds open. Each question is answered from one state of it;
+// without an archive, and before the first round, it has met nobody.
 type Rounds struct {
 	Archive *archive.Archive
 	BaseURL string
 }
 
-// The words of Passport.Freshness: how old the newest signed observation of a host is. Rounds are weekly.
+// The words of Passport.Freshness: how old the newest signed observation of a host is. Rounds are
+// weekly.
 const (
 	FreshnessFresh   = "fresh"   // up to FreshFor
 	FreshnessAging   = "aging"   // up to AgingFor
 	FreshnessExpired = "expired" // older
 )
 
-// The ages at which an observation ceases to be fresh, and to be worth a decision: a round and a day, four rounds.
+// The ages at which an observation ceases to be fresh, and to be worth a decision: a round and a
+// day, four rounds.
 const (
 	FreshFor = 8 * 24 * time.Hour
 	AgingFor = 28 * 24 * time.Hour
@@ -36,19 +38,24 @@ const (
 
 // The words of Passport.Decision, which follow from verdict, tier and age alone.
 const (
-	DecisionReady  = "ready_on_record"     // the newest observation is ready, not expired, and no rule says that too little is known
+	// the newest observation is ready, not expired, and no rule says that too little is known
+	DecisionReady  = "ready_on_record"
 	DecisionBroken = "not_ready_on_record" // the newest observation is not_ready or unreachable, and not expired
 	DecisionLook   = "look_again"          // the record cannot carry a decision
 )
 
 // Host derives what is held of a host.
-func (r Rounds) Host(ctx context.Context, host string) (Held, error) {
+func (r Rounds) Host(_ context.Context, host string) (Held, error) {
 	s := r.Archive.Now()
 	if s == nil {
-		return NoRounds{}.Host(ctx, host)
+		return Held{NeverMet: true, PaymentAddress: unseenAddress(), GapsByReason: map[string]int{},
+			VerdictChanges: []VerdictChange{},
+			WhatThisCannotSee: []string{"There is no round in the chain yet, so the record has met nobody. That is a " +
+				"fact about the store, not about the door."}}, nil
 	}
 	now := time.Now().UTC()
-	held := Held{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{}, VerdictChanges: []VerdictChange{},
+	held := Held{NeverMet: true, RoundsInChain: len(s.Rounds), GapsByReason: map[string]int{},
+		VerdictChanges: []VerdictChange{},
 		PaymentAddress: unseenAddress(), WhatThisCannotSee: derive.CannotSee(), DerivedAt: now.Format(time.RFC3339)}
 	h, ok, err := s.History(host)
 	if err != nil || !ok {
@@ -65,11 +72,13 @@ func (r Rounds) Host(ctx context.Context, host string) (Held, error) {
 		held.GapsByReason[g.Name] = int(g.Count)
 	}
 	for _, c := range h.Changes {
-		held.VerdictChanges = append(held.VerdictChanges, VerdictChange{Week: c.Week, At: s.Rounds[c.Sequence-1].TakenAt,
-			From: probe.Verdict(c.From), To: probe.Verdict(c.To), Battery: c.Battery})
+		held.VerdictChanges = append(held.VerdictChanges,
+			VerdictChange{Week: c.Week, At: s.Rounds[c.Sequence-1].TakenAt,
+				From: probe.Verdict(c.From), To: probe.Verdict(c.To), Battery: c.Battery})
 	}
 	t := derive.Tier(h)
-	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds), FirstWeek: t.From, LastWeek: t.To}}
+	held.Tier = &Tier{Name: t.Tier, Line: t.Label, Fraction: Fraction{Ready: int(t.Ready), Rounds: int(t.Rounds),
+		FirstWeek: t.From, LastWeek: t.To}}
 	held.Passport = r.passport(t, now)
 	for i := len(h.Entries) - 1; i >= 0; i-- {
 		if e := h.Entries[i]; e.Probed == derive.Probed {
@@ -86,13 +95,15 @@ func (r Rounds) Host(ctx context.Context, host string) (Held, error) {
 	return held, err
 }
 
-// passport says what the newest signed observation is worth now; nil if nothing in the window observed the host.
+// passport says what the newest signed observation is worth now; nil if nothing in the window
+// observed the host.
 func (r Rounds) passport(t derive.Standing, now time.Time) *Passport {
 	l := t.Latest
 	if l == nil {
 		return nil
 	}
-	p := &Passport{ObservedAt: l.ObservedAt, Verdict: probe.Verdict(l.Verdict), Source: l.Source, URL: r.BaseURL + derive.HostPath(t.Host)}
+	p := &Passport{ObservedAt: l.ObservedAt, Verdict: probe.Verdict(l.Verdict), Source: l.Source, URL: r.BaseURL +
+		derive.HostPath(t.Host)}
 	at, err := time.Parse(time.RFC3339, l.ObservedAt)
 	switch age := now.Sub(at); {
 	case err != nil || age > AgingFor:
@@ -142,15 +153,17 @@ func paymentAddress(s *archive.State, row record.StoredRow) (*PaymentAddress, er
 
 // cite describes one signed row.
 func (r Rounds) cite(s *archive.State, row record.StoredRow) *Cited {
-	sum := sha256.Sum256(row.Raw)
 	round := s.Rounds[row.Sequence-1]
-	return &Cited{Week: row.Week, Sequence: row.Sequence, TakenAt: round.TakenAt, ObservedAt: row.ObservedAt, URL: row.URL,
-		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(), RowSHA256: hex.EncodeToString(sum[:]), Leaf: row.Leaf,
-		Verdict: probe.Verdict(row.Verdict), Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery,
+	return &Cited{Week: row.Week, Sequence: row.Sequence, TakenAt: round.TakenAt, ObservedAt: row.ObservedAt,
+		URL:      row.URL,
+		EntryURL: r.BaseURL + derive.RoundPath(row.Sequence), Digest: round.Digest.String(),
+		RowSHA256: attest.Digest(sha256.Sum256(row.Raw)).String(), Leaf: row.Leaf, Verdict: probe.Verdict(row.Verdict),
+		Failed: row.Failed, Advisories: row.Advisories, Catalog: row.Catalog, Battery: row.Battery,
 		License: derive.LicenseOf(s.Rounds)}
 }
 
-// Row finds the signed row of a host in a week, or the last in which the host was probed, with its proof.
+// Row finds the signed row of a host in a week, or the last in which the host was probed, with its
+// proof.
 func (r Rounds) Row(_ context.Context, host, week string) (*Cited, []string, error) {
 	s := r.Archive.Now()
 	if s == nil {
@@ -223,8 +236,8 @@ func (r Rounds) Reading(_ context.Context, host string) (*LastReading, error) {
 	return out, nil
 }
 
-// Declared finds the method by which a door was observed last, where it was not a plain GET. An Allow header is no reason:
-// it is there for whoever asks.
+// Declared finds the method by which a door was observed last, where it was not a plain GET. An
+// Allow header is no reason: it is there for whoever asks.
 func (r Rounds) Declared(_ context.Context, host, url string) (probe.Declaration, error) {
 	s := r.Archive.Now()
 	if s == nil {

@@ -29,10 +29,12 @@ import (
 // sealed is a record of twelve rounds, open for a desk.
 func sealed(t *testing.T) (desk.Rounds, *record.Writer) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
-		Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring:   attest.SpecimenRing()}
 	corpustest.Append(t, w, 3, corpustest.Weeks)
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring})
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +52,16 @@ func TestWhatIsHeldOfAHost(t *testing.T) {
 		return h
 	}
 	h := held("standing.example")
-	if h.NeverMet || h.RoundsInChain != 12 || h.RoundsSinceFirst != 12 || h.RoundsProbed != 12 || h.RoundsGapped != 0 || h.Tier.Line != "standing — 8 of 8, W40–W47" {
+	if h.NeverMet || h.RoundsInChain != 12 || h.RoundsSinceFirst != 12 || h.RoundsProbed != 12 || h.RoundsGapped != 0 ||
+		h.Tier.Line != "standing — 8 of 8, W40–W47" {
 		t.Errorf("standing: %+v %+v", h, h.Tier)
 	}
-	if diff := cmp.Diff(desk.Fraction{Ready: 8, Rounds: 8, FirstWeek: "2026-W40", LastWeek: "2026-W47"}, h.Tier.Fraction); diff != "" {
+	if diff := cmp.Diff(desk.Fraction{Ready: 8, Rounds: 8, FirstWeek: "2026-W40", LastWeek: "2026-W47"},
+		h.Tier.Fraction); diff != "" {
 		t.Errorf("fraction (-want +got):\n%s", diff)
 	}
-	if h.LastProbed.Week != "2026-W47" || h.LastProbed.EntryURL != base+"/corpus/12.json" || h.RowsURL != base+"/corpus/host/standing.example.json" || h.LastProbed.Catalog != "bazaar" {
+	if h.LastProbed.Week != "2026-W47" || h.LastProbed.EntryURL != base+"/corpus/12.json" || h.RowsURL != base+
+		"/corpus/host/standing.example.json" || h.LastProbed.Catalog != "bazaar" {
 		t.Errorf("standing: %+v", h.LastProbed)
 	}
 	if p := h.PaymentAddress; !p.Captured || p.Sequence != 12 || *p.AtOtherDoors != 0 || p.Caveat == "" {
@@ -67,28 +72,36 @@ func TestWhatIsHeldOfAHost(t *testing.T) {
 		t.Errorf("an address at two doors: %+v", p)
 	}
 	h = held("broken.example")
-	if h.Tier.Name != "broken" || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot != "no_offer_seen" || h.PaymentAddress.AtOtherDoors != nil {
+	if h.Tier.Name != "broken" || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot != "no_offer_seen" ||
+		h.PaymentAddress.AtOtherDoors != nil {
 		t.Errorf("broken: %+v %+v", h.Tier, h.PaymentAddress)
 	}
-	if diff := cmp.Diff([]desk.VerdictChange{{Week: "2026-W47", At: "2026-11-22T00:00:00Z", From: probe.Ready, To: probe.NotReady}}, h.VerdictChanges); diff != "" {
+	if diff := cmp.Diff([]desk.VerdictChange{{Week: "2026-W47", At: "2026-11-22T00:00:00Z", From: probe.Ready,
+		To: probe.NotReady}}, h.VerdictChanges); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	h = held("missed.example")
-	if diff := cmp.Diff(map[string]int{"interrupted": 3, "instrument_degraded": 2}, h.GapsByReason); diff != "" || h.RoundsGapped != 5 || h.RoundsProbed != 7 {
+	if diff := cmp.Diff(map[string]int{"interrupted": 3, "instrument_degraded": 2}, h.GapsByReason); diff != "" ||
+		h.RoundsGapped != 5 || h.RoundsProbed != 7 {
 		t.Errorf("missed: %+v (-want +got):\n%s", h, diff)
 	}
 	if h.LastProbed.Week != "2026-W45" {
 		t.Errorf("missed: last probed %+v", h.LastProbed)
 	}
-	if note := held("moved.example").StandingNote; note == nil || note.By != "host" || !strings.HasPrefix(note.Statement, "We moved") {
+	if note := held("moved.example").StandingNote; note == nil || note.By != "host" ||
+		!strings.HasPrefix(note.Statement, "We moved") {
 		t.Errorf("note %+v", note)
 	}
 	h = held("never-seen.example")
-	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot != derive.NotCapturedUnseen || h.PaymentAddress.Week == "" || h.Tier.Name != "indeterminate" {
+	if h.NeverMet || h.RoundsProbed != 0 || h.LastProbed != nil || h.Passport != nil || h.PaymentAddress.Captured ||
+		h.PaymentAddress.WhyNot != derive.NotCapturedUnseen || h.PaymentAddress.Week == "" ||
+		h.Tier.Name != "indeterminate" {
 		t.Errorf("never seen: %+v", h)
 	}
 	h = held("nobody.example")
-	if !h.NeverMet || h.PaymentAddress == nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot == "" || h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil || len(h.WhatThisCannotSee) == 0 {
+	if !h.NeverMet || h.PaymentAddress == nil || h.PaymentAddress.Captured || h.PaymentAddress.WhyNot == "" ||
+		h.RoundsInChain != 12 || h.Tier != nil || h.GapsByReason == nil || h.VerdictChanges == nil ||
+		len(h.WhatThisCannotSee) == 0 {
 		t.Errorf("nobody: %+v", h)
 	}
 }
@@ -102,10 +115,13 @@ func TestAgeDecidesWhatARecordIsWorth(t *testing.T) {
 			freshness string
 			decisions map[string]string
 		}{
-			{"2026-11-22T00:00:00Z", desk.FreshnessFresh, map[string]string{"standing.example": desk.DecisionReady, "broken.example": desk.DecisionBroken, "late.example": desk.DecisionLook}},
+			{"2026-11-22T00:00:00Z", desk.FreshnessFresh, map[string]string{"standing.example": desk.DecisionReady,
+				"broken.example": desk.DecisionBroken, "late.example": desk.DecisionLook}},
 			{"2026-11-29T00:00:00Z", desk.FreshnessFresh, map[string]string{"standing.example": desk.DecisionReady}},
-			{"2026-12-06T00:00:00Z", desk.FreshnessAging, map[string]string{"standing.example": desk.DecisionReady, "broken.example": desk.DecisionBroken, "late.example": desk.DecisionLook}},
-			{"2026-12-21T00:00:00Z", desk.FreshnessExpired, map[string]string{"standing.example": desk.DecisionLook, "broken.example": desk.DecisionLook}},
+			{"2026-12-06T00:00:00Z", desk.FreshnessAging, map[string]string{"standing.example": desk.DecisionReady,
+				"broken.example": desk.DecisionBroken, "late.example": desk.DecisionLook}},
+			{"2026-12-21T00:00:00Z", desk.FreshnessExpired, map[string]string{"standing.example": desk.DecisionLook,
+				"broken.example": desk.DecisionLook}},
 		} {
 			at, err := time.Parse(time.RFC3339, c.at)
 			if err != nil {
@@ -117,7 +133,8 @@ func TestAgeDecidesWhatARecordIsWorth(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if p := h.Passport; p.Freshness != c.freshness || p.Decision != want || p.Source != "census" || h.DerivedAt != c.at {
+				if p := h.Passport; p.Freshness != c.freshness || p.Decision != want || p.Source != "census" ||
+					h.DerivedAt != c.at {
 					t.Errorf("%s at %s: %+v, want %s and %s", host, c.at, p, c.freshness, want)
 				}
 			}
@@ -149,12 +166,14 @@ func TestRowsAreCitedWithTheirProof(t *testing.T) {
 				t.Errorf("%s in %q: leaf %d is another row", host, asked, c.Leaf)
 			}
 			head, err := proof.Verify(raw, w.Ring)
-			if round, _ := record.Round(c.Sequence); err != nil || head.Size != round.LeavesEnd() || c.Digest != round.Digest.String() {
+			if round, _ := record.Round(c.Sequence); err != nil || head.Size != round.LeavesEnd() ||
+				c.Digest != round.Digest.String() {
 				t.Errorf("%s in %q: proved under %d: %v", host, asked, head.Size, err)
 			}
 		}
 	}
-	for _, c := range []struct{ host, week string }{{"established.example", "2026-W30"}, {"late.example", "2026-W36"}, {"nobody.example", ""}, {"never-seen.example", ""}} {
+	for _, c := range []struct{ host, week string }{{"established.example", "2026-W30"}, {"late.example", "2026-W36"},
+		{"nobody.example", ""}, {"never-seen.example", ""}} {
 		row, known, err := r.Row(t.Context(), c.host, c.week)
 		if row != nil || len(known) != 12 || err != nil {
 			t.Errorf("%v: %+v, %v, %v", c, row, known, err)
@@ -192,7 +211,9 @@ func TestLookOverARealRecord(t *testing.T) {
 		if steps := fmt.Sprint(doc["next_steps"]); !strings.Contains(steps, base+want) {
 			t.Errorf("%s: %s is not among %s", c.url, want, steps)
 		}
-		if cite, ok := rep["cite"].(map[string]any); ok && (!strings.HasPrefix(cite["inclusion_proof"].(string), "c2sp.org/tlog-proof@v1\n") || cite["license"] != "CC-BY-4.0") {
+		if cite, ok := rep["cite"].(map[string]any); ok &&
+			(!strings.HasPrefix(cite["inclusion_proof"].(string), "c2sp.org/tlog-proof@v1\n") ||
+				cite["license"] != "CC-BY-4.0") {
 			t.Errorf("%s: cited without a proof or its licence: %v", c.url, cite)
 		}
 	}
@@ -209,36 +230,42 @@ func TestBadgeShowsTheRecord(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/badge/check.svg?url="+url.QueryEscape(u), nil))
 		return w.Body.String()
 	}
-	for u, want := range map[string]string{"https://standing.example/": "ready (v2)", "https://broken.example/": "not ready (v2)",
-		"https://gone.example/x": "unreachable (v2)", "https://nobody.example/": "no reading"} {
+	for u, want := range map[string]string{"https://standing.example/": "ready (v2)",
+		"https://broken.example/": "not ready (v2)",
+		"https://gone.example/x":  "unreachable (v2)", "https://nobody.example/": "no reading"} {
 		if got := badge(u); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", u, got)
 		}
 	}
 	// A paid refresh is newer than the round, and shown without one.
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-24T00:00:00Z", Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "broken.example",
-		URL: "https://broken.example/", Verdict: "ready", ReachedLevel: "L4", Failed: []string{}, Battery: "v1", Fault: "none", EvidenceDigest: strings.Repeat("0", 64)}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-24T00:00:00Z",
+		Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "broken.example",
+			URL: "https://broken.example/", Verdict: "ready", ReachedLevel: "L4", Failed: []string{}, Battery: "v1",
+			Fault: "none", EvidenceDigest: strings.Repeat("0", 64)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Archive.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	if got := badge("https://broken.example/"); !strings.Contains(got, "ready (v1)") || strings.Contains(got, "not ready") {
+	if got := badge("https://broken.example/"); !strings.Contains(got, "ready (v1)") ||
+		strings.Contains(got, "not ready") {
 		t.Errorf("refreshed: %s", got)
 	}
-	if p, err := r.Host(t.Context(), "broken.example"); err != nil || p.Passport.Source != "paid_refresh" || p.Passport.Verdict != probe.Ready {
+	if p, err := r.Host(t.Context(), "broken.example"); err != nil || p.Passport.Source != "paid_refresh" ||
+		p.Passport.Verdict != probe.Ready {
 		t.Errorf("passport %+v, %v", p.Passport, err)
 	}
 }
 
 func TestRoundsBeforeTheFirst(t *testing.T) {
 	dir := t.TempDir()
-	a, err := archive.Open(t.Context(), archive.Config{Record: dir, View: filepath.Join(t.TempDir(), "v"), Ring: attest.SpecimenRing()})
+	a, err := archive.Open(t.Context(), archive.Config{Record: dir, View: filepath.Join(t.TempDir(), "v"),
+		Ring: attest.SpecimenRing()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := desk.Rounds{Archive: a, BaseURL: base}
-	want, _ := desk.NoRounds{}.Host(t.Context(), "x.example")
+	want, _ := desk.Rounds{}.Host(t.Context(), "x.example")
 	if got, err := r.Host(t.Context(), "x.example"); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -256,34 +283,41 @@ func TestRoundsBeforeTheFirst(t *testing.T) {
 	}
 }
 
-// TestRecordSaysHowADoorIsAsked seals a round in which doors were observed by GET, by what they declared and by their
-// Allow header.
+// TestRecordSaysHowADoorIsAsked seals a round in which doors were observed by GET, by what they
+// declared and by their Allow header.
 func TestRecordSaysHowADoorIsAsked(t *testing.T) {
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
-		Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.test/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog),
+		Ring:   attest.SpecimenRing()}
 	at := time.Date(2026, 11, 15, 6, 0, 0, 0, time.UTC)
 	row := func(host, verdict, used, by string) record.Row {
-		return record.Row{Host: host, URL: "https://" + host + "/paid", Source: record.SourceWellKnown, Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
-			Protocols: []string{}, Battery: "v2", Fault: record.FaultNone, ObservedAt: at.Format(time.RFC3339), EvidenceDigest: strings.Repeat("ab", 32),
-			ProbeMethod: &record.ProbeMethod{Used: used, Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
+		return record.Row{Host: host, URL: "https://" + host + "/paid", Source: record.SourceWellKnown,
+			Verdict: verdict, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{},
+			Protocols: []string{}, Battery: "v2", Fault: record.FaultNone, ObservedAt: at.Format(time.RFC3339),
+			EvidenceDigest: strings.Repeat("ab", 32), ProbeMethod: &record.ProbeMethod{Used: used,
+				Attempted: []string{"GET", "POST"}, DeclaredBy: by}}
 	}
-	_, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2", Roster: record.Roster{Listed: 3, Sources: []record.RosterSource{}},
-		Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+	_, err := w.Seal(t.Context(), record.Draft{Sequence: 1, Week: record.ISOWeek(at), TakenAt: at, Battery: "v2",
+		Roster: record.Roster{Listed: 3, Sources: []record.RosterSource{}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -6).Format(time.RFC3339), To: at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{}},
 		Rows: func(yield func(record.Row, error) bool) {
 			_ = yield(row("allow.example", record.VerdictReady, "POST", "allow"), nil) &&
-				yield(row("file.example", record.VerdictReady, "POST", "well-known"), nil) && yield(row("get.example", record.VerdictReady, "GET", ""), nil)
+				yield(row("file.example", record.VerdictReady, "POST", "well-known"), nil) &&
+				yield(row("get.example", record.VerdictReady, "GET", ""), nil)
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"), Ring: w.Ring})
+	a, err := archive.Open(t.Context(), archive.Config{Record: w.Dir, View: filepath.Join(t.TempDir(), "view"),
+		Ring: w.Ring})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := desk.Rounds{Archive: a, BaseURL: base}
 	for door, want := range map[string]probe.Declaration{
-		"https://file.example/paid": {Method: "POST", By: "well-known"}, "https://file.example/other": {}, "https://allow.example/paid": {}, "https://get.example/paid": {},
-		"https://nobody.example/paid": {},
+		"https://file.example/paid": {Method: "POST", By: "well-known"}, "https://file.example/other": {},
+		"https://allow.example/paid": {}, "https://get.example/paid": {}, "https://nobody.example/paid": {},
 	} {
 		u, err := url.Parse(door)
 		if err != nil {

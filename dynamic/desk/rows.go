@@ -13,62 +13,85 @@ import (
 // tagInstruments groups the desk's routes in the API description.
 const tagInstruments = "instruments"
 
-// Rows are the desk's routes. They may be asked of a nil Desk by who only describes them.
-func (d *Desk) Rows() []route.Row {
-	var rows []route.Row
+// Routes describe what every desk serves.
+func Routes() []api.Route { return route.Routes(faces()) }
+
+// Rows are the routes of this desk.
+func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+
+func faces() []route.Face[*Desk] {
+	var rows []route.Face[*Desk]
 	for _, b := range probe.Batteries() {
 		r := api.Route{
-			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since, Budget: BudgetPreflight,
-			Summary: "Probe a door under the frozen battery " + b.Version, Description: b.About,
-			Body: body[URLRequest]("url"), Responses: ok[Preflight]("The report", meteredProblems...),
+			Name: "preflight_" + b.Version, Pattern: "/api/preflight/" + b.Version, Version: b.Version, Since: b.Since,
+			Budget: BudgetPreflight, Summary: "Probe a door under the frozen battery " + b.Version,
+			Description: b.About, Body: body[URLRequest]("url"),
+			Responses: ok[Preflight]("The report", meteredProblems...),
 		}
 		if b.Version == probe.Current() {
 			r.Summary, r.Tool = "Probe a door under battery "+b.Version, "preflight_endpoint"
 		}
-		rows = append(rows, d.metered(r, d.preflight(b.Version)))
+		rows = append(rows, metered(r,
+			func(d *Desk, w http.ResponseWriter, r *http.Request) error { return d.preflight(b.Version)(w, r) }))
 	}
 	rows = append(rows,
-		d.metered(api.Route{
+		metered(api.Route{
 			Name: "preflight_batch", Pattern: "/api/preflight/batch", Budget: BudgetPreflight,
-			Summary:     "Probe up to twenty doors",
-			Description: "Each door that is read spends one use of the preflight budget. What could not be read has an error in its place, and the others are not worse for it.",
-			Body:        body[BatchRequest]("urls and battery"), Responses: ok[Batch]("What was read", meteredProblems...),
-		}, d.batch),
-		route.Row{
-			Route: api.Route{
-				Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Tags: []string{tagInstruments}, Serve: api.Clock,
-				Summary:   "Every check and advisory of the batteries",
-				Responses: ok[Checks]("The manifest"),
-			},
-			Handle: d.checks,
-		},
-		d.metered(api.Route{
-			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Since: ruleDated, Budget: BudgetPreflight, Tool: "look_at_door",
-			Summary:     "Probe a door and set it against the record",
-			Description: "One live probe under v2 folded with what the signed record holds about the host, with what each discovery list says of the door, and one comparison. A host that no round named comes back as never met. Spends the preflight budget.",
-			Body:        body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
-		}, d.look),
-		d.metered(api.Route{
-			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince, Budget: BudgetPreflight, Tool: "check_before_you_pay",
-			Summary:     "Which of a door's terms a stock client would sign",
-			Description: "Probes the door and replays a stock x402 client's selection over its terms: default assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends the preflight budget.",
-			Body:        buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw", meteredProblems...),
-		}, d.beforeYouPay),
-		d.cardRow(),
-		route.Row{Route: d.catalogRoute(), ValidateLate: true, Handle: d.catalog},
-		d.practiceRow(),
-		d.badgeRow(),
-		d.hostBadgeRow(),
-		d.tryRow(),
-		route.Row{Route: directoryRoute(), Handle: d.signatureDirectory},
+			Summary: "Probe up to twenty doors",
+			Description: "Each door that is read spends one use of the preflight budget. What could not be read has " +
+				"an error in its place, and the others are not worse for it.",
+			Body:      body[BatchRequest]("urls and battery"),
+			Responses: ok[Batch]("What was read", meteredProblems...),
+		}, (*Desk).batch),
+		instrument(api.Route{
+			Name: "preflight_checks", Method: http.MethodGet, Pattern: "/api/preflight/checks", Serve: api.Clock,
+			Summary:   "Every check and advisory of the batteries",
+			Responses: ok[Checks]("The manifest"),
+		}, (*Desk).checks),
+		metered(api.Route{
+			Name: "look_v1", Pattern: "/api/look/v1", Version: "v1", Since: ruleDated, Budget: BudgetPreflight,
+			Tool: "look_at_door", Summary: "Probe a door and set it against the record",
+			Description: "One live probe under v2 folded with what the signed record holds about the host, with what " +
+				"each discovery list says of the door, and one comparison. A host that no round named comes back as " +
+				"never met. Spends the preflight budget.",
+			Body: body[LookRequest]("url and since"), Responses: ok[Look]("The look", meteredProblems...),
+		}, (*Desk).look),
+		metered(api.Route{
+			Name: "before_you_pay_v1", Pattern: "/api/before-you-pay/v1", Version: "v1", Since: api.ContractSince,
+			Budget: BudgetPreflight, Tool: "check_before_you_pay",
+			Summary: "Which of a door's terms a stock client would sign",
+			Description: "Probes the door and replays a stock x402 client's selection over its terms: default " +
+				"assets, ceiling, policies, preference for authorizations, first survivor. Nothing is signed. Spends " +
+				"the preflight budget.",
+			Body: buyerBody(), Responses: ok[Buyer]("What would be signed, or the error the client would throw",
+				meteredProblems...),
+		}, (*Desk).beforeYouPay),
+		cardFace(),
+		route.Face[*Desk]{Route: catalogRoute(), ValidateLate: true, Handle: (*Desk).catalog},
+		practiceFace(),
+		badgeFace(),
+		hostBadgeFace(),
+		hostFeedFace(),
+		tryFace(),
+		reportFace(),
+		route.Face[*Desk]{Route: directoryRoute(), Handle: (*Desk).signatureDirectory},
 	)
-	return slices.Concat(rows, d.readingRows(), d.recordingRows(), d.conformanceRows(), d.provenanceRows(), d.declareRows())
+	return slices.Concat(rows, readingFaces(), recordingFaces(), conformanceFaces(), provenanceFaces(),
+		declareFaces(), noteFaces(),
+		discoveryFaces())
 }
 
-// metered makes the row of an instrument that spends its budget after it has judged its input.
-func (d *Desk) metered(r api.Route, h route.Handler) route.Row {
-	r.Method, r.Serve, r.Tags = http.MethodPost, api.Metered, []string{tagInstruments}
-	return route.Row{Route: r, SpendLate: true, Handle: h}
+// instrument makes the row of a route. Its budget, if it has one, is spent after its input was
+// judged.
+func instrument(r api.Route, h func(*Desk, http.ResponseWriter, *http.Request) error) route.Face[*Desk] {
+	r.Tags = []string{tagInstruments}
+	return route.Face[*Desk]{Route: r, SpendLate: r.Budget != "", Handle: h}
+}
+
+// metered makes the row of an instrument that reads what somebody names.
+func metered(r api.Route, h func(*Desk, http.ResponseWriter, *http.Request) error) route.Face[*Desk] {
+	r.Method, r.Serve = http.MethodPost, api.Metered
+	return instrument(r, h)
 }
 
 var meteredProblems = []int{400, 413, 415, 429, 503}
@@ -90,5 +113,6 @@ func problems(codes ...int) []api.Response {
 
 // ok describes a 200 of JSON, a T, and the problems.
 func ok[T any](description string, codes ...int) []api.Response {
-	return append([]api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](), Description: description}}, problems(codes...)...)
+	return append([]api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](),
+		Description: description}}, problems(codes...)...)
 }

@@ -10,8 +10,8 @@ import (
 // maxShared bounds how many finished answers are remembered.
 const maxShared = 512
 
-// sharing lets those who ask for the same thing at about the same time share one making of it. The zero value works;
-// keep is how long a finished answer is given to others.
+// sharing lets those who ask for the same thing at about the same time share one making of it. The
+// zero value works; keep is how long a finished answer is given to others.
 type sharing[T any] struct {
 	keep time.Duration
 
@@ -28,17 +28,18 @@ type shared[T any] struct {
 	err   error
 }
 
-// do returns what make makes for a key, made now or within the last few seconds for somebody else. make runs in a
-// context that does not end with ctx, because others may wait for it; the wait ends with ctx. A failed making is not
-// remembered.
-func (s *sharing[T]) do(ctx context.Context, key string, make func(context.Context) (T, error)) (value T, again bool, err error) {
+// do returns what work makes for a key, made now or within the last few seconds for somebody else.
+// work runs in a context that does not end with ctx, because others may wait for it; the wait ends
+// with ctx. A failed making is not remembered.
+func (s *sharing[T]) do(ctx context.Context, key string, work func(context.Context) (T, error)) (value T, again bool,
+	err error) {
 	s.mu.Lock()
 	e, found := s.entries[key]
 	if found && (e.ends.IsZero() || time.Now().Before(e.ends)) {
 		s.mu.Unlock()
 	} else {
 		found = false
-		e = s.begin(ctx, key, make)
+		e = s.begin(ctx, key, work)
 	}
 	select {
 	case <-e.done:
@@ -49,9 +50,9 @@ func (s *sharing[T]) do(ctx context.Context, key string, make func(context.Conte
 }
 
 // begin starts a making and gives up mu.
-func (s *sharing[T]) begin(ctx context.Context, key string, make func(context.Context) (T, error)) *shared[T] {
+func (s *sharing[T]) begin(ctx context.Context, key string, work func(context.Context) (T, error)) *shared[T] {
 	s.tidy()
-	e := &shared[T]{done: newDone()}
+	e := &shared[T]{done: make(chan struct{})}
 	s.entries[key] = e
 	s.running.Add(1)
 	s.mu.Unlock()
@@ -68,15 +69,13 @@ func (s *sharing[T]) begin(ctx context.Context, key string, make func(context.Co
 			}
 			close(e.done)
 		}()
-		e.value, e.err = make(context.WithoutCancel(ctx))
+		e.value, e.err = work(context.WithoutCancel(ctx))
 	}()
 	return e
 }
 
-func newDone() chan struct{} { return make(chan struct{}) }
-
-// tidy forgets what is over, and more than that when there is too much; mu is held. What is under way stays: callers
-// bound it.
+// tidy forgets what is over, and more than that when there is too much; mu is held. What is under
+// way stays: callers bound it.
 func (s *sharing[T]) tidy() {
 	if s.entries == nil {
 		s.entries = map[string]*shared[T]{}
@@ -91,7 +90,7 @@ func (s *sharing[T]) tidy() {
 
 // wait returns when nothing is under way any more, or with the cause of ctx.
 func (s *sharing[T]) wait(ctx context.Context) error {
-	done := newDone()
+	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
 	select {
 	case <-done:

@@ -20,8 +20,8 @@ import (
 // tryLimit bounds the form: one URL, every byte of it escaped.
 const tryLimit = 16 << 10
 
-// try answers the form of the page /try: the same reading as preflight, as a page for people, in Markdown or as JSON.
-// A refusal is a page too, with the status that an agent would get.
+// try answers the form of the page /try: the same reading as preflight, as a page for people, in
+// Markdown or as JSON. A refusal is a page too, with the status that an agent would get.
 func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 	raw, battery, err := readForm(r)
 	p := Preflight{}
@@ -37,7 +37,8 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, p)
 	}
 	status := http.StatusOK
-	v := templates.TryView{Chrome: d.cfg.Chrome(), Page: templates.Page{Title: "A reading", Path: "/try", NoIndex: true}, Asked: shownURL(raw), Battery: battery}
+	v := templates.TryView{Chrome: d.cfg.Chrome(), Page: templates.Page{Title: "A reading", Path: "/try",
+		NoIndex: true}, Asked: shownURL(raw), Battery: battery}
 	if e, refused := errors.AsType[*problem.Error](err); refused {
 		row, _ := problem.Lookup(e.Code)
 		status = row.Status
@@ -47,18 +48,19 @@ func (d *Desk) try(w http.ResponseWriter, r *http.Request) error {
 		if e.Retry > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.Retry/time.Second)))
 		}
-		v.Page.Title, v.Refusal = "No reading", &templates.Refusal{Code: e.Code, Title: row.Title, Status: status, Says: e.Detail}
+		v.Page.Title, v.Refusal = "No reading", &templates.Refusal{Code: e.Code, Title: row.Title, Status: status,
+			Says: e.Detail}
 	} else if err != nil {
 		return err
 	} else {
 		v.Reading = readingView(p)
 		v.Page.Title = "A reading of " + v.Reading.Host
 	}
-	render := templates.RenderTry
+	render := templates.HTML
 	if mediaType == api.Markdown {
-		render = templates.RenderTryMarkdown
+		render = templates.Markdown
 	}
-	b, err := render(v)
+	b, err := render(&v)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (d *Desk) tryOne(w http.ResponseWriter, r *http.Request, raw, battery strin
 	}
 	l, shared, err := d.walk(r.Context(), battery, door)
 	if err != nil {
-		return Preflight{}, failed(err)
+		return Preflight{}, d.unread(w, r, rl, err)
 	}
 	return d.served(l, shared, rl), nil
 }
@@ -90,7 +92,8 @@ func readForm(r *http.Request) (raw, battery string, err error) {
 	}
 	form, err := url.ParseQuery(string(b))
 	if err != nil {
-		return "", probe.Current(), &problem.Error{Code: "url_missing", Detail: "Nothing was read: the form is not well-formed."}
+		return "", probe.Current(),
+			&problem.Error{Code: "url_missing", Detail: "Nothing was read: the form is not well-formed."}
 	}
 	battery = form.Get("battery")
 	if !slices.Contains(probe.Versions(), battery) {
@@ -125,8 +128,9 @@ func readingView(p Preflight) *templates.Reading {
 	}
 	v := &templates.Reading{
 		URL: p.URL, Host: host, Verdict: verdictWords(p.Verdict), Mark: verdictMark(p.Verdict), Battery: p.Version,
-		Level: p.ReachedLevel, LevelMeaning: p.ReachedLevelMeaning, Fault: string(p.Fault), ObservedAt: p.Evidence.ObservedAt,
-		AlsoUnder: fmt.Sprintf("%s under battery %s", verdictWords(p.AlsoUnder.Verdict), p.AlsoUnder.Version), Difference: p.AlsoUnder.Difference,
+		Level: p.ReachedLevel, LevelMeaning: p.ReachedLevelMeaning, Fault: string(p.Fault),
+		ObservedAt: p.Evidence.ObservedAt, AlsoUnder: fmt.Sprintf("%s under battery %s",
+			verdictWords(p.AlsoUnder.Verdict), p.AlsoUnder.Version), Difference: p.AlsoUnder.Difference,
 		Method: strings.Join(p.ProbeMethod.Attempted, ", then "), Protocols: strings.Join(p.ProtocolsSpoken, ", "),
 		Note: p.SingleProbeNote, Cannot: p.CannotTell, Next: p.NextSteps, Digest: p.Evidence.Digest, Private: p.Private,
 	}
@@ -178,19 +182,19 @@ func verdictMark(v probe.Verdict) string {
 	return "unknown"
 }
 
-func (d *Desk) tryRow() route.Row {
-	return route.Row{
-		Route: api.Route{
-			Name: "try_door", Method: http.MethodPost, Pattern: "/try", Tags: []string{tagInstruments}, Serve: api.Metered, Budget: BudgetPreflight,
-			Summary:     "The reading of a door, as a page",
-			Description: "What the form of /try posts: `url`, and perhaps `battery`. The same reading as POST /api/preflight/v2 as a page, in Markdown or as JSON, by Accept.",
-			Body:        &api.Body{ContentType: "application/x-www-form-urlencoded", Limit: tryLimit, Description: "url=https%3A%2F%2F…&battery=v2"},
-			Responses: append([]api.Response{
-				{Status: http.StatusOK, ContentType: api.HTML, Description: "The report, for people"},
-				{Status: http.StatusOK, ContentType: api.Markdown, Description: "The report in Markdown"},
-				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Preflight](), Description: "The report"},
-			}, problems(meteredProblems...)...),
-		},
-		SpendLate: true, Handle: d.try,
-	}
+func tryFace() route.Face[*Desk] {
+	return instrument(api.Route{
+		Name: "try_door", Method: http.MethodPost, Pattern: "/try", Serve: api.Metered, Budget: BudgetPreflight,
+		Summary: "The reading of a door, as a page",
+		Description: "What the form of /try posts: `url`, and perhaps `battery`. The same reading as POST " +
+			"/api/preflight/v2 as a page, in Markdown or as JSON, by Accept.",
+		Body: &api.Body{ContentType: "application/x-www-form-urlencoded", Limit: tryLimit,
+			Description: "url=https%3A%2F%2F…&battery=v2"},
+		Responses: append([]api.Response{
+			{Status: http.StatusOK, ContentType: api.HTML, Description: "The report, for people"},
+			{Status: http.StatusOK, ContentType: api.Markdown, Description: "The report in Markdown"},
+			{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Preflight](),
+				Description: "The report"},
+		}, problems(meteredProblems...)...),
+	}, (*Desk).try)
 }

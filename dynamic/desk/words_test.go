@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRefusalWords: what is wrong with a body has the word of the specification, spends nothing and names the field.
+// TestRefusalWords: what is wrong with a body has the word of the specification, spends nothing and
+// names the field.
 func TestRefusalWords(t *testing.T) {
 	h := openTest(t, street(t, http.NotFoundHandler()))
 	for _, c := range []struct{ at, body, code, field string }{
@@ -38,7 +39,8 @@ func TestRefusalWords(t *testing.T) {
 		if list, ok := doc["errors"].([]any); ok && len(list) == 1 {
 			field = list[0].(map[string]any)["field"].(string)
 		}
-		if status != 400 || path.Base(doc["type"].(string)) != c.code || field != c.field || header.Get("RateLimit") != "" {
+		if status != 400 || path.Base(doc["type"].(string)) != c.code || field != c.field ||
+			header.Get("RateLimit") != "" {
 			t.Errorf("%s %s: %d %v", c.at, c.body, status, doc)
 		}
 	}

@@ -19,12 +19,14 @@ type closing struct {
 	Closed record.ClosedRoster `json:"closed"`
 }
 
-// Close puts the closing of a week's roster on the feed, if it is not there, and returns when that was: ErrClosed for a
-// week that was closed otherwise.
+// Close puts the closing of a week's roster on the feed, if it is not there, and returns when that
+// was: ErrClosed for a week that was closed otherwise.
 func Close(tx ledger.Tx, c record.ClosedRoster) (time.Time, error) {
 	held, err := ledger.GetJSON[closing](tx, closingKey(c.Week))
 	if err == nil && held.Closed != c {
-		return held.At, fmt.Errorf("%w: %s, as observation %d says; hint: the ledger that holds that roster was restored from before it, so this week has no round; the next week's census begins as always", ErrClosed, c.Week, held.Number)
+		return held.At, fmt.Errorf("%w: %s, as observation %d says; hint: the ledger that holds that roster was "+
+			"restored from before it, so this week has no round; the next week's census begins as always", ErrClosed,
+			c.Week, held.Number)
 	}
 	if err == nil || !errors.Is(err, ledger.ErrNotFound) {
 		return held.At, err

@@ -9,19 +9,22 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// Declared is what a host last declared: the newest of its declarations on the feed and when it was last read.
+// Declared is what a host last declared: the newest of its declarations on the feed and when it was
+// last read.
 type Declared struct {
 	record.Declaration
-	// Methods are the HTTP methods that the file gives for Doors, in their order; "" where it gives none. They are not
-	// part of the observation and unknown for a declaration that a restored ledger learned from the record.
+	// Methods are the HTTP methods that the file gives for Doors, in their order; "" where it gives
+	// none. They are not part of the observation and unknown for a declaration that a restored
+	// ledger learned from the record.
 	Methods []string  `json:"methods"`
 	Number  int64     `json:"number"`  // of the observation
 	At      time.Time `json:"at"`      // when these doors were first declared, UTC
 	Checked time.Time `json:"checked"` // when the file was last read and said so
 }
 
-// Declare notes what a host declares. It is an observation where it differs from what the host declared before; a host
-// that never declared a door and declares none is not noted. methods are as in Declared.
+// Declare notes what a host declares. It is an observation where it differs from what the host
+// declared before; a host that never declared a door and declares none is not noted. methods are as
+// in Declared.
 func Declare(tx ledger.Tx, d record.Declaration, methods []string) error {
 	held, err := HostDeclared(tx, d.Host)
 	if err != nil {
@@ -61,8 +64,8 @@ func HostDeclared(tx ledger.Tx, host string) (*Declared, error) {
 	return &d, nil
 }
 
-// Declarations lists the hosts that have declared doors, sorted by host, those that withdrew them with no doors. This
-// is what a census takes its declared hosts from.
+// Declarations lists the hosts that have declared doors, sorted by host, those that withdrew them
+// with no doors. This is what a census takes its declared hosts from.
 func Declarations(tx ledger.Tx) ([]Declared, error) {
 	var all []Declared
 	for e, err := range tx.Scan(ledger.Prefix(ledger.GoodsKey("declared"))) {
@@ -89,7 +92,8 @@ func recorded(tx ledger.Tx, o record.Observation) error {
 		return err
 	}
 	return ledger.SetJSON(tx, declaredKey(o.Declaration.Host),
-		Declared{Declaration: *o.Declaration, Methods: make([]string, len(o.Declaration.Doors)), Number: o.Number, At: at, Checked: at})
+		Declared{Declaration: *o.Declaration, Methods: make([]string, len(o.Declaration.Doors)), Number: o.Number,
+			At: at, Checked: at})
 }
 
 func declaredKey(host string) []byte { return ledger.GoodsKey("declared", host) }

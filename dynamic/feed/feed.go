@@ -1,8 +1,8 @@
-// Package feed is where things that happen in the store and belong on the public record wait for it: corpus
-// observations, numbered in the ledger transaction of their cause, whole, with what strangers wrote and its salts, of which
-// only the digests are signed. An exporter writes them to the record in the
-// order of their numbers, which stay the same: observation 17 of the feed is 000000017.json. The feed is never changed
-// and is the only source of a store's observations.
+// Package feed is where things that happen in the store and belong on the public record wait for
+// it: corpus observations, numbered in the ledger transaction of their cause, whole, with what
+// strangers wrote and its salts, of which only the digests are signed. An exporter writes them to
+// the record in the order of their numbers, which stay the same: observation 17 of the feed is
+// 000000017.json. The feed is never changed and is the only source of a store's observations.
 //
 //	err := db.Update(ctx, func(tx ledger.Tx) error {
 //		return feed.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: w}, Epitaph: e})
@@ -25,13 +25,13 @@ const Counter = "observation"
 // maxBytes bounds one observation before it is signed: key and signature take the rest.
 const maxBytes = record.MaxObservation - 512
 
-// ErrShut is returned while the ledger is closed after a restore: its counter may be behind the record's, so a number
-// that it gave could be one that the record has.
+// ErrShut is returned while the ledger is closed after a restore: its counter may be behind the
+// record's, so a number that it gave could be one that the record has.
 var ErrShut = errors.New("feed: the ledger is closed after a restore")
 
-// Observe appends an observation, whose number and time are given by the ledger, and salts what strangers wrote. One that
-// could not stand in the record is an error, for its cause to answer for. A tip's text comes salted, by who keeps it, and
-// is not kept here.
+// Observe appends an observation, whose number and time are given by the ledger, and salts what
+// strangers wrote. One that could not stand in the record is an error, for its cause to answer for.
+// A tip's text comes salted, by who keeps it, and is not kept here.
 func Observe(tx ledger.Tx, o record.Observation) error {
 	switch _, err := tx.Get(ledger.ClosedKey()); {
 	case err == nil:
@@ -93,22 +93,24 @@ func Since(tx ledger.Tx, from int64, limit int) ([]record.Observation, error) {
 	return all, nil
 }
 
-// Fresh reports whether the ledger gave no number yet, so that Follow needs to be told what a record holds.
+// Fresh reports whether the ledger gave no number yet, so that Follow needs to be told what a
+// record holds.
 func Fresh(tx ledger.Tx) (bool, error) {
 	last, err := ledger.Last(tx, Counter)
 	return last == 0, err
 }
 
-// Follow makes an empty feed go on behind a record that has these observations, in their order: what stands there once is
-// not said again. A feed that is not empty and has fewer numbers than the record, which has n, is not this record's: what
-// it holds would be lost.
+// Follow makes an empty feed go on behind a record that has these observations, in their order:
+// what stands there once is not said again. A feed that is not empty and has fewer numbers than the
+// record, which has n, is not this record's: what it holds would be lost.
 func Follow(tx ledger.Tx, n int64, record []record.Observation) error {
 	last, err := ledger.Last(tx, Counter)
 	if err != nil || last >= n {
 		return err
 	}
 	if last > 0 {
-		return fmt.Errorf("the ledger gave %d observations numbers and the record has %d: compare them with the restore's reconcile step", last, n)
+		return fmt.Errorf("the ledger gave %d observations numbers and the record has %d: compare them with the "+
+			"restore's reconcile step", last, n)
 	}
 	switch _, err := tx.Get(ledger.ClosedKey()); {
 	case err == nil:
@@ -135,8 +137,8 @@ func get(tx ledger.Tx, key []byte) (record.Observation, error) {
 	return decode(ledger.Entry{Key: key, Value: v})
 }
 
-// decode reads an entry. Older ones have neither format nor the members of kinds that came later, and may have a time
-// in another zone.
+// decode reads an entry. Older ones have neither format nor the members of kinds that came later,
+// and may have a time in another zone.
 func decode(e ledger.Entry) (record.Observation, error) {
 	o, err := ledger.DecodeJSON[record.Observation](e)
 	if err != nil {

@@ -59,7 +59,8 @@ func handedOver(t *testing.T, ring attest.Ring) attest.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-12-01", Reason: "it was time"}, attest.SpecimenKey(), ed25519.PublicKey(fresh.Public()))
+	next, err := ring.Handover(attest.Change{Purpose: attest.PurposeIdentity, Effective: "2026-12-01",
+		Reason: "it was time"}, attest.SpecimenKey(), ed25519.PublicKey(fresh.Public()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +73,22 @@ func everyKind(t *testing.T) []record.Observation {
 	digest, synergy := strings.Repeat("ab", 32), salted(t, "synergy")
 	return []record.Observation{
 		{Kind: record.ObservationRetiredWord, Word: &synergy, Epitaph: "Rest."},
-		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "a.example", URL: "https://a.example/x", Verdict: record.VerdictNotReady, ReachedLevel: "L1",
+		{Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "a.example", URL: "https://a.example/x",
+			Verdict: record.VerdictNotReady, ReachedLevel: "L1",
 			Failed: []string{"status-402"}, Battery: "v2", Fault: record.FaultDoor, EvidenceDigest: digest}},
-		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "a.example", URL: "https://a.example/x", Network: "eip155:8453", Transaction: "0x01", USDC: "0.01",
-			Claim: &record.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 7, LatencyMS: 12, ContentType: "text/plain"}}},
-		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}, Foreign: 2}},
-		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "a.example", Lane: "wallet", Statement: salted(t, "We moved."), SignedAt: "2026-11-20T00:00:00Z",
+		{Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: "a.example", URL: "https://a.example/x",
+			Network: "eip155:8453", Transaction: "0x01", USDC: "0.01",
+			Claim: &record.WalkClaim{Status: 200, BodySHA256: digest, Bytes: 7, LatencyMS: 12,
+				ContentType: "text/plain"}}},
+		{Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings",
+			Doors: []string{"https://a.example/x"}, Foreign: 2}},
+		{Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "a.example", Lane: "wallet",
+			Statement: salted(t, "We moved."), SignedAt: "2026-11-20T00:00:00Z",
 			PayTo: &record.PayTo{Network: "eip155:8453", Digest: digest}}},
-		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_1", Title: salted(t, "Retry"), Text: salted(t, "Present the same payment again.")}},
-		{Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}},
+		{Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_1", Title: salted(t, "Retry"),
+			Text: salted(t, "Present the same payment again.")}},
+		{Kind: record.ObservationArtifactsIssued,
+			Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}},
 		{Kind: record.ObservationKeyEvent, Handover: &h},
 	}
 }
@@ -107,7 +115,8 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 	if page := since(t, db, 3, 2); len(page) != 2 || page[0].Number != 3 || page[1].Number != 4 {
 		t.Errorf("a page of two from 3 is %v", page)
 	}
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	signed, err := w.Observe(t.Context(), got...)
 	if err != nil || len(signed) != len(want) {
 		t.Fatalf("the record took %d: %v", len(signed), err)
@@ -128,13 +137,16 @@ func TestEveryKindComesBackWhole(t *testing.T) {
 func TestWhatCannotStandInTheRecordIsRefused(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	for name, o := range map[string]record.Observation{
-		"no kind":           {Word: &record.Said{Text: "x"}},
-		"other members":     {Kind: record.ObservationPublishedTip, Word: &record.Said{Text: "x"}},
-		"two members":       {Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "x"}, Tip: &record.Tip{ID: "1", Title: record.Said{Text: "t"}, Text: salted(t, "t")}},
+		"no kind":       {Word: &record.Said{Text: "x"}},
+		"other members": {Kind: record.ObservationPublishedTip, Word: &record.Said{Text: "x"}},
+		"two members": {Kind: record.ObservationRetiredWord, Word: &record.Said{Text: "x"},
+			Tip: &record.Tip{ID: "1", Title: record.Said{Text: "t"}, Text: salted(t, "t")}},
 		"a refresh without": {Kind: record.ObservationPaidRefresh, Refresh: &record.Refresh{Host: "a.example"}},
-		"too long":          {Kind: record.ObservationRetiredWord, Word: &record.Said{Text: strings.Repeat("x", 61<<10)}},
-		"no UTF-8":          word("\xff"),
-		"a number for text": {Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 1 << 60, Classes: []record.IssuedClass{{Class: "c", Total: 1 << 60}}}},
+		"too long": {Kind: record.ObservationRetiredWord,
+			Word: &record.Said{Text: strings.Repeat("x", 61<<10)}},
+		"no UTF-8": word("\xff"),
+		"a number for text": {Kind: record.ObservationArtifactsIssued,
+			Issued: &record.Issued{Total: 1 << 60, Classes: []record.IssuedClass{{Class: "c", Total: 1 << 60}}}},
 	} {
 		if err := db.Update(t.Context(), func(tx ledger.Tx) error { return feed.Observe(tx, o) }); err == nil {
 			t.Errorf("%s was taken", name)
@@ -156,7 +168,8 @@ func TestOlderEntriesAreRead(t *testing.T) {
 	})
 	update(t, db, func(tx ledger.Tx) error { return feed.Observe(tx, word("leverage")) })
 	got := since(t, db, 1, 10)
-	if len(got) != 2 || got[0].At != "2026-10-02T00:00:00Z" || got[0].Issued == nil || got[0].Check() != nil || got[1].Number != 2 {
+	if len(got) != 2 || got[0].At != "2026-10-02T00:00:00Z" || got[0].Issued == nil || got[0].Check() != nil ||
+		got[1].Number != 2 {
 		t.Errorf("the feed is %+v", got)
 	}
 }
@@ -168,7 +181,8 @@ func TestClosedLedgerGivesNoNumbers(t *testing.T) {
 		"observe": func(tx ledger.Tx) error { return feed.Observe(tx, word("synergy")) },
 		"follow":  func(tx ledger.Tx) error { return feed.Follow(tx, 4, nil) },
 		"artifacts": func(tx ledger.Tx) error {
-			return errors.Join(ledger.Raise(tx, "patron", 1), feed.Artifacts(tx, []feed.Class{{"certificate", "patron"}}))
+			return errors.Join(ledger.Raise(tx, "patron", 1),
+				feed.Artifacts(tx, []feed.Class{{"certificate", "patron"}}))
 		},
 	} {
 		if err := db.Update(t.Context(), f); !errors.Is(err, feed.ErrShut) {
@@ -181,10 +195,13 @@ func TestRestoredLedgerGoesOnBehindTheRecord(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	ring := handedOver(t, attest.SpecimenRing())
 	rec := []record.Observation{
-		{Number: 4, At: "2026-11-01T00:00:00Z", Kind: record.ObservationDeclaration, Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings", Doors: []string{"https://a.example/x"}}},
+		{Number: 4, At: "2026-11-01T00:00:00Z", Kind: record.ObservationDeclaration,
+			Declaration: &record.Declaration{Host: "a.example", Shape: "v1-strings",
+				Doors: []string{"https://a.example/x"}}},
 	}
 	for i := range ring.Handovers {
-		rec = append(rec, record.Observation{Number: int64(5 + i), At: "2026-11-02T00:00:00Z", Kind: record.ObservationKeyEvent, Handover: &ring.Handovers[i]})
+		rec = append(rec, record.Observation{Number: int64(5 + i), At: "2026-11-02T00:00:00Z",
+			Kind: record.ObservationKeyEvent, Handover: &ring.Handovers[i]})
 	}
 	next := int64(len(rec) + 4)
 	update(t, db, func(tx ledger.Tx) error {
@@ -215,20 +232,23 @@ func TestRestoredLedgerGoesOnBehindTheRecord(t *testing.T) {
 		t.Error("a feed that is behind the record was taken for its own")
 	}
 	empty := ledger.NewMem(ledger.MemOptions{})
-	if err := empty.Update(t.Context(), func(tx ledger.Tx) error { return feed.Follow(tx, next-1, rec[:1]) }); err == nil {
+	if err := empty.Update(t.Context(),
+		func(tx ledger.Tx) error { return feed.Follow(tx, next-1, rec[:1]) }); err == nil {
 		t.Error("a record of which a part was read was followed")
 	}
 	// The record may begin before what is shown here; its events count all the same.
 	for len(rec) < int(next-1) {
 		rec = append([]record.Observation{{Number: 1, Kind: record.ObservationRetiredWord}}, rec...)
 	}
-	issuedBefore := record.Observation{Number: next, Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}}
+	issuedBefore := record.Observation{Number: next, Kind: record.ObservationArtifactsIssued,
+		Issued: &record.Issued{Total: 3, Classes: []record.IssuedClass{{Class: "certificate", Total: 3}}}}
 	rec = append(rec, issuedBefore)
 	for total, seen := range map[int64]int{1: 1, 4: 2} {
 		empty := ledger.NewMem(ledger.MemOptions{})
 		update(t, empty, func(tx ledger.Tx) error {
 			return errors.Join(feed.Follow(tx, next, rec), feed.KeyEvents(tx, ring), ledger.Raise(tx, "patron", total),
-				feed.Artifacts(tx, []feed.Class{{Name: "certificate", Counter: "patron"}}), feed.Observe(tx, word("synergy")))
+				feed.Artifacts(tx, []feed.Class{{Name: "certificate", Counter: "patron"}}),
+				feed.Observe(tx, word("synergy")))
 		})
 		got := since(t, empty, 1, 10)
 		if len(got) != seen || got[0].Number != next+1 || got[len(got)-1].Word == nil {
@@ -249,7 +269,8 @@ func TestKeyEventsStandOnce(t *testing.T) {
 		update(t, db, func(tx ledger.Tx) error { return feed.KeyEvents(tx, ring) })
 	}
 	got := since(t, db, 1, 10)
-	if n := len(ring.Handovers); n == 0 || len(got) != n || got[n-1].Handover == nil || got[n-1].Handover.ToKID != ring.Identity().KID {
+	if n := len(ring.Handovers); n == 0 || len(got) != n || got[n-1].Handover == nil ||
+		got[n-1].Handover.ToKID != ring.Identity().KID {
 		t.Errorf("the feed is %+v", got)
 	}
 }
@@ -264,7 +285,8 @@ func TestArtifactsAreCountedOnceAWeek(t *testing.T) {
 				if day < 12 {
 					n = int64(1 + day)
 				}
-				return errors.Join(ledger.Raise(tx, "patron", n), feed.Artifacts(tx, []feed.Class{{"stamp", "stamp"}, {"certificate", "patron"}}))
+				return errors.Join(ledger.Raise(tx, "patron", n),
+					feed.Artifacts(tx, []feed.Class{{"stamp", "stamp"}, {"certificate", "patron"}}))
 			})
 			time.Sleep(24 * time.Hour)
 		}
@@ -283,7 +305,8 @@ func TestDeclarations(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
 		declare := func(host string, doors ...string) {
 			update(t, db, func(tx ledger.Tx) error {
-				return feed.Declare(tx, record.Declaration{Host: host, Shape: "v1-strings", Doors: doors}, make([]string, len(doors)))
+				return feed.Declare(tx, record.Declaration{Host: host, Shape: "v1-strings", Doors: doors},
+					make([]string, len(doors)))
 			})
 			time.Sleep(25 * time.Hour)
 		}

@@ -11,8 +11,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// KeyEvents puts the handovers of a ring on the feed that are not there yet, in the ring's order, which is the order in
-// which they took effect. It may be called at any time by anybody.
+// KeyEvents puts the handovers of a ring on the feed that are not there yet, in the ring's order,
+// which is the order in which they took effect. It may be called at any time by anybody.
 func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 	for _, h := range ring.Handovers {
 		raw, err := attest.Canonical(h)
@@ -35,9 +35,9 @@ func KeyEvents(tx ledger.Tx, ring attest.Ring) error {
 	return nil
 }
 
-// Recorded tells a restored ledger of an observation that the record holds: its number is never given again, a key event is
-// not put there twice, and a count of artifacts does not fall; what hosts declared and which rosters were
-// closed is known again.
+// Recorded tells a restored ledger of an observation that the record holds: its number is never
+// given again, a key event is not put there twice, and a count of artifacts does not fall; what
+// hosts declared and which rosters were closed is known again.
 func Recorded(tx ledger.Tx, o record.Observation) error {
 	if err := ledger.Raise(tx, Counter, o.Number); err != nil {
 		return err
@@ -69,7 +69,8 @@ type issued struct {
 	Total int64  `json:"total"`
 }
 
-// Artifacts puts the number of artifacts issued so far on the feed, once in a week in which it changed.
+// Artifacts puts the number of artifacts issued so far on the feed, once in a week in which it
+// changed.
 func Artifacts(tx ledger.Tx, classes []Class) error {
 	last, err := ledger.GetJSON[issued](tx, issuedKey())
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {

@@ -22,8 +22,9 @@ type Withdrawal struct {
 	NextStep    string `json:"next_step"`
 }
 
-// Withdraw puts on the feed that a text is withdrawn, once for each digest: ErrNoText where neither the feed nor the record,
-// whose observations a younger ledger has not, holds it as a public text. dry changes nothing.
+// Withdraw puts on the feed that a text is withdrawn, once for each digest: ErrNoText where neither
+// the feed nor the record, whose observations a younger ledger has not, holds it as a public text.
+// dry changes nothing.
 func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bool) (Withdrawal, error) {
 	out := Withdrawal{SHA256: w.SHA256, DryRun: dry}
 	look := func(o record.Observation) {
@@ -48,7 +49,8 @@ func Withdraw(tx ledger.Tx, rec []record.Observation, w record.Withdrawn, dry bo
 		look(o)
 	}
 	if out.Observation == 0 {
-		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its file words/SHA256.json in the record", ErrNoText)
+		return out, fmt.Errorf("%w; hint: it is the sha256 beside the text in its observation, and the name of its "+
+			"file words/SHA256.json in the record", ErrNoText)
 	}
 	if out.Already {
 		return out, nil

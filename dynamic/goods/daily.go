@@ -1,7 +1,6 @@
 package goods
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -14,10 +13,10 @@ type fortune struct {
 	Day string `json:"day,omitzero"` // the UTC day that it is for
 }
 
-// daily gives one entry per wallet and UTC day: whoever asks again before midnight gets the same one.
+// daily gives one entry per wallet and UTC day: whoever asks again before midnight gets the same
+// one.
 var daily = Kind{
 	Name:     content.KindDaily,
-	Doc:      "one fortune a day per wallet, stable within the UTC day",
 	Delivers: fortune{},
 	Reserve: func(m Maker, tx ledger.Tx, o *Order) error {
 		key := ledger.GoodsKey("day", day(o.At), o.Good.ID, o.Payer)
@@ -34,13 +33,9 @@ var daily = Kind{
 		}
 		return tx.Set(key, []byte(o.Entry))
 	},
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
-		return made(o, fortune{text{e.Text}, day(o.At)}, e.Text, e.Text), nil
-	},
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
+		return made(o, fortune{text{e.Text}, day(o.At)}, e.Text, e.Text)
+	}),
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -38,7 +39,13 @@ func delivered[T any](m *Made) (v T, err error) {
 }
 
 // described is the order in which members of deliverables are described; further ones follow.
-var described = []string{"kind", "text", "name", "animal", "strength", "temperament", "word", "date", "number", "day", "svg", "digest", "salt", "how_to_check", "held_for"}
+var described = []string{"kind", "text", "name", "animal", "strength", "temperament", "word", "date", "number", "day",
+	"svg", "digest", "salt", "how_to_check", "held_for", "characters", "how_to_read",
+	"label", "proof_existed_before", "how_to_get_the_proof", "starts", "ends", "how_to_extend",
+	"window_hours", "due_at", "completed_at", "link", "file", "answer_digest", "how_to_check_answer",
+	"url", "target", "readings",
+	"every_hours", "summary", "read_at", "verdict", "evidence_sha256", "door", "method", "cap_usdc", "audit_id",
+	"report_url", "report_sha256", "network", "transaction", "usdc", "not_walked"}
 
 // Schema describes the deliverables of kinds as one object: what a kind does not use is left out.
 func Schema(kinds []Kind) *jsonschema.Schema {
@@ -52,7 +59,8 @@ func Schema(kinds []Kind) *jsonschema.Schema {
 			}
 		}
 	}
-	all.PropertyOrder = slices.DeleteFunc(slices.Clone(described), func(name string) bool { return all.Properties[name] == nil })
+	all.PropertyOrder = slices.DeleteFunc(slices.Clone(described),
+		func(name string) bool { return all.Properties[name] == nil })
 	for _, name := range slices.Sorted(maps.Keys(all.Properties)) {
 		if !slices.Contains(described, name) {
 			all.PropertyOrder = append(all.PropertyOrder, name)
@@ -66,12 +74,23 @@ type text struct {
 	Text string `json:"text,omitzero"`
 }
 
-// sealed is the salted digest of a buyer's private text. Digest is SHA-256(salt ‖ text), hex; Salt is 32 bytes in hex and
-// in nobody else's hands: with both the buyer can show what was said, without them nobody can.
+// sealed is the salted digest of a buyer's private text. Digest is SHA-256(salt ‖ text), hex; Salt
+// is 32 bytes in hex and in nobody else's hands: with both the buyer can show what was said,
+// without them nobody can.
 type sealed struct {
 	Digest string `json:"digest,omitzero"`
 	Salt   string `json:"salt,omitzero"`
 	HowTo  string `json:"how_to_check,omitzero"`
+}
+
+// digestOf is the digest of another private text under the same salt.
+func (s sealed) digestOf(text string) (string, error) {
+	salt, err := hex.DecodeString(s.Salt)
+	if err != nil || len(salt) != 32 {
+		return "", errors.New("goods: the salt of a sealed text is not 32 bytes of hex")
+	}
+	sum := sha256.Sum256(append(salt, text...))
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // seal makes the digest of a private text, and what a certificate attests by it.

@@ -1,11 +1,14 @@
-// Package goods makes what is sold. A kind of goods is a row of Kinds: what it takes from the pool when an order is
-// claimed, how it is made before the payment is settled, and what changes in the world once it is paid.
+// Package goods makes what is sold. A kind of goods is a row of Kinds: what it takes from the pool
+// when an order is claimed, how it is made before the payment is settled, and what changes in the
+// world once it is paid.
 //
-// Before settlement a kind computes, reads and reserves only (package till, M5): Reserve runs inside the ledger
-// transaction that claims the payment, Make outside of any, and Release undoes Reserve when no money came. Settle and
-// Complete run inside the transactions that record the settlement and the delivery.
+// Before settlement a kind computes, reads and reserves only (package till, M5): Reserve runs
+// inside the ledger transaction that claims the payment, Make outside of any, and Release undoes
+// Reserve when no money came. Settle and Complete run inside the transactions that record the
+// settlement and the delivery.
 //
-// Goods know no patron number, no certificate id and no purchase id: these stand on the certificate alone.
+// Goods know no patron number, no certificate id and no purchase id: these stand on the certificate
+// alone.
 package goods
 
 import (
@@ -16,6 +19,7 @@ import (
 	"time"
 
 	"agentstore/content"
+	"agentstore/corpus/attest"
 	"agentstore/corpus/record"
 	"agentstore/dynamic/ledger"
 )
@@ -34,6 +38,10 @@ type Order struct {
 	// Entry is the digest of the pool entry that Reserve chose, Word the word it reserved.
 	Entry string
 	Word  string
+	// Settled is when the payment's block was made, zero before. Artifact is the id of what is
+	// signed beside the certificate, where the kind leaves something; empty before it is settled.
+	Settled  time.Time
+	Artifact string
 }
 
 // Made is the finished good: what the buyer gets and what the public certificate says of it.
@@ -44,14 +52,39 @@ type Made struct {
 	Win         string          `json:"win,omitzero"` // the strength on a card
 	Attests     string          `json:"attests,omitzero"`
 	Purpose     string          `json:"purpose,omitzero"`
-	Tag         string          `json:"tag,omitzero"`    // what the good is called in public: the claimed idea, the name, the word
-	Number      int64           `json:"number,omitzero"` // which it is of its item, where those are numbered as they are paid for
+	// what the good is called in public: the claimed idea, the name, the word
+	Tag string `json:"tag,omitzero"`
+	Saw string `json:"saw,omitzero"` // the host that was looked at
+	// Audit is the report of a reading, but for what only the till knows; it is not in the answer.
+	Audit *attest.Audit `json:"audit,omitzero"`
+	// Provenance is likewise what the record holds about an address.
+	Provenance *attest.Provenance `json:"provenance,omitzero"`
+	// which it is of its item, where those are numbered as they are paid for
+	Number int64 `json:"number,omitzero"`
 }
 
-// Maker is what a kind may use: of the outside world an interface each, with what the kinds need of it.
+// Maker is what a kind may use: of the outside world an interface each, with what the kinds need of
+// it.
 type Maker struct {
 	Pools   Pools
 	Observe Observe
+	// Timestamps is nil where none are sold.
+	Timestamps Timestamps
+	// Callbacks is nil where no word is sent.
+	Callbacks Callbacks
+	// Looks is nil where nothing is visited later.
+	Looks Looks
+	// Watches is nil where no terms are sold.
+	Watches Watches
+	// Launches is nil where nothing is bought at doors.
+	Launches Launches
+	// Readings is nil where nothing is read.
+	Readings Readings
+	// Addresses is nil where there is no record to read.
+	Addresses Addresses
+	// DB keeps what Make has read, outside of any transaction; kinds that read nothing leave it
+	// alone.
+	DB ledger.DB
 }
 
 // Pools are the texts of a site that goods draw from.
@@ -65,18 +98,26 @@ type Observe func(tx ledger.Tx, o record.Observation) error
 // Kind is one way of making goods.
 type Kind struct {
 	Name string // a content.Kind… constant
-	Doc  string
 	// Delivers is a zero value of the kind's deliverable, for describing it.
 	Delivers any
-	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is held for a short time
-	// only, and a payer holds one of a good at a time (package till, M16).
+	// Counted says that Reserve takes a unit which nobody else can have meanwhile: such an order is
+	// held for a short time only, and a payer holds one of a good at a time (package till, M16).
 	Counted bool
-	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always available.
+	// Unit is of what a payer holds one at a time, where that is more than one good; "" is the
+	// good.
+	Unit string
+	// Left counts the units that are still to be had. nil: such goods are not counted.
+	Left func(m Maker, tx ledger.Tx, good content.Good) (int, error)
+	// Artifact is what is signed beside the certificate; nil for a certificate alone.
+	Artifact *Artifact
+	// Available refuses an order that cannot be filled, before anybody is asked to pay. nil: always
+	// available.
 	Available func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error
-	// Later says that what Make makes is a promise: the keeper, or time, completes it after it was paid.
+	// Later says that what Make makes is a promise: the keeper, or time, completes it after it was
+	// paid.
 	Later bool
-	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what Available said. nil: it
-	// needs nothing.
+	// Reserve takes what the order needs and notes it in o.Entry and o.Word. It decides again what
+	// Available said. nil: it needs nothing.
 	Reserve func(m Maker, tx ledger.Tx, o *Order) error
 	// Release gives back what Reserve took. nil: nothing to give back.
 	Release func(m Maker, tx ledger.Tx, o *Order) error
@@ -84,8 +125,13 @@ type Kind struct {
 	Make func(ctx context.Context, m Maker, o *Order) (*Made, error)
 	// Settle fixes what only a paid order gets (a number); it may change made. nil: nothing.
 	Settle func(m Maker, tx ledger.Tx, o *Order, made *Made) error
+	// Promise begins what is completed later, once it is paid for. nil: nothing begins by itself.
+	Promise func(m Maker, tx ledger.Tx, o *Order, made *Made) error
 	// Complete changes the world: registers, remembers. nil: nothing.
 	Complete func(m Maker, tx ledger.Tx, o *Order, made *Made) error
+	// Undo takes back what Settle and Complete did, when the chain took the payment back after it
+	// was delivered. nil: nothing is taken back.
+	Undo func(m Maker, tx ledger.Tx, o *Order) error
 }
 
 // Take is Reserve, for a kind that needs nothing too.
@@ -98,19 +144,35 @@ func (k Kind) Take(m Maker, tx ledger.Tx, o *Order) error {
 
 // Kinds is every kind, by name.
 var Kinds = []Kind{
+	anchor,
+	audit,
+	bitcoin,
 	blessing,
+	buyer,
+	directory,
 	claim,
 	confession,
 	daily,
+	dailyWatch,
 	drawer,
 	greeting,
 	grudge,
+	hourlyWatch,
+	human,
+	launch,
 	luckies,
 	name,
+	onpage,
+	pass,
 	patronage,
+	phantom,
 	portrait,
+	provenance,
+	refresh,
+	repair,
 	rock,
 	secret,
+	spot,
 	tuesday,
 	word,
 }
@@ -125,8 +187,9 @@ func Of(g content.Good) (Kind, error) {
 	return Kind{}, fmt.Errorf("goods: no kind %q for %s", g.Kind, g.ID)
 }
 
-// SoldOut refuses an order whose good cannot be had. Reopens is zero where nothing will be added. HeldUntil is the earliest
-// end of a hold on a unit by a payment that is not settled yet, zero where all are gone.
+// SoldOut refuses an order whose good cannot be had. Reopens is zero where nothing will be added.
+// HeldUntil is the earliest end of a hold on a unit by a payment that is not settled yet, zero
+// where all are gone.
 type SoldOut struct {
 	Item      string
 	Reopens   time.Time
@@ -136,7 +199,8 @@ type SoldOut struct {
 // Error implements error.
 func (e *SoldOut) Error() string { return e.Item + " is sold out" }
 
-// Taken refuses a word that stands on the register already, or that a payment holds until HeldUntil.
+// Taken refuses a word that stands on the register already, or that a payment holds until
+// HeldUntil.
 type Taken struct {
 	Word      string
 	HeldUntil time.Time
@@ -151,7 +215,8 @@ type BadInput struct{ Field, Problem string }
 // Error implements error.
 func (e *BadInput) Error() string { return e.Field + ": " + e.Problem }
 
-// errNoEntry is a pool that lost the entry an order reserved: the keeper took a text off the shelf meanwhile.
+// errNoEntry is a pool that lost the entry an order reserved: the keeper took a text off the shelf
+// meanwhile.
 var errNoEntry = errors.New("the reserved text is no longer in the pool")
 
 // entry is the pool entry that an order reserved.

@@ -16,7 +16,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// world is orders on their way, taken from the shelf in random interleavings, and what must be true of them.
+// world is orders on their way, taken from the shelf in random interleavings, and what must be true
+// of them.
 type world struct {
 	t      *testing.T
 	rnd    *rand.Rand
@@ -44,8 +45,9 @@ type order struct {
 
 func newWorld(t *testing.T, seed uint64, pools map[string]int) *world {
 	w := &world{
-		t: t, rnd: rand.New(rand.NewPCG(seed, seed)), db: ledger.NewMem(ledger.MemOptions{}), now: time.Date(2026, 8, 1, 22, 0, 0, 0, time.UTC),
-		last: map[string]string{}, fortunes: map[string]string{}, held: map[string]string{}, completed: map[string]bool{},
+		t: t, rnd: rand.New(rand.NewPCG(seed, seed)), db: ledger.NewMem(ledger.MemOptions{}),
+		now: time.Date(2026, 8, 1, 22, 0, 0, 0, time.UTC), last: map[string]string{}, fortunes: map[string]string{},
+		held: map[string]string{}, completed: map[string]bool{},
 	}
 	for i := range 3 {
 		site, err := content.Load(content.Sources{})
@@ -61,7 +63,10 @@ func newWorld(t *testing.T, seed uint64, pools map[string]int) *world {
 			case 1:
 				slices.Reverse(p.Entries)
 			case 2:
-				w.rnd.Shuffle(len(p.Entries), func(i, j int) { p.Entries[i], p.Entries[j] = p.Entries[j], p.Entries[i] })
+				w.rnd.Shuffle(len(p.Entries), func(i, j int) {
+					p.Entries[i], p.Entries[j] = p.Entries[j],
+						p.Entries[i]
+				})
 			}
 			site.Pools[name] = p
 		}
@@ -143,10 +148,12 @@ func (w *world) claim(item string, inputs map[string]string) {
 	w.open = append(w.open, o)
 }
 
-// heldUntil is the earliest end of the holds on a good, or on one word of it: what is settled is held no more.
+// heldUntil is the earliest end of the holds on a good, or on one word of it: what is settled is
+// held no more.
 func (w *world) heldUntil(item, word string) (until time.Time) {
 	for _, o := range w.open {
-		if o.Good.ID != item || o.settled || word != "" && o.Word != word || item == "retired_word" && word == "" && o.Entry == "" {
+		if o.Good.ID != item || o.settled || word != "" && o.Word != word || item == "retired_word" && word == "" &&
+			o.Entry == "" {
 			continue
 		}
 		if end := o.Until.Truncate(time.Second); until.IsZero() || end.Before(until) {
@@ -192,7 +199,10 @@ func (w *world) push(i int) {
 		o.settled = true
 	default:
 		if o.kind.Complete != nil {
-			if err := w.update(func(tx ledger.Tx) error { return o.kind.Complete(m, tx, &o.Order, o.made) }); err != nil {
+			if err := w.update(func(tx ledger.Tx) error {
+				return o.kind.Complete(m, tx, &o.Order,
+					o.made)
+			}); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -228,14 +238,16 @@ func (w *world) given(o *order) {
 }
 
 var spellings = []struct{ typed, folded string }{
-	{"Synergy", "synergy"}, {"SYNERGY", "synergy"}, {"  synergy ", "synergy"}, {"ｓｙｎｅｒｇｙ", "synergy"}, {"syn\u200bergy", "synergy"},
-	{"caf\u00e9", "café"}, {"cafe\u0301", "café"}, {"deep  dive", "deep dive"}, {"Deep Dive", "deep dive"}, {"ﬁnal", "final"}, {"FINAL", "final"},
+	{"Synergy", "synergy"}, {"SYNERGY", "synergy"}, {"  synergy ", "synergy"}, {"ｓｙｎｅｒｇｙ", "synergy"},
+	{"syn\u200bergy", "synergy"}, {"caf\u00e9", "café"}, {"cafe\u0301", "café"}, {"deep  dive", "deep dive"},
+	{"Deep Dive", "deep dive"}, {"ﬁnal", "final"}, {"FINAL", "final"},
 }
 
-// TestGoodsRules takes orders through every interleaving that chance finds: concurrent, given up, over midnight, with
-// the pools rearranged between two steps.
+// TestGoodsRules takes orders through every interleaving that chance finds: concurrent, given up,
+// over midnight, with the pools rearranged between two steps.
 func TestGoodsRules(t *testing.T) {
-	items := []string{"small_blessing", "pet_rock", "daily_fortune", "jar_of_tuesday", "a_secret", "the_drawer", "retired_word", "hello", "luckies"}
+	items := []string{"small_blessing", "pet_rock", "daily_fortune", "jar_of_tuesday", "a_secret", "the_drawer",
+		"retired_word", "hello", "luckies"}
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, map[string]int{"secrets": 12, "drawer": 5, "tuesdays": 30, "words": 8})
 		for range 1500 {
@@ -314,7 +326,8 @@ func TestMarksOfARestoredLedger(t *testing.T) {
 	g, _ := m.Pools.(*content.Site).Good("a_secret")
 	ds := m.Pools.Pool(g.Pool).Digests()
 	err := w.update(func(tx ledger.Tx) error {
-		return errors.Join(goods.MarkTaken(tx, g.Pool, ds[0]), goods.MarkTaken(tx, g.Pool, ds[0]), goods.MarkRetired(tx, "synergy"), goods.MarkRetired(tx, "synergy"))
+		return errors.Join(goods.MarkTaken(tx, g.Pool, ds[0]), goods.MarkTaken(tx, g.Pool, ds[0]),
+			goods.MarkRetired(tx, "synergy"), goods.MarkRetired(tx, "synergy"))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,6 @@
 package goods
 
-import (
-	"context"
-
-	"agentstore/content"
-)
+import "agentstore/content"
 
 type heldGrudge struct {
 	text
@@ -13,18 +9,10 @@ type heldGrudge struct {
 }
 
 // grudge is held for the buyer; what it is about stays private and is signed as a salted digest.
-var grudge = Kind{
+var grudge = notTwice(Kind{
 	Name:     content.KindGrudge,
-	Doc:      "a grudge held on the buyer's behalf",
 	Delivers: heldGrudge{},
-	Reserve:  notTwice,
-	Release:  notTwiceRelease,
-	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		d := heldGrudge{text: text{e.Text}, HeldFor: o.Payer}
 		about, attests := o.Inputs["detail"], ""
 		if about != "" {
@@ -34,6 +22,6 @@ var grudge = Kind{
 		if about != "" {
 			g.Attests += " What it is about: " + attests
 		}
-		return g, nil
-	},
-}
+		return g
+	}),
+})

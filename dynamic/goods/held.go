@@ -7,8 +7,9 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// A unit that is taken by a payment which is not settled yet is held, and may come back; one that was paid for is gone
-// (package till, M16). What is held is noted beside what is taken, with the time at which the hold ends at the latest:
+// A unit that is taken by a payment which is not settled yet is held, and may come back; one that
+// was paid for is gone (package till, M16). What is held is noted beside what is taken, with the
+// time at which the hold ends at the latest:
 //
 //	goods/held/<pool>/<digest>    an entry that is given once
 //	goods/held_word/<word>        a word
@@ -57,7 +58,10 @@ func Given(tx ledger.Tx) ([]Gift, error) {
 		prefix []byte
 		gift   func(parts []string) (Gift, []byte)
 	}{
-		{ledger.GoodsKey("once"), func(p []string) (Gift, []byte) { return Gift{Pool: p[2], Entry: p[3]}, heldEntry(p[2], p[3]) }},
+		{ledger.GoodsKey("once"), func(p []string) (Gift, []byte) {
+			return Gift{Pool: p[2], Entry: p[3]},
+				heldEntry(p[2], p[3])
+		}},
 		{ledger.GoodsKey("word"), func(p []string) (Gift, []byte) { return Gift{Word: p[2]}, heldWord(p[2]) }},
 	} {
 		for e, err := range tx.Scan(ledger.Prefix(kind.prefix)) {

@@ -1,7 +1,6 @@
 package goods
 
 import (
-	"context"
 	"fmt"
 
 	"agentstore/content"
@@ -16,21 +15,14 @@ type card struct {
 }
 
 // luckies deals an animal card with an honest strength.
-var luckies = Kind{
+var luckies = notTwice(Kind{
 	Name:     content.KindLuckies,
-	Doc:      "an animal card, drawn, with one of three strengths",
 	Delivers: card{},
-	Reserve:  notTwice,
-	Release:  notTwiceRelease,
-	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		d := card{text{e.Text}, e.Animal, e.Strength, drawing.AnimalCard(e.Animal, e.Strength, seed(o))}
-		g := made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength), fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text))
+		g := made(o, d, fmt.Sprintf("The %s: %s.", e.Animal, e.Strength),
+			fmt.Sprintf("The %s, %s. %s", e.Animal, e.Strength, e.Text))
 		g.Win = e.Strength
-		return g, nil
-	},
-}
+		return g
+	}),
+})

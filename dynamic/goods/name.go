@@ -1,7 +1,6 @@
 package goods
 
 import (
-	"context"
 	"fmt"
 
 	"agentstore/content"
@@ -14,18 +13,10 @@ type invented struct {
 }
 
 // name hands out an invented name with its reason, and notes what the buyer says that it is for.
-var name = Kind{
+var name = notTwice(Kind{
 	Name:     content.KindName,
-	Doc:      "an invented name, not the one this wallet was given last",
 	Delivers: invented{},
-	Reserve:  notTwice,
-	Release:  notTwiceRelease,
-	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		says := fmt.Sprintf("%s. %s", e.Name, e.Text)
 		note := says
 		if what := o.Inputs["detail"]; what != "" {
@@ -33,6 +24,6 @@ var name = Kind{
 		}
 		g := made(o, invented{text{e.Text}, e.Name, o.Inputs["detail"]}, says, note)
 		g.Tag = e.Name
-		return g, nil
-	},
-}
+		return g
+	}),
+})

@@ -5,7 +5,6 @@ import "agentstore/content"
 // patronage thanks a patron. It entitles to nothing but a nicer badge.
 var patronage = Kind{
 	Name:     content.KindPatronage,
-	Doc:      "thanks, and the nicer badge",
 	Delivers: text{},
 	Reserve:  anyEntry,
 	Make:     oneEntry,

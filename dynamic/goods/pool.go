@@ -42,17 +42,37 @@ func anyEntry(m Maker, _ ledger.Tx, o *Order) error {
 	return nil
 }
 
-// oneEntry makes a good that is the reserved entry and nothing else.
-func oneEntry(_ context.Context, m Maker, o *Order) (*Made, error) {
-	e, err := m.entry(o)
-	if err != nil {
-		return nil, err
+// ofEntry makes a good of the entry that the order reserved.
+func ofEntry(good func(o *Order, e content.Entry) *Made) func(context.Context, Maker, *Order) (*Made, error) {
+	return func(_ context.Context, m Maker, o *Order) (*Made, error) {
+		e, err := m.entry(o)
+		if err != nil {
+			return nil, err
+		}
+		return good(o, e), nil
 	}
-	return made(o, text{e.Text}, e.Text, e.Text), nil
 }
 
-// once reserves an entry that nobody was given and nobody will be given after.
-func once(m Maker, tx ledger.Tx, o *Order) error {
+// oneEntry makes a good that is the reserved entry and nothing else.
+var oneEntry = ofEntry(func(o *Order, e content.Entry) *Made { return made(o, text{e.Text}, e.Text, e.Text) })
+
+// once makes a kind one whose orders take an entry each that nobody was given and nobody will be
+// given after.
+func once(k Kind) Kind {
+	settle := k.Settle
+	k.Counted, k.Available, k.Reserve, k.Release = true, onceAvailable, onceReserve, onceRelease
+	k.Left = Maker.Left
+	k.Settle = func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
+		err := tx.Delete(heldEntry(o.Good.Pool, o.Entry)) // what was held is the buyer's
+		if err == nil && settle != nil {
+			err = settle(m, tx, o, g)
+		}
+		return err
+	}
+	return k
+}
+
+func onceReserve(m Maker, tx ledger.Tx, o *Order) error {
 	left, err := untaken(m, tx, o.Good)
 	if err != nil {
 		return err
@@ -68,7 +88,8 @@ func once(m Maker, tx ledger.Tx, o *Order) error {
 	return tx.Set(onceKey(o.Good.Pool, d), []byte(o.ID))
 }
 
-// soldOut refuses an order of a good of which no entry is to be had, and says when one may come back.
+// soldOut refuses an order of a good of which no entry is to be had, and says when one may come
+// back.
 func soldOut(m Maker, tx ledger.Tx, good content.Good) error {
 	e := &SoldOut{Item: good.ID}
 	for _, d := range m.Pools.Pool(good.Pool).Digests() {
@@ -79,11 +100,6 @@ func soldOut(m Maker, tx ledger.Tx, good content.Good) error {
 		e.HeldUntil = earlier(e.HeldUntil, until)
 	}
 	return e
-}
-
-// onceSettle makes what was held the buyer's.
-func onceSettle(_ Maker, tx ledger.Tx, o *Order, _ *Made) error {
-	return tx.Delete(heldEntry(o.Good.Pool, o.Entry))
 }
 
 func onceAvailable(m Maker, tx ledger.Tx, good content.Good, _ map[string]string) error {
@@ -132,7 +148,8 @@ func untaken(m Maker, tx ledger.Tx, good content.Good) ([]string, error) {
 	return left, nil
 }
 
-// MarkTaken notes that an entry of a pool was given away, when a ledger was restored from before that.
+// MarkTaken notes that an entry of a pool was given away, when a ledger was restored from before
+// that.
 func MarkTaken(tx ledger.Tx, pool, digest string) error {
 	key := onceKey(pool, digest)
 	if _, err := tx.Get(key); !errors.Is(err, ledger.ErrNotFound) {
@@ -147,9 +164,16 @@ func (m Maker) Left(tx ledger.Tx, good content.Good) (int, error) {
 	return len(left), err
 }
 
-// notTwice reserves an entry that is neither the last one this payer was given nor one reserved for the payer by a
-// purchase still under way: whatever the order in which those end, no two in a row are the same.
-func notTwice(m Maker, tx ledger.Tx, o *Order) error {
+// notTwice makes a kind one that no payer is given the same entry of twice in a row.
+func notTwice(k Kind) Kind {
+	k.Reserve, k.Release, k.Complete = notTwiceReserve, notTwiceRelease, notTwiceComplete
+	return k
+}
+
+// notTwiceReserve reserves an entry that is neither the last one this payer was given nor one
+// reserved for the payer by a purchase still under way: whatever the order in which those end, no
+// two in a row are the same.
+func notTwiceReserve(m Maker, tx ledger.Tx, o *Order) error {
 	not := make(map[string]bool)
 	last, err := tx.Get(lastKey(o))
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -188,10 +212,7 @@ func notTwice(m Maker, tx ledger.Tx, o *Order) error {
 func notTwiceRelease(_ Maker, tx ledger.Tx, o *Order) error { return tx.Delete(openKey(o)) }
 
 func notTwiceComplete(_ Maker, tx ledger.Tx, o *Order, _ *Made) error {
-	if err := tx.Delete(openKey(o)); err != nil {
-		return err
-	}
-	return tx.Set(lastKey(o), []byte(o.Entry))
+	return errors.Join(tx.Delete(openKey(o)), tx.Set(lastKey(o), []byte(o.Entry)))
 }
 
 func openKey(o *Order) []byte { return ledger.GoodsKey("open", o.Good.ID, o.Payer, o.ID) }

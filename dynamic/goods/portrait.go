@@ -1,8 +1,6 @@
 package goods
 
 import (
-	"context"
-
 	"agentstore/content"
 	"agentstore/templates/drawing"
 )
@@ -14,18 +12,10 @@ type portrayed struct {
 }
 
 // portrait draws the paying wallet from its address.
-var portrait = Kind{
+var portrait = notTwice(Kind{
 	Name:     content.KindPortrait,
-	Doc:      "a generative portrait of the paying wallet",
 	Delivers: portrayed{},
-	Reserve:  notTwice,
-	Release:  notTwiceRelease,
-	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
-		return made(o, portrayed{text{e.Text}, drawing.Portrait(o.Payer), o.Payer}, e.Text, e.Text), nil
-	},
-}
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
+		return made(o, portrayed{text{e.Text}, drawing.Portrait(o.Payer), o.Payer}, e.Text, e.Text)
+	}),
+})

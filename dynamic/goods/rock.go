@@ -1,7 +1,6 @@
 package goods
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 
@@ -17,22 +16,15 @@ type stone struct {
 }
 
 // rock gives a rock: a name, a temperament and a drawing of its own.
-var rock = Kind{
+var rock = notTwice(Kind{
 	Name:     content.KindRock,
-	Doc:      "a rock with a drawn portrait and a temperament",
 	Delivers: stone{},
-	Reserve:  notTwice,
-	Release:  notTwiceRelease,
-	Complete: notTwiceComplete,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		d := stone{text{e.Text}, e.Name, e.Temperament, drawing.Rock(seed(o), e.Name)}
-		return made(o, d, fmt.Sprintf("%s, %s", e.Name, e.Temperament), fmt.Sprintf("%s, %s. %s", e.Name, e.Temperament, e.Text)), nil
-	},
-}
+		return made(o, d, fmt.Sprintf("%s, %s", e.Name, e.Temperament), fmt.Sprintf("%s, %s. %s", e.Name, e.Temperament,
+			e.Text))
+	}),
+})
 
 // seed makes drawings differ from purchase to purchase without showing the purchase in them.
 func seed(o *Order) []byte {

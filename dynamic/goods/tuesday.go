@@ -1,7 +1,6 @@
 package goods
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -20,27 +19,16 @@ type jar struct {
 	SVG    string `json:"svg,omitzero"`
 }
 
-// tuesday sells one particular Tuesday, once. The jar's number is given when it is paid for, so numbers have no gaps.
-var tuesday = Kind{
-	Name:      content.KindTuesday,
-	Doc:       "a particular Tuesday, numbered as sold, never sold twice",
-	Delivers:  jar{},
-	Counted:   true,
-	Available: onceAvailable,
-	Reserve:   once,
-	Release:   onceRelease,
-	Make: func(_ context.Context, m Maker, o *Order) (*Made, error) {
-		e, err := m.entry(o)
-		if err != nil {
-			return nil, err
-		}
+// tuesday sells one particular Tuesday, once. The jar's number is given when it is paid for, so
+// numbers have no gaps.
+var tuesday = once(Kind{
+	Name:     content.KindTuesday,
+	Delivers: jar{},
+	Make: ofEntry(func(o *Order, e content.Entry) *Made {
 		date := e.Date.Format(time.DateOnly)
-		return made(o, jar{text: text{e.Text}, Date: date}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text)), nil
-	},
-	Settle: func(m Maker, tx ledger.Tx, o *Order, g *Made) error {
-		if err := onceSettle(m, tx, o, g); err != nil {
-			return err
-		}
+		return made(o, jar{text: text{e.Text}, Date: date}, e.Text, fmt.Sprintf("Tuesday, %s. %s", date, e.Text))
+	}),
+	Settle: func(_ Maker, tx ledger.Tx, o *Order, g *Made) error {
 		n, err := ledger.Next(tx, JarCounter)
 		if err != nil {
 			return err
@@ -59,4 +47,4 @@ var tuesday = Kind{
 		g.Tag = fmt.Sprintf("jar %d", n)
 		return nil
 	},
-}
+})

@@ -20,13 +20,13 @@ type retired struct {
 	Word string `json:"word,omitzero"`
 }
 
-// word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held from the claim on
-// and stands on the public register when it is delivered.
+// word retires a word: the buyer's own or one of the pool's, each once for ever. The word is held
+// from the claim on and stands on the public register when it is delivered.
 var word = Kind{
 	Name:     content.KindWord,
-	Doc:      "a word retired on the public register, once",
 	Delivers: retired{},
 	Counted:  true,
+	Left:     Maker.Left,
 	Available: func(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) error {
 		_, _, err := chooseWord(m, tx, good, inputs)
 		return err
@@ -62,7 +62,8 @@ var word = Kind{
 			}
 			epitaph = e.Text
 		}
-		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work.", o.Word), fmt.Sprintf("%s. %s", o.Word, epitaph))
+		g := made(o, retired{text{epitaph}, o.Word}, fmt.Sprintf("%q has stopped work.", o.Word),
+			fmt.Sprintf("%s. %s", o.Word, epitaph))
 		g.Tag = o.Word
 		return g, nil
 	},
@@ -71,11 +72,13 @@ var word = Kind{
 		if err != nil {
 			return err
 		}
-		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word}, Epitaph: d.Text})
+		return m.Observe(tx, record.Observation{Kind: record.ObservationRetiredWord, Word: &record.Said{Text: o.Word},
+			Epitaph: d.Text})
 	},
 }
 
-// chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose epitaph goes with it.
+// chooseWord is the buyer's word, or a waiting one of the pool. entry is the pool entry whose
+// epitaph goes with it.
 func chooseWord(m Maker, tx ledger.Tx, good content.Good, inputs map[string]string) (w, entry string, err error) {
 	pool := m.Pools.Pool(good.Pool)
 	if asked := inputs["detail"]; asked != "" {
@@ -137,8 +140,9 @@ func wordTaken(tx ledger.Tx, w string) (bool, error) {
 
 func wordKey(w string) []byte { return ledger.GoodsKey("word", w) }
 
-// foldWord is the spelling under which a word is retired: compatibility forms composed, case folded, single spaces,
-// nothing invisible. So no word comes back in full width, in ligatures or with a joiner inside.
+// foldWord is the spelling under which a word is retired: compatibility forms composed, case
+// folded, single spaces, nothing invisible. So no word comes back in full width, in ligatures or
+// with a joiner inside.
 func foldWord(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {

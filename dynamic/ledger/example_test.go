@@ -7,8 +7,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// What must be decided once is decided inside one Update: the number and what it was given for are written together,
-// or neither is.
+// What must be decided once is decided inside one Update: the number and what it was given for are
+// written together, or neither is.
 func Example() {
 	db := ledger.NewMem(ledger.MemOptions{})
 	defer db.Close()

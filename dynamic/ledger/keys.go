@@ -55,9 +55,47 @@ const (
 	prefixNotSettled = "notsettled"
 	// body/<purchase id>: the answer that a purchase was delivered with.
 	prefixBody = "body"
+	// artifact/<id>/<purchase id>: what was signed beside a certificate. One that is
+	// extended has a record for each purchase.
+	prefixArtifact = "artifact"
+	// order/<order_id>: which purchase the keeper is to complete.
+	prefixOrder = "order"
+	// orderfile/<order_id>/<sha256, hex>: a file that the keeper delivered.
+	prefixOrderFile = "orderfile"
+	// note/<YYYY-MM>: the keeper's note of a month.
+	prefixNote = "note"
+	// look/<check_id>: a visit that was bought, until it is made or missed.
+	prefixLook = "look"
+	// watch/<order_id>: a term of readings and what they came to.
+	prefixWatch = "watch"
+	// launch/<order_id>: a purchase at a stranger's door, and what came of it.
+	prefixLaunch = "launch"
+	// callback/<order_id>: the word that is sent of a completed order, and what
+	// became of it.
+	prefixCallback = "callback"
+	// timestamp/<sha256, hex>: what calendars answered about a digest.
+	prefixTimestamp = "timestamp"
 	// census/…: the rosters, walks and rows of weekly rounds; see package
 	// roster.
 	prefixCensus = "census"
+	// bought/<journal>/open/<id> and bought/<journal>/done/<id>: the purchases of
+	// a wallet of the store's own; bought/<journal>/nonce/<nonce> and
+	// bought/<journal>/key/<sha256 of the idempotency key, hex>: what they used.
+	prefixBought = "bought"
+	// debt/<debt_id>: what is owed for a purchase, and how it is paid back.
+	prefixDebt = "debt"
+	// visit/…: what visitors left and by how much they are limited; see package
+	// visitors.
+	prefixVisit = "visit"
+	// quote/<request id>: what the keeper asks for work that a visitor requested.
+	prefixQuote = "quote"
+	// report/<id>: a reading of a door that was given an address for a time.
+	prefixReport = "report"
+	// bounty/…: rewards for purchases at strangers' doors; see package bounty.
+	prefixBounty = "bounty"
+	// account/…: what is sold on account, and what is owed for it; see package
+	// account.
+	prefixAccount = "account"
 	// meta/<name>: facts about the ledger itself.
 	prefixMeta = "meta"
 )
@@ -72,7 +110,8 @@ func Purchases() (from, to []byte) { return Prefix(Key(prefixPurchase)) }
 func SettlementKey(id string) []byte { return Key(prefixSettlement, id) }
 
 // AuthKey is auth/<claim…>, where claim is the list that makes an authorization
-// unique: network, asset, method, payer, nonce; or network and message digest.
+// unique: network, asset, method, payer, nonce; or network and message digest. A
+// nonce that is of one challenge is claimed once more for every payer, "*".
 // The caller has brought each to its one spelling (addresses in lower case).
 func AuthKey(claim ...string) []byte { return Key(append([]string{prefixAuth}, claim...)...) }
 
@@ -113,6 +152,9 @@ func Due(job string, now time.Time) (from, to []byte) {
 	return from, to
 }
 
+// DueAll is the range of all queues.
+func DueAll() (from, to []byte) { return Prefix(Key(prefixDue)) }
+
 // TaskKey is task/<job>/<id…>.
 func TaskKey(job string, id ...string) []byte {
 	return Key(append([]string{prefixTask, job}, id...)...)
@@ -147,13 +189,34 @@ func BudgetKey(name string, rest ...string) []byte {
 // CensusKey is census/<parts…>.
 func CensusKey(parts ...string) []byte { return Key(append([]string{prefixCensus}, parts...)...) }
 
+// BoughtKey is bought/<journal>/<kind>/<rest…>.
+func BoughtKey(journal, kind string, rest ...string) []byte {
+	return Key(append([]string{prefixBought, journal, kind}, rest...)...)
+}
+
+// VisitKey is visit/<parts…>.
+func VisitKey(parts ...string) []byte { return Key(append([]string{prefixVisit}, parts...)...) }
+
+// AccountKey is account/<parts…>.
+func AccountKey(parts ...string) []byte { return Key(append([]string{prefixAccount}, parts...)...) }
+
+// QuoteKey is quote/<request id>.
+func QuoteKey(request string) []byte { return Key(prefixQuote, request) }
+
+// ReportKey is report/<id>.
+func ReportKey(id string) []byte { return Key(prefixReport, id) }
+
+// BountyKey is bounty/<parts…>.
+func BountyKey(parts ...string) []byte { return Key(append([]string{prefixBounty}, parts...)...) }
+
 // MetaKey is meta/<name>.
 func MetaKey(name string) []byte { return Key(prefixMeta, name) }
 
 // ClosedKey is there while a restored ledger has not been reopened.
 func ClosedKey() []byte { return MetaKey("closed") }
 
-// NotSettledKey is notsettled/<payer>/<unix seconds>/<purchase id>: a payment that did not go through.
+// NotSettledKey is notsettled/<payer>/<unix seconds>/<purchase id>: a payment that did not go
+// through.
 func NotSettledKey(payer string, at time.Time, id string) []byte {
 	return Key(prefixNotSettled, payer, seconds(at), id)
 }
@@ -176,3 +239,60 @@ func NotSettledAt(key []byte) (time.Time, error) {
 
 // BodyKey is body/<purchase id>: the answer that a purchase was delivered with.
 func BodyKey(id string) []byte { return Key(prefixBody, id) }
+
+// ArtifactKey is artifact/<id>/<purchase id>.
+func ArtifactKey(id, purchase string) []byte { return Key(prefixArtifact, id, purchase) }
+
+// Artifacts is the range of what was signed under one id.
+func Artifacts(id string) (from, to []byte) { return Prefix(Key(prefixArtifact, id)) }
+
+// OrderKey is order/<order_id>.
+func OrderKey(id string) []byte { return Key(prefixOrder, id) }
+
+// Orders is the range of all orders, in the order of their ids.
+func Orders() (from, to []byte) { return Prefix(Key(prefixOrder)) }
+
+// OrderFileKey is orderfile/<order_id>/<digest>.
+func OrderFileKey(id, digest string) []byte { return Key(prefixOrderFile, id, digest) }
+
+// NoteKey is note/<month>.
+func NoteKey(month string) []byte { return Key(prefixNote, month) }
+
+// Notes is the range of all notes, oldest first.
+func Notes() (from, to []byte) { return Prefix(Key(prefixNote)) }
+
+// LaterKey is artifact/<id>/<purchase id>/later: what was signed under the id
+// once the time came that it was promised for.
+func LaterKey(id, purchase string) []byte { return Key(prefixArtifact, id, purchase, "later") }
+
+// LookKey is look/<check_id>.
+func LookKey(id string) []byte { return Key(prefixLook, id) }
+
+// WatchKey is watch/<order_id>.
+func WatchKey(order string) []byte { return Key(prefixWatch, order) }
+
+// LaunchKey is launch/<order_id>.
+func LaunchKey(order string) []byte { return Key(prefixLaunch, order) }
+
+// CallbackKey is callback/<order_id>.
+func CallbackKey(order string) []byte { return Key(prefixCallback, order) }
+
+// TimestampKey is timestamp/<digest>.
+func TimestampKey(digest string) []byte { return Key(prefixTimestamp, digest) }
+
+// DebtKey is debt/<debt_id>.
+func DebtKey(id string) []byte { return Key(prefixDebt, id) }
+
+// Debts is the range of what is owed.
+func Debts() (from, to []byte) { return Prefix(Key(prefixDebt)) }
+
+// ArtifactsOf is the range of what was signed under all ids of a prefix, such as pass_.
+func ArtifactsOf(prefix string) (from, to []byte) {
+	return Key(prefixArtifact, prefix), Key(prefixArtifact, prefix+"~")
+}
+
+// Credits is the range of what a transaction's transfers paid for.
+func Credits(network, tx string) (from, to []byte) { return Prefix(Key(prefixCredit, network, tx)) }
+
+// CreditsOf is the range of what all transfers of a network paid for.
+func CreditsOf(network string) (from, to []byte) { return Prefix(Key(prefixCredit, network)) }

@@ -39,7 +39,8 @@ func Take(tx Tx, job, owner string, ttl time.Duration) (Lease, error) {
 	}
 	now := tx.Now()
 	if held.Owner != "" && now.Before(held.Expires) {
-		return Lease{}, fmt.Errorf("%w: %s by %s until %s", ErrLeaseHeld, job, held.Owner, held.Expires.Format(time.RFC3339))
+		return Lease{}, fmt.Errorf("%w: %s by %s until %s", ErrLeaseHeld, job, held.Owner,
+			held.Expires.Format(time.RFC3339))
 	}
 	l := Lease{Job: job, Owner: owner, Expires: now.Add(ttl), Fence: held.Fence + 1}
 	return l, SetJSON(tx, LeaseKey(job), l)

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"sync"
@@ -145,7 +144,7 @@ func (s memSnapshot) Get(key []byte) ([]byte, error) {
 			return []byte(n.value), nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %s", ErrNotFound, KeyText(key))
+	return nil, Absent(key)
 }
 
 func (s memSnapshot) Scan(from, to []byte) iter.Seq2[Entry, error] {

@@ -128,7 +128,8 @@ func lastOf(t *testing.T, db DB) int64 {
 }
 
 func TestKeyKeepsOrderAndParts(t *testing.T) {
-	alphabet := []string{"", "\x00", "\x01", "\x00\x01", "\x02", "a", "a\x00", "a\x01", "a\xff", "ab", "é", "A", "\xff", "\xff\xff"}
+	alphabet := []string{"", "\x00", "\x01", "\x00\x01", "\x02", "a", "a\x00", "a\x01", "a\xff", "ab", "é", "A", "\xff",
+		"\xff\xff"}
 	var lists [][]string
 	for _, a := range alphabet {
 		lists = append(lists, []string{a})
@@ -183,7 +184,8 @@ func TestNumber(t *testing.T) {
 		}
 		last = s
 	}
-	for _, s := range []string{"", "1", strings.Repeat("9", 20), "+" + strings.Repeat("0", 19), strings.Repeat("0", 21)} {
+	for _, s := range []string{"", "1", strings.Repeat("9", 20), "+" + strings.Repeat("0", 19),
+		strings.Repeat("0", 21)} {
 		if n, err := ParseNumber(s); err == nil {
 			t.Errorf("ParseNumber(%q) = %d, want an error", s, n)
 		}

@@ -45,8 +45,8 @@ func Ready(ctx context.Context, db DB) error {
 // refuse it with ErrRestoring: so a restore that dies on the way leaves nothing
 // that could be mistaken for a ledger. Memory stays small whatever the size.
 //
-// finish runs in the transaction that makes the restored ledger usable: what it writes is there from the first moment
-// on, or the restore did not happen.
+// finish runs in the transaction that makes the restored ledger usable: what it writes is there
+// from the first moment on, or the restore did not happen.
 func Restore(ctx context.Context, db DB, r io.Reader, finish ...func(Tx) error) error {
 	s := &restorer{ctx: ctx, db: db, from: newBackupReader(r), finish: finish}
 	if err := s.run(); err != nil {

@@ -7,22 +7,20 @@ import (
 	"encoding/base64"
 )
 
-// NonceLen is the length of a challenge nonce in characters: base64url of 18 random bytes and an 18-byte MAC. It is a
-// multiple of three, so that a nonce can be spliced into ready-made base64.
+// NonceLen is the length of a challenge nonce in characters: base64url of 18 random bytes and an
+// 18-byte MAC. It is a multiple of three, so that a nonce can be spliced into ready-made base64.
 const NonceLen = 48
 
 const nonceBytes = 18
 
 // Nonces makes and recognises challenge nonces without storing them.
-type Nonces struct{ key [sha256.Size]byte }
+type Nonces struct{ keyed *MACs }
 
 // NewNonces derives the nonce key from the store's secret.
 func NewNonces(secret []byte) *Nonces {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("store-challenge/v1"))
-	n := &Nonces{}
-	m.Sum(n.key[:0])
-	return n
+	return &Nonces{NewMACs(m.Sum(nil))}
 }
 
 // Append adds a fresh nonce to b.
@@ -48,8 +46,6 @@ func (n *Nonces) Valid(s string) bool {
 }
 
 func (n *Nonces) mac(dst, random []byte) {
-	m := hmac.New(sha256.New, n.key[:])
-	m.Write(random)
 	var sum [sha256.Size]byte
-	copy(dst, m.Sum(sum[:0]))
+	copy(dst, n.keyed.Append(sum[:0], string(random)))
 }

@@ -37,13 +37,17 @@ type Row struct {
 	// Name stands in the journal and on certificates.
 	Name string
 	// Presented reports whether a request carries a payment of this protocol, readable or not.
-	Presented func(http.Header) bool
+	Presented func(Fields) bool
 	// Params are the header fields in which a payment comes.
 	Params []api.Param
 	// Terms and Answers are the header fields of a 402 and of an answer to a payment.
 	Terms, Answers []string
 	// Body describes the members that the terms add to the body of a 402.
 	Body *jsonschema.Schema
+	// NotSettled is the problem that a payment ends in which was tried and did not settle. Where
+	// its status is 402 the terms stand in its body again; they never stand beside it, where a
+	// stock client would sign anew.
+	NotSettled string
 	// New makes the protocol for a store.
 	New func(Store) Protocol
 }
@@ -52,11 +56,12 @@ type Row struct {
 type Protocol interface {
 	// Terms says a quote. The result is kept and filled for many answers; q.Body is not for it.
 	Terms(q *Quote) (Terms, error)
-	// Read takes the payment of a request apart, strictly and without any I/O; nil and no error where
-	// there is none. The error is a *rail.Refusal: a payment that cannot be read is its payer's mistake.
+	// Read takes the payment of a request apart, strictly and without any I/O; nil and no error
+	// where there is none. The error is a *rail.Refusal: a payment that cannot be read is its
+	// payer's mistake. It is an *Unfit where new terms would not help.
 	Read(f Fields) (*Presented, error)
-	// Match finds which of a quote's terms a payment that was read accepts, and checks what came back
-	// of the challenge. The error is a *rail.Refusal.
+	// Match finds which of a quote's terms a payment that was read accepts, and checks what came
+	// back of the challenge. The error is a *rail.Refusal.
 	Match(p *Presented, q *Quote) (rail.Requirement, error)
 	// Answer says in to what became of a payment. p is what came with this request, and may be of
 	// another purchase's payer only where its authorization is.
@@ -67,8 +72,8 @@ type Protocol interface {
 type Store struct {
 	Secret []byte // a MAC key for challenges derives from it
 	Realm  string // the host
-	// SignOffer signs the offer that an entry of accepts makes for a resource until a time; the result is
-	// a compact JWS.
+	// SignOffer signs the offer that an entry of accepts makes for a resource until a time; the
+	// result is a compact JWS.
 	SignOffer func(a rail.Requirement, resource string, until time.Time) (string, error)
 }
 
@@ -82,7 +87,8 @@ type Quote struct {
 	Inputs      []Input
 	Accepts     []rail.Requirement
 	Until       time.Time // until when one may begin to pay
-	Body        []byte    // of the request, for Match; a protocol may bind it
+	Query       string    // of the request as it came, for Match; a protocol may bind it
+	Body        []byte    // the same
 }
 
 // Input is one input of an offer.
@@ -96,11 +102,23 @@ type Input struct {
 type Terms interface {
 	// Members are those of the body, in order. Their values may hold NonceHole and KeyHole.
 	Members() []Member
-	// Say puts the terms beside the body. reason is why a payment was not taken, empty where none came.
-	Say(to Carrier, f Fill, reason string) error
+	// Say puts the terms beside the body, and appends to it, an object without its last brace,
+	// those members that differ from answer to answer by more than the nonce and the key. reason is
+	// why a payment of this protocol was not taken, empty where none came.
+	Say(to Carrier, f Fill, reason string, body []byte) ([]byte, error)
 	// Words say in a sentence each how to pay, and name what a buyer sends.
 	Words() Words
 }
+
+// Unfit is the error of reading a request that no terms could help: it holds several payments, or
+// one of a kind that is not offered. It is answered 400, and no payment in it is used.
+type Unfit struct {
+	Reason  string // a code
+	Message string // what to do, a sentence
+}
+
+// Error implements error.
+func (u *Unfit) Error() string { return u.Reason + ": " + u.Message }
 
 // Member is one member of a JSON object.
 type Member struct {
@@ -108,7 +126,12 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Words are a protocol's part in the plain words of a 402.
+// Append appends a member to an object without its last brace.
+func (m Member) Append(b []byte) []byte {
+	return append(append(append(append(b, `,"`...), m.Name...), `":`...), m.Value...)
+}
+
+// Words are a protocol's part in the plain words of a 402, empty where it asks for nothing.
 type Words struct {
 	Payment string   // the name of what carries a payment: PAYMENT-SIGNATURE
 	How     string   // what to do, a sentence
@@ -145,7 +168,10 @@ type Presented struct {
 	Nonce    string            // the nonce that came back, "" for none
 	Key      string            // the idempotency key in it, "" for none
 	BadKey   bool              // it holds a key that breaks the protocol's own rule
-	Data     any               // the protocol's own
+	// Shared is why a payment is refused whose nonce another payer used already; nil where nonces
+	// are the payer's own.
+	Shared *rail.Refusal
+	Data   any // the protocol's own
 }
 
 // Outcome is what became of a payment.

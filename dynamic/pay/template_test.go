@@ -37,12 +37,13 @@ func TestTemplateSplices(t *testing.T) {
 	nonce := pay.NewNonces([]byte("s")).Append(nil)
 	fill := pay.Fill{Nonce: nonce, Key: []byte(key)}
 	for i := range 9 {
-		text := `{"error":"` + strings.Repeat("e", i%3) + `","key":"` + pay.KeyHole + `","q":"` + strings.Repeat("q", i/3) + `","nonce":"` + pay.NonceHole + `"}`
-		plain, err := pay.NewTemplate([]byte(hole + text[1:]))
+		text := `{"error":"` + strings.Repeat("e", i%3) + `","key":"` + pay.KeyHole + `","q":"` +
+			strings.Repeat("q", i/3) + `","nonce":"` + pay.NonceHole + `"}`
+		plain, err := pay.NewTemplate([]byte(hole+text[1:]), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		encoded, err := pay.NewBase64Template([]byte(text))
+		encoded, err := pay.NewBase64Template([]byte(text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,13 +59,14 @@ func TestTemplateSplices(t *testing.T) {
 		for _, b := range [][]byte{raw, plain.Append(nil, fill)} {
 			var got map[string]string
 			if err := json.Unmarshal(b, &got); err != nil || got["nonce"] != string(nonce) || got["key"] != key ||
-				got["suggested_key"] != "" && got["suggested_key"] != key || got["error"] != strings.Repeat("e", i%3) || got["q"] != strings.Repeat("q", i/3) {
+				got["suggested_key"] != "" && got["suggested_key"] != key || got["error"] != strings.Repeat("e", i%3) ||
+				got["q"] != strings.Repeat("q", i/3) {
 				t.Errorf("%s does not hold %s and %s: %v", b, nonce, key, err)
 			}
 		}
 	}
 	for _, lacks := range []string{`{}`, `{"a":"` + pay.KeyHole + `"}`, `{"a":"` + pay.NonceHole + `"}`} {
-		if _, err := pay.NewTemplate([]byte(lacks)); err == nil {
+		if _, err := pay.NewTemplate([]byte(lacks), nil); err == nil {
 			t.Errorf("%s is a challenge", lacks)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package problem is how the service says no: RFC 9457 problem details with the older `error` field always beside.
-// A code is a row of the table Codes with a page of its own at {base_url}/problems/<code>.
+// Package problem is how the service says no: RFC 9457 problem details with the older `error` field
+// always beside. A code is a row of the table Codes with a page of its own at
+// {base_url}/problems/<code>.
 package problem
 
 import (
@@ -7,8 +8,8 @@ import (
 	"time"
 )
 
-// Error is an answer that is not the one asked for. Handlers return it; the server's one adapter writes it.
-// Err is logged for 5xx and never sent.
+// Error is an answer that is not the one asked for. Handlers return it; the server's one adapter
+// writes it. Err is logged for 5xx and never sent.
 type Error struct {
 	Code    string         // a row of Codes: sold_out, invalid_input, …
 	Status  int            // 0: the row's own status
@@ -19,7 +20,7 @@ type Error struct {
 	Retry   time.Duration  // Retry-After, rounded up to whole seconds; 0: none
 	Next    string         // next_step, where no payment was presented: what to do now
 	Payment *Payment       // set on every error after a payment was presented
-	Body    []byte         // a ready JSON body to send instead of a rendered one (402 challenges); ContentType goes with it
+	Account *Account       // set on every error of an order that is billed to an account
 	Err     error
 }
 
@@ -35,6 +36,16 @@ type Payment struct {
 	Billed    string `json:"billed"` // yes | no | unknown
 	Retry     string `json:"retry"`  // never | now | after | same_payment
 	NextStep  string `json:"next_step"`
+}
+
+// Account says what became of an order that is billed to an account. It stands where Payment does
+// for orders that bring their payment.
+type Account struct {
+	Delivered bool
+	Billed    bool
+	Unknown   bool   // the ledger did not say: both are null then
+	Retry     string // never | now | after
+	NextStep  string
 }
 
 // Error implements error with the code and detail.

@@ -19,28 +19,20 @@ import (
 const ContentType = "application/problem+json"
 
 // members that Extra may not replace.
-var members = []string{"type", "title", "status", "detail", "instance", "error", "errors", "delivered", "billed", "retry", "next_step"}
+var members = []string{"type", "title", "status", "detail", "instance", "error", "errors", "delivered", "billed",
+	"retry", "next_step"}
 
 // Own reports whether a member belongs to the document itself, so that Extra may not hold it.
 func Own(name string) bool { return slices.Contains(members, name) }
 
-// Write answers a request with a problem document and returns its status. The fields of e.Header are set over those
-// the answer has already; without a Cache-Control that forbids storing there is one. For HEAD the body is left out.
+// Write answers a request with a problem document and returns its status. The fields of e.Header
+// are set over those the answer has already; without a Cache-Control that forbids storing there is
+// one. For HEAD the body is left out.
 func Write(w http.ResponseWriter, r *http.Request, baseURL string, e *Error) int {
-	status, body, err := render(r.URL.EscapedPath(), baseURL, e)
-	if err != nil {
-		// Only an Extra that is no JSON value gets here; the tests of its maker find it.
-		status, body, _ = render(r.URL.EscapedPath(), baseURL, &Error{Code: "internal", Payment: e.Payment, Header: e.Header})
-	}
+	status, body := Document(r.URL.EscapedPath(), baseURL, e)
 	h := w.Header()
 	h.Set("Content-Type", ContentType)
-	maps.Copy(h, e.Header)
-	if !strings.Contains(h.Get("Cache-Control"), "no-store") {
-		h.Set("Cache-Control", "no-store")
-	}
-	if e.Retry > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((e.Retry+time.Second-1)/time.Second), 10))
-	}
+	e.Head(h)
 	// What belonged to the answer that was asked for.
 	for _, f := range []string{"ETag", "Content-Encoding", "Content-Location", "Accept-Ranges", "Last-Modified"} {
 		h.Del(f)
@@ -54,16 +46,36 @@ func Write(w http.ResponseWriter, r *http.Request, baseURL string, e *Error) int
 	return status
 }
 
-// render makes the document. Members stand in a fixed order: those of RFC 9457, the older error, then what e adds.
+// Head sets the fields of an answer that says this, in whatever form it does.
+func (e *Error) Head(h http.Header) {
+	maps.Copy(h, e.Header)
+	if !strings.Contains(h.Get("Cache-Control"), "no-store") {
+		h.Set("Cache-Control", "no-store")
+	}
+	if e.Retry > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((e.Retry+time.Second-1)/time.Second), 10))
+	}
+}
+
+// Document is the problem document about what was asked of a path, and its status, for carriers
+// other than an HTTP answer.
+func Document(path, baseURL string, e *Error) (int, []byte) {
+	status, body, err := render(path, baseURL, e)
+	if err != nil {
+		// Only an Extra that is no JSON value gets here; the tests of its maker find it.
+		status, body, _ = render(path, baseURL, &Error{Code: "internal", Payment: e.Payment, Header: e.Header})
+	}
+	return status, body
+}
+
+// render makes the document. Members stand in a fixed order: those of RFC 9457, the older error,
+// then what e adds.
 func render(path, baseURL string, e *Error) (int, []byte, error) {
 	row, known := Lookup(e.Code)
 	if !known {
 		row, _ = Lookup("internal")
 	}
 	status := cmp.Or(e.Status, row.Status)
-	if e.Body != nil {
-		return status, e.Body, nil
-	}
 	detail := e.Detail
 	if detail == "" || !known {
 		detail = row.Title + "."
@@ -90,7 +102,7 @@ func render(path, baseURL string, e *Error) (int, []byte, error) {
 	if len(e.Fields) > 0 {
 		put("errors", e.Fields)
 	}
-	if e.Payment == nil && e.Next != "" {
+	if e.Payment == nil && e.Account == nil && e.Next != "" {
 		put("next_step", e.Next)
 	}
 	if p := e.Payment; p != nil {
@@ -98,6 +110,16 @@ func render(path, baseURL string, e *Error) (int, []byte, error) {
 		put("billed", p.Billed)
 		put("retry", p.Retry)
 		put("next_step", p.NextStep)
+	}
+	if a := e.Account; a != nil && e.Payment == nil {
+		var delivered, billed any = a.Delivered, a.Billed
+		if a.Unknown {
+			delivered, billed = nil, nil
+		}
+		put("delivered", delivered)
+		put("billed", billed)
+		put("retry", a.Retry)
+		put("next_step", a.NextStep)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
 		if Own(name) {

@@ -113,14 +113,6 @@ func TestHeadHasNoBody(t *testing.T) {
 	}
 }
 
-func TestReadyBody(t *testing.T) {
-	rec := httptest.NewRecorder()
-	Write(rec, httptest.NewRequest("GET", "/x", nil), base, &Error{Code: "payment_required", Body: []byte(`{"x":1}`)})
-	if rec.Code != 402 || rec.Body.String() != `{"x":1}` {
-		t.Errorf("got %d %s", rec.Code, rec.Body)
-	}
-}
-
 func TestFaultsOfTheMakerBecomeInternal(t *testing.T) {
 	for name, e := range map[string]*Error{
 		"unknown code":       {Code: "no_such_code", Detail: "secret"},

@@ -1,11 +1,12 @@
-// Package roster keeps the censuses of the weeks in the ledger: which hosts are known by name and why each is walked or
-// not, which of them a process is about to walk, and what came of it, until the round is sealed. It implements
-// census.Store, so that any number of processes on one ledger walk one roster, and answers GET /api/why/{host}.
+// Package roster keeps the censuses of the weeks in the ledger: which hosts are known by name and
+// why each is walked or not, which of them a process is about to walk, and what came of it, until
+// the round is sealed. It implements census.Store, so that any number of processes on one ledger
+// walk one roster, and answers GET /api/why/{host}.
 //
-// Whoever holds a lease writes under it: each transaction checks the lease, so that a process which slept through its
-// end writes nothing more. A host is moved from entry to intent before it is walked and from intent to row after it, in
-// transactions; so it is in one of the three at any moment, and an intent that its process left behind is what tells
-// that a walk was interrupted.
+// Whoever holds a lease writes under it: each transaction checks the lease, so that a process which
+// slept through its end writes nothing more. A host is moved from entry to intent before it is
+// walked and from intent to row after it, in transactions; so it is in one of the three at any
+// moment, and an intent that its process left behind is what tells that a walk was interrupted.
 //
 //	store := roster.New(db)
 //	report, err := census.Run(ctx, census.Config{Store: store, …})
@@ -107,7 +108,8 @@ type weekRecord struct {
 	Private  bool                  `json:"private,omitzero"`
 }
 
-// phaseWriting is a week whose roster is not written to its end: for everybody else it is not begun.
+// phaseWriting is a week whose roster is not written to its end: for everybody else it is not
+// begun.
 const phaseWriting = "writing"
 
 // phaseDropping is a week whose roster is not dropped to its end: for everybody else it is.
@@ -134,11 +136,13 @@ type entryRecord struct {
 }
 
 func recordOf(e census.Entry) entryRecord {
-	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method, By: e.Declared.By, Self: e.SelfDeclared, Late: e.Late}
+	return entryRecord{URL: e.URL, Source: e.Source, Catalog: e.Catalog, Listed: e.Listed, Method: e.Declared.Method,
+		By: e.Declared.By, Self: e.SelfDeclared, Late: e.Late}
 }
 
 func (r entryRecord) entry(host string) census.Entry {
-	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed, Declared: probe.Declaration{Method: r.Method, By: r.By}, SelfDeclared: r.Self, Late: r.Late}
+	return census.Entry{Host: host, URL: r.URL, Source: r.Source, Catalog: r.Catalog, Listed: r.Listed,
+		Declared: probe.Declaration{Method: r.Method, By: r.By}, SelfDeclared: r.Self, Late: r.Late}
 }
 
 // closedRecord is a host of a closed roster.
@@ -187,6 +191,11 @@ func (s *Store) update(ctx context.Context, f func(ledger.Tx) error) error {
 	return s.db.Update(ctx, f)
 }
 
+// updating does transactions of a long work that is under no lease.
+func (s *Store) updating(ctx context.Context) func(func(ledger.Tx) error) error {
+	return func(f func(ledger.Tx) error) error { return s.update(ctx, f) }
+}
+
 func (s *Store) view(ctx context.Context, f func(ledger.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -202,11 +211,12 @@ func get[T any](tx ledger.Tx, key []byte) (v T, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// host is the last part of a key.
-func host(key []byte) (string, error) {
-	parts, err := ledger.Parts(key)
+// hostOf is the last part of an entry's key, and its value.
+func hostOf[T any](e ledger.Entry) (host string, v T, err error) {
+	parts, err := ledger.Parts(e.Key)
 	if err != nil || len(parts) < 2 {
-		return "", fmt.Errorf("roster: %s names no host", ledger.KeyText(key))
+		return "", v, fmt.Errorf("roster: %s names no host", ledger.KeyText(e.Key))
 	}
-	return parts[len(parts)-1], nil
+	v, err = ledger.DecodeJSON[T](e)
+	return parts[len(parts)-1], v, err
 }

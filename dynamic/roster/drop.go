@@ -9,19 +9,23 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// dropOld drops the weeks that nobody went on with for so long that nobody will. One that is closed is being sealed, or
-// was when its process died, and holds a whole round: it stays until a later one is sealed.
+// dropOld drops the weeks that nobody went on with for so long that nobody will. One that is closed
+// is being sealed, or was when its process died, and holds a whole round: it stays until a later
+// one is sealed.
 func (s *Store) dropOld(ctx context.Context, week string, update func(func(ledger.Tx) error) error) error {
 	monday, err := census.Monday(week)
 	if err != nil {
 		return err
 	}
-	return s.drop(ctx, record.ISOWeek(monday.AddDate(0, 0, -7*census.KeepWeeks)), update, census.PhaseListed, census.PhaseOpen)
+	return s.drop(ctx, record.ISOWeek(monday.AddDate(0, 0, -7*census.KeepWeeks)), update, census.PhaseListed,
+		census.PhaseOpen)
 }
 
-// drop removes what is kept of the weeks before one that are in one of the phases. The phase is changed first, in a
-// transaction, so that nobody closes and seals a week of which something is gone.
-func (s *Store) drop(ctx context.Context, before string, update func(func(ledger.Tx) error) error, phases ...string) error {
+// drop removes what is kept of the weeks before one that are in one of the phases. The phase is
+// changed first, in a transaction, so that nobody closes and seals a week of which something is
+// gone.
+func (s *Store) drop(ctx context.Context, before string, update func(func(ledger.Tx) error) error,
+	phases ...string) error {
 	phases = append(phases, phaseWriting, phaseDropping)
 	var old []string
 	err := s.view(ctx, func(tx ledger.Tx) error {
@@ -30,11 +34,7 @@ func (s *Store) drop(ctx context.Context, before string, update func(func(ledger
 			if err != nil {
 				return err
 			}
-			week, err := host(e.Key)
-			if err != nil {
-				return err
-			}
-			head, err := ledger.DecodeJSON[weekRecord](e)
+			week, head, err := hostOf[weekRecord](e)
 			if err != nil {
 				return err
 			}
@@ -64,10 +64,9 @@ func (s *Store) drop(ctx context.Context, before string, update func(func(ledger
 		} else if !turned {
 			continue // somebody has just gone on with it
 		}
-		for _, kind := range []string{"address", "judged", "control", "closed", "entry", "intent", "row", "shard"} {
-			if err := clear(ledger.CensusKey(kind, week), update); err != nil {
-				return err
-			}
+		err := clearWeek(week, update, "address", "judged", "control", "closed", "entry", "intent", "row", "shard")
+		if err != nil {
+			return err
 		}
 		if _, err := turn(census.PhaseDropped, phaseDropping); err != nil {
 			return err

@@ -37,7 +37,8 @@ func (w *world) kept(week string) (n int) {
 	return n
 }
 
-// A week that was walked and not sealed is kept until a later round is sealed, after which it never can be.
+// A week that was walked and not sealed is kept until a later round is sealed, after which it never
+// can be.
 func TestUnsealedWeekIsDroppedWithTheNextRound(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		w := newWorld(t)
@@ -80,8 +81,8 @@ func TestUnsealedWeekIsDroppedWithTheNextRound(t *testing.T) {
 	}
 }
 
-// Without a round that is sealed, a week stays for as many weeks as it may be gone on with, and one that was closed
-// longer: all that it lacks is the seal.
+// Without a round that is sealed, a week stays for as many weeks as it may be gone on with, and one
+// that was closed longer: all that it lacks is the seal.
 func TestOldRostersAreDropped(t *testing.T) {
 	w := &world{t: t, db: ledger.NewMem(ledger.MemOptions{})}
 	w.store = roster.New(w.db)
@@ -118,7 +119,8 @@ func TestOldRostersAreDropped(t *testing.T) {
 		}
 		var done []census.Result
 		for _, e := range shard.Todo {
-			done = append(done, census.Result{Row: record.Row{Host: e.Host, URL: e.URL, Verdict: record.VerdictNotProbed}})
+			done = append(done, census.Result{Row: record.Row{Host: e.Host, URL: e.URL,
+				Verdict: record.VerdictNotProbed}})
 		}
 		if err := w.store.Commit(t.Context(), shard, census.Commit{Results: done}, time.Hour); err != nil {
 			t.Fatal(err)

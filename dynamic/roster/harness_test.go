@@ -77,17 +77,21 @@ func newWriter(t *testing.T) *record.Writer {
 			t.Fatal(err)
 		}
 	}
-	ring, err := attest.NewRing("2026-11-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: keys[0].Public(), attest.PurposeLog: keys[1].Public()})
+	ring, err := attest.NewRing("2026-11-01",
+		map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: keys[0].Public(),
+			attest.PurposeLog: keys[1].Public()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1], Ring: ring}
+	return &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: keys[0], LogKey: keys[1],
+		Ring: ring}
 }
 
 // client reaches the street. It gives up on nothing that ends, however slow the machine is.
 func (w *world) client(change ...func(*fetch.Config)) *fetch.Client {
 	w.t.Helper()
-	cfg := w.street.Config(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: w.key, Agent: "https://store.example",
+	cfg := w.street.Config(fetch.Config{UserAgent: "store/1 (+https://store.example/criteria)", Key: w.key,
+		Agent:    "https://store.example",
 		OwnHosts: []string{"store.example"}, Timeout: 5 * time.Minute, Now: func() time.Time { return w.now }})
 	for _, c := range change {
 		c(&cfg)
@@ -121,7 +125,8 @@ func (p paced) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) (e
 	return p.Client.Do(ctx, req, rule)
 }
 
-// doors are the street's doors that a census is told of, those with a fault in their URL among them.
+// doors are the street's doors that a census is told of, those with a fault in their URL among
+// them.
 func (w *world) doors() (urls []string) {
 	for _, d := range w.street.Doors() {
 		if d.Declares == "" {
@@ -136,7 +141,8 @@ func (w *world) doors() (urls []string) {
 // lists are the sources of a keeper's list of lines.
 func lists(lines ...string) []census.Source {
 	fsys := fstest.MapFS{"doors.txt": {Data: []byte(strings.Join(lines, "\n"))}}
-	return []census.Source{census.List("keeper", fsys, "doors.txt"), census.WellKnown("files", fsys, "doors.txt"), census.Revisits("revisits", 8)}
+	return []census.Source{census.List("keeper", fsys, "doors.txt"), census.WellKnown("files", fsys, "doors.txt"),
+		census.Revisits("revisits", 8)}
 }
 
 // config is a census of the whole street.

@@ -25,7 +25,8 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 		t.Fatalf("walk only: %+v", r)
 	}
 	for _, name := range []string{"ready-bare", "ready-many", "post-by-discovery"} {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: []string{urls(name)[0], "https://foreign.example/paid"}}, Methods: []string{"POST", ""}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
+			Doors: []string{urls(name)[0], "https://foreign.example/paid"}}, Methods: []string{"POST", ""}})
 	}
 	for i, want := range []int{2, 0} {
 		hour, err := census.Hourly(t.Context(), w.config(sources...))
@@ -37,28 +38,33 @@ func TestDeclaredHostsAreWalkedWithinTheHour(t *testing.T) {
 	w.verify()
 	rows := w.rows(1)
 	for _, name := range []string{"ready-bare", "post-by-discovery"} {
-		if r := rows[hostOf(name)]; r.Source != record.SourceWellKnown || r.Verdict != record.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+		if r := rows[hostOf(name)]; r.Source != record.SourceWellKnown || r.Verdict != record.VerdictReady ||
+			w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
-	if m := rows[hostOf("post-by-discovery")].ProbeMethod; m == nil || m.Used != "POST" || m.DeclaredBy != "well-known" {
+	if m := rows[hostOf("post-by-discovery")].ProbeMethod; m == nil || m.Used != "POST" ||
+		m.DeclaredBy != "well-known" {
 		t.Errorf("the declared method: %+v", m)
 	}
 	if got := w.round(1).Roster.Sources[0].Hosts; got != 2 {
 		t.Errorf("the round counts %d declared hosts", got)
 	}
-	if late, err := census.Hourly(t.Context(), w.config(sources...)); err != nil || late.Outcome != census.OutcomeNotOpen || late.Sequence != 1 {
+	if late, err := census.Hourly(t.Context(), w.config(sources...)); err != nil ||
+		late.Outcome != census.OutcomeNotOpen || late.Sequence != 1 {
 		t.Errorf("after the round: %+v, %v", late, err)
 	}
 }
 
-// TestTheHourBeginsTheWeek: who declares before anybody read the sources is walked at the next firing, with the lists that
-// the firing reads, and rides the round that is sealed later; after that one the next firing of a new week does it.
+// TestTheHourBeginsTheWeek: who declares before anybody read the sources is walked at the next
+// firing, with the lists that the firing reads, and rides the round that is sealed later; after
+// that one the next firing of a new week does it.
 func TestTheHourBeginsTheWeek(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: urls(name)}, Methods: []string{""}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
+			Doors: urls(name)}, Methods: []string{""}})
 	}
 	config := func() census.Config {
 		return w.config(append([]census.Source{census.Declared("declared", fresh)}, lists(urls("ready-many")...)...)...)
@@ -80,8 +86,10 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	w.verify()
-	for name, source := range map[string]string{"ready-bare": record.SourceWellKnown, "ready-dual": record.SourceWellKnown} {
-		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != record.VerdictReady || w.street.Visits(hostOf(name)) != 1 {
+	for name, source := range map[string]string{"ready-bare": record.SourceWellKnown,
+		"ready-dual": record.SourceWellKnown} {
+		if r := w.rows(1)[hostOf(name)]; r.Source != source || r.Verdict != record.VerdictReady ||
+			w.street.Visits(hostOf(name)) != 1 {
 			t.Errorf("%s: %+v, walked %d times", name, r, w.street.Visits(hostOf(name)))
 		}
 	}
@@ -101,13 +109,15 @@ func TestTheHourBeginsTheWeek(t *testing.T) {
 	}
 }
 
-// TestDeclaredHostsHaveQuotas adds declared hosts one by one to a week with a cap: at first a quarter of it, in the week
-// one more, and the others are told that the quota is used up. The roster of the next week is dealt anew.
+// TestDeclaredHostsHaveQuotas adds declared hosts one by one to a week with a cap: at first a
+// quarter of it, in the week one more, and the others are told that the quota is used up. The
+// roster of the next week is dealt anew.
 func TestDeclaredHostsHaveQuotas(t *testing.T) {
 	w := newWorld(t)
 	fresh := &declared{}
 	declare := func(name string) {
-		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name), Doors: urls(name)}})
+		*fresh = append(*fresh, census.Declaration{Declaration: record.Declaration{Host: hostOf(name),
+			Doors: urls(name)}})
 	}
 	config := func() census.Config {
 		cfg := w.config(census.Declared("declared", fresh))

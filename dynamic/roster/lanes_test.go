@@ -20,8 +20,9 @@ import (
 	"agentstore/dynamic/roster"
 )
 
-// crowd is a client of doors of which many names lead to one place: those below shared.com to one address, those below
-// wild.com to one of their own each. Every answer takes a second, of the shared address ten.
+// crowd is a client of doors of which many names lead to one place: those below shared.com to one
+// address, those below wild.com to one of their own each. Every answer takes a second, of the
+// shared address ten.
 type crowd struct {
 	mu      sync.Mutex // guards what follows
 	under   map[string]int
@@ -61,11 +62,13 @@ func (c *crowd) Do(_ context.Context, req exchange.Request, _ fetch.Rule) (excha
 	defer c.mu.Unlock()
 	c.under[domain]--
 	c.ended[domain] = time.Since(c.began)
-	return exchange.Exchange{Request: req, StartedAt: time.Now(), Response: exchange.Response{Status: 404, Proto: "HTTP/1.1", Header: http.Header{}}}, nil
+	return exchange.Exchange{Request: req, StartedAt: time.Now(), Response: exchange.Response{Status: 410,
+		Proto: "HTTP/1.1", Header: http.Header{}}}, nil
 }
 
-// TestManyNamesAimNoWorkersAtOnePlace walks 60 names of one domain, 40 names of one slow address, each of a domain of its
-// own, and 200 honest hosts: one door of each place is asked at a time, and the honest ones wait for none of them.
+// TestManyNamesAimNoWorkersAtOnePlace walks 60 names of one domain, 40 names of one slow address,
+// each of a domain of its own, and 200 honest hosts: one door of each place is asked at a time, and
+// the honest ones wait for none of them.
 func TestManyNamesAimNoWorkersAtOnePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var doors []string
@@ -78,15 +81,18 @@ func TestManyNamesAimNoWorkersAtOnePlace(t *testing.T) {
 		for i := range 200 {
 			doors = append(doors, fmt.Sprintf("https://x.honest%d.com/", i))
 		}
-		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{}, ended: map[string]time.Duration{}, began: time.Now()}
+		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{},
+			ended: map[string]time.Duration{}, began: time.Now()}
 		store := roster.New(ledger.NewMem(ledger.MemOptions{}))
-		report, err := census.Run(t.Context(), census.Config{Owner: "one", Store: store, Client: c, Workers: 16, Shard: 64, Batch: 16,
-			Sources: []census.Source{{Name: "list", Kind: record.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
-				for _, d := range doors {
-					put(census.Named{URL: d})
-				}
-				return nil
-			}}}})
+		report, err := census.Run(t.Context(), census.Config{Owner: "one", Store: store, Client: c, Workers: 16,
+			Shard: 64, Batch: 16,
+			Sources: []census.Source{{Name: "list", Kind: record.SourceList,
+				Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+					for _, d := range doors {
+						put(census.Named{URL: d})
+					}
+					return nil
+				}}}})
 		if err != nil || report.Walked != 300 || report.Outcome != census.OutcomeWalked {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -117,19 +123,22 @@ func TestManyNamesAimNoWorkersAtOnePlace(t *testing.T) {
 	})
 }
 
-// TestStoppedWhileHostsWait ends a census while hosts wait for their lanes: they are walked by the next process.
+// TestStoppedWhileHostsWait ends a census while hosts wait for their lanes: they are walked by the
+// next process.
 func TestStoppedWhileHostsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{}, ended: map[string]time.Duration{}, began: time.Now()}
+		c := &crowd{under: map[string]int{}, most: map[string]int{}, asked: map[string]int{},
+			ended: map[string]time.Duration{}, began: time.Now()}
 		store := roster.New(ledger.NewMem(ledger.MemOptions{}))
 		cfg := census.Config{Owner: "one", Store: store, Client: c, Workers: 8, Shard: 16, Batch: 16,
-			Sources: []census.Source{{Name: "list", Kind: record.SourceList, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
-				for i := range 20 {
-					put(census.Named{URL: fmt.Sprintf("https://n%d.wild.com/", i)})
-					put(census.Named{URL: fmt.Sprintf("https://a.shared%d.com/", i)})
-				}
-				return nil
-			}}}}
+			Sources: []census.Source{{Name: "list", Kind: record.SourceList,
+				Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+					for i := range 20 {
+						put(census.Named{URL: fmt.Sprintf("https://n%d.wild.com/", i)})
+						put(census.Named{URL: fmt.Sprintf("https://a.shared%d.com/", i)})
+					}
+					return nil
+				}}}}
 		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 		defer stop()
 		if _, err := census.Run(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {

@@ -22,7 +22,8 @@ func (s *Store) Week(ctx context.Context, week string) (census.Week, error) {
 		if err != nil || !ok || r.Phase == phaseWriting {
 			return err
 		}
-		w.Phase, w.OpenedAt, w.Listed, w.Capped, w.Sources, w.Sequence = r.Phase, r.OpenedAt, r.Listed, r.Capped, r.Sources, r.Sequence
+		w.Phase, w.OpenedAt, w.Listed, w.Capped, w.Sources, w.Sequence = r.Phase, r.OpenedAt, r.Listed, r.Capped,
+			r.Sources, r.Sequence
 		if r.Phase == phaseDropping {
 			w.Phase = census.PhaseDropped
 		}
@@ -45,15 +46,11 @@ func eachShard(tx ledger.Tx, week string, do func(n int, c shardRecord) error) e
 		if err != nil {
 			return err
 		}
-		number, err := host(e.Key)
+		number, c, err := hostOf[shardRecord](e)
 		if err != nil {
 			return err
 		}
 		n, err := ledger.ParseNumber(number)
-		if err != nil {
-			return err
-		}
-		c, err := ledger.DecodeJSON[shardRecord](e)
 		if err != nil {
 			return err
 		}
@@ -64,8 +61,10 @@ func eachShard(tx ledger.Tx, week string, do func(n int, c shardRecord) error) e
 	return nil
 }
 
-// writing returns what does transactions of a long work on a week that is in a phase, under a lease that each renews.
-func (s *Store) writing(ctx context.Context, l census.Lease, ttl time.Duration, may func(head weekRecord, begun bool) bool) func(func(ledger.Tx) error) error {
+// writing returns what does transactions of a long work on a week that is in a phase, under a lease
+// that each renews.
+func (s *Store) writing(ctx context.Context, l census.Lease, ttl time.Duration,
+	may func(head weekRecord, begun bool) bool) func(func(ledger.Tx) error) error {
 	return func(f func(ledger.Tx) error) error {
 		return said(s.update(ctx, func(tx ledger.Tx) error {
 			if _, err := ledger.Renew(tx, lease(l), ttl); err != nil {
@@ -98,17 +97,17 @@ func inChunks(known iter.Seq[census.Known], do func([]census.Known) error) error
 }
 
 // List implements census.Store.
-func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known], ttl time.Duration) error {
-	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped, Sources: w.Sources, Private: w.Private,
+func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known iter.Seq[census.Known],
+	ttl time.Duration) error {
+	head := weekRecord{Phase: phaseWriting, OpenedAt: w.OpenedAt, Listed: w.Listed, Capped: w.Capped,
+		Sources: w.Sources, Private: w.Private,
 		Closed: w.Closed, Own: w.Own, Most: w.Most}
 	under := s.writing(ctx, l, ttl, func(r weekRecord, begun bool) bool { return !begun || r.Phase == phaseWriting })
 	if err := under(func(tx ledger.Tx) error { return ledger.SetJSON(tx, weekKey(l.Week), head) }); err != nil {
 		return err
 	}
-	for _, kind := range []string{"closed", "shard", "entry", "intent", "row"} {
-		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
-			return err
-		}
+	if err := clearWeek(l.Week, under, "closed", "shard", "entry", "intent", "row"); err != nil {
+		return err
 	}
 	if err := s.dropOld(ctx, l.Week, under); err != nil {
 		return err
@@ -122,7 +121,8 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 					}
 					continue
 				}
-				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host), closedRecord{Entry: recordOf(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
+				if err := ledger.SetJSON(tx, closedKey(l.Week, k.Host),
+					closedRecord{Entry: recordOf(*k.Entry), Named: named(l.Week, -1, k).Named}); err != nil {
 					return err
 				}
 			}
@@ -138,50 +138,58 @@ func (s *Store) List(ctx context.Context, l census.Lease, w census.Week, known i
 	})
 }
 
-// Closed implements census.Store. Nothing changes a closed roster, so that it is read in transactions of a few hundred.
+// Closed implements census.Store.
 func (s *Store) Closed(ctx context.Context, week string) iter.Seq2[census.Known, error] {
-	return func(yield func(census.Known, error) bool) {
-		from, to := ledger.Prefix(closedKey(week))
+	return paged(ctx, s, closedKey(week), func(e ledger.Entry) (k census.Known, err error) {
+		name, r, err := hostOf[closedRecord](e)
+		entry := r.Entry.entry(name)
+		k = census.Known{Host: name, Entry: &entry}
+		for _, n := range r.Named {
+			k.Named = append(k.Named, census.Naming(n))
+		}
+		return k, err
+	})
+}
+
+// paged yields what stands below a prefix, in transactions of a few hundred: nothing changes it
+// meanwhile.
+func paged[T any](ctx context.Context, s *Store, prefix []byte, read func(ledger.Entry) (T, error)) iter.Seq2[T,
+	error] {
+	return func(yield func(T, error) bool) {
+		from, to := ledger.Prefix(prefix)
 		for {
-			var some []census.Known
+			var some []T
+			var last []byte
 			err := s.view(ctx, func(tx ledger.Tx) error {
-				some = some[:0]
+				some = nil
 				for e, err := range tx.Scan(from, to) {
 					if err != nil {
 						return err
 					}
-					name, err := host(e.Key)
+					v, err := read(e)
 					if err != nil {
 						return err
 					}
-					r, err := ledger.DecodeJSON[closedRecord](e)
-					if err != nil {
-						return err
-					}
-					entry := r.Entry.entry(name)
-					k := census.Known{Host: name, Entry: &entry}
-					for _, n := range r.Named {
-						k.Named = append(k.Named, census.Naming(n))
-					}
-					if some = append(some, k); len(some) == chunk {
+					last = append(last[:0], e.Key...)
+					if some = append(some, v); len(some) == chunk {
 						break
 					}
 				}
 				return nil
 			})
 			if err != nil {
-				yield(census.Known{}, err)
+				yield(*new(T), err)
 				return
 			}
-			for _, k := range some {
-				if !yield(k, nil) {
+			for _, v := range some {
+				if !yield(v, nil) {
 					return
 				}
 			}
 			if len(some) < chunk {
 				return
 			}
-			from = append(closedKey(week, some[len(some)-1].Host), 0)
+			from = append(last, 0)
 		}
 	}
 }
@@ -210,15 +218,17 @@ func (s *Store) Draw(ctx context.Context, l census.Lease, lot record.Lot) (recor
 }
 
 // Deal implements census.Store.
-func (s *Store) Deal(ctx context.Context, l census.Lease, known iter.Seq[census.Known], size int, ttl time.Duration) error {
+func (s *Store) Deal(ctx context.Context, l census.Lease, known iter.Seq[census.Known], size int,
+	ttl time.Duration) error {
 	if size < 1 {
 		return fmt.Errorf("roster: shards of %d hosts", size)
 	}
-	under := s.writing(ctx, l, ttl, func(r weekRecord, _ bool) bool { return r.Phase == census.PhaseListed && r.Lot != nil })
-	for _, kind := range []string{"shard", "entry", "intent", "row"} {
-		if err := clear(ledger.CensusKey(kind, l.Week), under); err != nil {
-			return err
-		}
+	under := s.writing(ctx, l, ttl, func(r weekRecord, _ bool) bool {
+		return r.Phase == census.PhaseListed &&
+			r.Lot != nil
+	})
+	if err := clearWeek(l.Week, under, "shard", "entry", "intent", "row"); err != nil {
+		return err
 	}
 	var p placing
 	err := inChunks(known, func(some []census.Known) error {
@@ -250,7 +260,7 @@ func (s *Store) Deal(ctx context.Context, l census.Lease, known iter.Seq[census.
 		return err
 	}
 	// What a crash leaves of it goes when the week is sealed or dropped.
-	return clear(closedKey(l.Week), func(f func(ledger.Tx) error) error { return s.update(ctx, f) })
+	return clearWeek(l.Week, s.updating(ctx), "closed")
 }
 
 // placing puts hosts into shards, one after another.
@@ -303,18 +313,27 @@ func (p *placing) close(tx ledger.Tx, week string) error {
 	return ledger.SetJSON(tx, shardKey(week, p.shards()-1), shardRecord{Hosts: p.open})
 }
 
+// clearWeek deletes what is kept of a week of some kinds, in transactions of its own.
+func clearWeek(week string, update func(func(ledger.Tx) error) error, kinds ...string) error {
+	for _, kind := range kinds {
+		if err := clear(ledger.CensusKey(kind, week), update); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // clear deletes everything below a prefix, in transactions of its own.
 func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
-	for more := true; more; {
+	for {
+		n := 0
 		err := update(func(tx ledger.Tx) error {
-			n := 0
-			more = false
+			n = 0
 			for e, err := range tx.Scan(ledger.Prefix(prefix)) {
 				if err != nil {
 					return err
 				}
 				if n++; n > 4*chunk {
-					more = true
 					break
 				}
 				if err := tx.Delete(e.Key); err != nil {
@@ -323,15 +342,14 @@ func clear(prefix []byte, update func(func(ledger.Tx) error) error) error {
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil || n <= 4*chunk {
 			return err
 		}
 	}
-	return nil
 }
 
-// late places a host that comes after its week was opened, if it stands in no shard and has no row yet. added is whether it
-// is to be walked, listed whether it is new to the week.
+// late places a host that comes after its week was opened, if it stands in no shard and has no row
+// yet. added is whether it is to be walked, listed whether it is new to the week.
 func (p *placing) late(tx ledger.Tx, week string, k census.Known, size int) (listed, added bool, err error) {
 	held, named, err := get[namedRecord](tx, namedKey(k.Host))
 	if err != nil {
@@ -359,7 +377,8 @@ func (p *placing) late(tx ledger.Tx, week string, k census.Known, size int) (lis
 }
 
 // Append implements census.Store.
-func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known []census.Known, size int) (added int, err error) {
+func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known []census.Known, size int) (added int,
+	err error) {
 	if size < 1 {
 		return 0, fmt.Errorf("roster: shards of %d hosts", size)
 	}
@@ -398,7 +417,8 @@ func (s *Store) Append(ctx context.Context, l census.Lease, w census.Week, known
 			head.Capped = head.Capped || w.Capped
 			head.Shards = p.shards()
 			for i := range head.Sources {
-				if slices.ContainsFunc(w.Sources, func(o record.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
+				if slices.ContainsFunc(w.Sources,
+					func(o record.RosterSource) bool { return o.Name == head.Sources[i].Name }) {
 					head.Sources[i].Hosts += int64(fresh)
 					break
 				}

@@ -69,7 +69,8 @@ func (w *world) publish(ctx context.Context, c record.ClosedRoster) (at time.Tim
 	return at, err
 }
 
-// dies is a store whose process dies once, before the order is dealt: after the lot is drawn, or before it is.
+// dies is a store whose process dies once, before the order is dealt: after the lot is drawn, or
+// before it is.
 type dies struct {
 	*roster.Store
 	before bool
@@ -89,8 +90,9 @@ func (d dies) Draw(ctx context.Context, l census.Lease, lot record.Lot) (record.
 	return lot, err
 }
 
-// TestOneLotForAll lets a process die while the lot is drawn, and three go on at once, by a source that names another
-// block each time: one roster is closed, one lot stands, the cap follows from it, and a stranger draws the same.
+// TestOneLotForAll lets a process die while the lot is drawn, and three go on at once, by a source
+// that names another block each time: one roster is closed, one lot stands, the cap follows from
+// it, and a stranger draws the same.
 func TestOneLotForAll(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before the draw ", before), func(t *testing.T) {
@@ -122,7 +124,8 @@ func TestOneLotForAll(t *testing.T) {
 			}
 			wg.Wait()
 			round := w.round(1)
-			if round.Lot == nil || round.Lot.IsOwn() || round.Lot.RosterDigest != held.Closed.Digest || round.Lot.Height != 900_002 {
+			if round.Lot == nil || round.Lot.IsOwn() || round.Lot.RosterDigest != held.Closed.Digest ||
+				round.Lot.Height != 900_002 {
 				t.Fatalf("lot %+v of %+v", round.Lot, held.Closed)
 			}
 			if held.Lot != nil && !slices.Equal(held.Lot.Header, round.Lot.Header) {
@@ -151,7 +154,8 @@ func TestOneLotForAll(t *testing.T) {
 	}
 }
 
-// TestARosterIsClosedOnce: whoever would close a week's roster again, with the names that please him, is refused.
+// TestARosterIsClosedOnce: whoever would close a week's roster again, with the names that please
+// him, is refused.
 func TestARosterIsClosedOnce(t *testing.T) {
 	db := ledger.NewMem(ledger.MemOptions{})
 	c := record.ClosedRoster{Week: "2026-W47", Hosts: 3, Own: attest.Digest{1}}

@@ -43,43 +43,14 @@ func (s *Store) Close(ctx context.Context, l census.Lease) error {
 	}))
 }
 
-// Rows implements census.Store. They are read in transactions of a few hundred, because nothing changes a closed week.
+// Rows implements census.Store.
 func (s *Store) Rows(ctx context.Context, week string) iter.Seq2[record.Row, error] {
-	return func(yield func(record.Row, error) bool) {
-		from, to := ledger.Prefix(rowKey(week))
-		for {
-			var rows []record.Row
-			err := s.view(ctx, func(tx ledger.Tx) error {
-				rows = rows[:0]
-				for e, err := range tx.Scan(from, to) {
-					if err != nil {
-						return err
-					}
-					var row record.Row
-					if err := json.Unmarshal(e.Value, &row, json.RejectUnknownMembers(true)); err != nil {
-						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
-					}
-					if rows = append(rows, row); len(rows) == chunk {
-						break
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				yield(record.Row{}, err)
-				return
-			}
-			for _, row := range rows {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			if len(rows) < chunk {
-				return
-			}
-			from = append(rowKey(week, rows[len(rows)-1].Host), 0)
+	return paged(ctx, s, rowKey(week), func(e ledger.Entry) (row record.Row, err error) {
+		if err = json.Unmarshal(e.Value, &row, json.RejectUnknownMembers(true)); err != nil {
+			err = fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
 		}
-	}
+		return row, err
+	})
 }
 
 // Evidence implements census.Store.
@@ -100,43 +71,13 @@ func (s *Store) Evidence(ctx context.Context, week, host string) (raw []byte, er
 
 // ControlWalks implements census.Store.
 func (s *Store) ControlWalks(ctx context.Context, week string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		from, to := ledger.Prefix(controlKey(week))
-		for {
-			var some [][]byte
-			var last []byte
-			err := s.view(ctx, func(tx ledger.Tx) error {
-				some = nil
-				for e, err := range tx.Scan(from, to) {
-					if err != nil {
-						return err
-					}
-					raw, err := expand(e.Value)
-					if err != nil {
-						return fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
-					}
-					last = append(last[:0], e.Key...)
-					if some = append(some, raw); len(some) == chunk {
-						break
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, raw := range some {
-				if !yield(raw, nil) {
-					return
-				}
-			}
-			if len(some) < chunk {
-				return
-			}
-			from = append(last, 0)
+	return paged(ctx, s, controlKey(week), func(e ledger.Entry) ([]byte, error) {
+		raw, err := expand(e.Value)
+		if err != nil {
+			err = fmt.Errorf("roster: %s: %w", ledger.KeyText(e.Key), err)
 		}
-	}
+		return raw, err
+	})
 }
 
 // Addresses implements census.Store.
@@ -162,7 +103,7 @@ func (s *Store) Addresses(ctx context.Context, week string) (map[string][]string
 // Sealed implements census.Store.
 func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	week := round.Week
-	update := func(f func(ledger.Tx) error) error { return s.update(ctx, f) }
+	update := s.updating(ctx)
 	// Nothing may be added or sealed from here on, and the addresses go at once.
 	err := update(func(tx ledger.Tx) error {
 		head, ok, err := get[weekRecord](tx, weekKey(week))
@@ -170,7 +111,8 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 			return err
 		}
 		if !ok {
-			head = weekRecord{OpenedAt: tx.Now().UTC(), Listed: round.Roster.Listed, Sources: round.Roster.Sources, Capped: round.Roster.Capped, Private: round.Private}
+			head = weekRecord{OpenedAt: tx.Now().UTC(), Listed: round.Roster.Listed, Sources: round.Roster.Sources,
+				Capped: round.Roster.Capped, Private: round.Private}
 		}
 		if head.Phase != census.PhaseSealed {
 			head.Phase = census.PhaseClosed
@@ -179,7 +121,7 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 		return ledger.SetJSON(tx, weekKey(week), head)
 	})
 	if err == nil {
-		err = clear(addressKey(week), update)
+		err = clearWeek(week, update, "address")
 	}
 	if err != nil {
 		return err
@@ -187,12 +129,10 @@ func (s *Store) Sealed(ctx context.Context, round record.Round) error {
 	if err := s.remember(ctx, round); err != nil {
 		return err
 	}
-	// Rows stay until the next round is sealed: they say why and when in the week's answers. The bytes that the record
-	// now has go, and so do the rows of the round before.
-	for _, kind := range []string{"closed", "judged", "control", "entry", "intent"} {
-		if err := clear(ledger.CensusKey(kind, week), update); err != nil {
-			return err
-		}
+	// Rows stay until the next round is sealed: they say why and when in the week's answers. The
+	// bytes that the record now has go, and so do the rows of the round before.
+	if err := clearWeek(week, update, "closed", "judged", "control", "entry", "intent"); err != nil {
+		return err
 	}
 	if err := s.forget(ctx, week); err != nil {
 		return err
@@ -260,7 +200,7 @@ func (s *Store) forget(ctx context.Context, week string) error {
 		if err != nil || old == "" || old >= week {
 			return err
 		}
-		if err := clear(rowKey(old), func(f func(ledger.Tx) error) error { return s.update(ctx, f) }); err != nil {
+		if err := clearWeek(old, s.updating(ctx), "row"); err != nil {
 			return err
 		}
 	}

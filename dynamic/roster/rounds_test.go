@@ -1,6 +1,7 @@
 package roster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/corpus/census"
@@ -70,7 +72,8 @@ func TestNothingIsUnreachableWhileTheControlFails(t *testing.T) {
 			w.verify()
 			rows := w.rows(1)
 			for _, name := range silent {
-				if r := rows[hostOf(name)]; r.Verdict != record.VerdictNotProbed || r.Reason != record.ReasonControlFailed || r.Fault != record.FaultInstrument {
+				if r := rows[hostOf(name)]; r.Verdict != record.VerdictNotProbed ||
+					r.Reason != record.ReasonControlFailed || r.Fault != record.FaultInstrument {
 					t.Errorf("%s: %s (%s), fault %s", name, r.Verdict, r.Reason, r.Fault)
 				}
 			}
@@ -79,7 +82,8 @@ func TestNothingIsUnreachableWhileTheControlFails(t *testing.T) {
 					t.Errorf("%s: %s, and it answered", name, r.Verdict)
 				}
 			}
-			if got := w.round(1).Control; got.Walks != want[0] || got.Failed != want[1] || int64(len(got.Evidence)) != want[0] {
+			if got := w.round(1).Control; got.Walks != want[0] || got.Failed != want[1] ||
+				int64(len(got.Evidence)) != want[0] {
 				t.Errorf("control %+v, want %d", got, want)
 			}
 		})
@@ -101,7 +105,8 @@ func TestCapIsCountedAgainstTheRound(t *testing.T) {
 		cfg.Cap = 5
 		report := w.run(cfg)
 		round := w.round(report.Sequence)
-		if !report.Capped || !round.Roster.Capped || !round.Coverage.Suspect || round.Coverage.Due != 8 || round.Roster.Listed != 8 {
+		if !report.Capped || !round.Roster.Capped || !round.Coverage.Suspect || round.Coverage.Due != 8 ||
+			round.Roster.Listed != 8 {
 			t.Fatalf("round %+v", round)
 		}
 		beyond := []string{}
@@ -128,14 +133,16 @@ func TestCapIsCountedAgainstTheRound(t *testing.T) {
 
 func TestSourceThatBreaksOffIsNamed(t *testing.T) {
 	w := newWorld(t)
-	broken := census.Source{Name: "bazaar", Kind: record.SourceDiscovery, Read: func(_ context.Context, _ census.Reading, name func(census.Named)) error {
-		name(census.Named{URL: urls("ready-bare")[0]})
-		return errors.New("at offset 100: it answered 500")
-	}}
+	broken := census.Source{Name: "bazaar", Kind: record.SourceDiscovery,
+		Read: func(_ context.Context, _ census.Reading, name func(census.Named)) error {
+			name(census.Named{URL: urls("ready-bare")[0]})
+			return errors.New("at offset 100: it answered 500")
+		}}
 	w.run(w.config(append(lists(urls("ready-many")...), broken)...))
 	w.verify()
 	round := w.round(1)
-	want := record.RosterSource{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 1, Problem: "at offset 100: it answered 500"}
+	want := record.RosterSource{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 1,
+		Problem: "at offset 100: it answered 500"}
 	if got := round.Roster.Sources[3]; got != want || !round.Coverage.Suspect {
 		t.Errorf("source %+v, suspect %v", got, round.Coverage.Suspect)
 	}
@@ -144,7 +151,8 @@ func TestSourceThatBreaksOffIsNamed(t *testing.T) {
 	}
 }
 
-// TestVanishedHostIsRevisited: a host that no list names is walked until it was silent for long enough.
+// TestVanishedHostIsRevisited: a host that no list names is walked until it was silent for long
+// enough.
 func TestVanishedHostIsRevisited(t *testing.T) {
 	w := newWorld(t)
 	sources := func(names ...string) []census.Source {
@@ -157,7 +165,8 @@ func TestVanishedHostIsRevisited(t *testing.T) {
 		w.now = w.now.AddDate(0, 0, 7)
 		w.run(w.config(sources("ready-many")...))
 		rows := w.rows(int64(week) + 2)
-		if r := rows[hostOf("ready-bare")]; r.Source != record.SourceRevisit || r.Listed || r.Verdict != record.VerdictReady {
+		if r := rows[hostOf("ready-bare")]; r.Source != record.SourceRevisit || r.Listed ||
+			r.Verdict != record.VerdictReady {
 			t.Errorf("week %d: %+v", week, r)
 		}
 		// It was listed in the first round, silent in it and since: two rounds of that are enough.
@@ -221,7 +230,8 @@ func TestStoppedCensusGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterruptedWalkIsNotRepeated: a process writes down that it begins, and is never heard of again.
+// TestInterruptedWalkIsNotRepeated: a process writes down that it begins, and is never heard of
+// again.
 func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	cfg := w.quick()
@@ -251,7 +261,8 @@ func TestInterruptedWalkIsNotRepeated(t *testing.T) {
 	w.expire(shard.Lease)
 	w.run(w.config(lists()...))
 	w.verify()
-	if row := w.rows(1)[lost.Host]; row.Verdict != record.VerdictNotProbed || row.Reason != census.ReasonInterrupted || row.Fault != record.FaultInstrument {
+	if row := w.rows(1)[lost.Host]; row.Verdict != record.VerdictNotProbed || row.Reason != census.ReasonInterrupted ||
+		row.Fault != record.FaultInstrument {
 		t.Errorf("row %+v", row)
 	}
 	if n := w.street.Visits(lost.Host); n != 0 {
@@ -330,7 +341,8 @@ type counter struct {
 	err      error
 }
 
-func (c *counter) Count(_ context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow, error) {
+func (c *counter) Count(_ context.Context, from, to time.Time, addresses map[string][]string) ([]record.NetworkInflow,
+	error) {
 	c.from, c.to, c.got = from, to, addresses
 	return []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 1, USDC: "1.5"}}, c.err
 }
@@ -343,7 +355,8 @@ func TestInflowsAreCountedAndAddressesForgotten(t *testing.T) {
 	w.run(cfg)
 	w.verify()
 	monday, err := census.Monday(record.ISOWeek(w.now))
-	if err != nil || !reader.from.Equal(monday) || !reader.to.Equal(w.now.Truncate(time.Second)) || len(reader.got["eip155:8453"]) == 0 {
+	if err != nil || !reader.from.Equal(monday) || !reader.to.Equal(w.now.Truncate(time.Second)) ||
+		len(reader.got["eip155:8453"]) == 0 {
 		t.Errorf("counted from %s to %s at %v, %v", reader.from, reader.to, reader.got, err)
 	}
 	round := w.round(1)
@@ -398,7 +411,7 @@ func TestRawRecordingsAreKeptApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]int{}
-		for host, r := range folder.Recordings(week) {
+		for host, r := range recordingsOf(t, name) {
 			if !strings.HasPrefix(r.Start, "https://"+host+"/") {
 				t.Errorf("%s: a recording of %s", host, r.Start)
 			}
@@ -431,7 +444,8 @@ func TestRawRecordingsAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestPrivateRounds: what any client read in a private network is in a private round, and never beside what is public.
+// TestPrivateRounds: what any client read in a private network is in a private round, and never
+// beside what is public.
 func TestPrivateRounds(t *testing.T) {
 	inside := func(c *fetch.Config) { c.Allow = &fetch.Allow{} }
 	for name, open := range map[string]func(w *world, cfg *census.Config){
@@ -482,7 +496,8 @@ func TestScriptedCensusIsTheSame(t *testing.T) {
 	for i := range rounds {
 		other := newWorld(t)
 		other.street, other.now = w.street, w.now
-		other.writer.Identity, other.writer.LogKey, other.writer.Ring = w.writer.Identity, w.writer.LogKey, w.writer.Ring
+		other.writer.Identity, other.writer.LogKey, other.writer.Ring = w.writer.Identity, w.writer.LogKey,
+			w.writer.Ring
 		cfg := other.quick()
 		cfg.Workers, cfg.Batch = 1, 3
 		other.run(cfg)
@@ -499,5 +514,29 @@ func TestScriptedCensusIsTheSame(t *testing.T) {
 	}
 	if diff := cmp.Diff(rounds[0], rounds[1]); diff != "" {
 		t.Errorf("- first + second\n%s", diff)
+	}
+}
+
+// recordingsOf reads the entries of a file of raw recordings up to one that is cut off, by host.
+func recordingsOf(t *testing.T, name string) map[string]walk.Recording {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]walk.Recording{}
+	for {
+		var head struct {
+			Host  string `json:"host"`
+			Bytes int    `json:"bytes"`
+		}
+		line, rest, ok := bytes.Cut(raw, []byte{'\n'})
+		if !ok || json.Unmarshal(line, &head) != nil || head.Bytes > len(rest) {
+			return all
+		}
+		if all[head.Host], err = walk.Decode(rest[:head.Bytes]); err != nil {
+			t.Fatal(err)
+		}
+		raw = rest[head.Bytes:]
 	}
 }

@@ -20,12 +20,12 @@ type Desk struct {
 	Store   *Store
 	BaseURL string // without a slash at its end
 	Now     func() time.Time
-	// Record finds a host's last row in the signed record and when the round of it was taken, RFC 3339: what the ledger
-	// does not know of a host, because the record is older than the ledger or was brought here, the record does. Nil for
-	// a store without a record.
+	// Record finds a host's last row in the signed record and when the round of it was taken, RFC
+	// 3339: what the ledger does not know of a host, because the record is older than the ledger or
+	// was brought here, the record does. Nil for a store without a record.
 	Record func(host string) (row record.Row, takenAt string, ok bool, err error)
-	// Refused says why the census never asks at a host, whoever names it: an address, the store itself, what is no name.
-	// It returns "" for every other.
+	// Refused says why the census never asks at a host, whoever names it: an address, the store
+	// itself, what is no name. It returns "" for every other.
 	Refused func(host string) string
 	// Hourly says that this store fires the census at every full hour by itself.
 	Hourly bool
@@ -75,13 +75,16 @@ type LastRow struct {
 
 // meanings say each state in words.
 var meanings = map[string]string{
-	census.StateDue:         "It is on this week's roster and was not walked yet.",
-	census.StateWalking:     "It is being walked, or the process that walked it was interrupted: then this week's row will say so, and it is not walked again this week.",
+	census.StateDue: "It is on this week's roster and was not walked yet.",
+	census.StateWalking: "It is being walked, or the process that walked it was interrupted: then this week's " +
+		"row will say so, and it is not walked again this week.",
 	census.StateWalked:      "It was walked this week. The row is in this week's round once that is sealed.",
 	census.StateNotWalked:   "It has a row this week that says why it was not probed.",
 	census.StateNotOnRoster: "It is known by name and has no place on this week's roster.",
-	census.StateDeclared:    "It declared itself since this week's roster was read, and is put onto it and walked when the census is fired by the hour.",
-	census.StateOverQuota:   "It declared itself, and this week's quota for hosts that no list names is used up: at most 20 of a registrable domain, and a part of the roster for all of them.",
+	census.StateDeclared: "It declared itself since this week's roster was read, and is put onto it and walked " +
+		"when the census is fired by the hour.",
+	census.StateOverQuota: "It declared itself, and this week's quota for hosts that no list names is used up: at " +
+		"most 20 of a registrable domain, and a part of the roster for all of them.",
 	census.StateNoRosterYet: "This week's sources were not read yet.",
 	census.StateNeverNamed:  "No source ever named it.",
 	StateNeverWalked:        "The census never asks there, whoever names it.",
@@ -93,7 +96,8 @@ func (d *Desk) meaning(state string) string {
 	case state == census.StateDeclared && d.Hourly:
 		return meanings[state] + " That is the next hourly firing."
 	case state == census.StateDeclared:
-		return meanings[state] + " Hourly firings come when the keeper makes them; without one before the round is sealed it is on the roster of the week after."
+		return meanings[state] + " Hourly firings come when the keeper makes them; without one before the round is " +
+			"sealed it is on the roster of the week after."
 	case state == census.StateNoRosterYet && d.Hourly:
 		return meanings[state] + " The next hourly firing reads them and walks."
 	}
@@ -101,26 +105,36 @@ func (d *Desk) meaning(state string) string {
 }
 
 var howToBeWalked = []string{
-	"Serve your doors at /.well-known/x402 on the host itself and POST {\"host\": …} to /api/declare-door: a declared host comes onto the roster within its quota.",
+	"Serve your doors at /.well-known/x402 on the host itself and POST {\"host\": …} to /api/declare-door: a " +
+		"declared host comes onto the roster within its quota.",
 	"Or be listed by a discovery API that the rounds name under roster.sources.",
 	"One door of a host is walked a week: the first that it declared, else the one a source names.",
 }
 
-// Rows are the desk's routes. They may be asked of a nil Desk by who only describes them.
-func (d *Desk) Rows() []route.Row {
-	return []route.Row{{
+// Routes describe what every desk serves.
+func Routes() []api.Route { return route.Routes(faces()) }
+
+// Rows are the routes of this desk.
+func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+
+func faces() []route.Face[*Desk] {
+	return []route.Face[*Desk]{{
 		Route: api.Route{
-			Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"}, Serve: api.Ledger,
-			Summary:     "Why the weekly census walks a host, or does not",
-			Description: "Which source named the host and when, how far it is this week, what stopped the walk, when it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. Asking contacts nobody.",
-			Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1, MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
+			Name: "why", Method: http.MethodGet, Pattern: "/api/why/{host}", Tags: []string{"observatory"},
+			Serve: api.Ledger, Summary: "Why the weekly census walks a host, or does not",
+			Description: "Which source named the host and when, how far it is this week, what stopped the walk, when " +
+				"it is next due, and how it comes to be walked. A host that nobody named is a 200 that says so. " +
+				"Asking contacts nobody.",
+			Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
+				MaxLength: 253, Pattern: "^[A-Za-z0-9._-]+$",
 				Description: "host name, in ASCII"}},
 			Responses: []api.Response{
-				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Answer](), Description: "What is known"},
+				{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[Answer](),
+					Description: "What is known"},
 				{Status: http.StatusNotFound, ContentType: problem.ContentType, Description: "No host name"},
 			},
 		},
-		Handle: d.why,
+		Handle: (*Desk).why,
 	}}
 }
 
@@ -141,17 +155,22 @@ func (d *Desk) why(w http.ResponseWriter, r *http.Request) error {
 	if err := d.fromRecord(r.Context(), &known); err != nil {
 		return err
 	}
-	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{}, HowToWalked: howToBeWalked,
-		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: d.meaning(known.ThisWeek.State), Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
+	out := Answer{Version: "v1", Host: host, Week: known.Week, Known: known.Known, Sources: []Source{},
+		HowToWalked: howToBeWalked,
+		ThisWeek: ThisWeek{State: known.ThisWeek.State, Meaning: d.meaning(known.ThisWeek.State),
+			Reason: known.ThisWeek.Reason, WalkedAt: known.ThisWeek.WalkedAt}}
 	for _, s := range known.Sources {
-		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339), URL: s.URL})
+		out.Sources = append(out.Sources, Source{Name: s.Name, Kind: s.Kind, NamedAt: s.At.UTC().Format(time.RFC3339),
+			URL: s.URL})
 	}
 	if l := known.LastRow; l != nil {
-		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, Reason: l.Reason, EntryURL: d.BaseURL + derive.RoundPath(l.Sequence),
-			RowsURL: d.BaseURL + derive.HostPath(host) + ".json"}
+		out.LastRow = &LastRow{Sequence: l.Sequence, Week: l.Week, Verdict: l.Verdict, Reason: l.Reason,
+			EntryURL: d.BaseURL + derive.RoundPath(l.Sequence),
+			RowsURL:  d.BaseURL + derive.HostPath(host) + ".json"}
 	}
 	if reason := d.refused(host); reason != "" && !known.Known {
-		out.ThisWeek, out.HowToWalked = ThisWeek{State: StateNeverWalked, Meaning: meanings[StateNeverWalked], Reason: reason}, []string{}
+		out.ThisWeek, out.HowToWalked = ThisWeek{State: StateNeverWalked, Meaning: meanings[StateNeverWalked],
+			Reason: reason}, []string{}
 	}
 	if due := d.nextDue(known, now); !due.IsZero() {
 		out.NextDue = due.Format(time.RFC3339)

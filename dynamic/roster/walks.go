@@ -36,7 +36,8 @@ func shardNumber(l census.Lease) (int, error) {
 func (s *Store) TakeShard(ctx context.Context, week, owner string, ttl time.Duration) (census.Shard, error) {
 	var out census.Shard
 	for {
-		// Which shards are left is read apart, so that processes which look for one do not conflict with those that write.
+		// Which shards are left is read apart, so that processes which look for one do not conflict
+		// with those that write.
 		var open []int
 		err := s.view(ctx, func(tx ledger.Tx) error {
 			open = open[:0]
@@ -99,11 +100,7 @@ func entries(tx ledger.Tx, prefix []byte) (out []census.Entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		name, err := host(e.Key)
-		if err != nil {
-			return nil, err
-		}
-		r, err := ledger.DecodeJSON[entryRecord](e)
+		name, r, err := hostOf[entryRecord](e)
 		if err != nil {
 			return nil, err
 		}
@@ -136,18 +133,22 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 			return err
 		}
 		for _, e := range c.Claims {
-			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host), recordOf(e))); err != nil {
+			if err := errors.Join(tx.Delete(entryKey(week, n, e.Host)), ledger.SetJSON(tx, intentKey(week, n, e.Host),
+				recordOf(e))); err != nil {
 				return err
 			}
 		}
 		for _, e := range c.Returned {
-			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host), recordOf(e))); err != nil {
+			if err := errors.Join(tx.Delete(intentKey(week, n, e.Host)), ledger.SetJSON(tx, entryKey(week, n, e.Host),
+				recordOf(e))); err != nil {
 				return err
 			}
 		}
 		for i, r := range c.Results {
-			// A host that is finished without having been begun, because the week is over, still is an entry.
-			if err := errors.Join(tx.Delete(entryKey(week, n, r.Row.Host)), tx.Delete(intentKey(week, n, r.Row.Host)), setRow(tx, week, r.Row)); err != nil {
+			// A host that is finished without having been begun, because the week is over, still is
+			// an entry.
+			if err := errors.Join(tx.Delete(entryKey(week, n, r.Row.Host)), tx.Delete(intentKey(week, n, r.Row.Host)),
+				setRow(tx, week, r.Row)); err != nil {
 				return err
 			}
 			if judged[i] != nil {
@@ -177,7 +178,8 @@ func (s *Store) Commit(ctx context.Context, sh census.Shard, c census.Commit, tt
 				count.Failed++
 			}
 			if control[i] != nil {
-				if err := tx.Set(controlKey(week, fmt.Sprintf("%x", sha256.Sum256(walked.Judgement))), control[i]); err != nil {
+				if err := tx.Set(controlKey(week, fmt.Sprintf("%x", sha256.Sum256(walked.Judgement))),
+					control[i]); err != nil {
 					return err
 				}
 			}

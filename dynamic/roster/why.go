@@ -15,9 +15,10 @@ import (
 
 // Reasons in words, where neither a source nor a row gives one.
 const (
-	reasonNotNamed      = "no source named it this week"
-	reasonDeclaredLate  = "it declared itself after this week's round was closed"
-	reasonOverQuota     = "so many hosts declared themselves, of its domain or of all, that this week's quota for them is used up"
+	reasonNotNamed     = "no source named it this week"
+	reasonDeclaredLate = "it declared itself after this week's round was closed"
+	reasonOverQuota    = "so many hosts declared themselves, of its domain or of all, that this week's quota for " +
+		"them is used up"
 	reasonDeclaredEarly = "it declared itself and this week's roster is not read yet"
 )
 
@@ -41,7 +42,8 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 		return out, err
 	}
 	if seen {
-		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict, Reason: last.Reason}
+		out.LastRow = &census.LastRow{Sequence: last.Sequence, Week: last.Week, Verdict: last.Verdict,
+			Reason: last.Reason}
 	}
 	name, listed, err := get[namedRecord](tx, namedKey(host))
 	if err != nil {
@@ -61,7 +63,8 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 			out.ThisWeek = census.ThisWeek{State: census.StateOverQuota, Reason: reasonOverQuota}
 			return out, nil
 		}
-		if out.ThisWeek, err = placed(tx, week, host, name); err != nil || out.ThisWeek.State != census.StateNotOnRoster {
+		if out.ThisWeek, err = placed(tx, week, host, name); err != nil ||
+			out.ThisWeek.State != census.StateNotOnRoster {
 			return out, err
 		}
 	}
@@ -71,7 +74,8 @@ func why(tx ledger.Tx, week, host string) (census.Why, error) {
 	}
 	if declared != nil && len(declared.Doors) > 0 {
 		if !out.Known || name.Week != week {
-			out.Sources = append(out.Sources, census.Naming{Name: declaredSource, Kind: record.SourceDeclared, At: declared.At, URL: declared.Doors[0]})
+			out.Sources = append(out.Sources, census.Naming{Name: declaredSource, Kind: record.SourceDeclared,
+				At: declared.At, URL: declared.Doors[0]})
 		}
 		out.Known = true
 		switch {
@@ -118,8 +122,9 @@ func placed(tx ledger.Tx, week, host string, name namedRecord) (census.ThisWeek,
 	return census.ThisWeek{}, err
 }
 
-// fromRecord completes an answer by the host's last row in the signed record, where that is newer than what the ledger
-// remembers: a ledger may be younger than the record, and then it never heard of hosts that have years of history.
+// fromRecord completes an answer by the host's last row in the signed record, where that is newer
+// than what the ledger remembers: a ledger may be younger than the record, and then it never heard
+// of hosts that have years of history.
 func (d *Desk) fromRecord(ctx context.Context, w *census.Why) error {
 	if d.Record == nil {
 		return nil
@@ -137,7 +142,8 @@ func (d *Desk) fromRecord(ctx context.Context, w *census.Why) error {
 		if err != nil {
 			return fmt.Errorf("why %s: round %d: %w", w.Host, row.Sequence, err)
 		}
-		w.Sources = append(w.Sources, census.Naming{Name: cmp.Or(row.Catalog, row.Source), Kind: row.Source, At: at, URL: row.URL})
+		w.Sources = append(w.Sources, census.Naming{Name: cmp.Or(row.Catalog, row.Source), Kind: row.Source, At: at,
+			URL: row.URL})
 	}
 	if w.Known {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"agentstore/corpus/census"
 	"agentstore/corpus/derive"
 	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
 	"agentstore/corpus/record"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/ledger"
@@ -28,7 +29,8 @@ func (w *world) why(host string) roster.Answer { return w.whyAt(host, false) }
 // whyAt asks the desk of a store that fires the census by the hour, or does not.
 func (w *world) whyAt(host string, hourly bool) roster.Answer {
 	w.t.Helper()
-	desk := &roster.Desk{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now }, Hourly: hourly}
+	desk := &roster.Desk{Store: w.store, BaseURL: "https://store.example", Now: func() time.Time { return w.now },
+		Hourly: hourly}
 	row := desk.Rows()[0]
 	request := httptest.NewRequest(http.MethodGet, "/api/why/"+host, nil)
 	request = request.WithContext(route.With(request.Context(), &route.Request{Inputs: route.Values{"host": host}}))
@@ -47,7 +49,8 @@ func (w *world) whyAt(host string, hourly bool) roster.Answer {
 func (w *world) declares(name string) {
 	w.t.Helper()
 	err := w.db.Update(w.t.Context(), func(tx ledger.Tx) error {
-		return feed.Declare(tx, record.Declaration{Host: hostOf(name), Shape: "resources", Doors: urls(name)}, []string{""})
+		return feed.Declare(tx, record.Declaration{Host: hostOf(name), Shape: "resources", Doors: urls(name)},
+			[]string{""})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -67,7 +70,8 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 		t.Helper()
 		a := w.why(hostOf(name))
 		if a.ThisWeek.State != state || a.ThisWeek.Reason != reason || a.NextDue != due || a.ThisWeek.Meaning == "" {
-			t.Errorf("%s, %s: %+v, next due %s; want %s (%s), %s", when, name, a.ThisWeek, a.NextDue, state, reason, due)
+			t.Errorf("%s, %s: %+v, next due %s; want %s (%s), %s", when, name, a.ThisWeek, a.NextDue, state, reason,
+				due)
 		}
 		if a.Known != (state != census.StateNeverNamed) {
 			t.Errorf("%s, %s: known %v", when, name, a.Known)
@@ -78,19 +82,24 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	hourly := func(when, name, state, says string) {
 		t.Helper()
 		a, plain := w.whyAt(hostOf(name), true), w.why(hostOf(name))
-		if a.ThisWeek.State != state || a.NextDue != w.now.UTC().Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339) || !strings.Contains(a.ThisWeek.Meaning, says) {
+		if a.ThisWeek.State != state ||
+			a.NextDue != w.now.UTC().Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339) ||
+			!strings.Contains(a.ThisWeek.Meaning, says) {
 			t.Errorf("%s, %s by the hour: %+v, next due %s", when, name, a.ThisWeek, a.NextDue)
 		}
-		if a.ThisWeek.Meaning == plain.ThisWeek.Meaning || plain.NextDue != w.now.UTC().Truncate(time.Second).Format(time.RFC3339) {
+		if a.ThisWeek.Meaning == plain.ThisWeek.Meaning ||
+			plain.NextDue != w.now.UTC().Truncate(time.Second).Format(time.RFC3339) {
 			t.Errorf("%s, %s without the hour: %+v, next due %s", when, name, plain.ThisWeek, plain.NextDue)
 		}
 	}
 	expect("at first", "ready-many", census.StateNeverNamed, "", "")
 	w.declares("ready-bare")
-	expect("at first", "ready-bare", census.StateNoRosterYet, "it declared itself and this week's roster is not read yet", now)
+	expect("at first", "ready-bare", census.StateNoRosterYet,
+		"it declared itself and this week's roster is not read yet", now)
 	hourly("at first", "ready-bare", census.StateNoRosterYet, "The next hourly firing reads them")
 
-	cfg := w.config(lists(append(urls("ready-many", "no-route", "ready-dual"), "http://"+hostOf("ready-many-plain")+"/paid", hostOf("put-only"))...)...)
+	cfg := w.config(lists(append(urls("ready-many", "no-route", "ready-dual"), "http://"+hostOf("ready-many-plain")+
+		"/paid", hostOf("put-only"))...)...)
 	cfg.Writer, cfg.Cap = nil, 2
 	ctx, stop := context.WithCancel(t.Context())
 	cfg.Store = stopper{w.store, stop}
@@ -104,7 +113,9 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{census.StateDue: 2, census.StateNotWalked: 1}, states); diff != "" {
 		t.Errorf("with the roster: - want + got\n%s", diff)
 	}
-	expect("with the roster", "put-only", census.StateNotOnRoster, "its /.well-known/x402 names no door: there is no file at /.well-known/x402 and no agent card at /.well-known/agent.json", next)
+	expect("with the roster", "put-only", census.StateNotOnRoster,
+		"its /.well-known/x402 names no door: there is no file at /.well-known/x402 and no agent card at "+
+			"/.well-known/agent.json", next)
 	expect("with the roster", "ready-bare", census.StateDeclared, "", now)
 	hourly("with the roster", "ready-bare", census.StateDeclared, "That is the next hourly firing")
 	plain := w.why(hostOf("ready-many-plain"))
@@ -114,14 +125,18 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 
 	cfg = w.config(lists()...)
 	w.run(cfg)
-	expect("after the round", "ready-bare", census.StateNotOnRoster, "it declared itself after this week's round was closed", next)
+	expect("after the round", "ready-bare", census.StateNotOnRoster,
+		"it declared itself after this week's round was closed", next)
 	for _, name := range []string{"ready-many", "no-route", "ready-dual"} {
 		row, a := w.rows(1)[hostOf(name)], w.why(hostOf(name))
-		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason, EntryURL: "https://store.example/corpus/1.json", RowsURL: "https://store.example/corpus/host/" + row.Host + ".json"}
+		want := roster.LastRow{Sequence: 1, Week: row.Week, Verdict: row.Verdict, Reason: row.Reason,
+			EntryURL: "https://store.example/corpus/1.json", RowsURL: "https://store.example/corpus/host/" + row.Host +
+				".json"}
 		if a.LastRow == nil || *a.LastRow != want || a.ThisWeek.WalkedAt != row.ObservedAt || a.NextDue != next {
 			t.Errorf("%s after the round: %+v, want %+v", name, a, want)
 		}
-		if len(a.Sources) != 1 || a.Sources[0].Name != "keeper" || a.Sources[0].URL != row.URL || a.Sources[0].NamedAt != now {
+		if len(a.Sources) != 1 || a.Sources[0].Name != "keeper" || a.Sources[0].URL != row.URL ||
+			a.Sources[0].NamedAt != now {
 			t.Errorf("%s: sources %+v", name, a.Sources)
 		}
 	}
@@ -129,7 +144,8 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 	w.now = w.now.AddDate(0, 0, 7)
 	expect("a week later", "ready-many", census.StateNoRosterYet, "", w.now.Truncate(time.Second).Format(time.RFC3339))
 	w.run(w.config(lists(urls("ready-dual")...)[:1]...))
-	if a := expect("when no source names it", "ready-many", census.StateNotOnRoster, "no source named it this week", monday.AddDate(0, 0, 14).Format(time.RFC3339)); a.LastRow == nil || a.LastRow.Sequence != 1 {
+	if a := expect("when no source names it", "ready-many", census.StateNotOnRoster, "no source named it this week",
+		monday.AddDate(0, 0, 14).Format(time.RFC3339)); a.LastRow == nil || a.LastRow.Sequence != 1 {
 		t.Errorf("its last row: %+v", a.LastRow)
 	}
 }
@@ -137,13 +153,19 @@ func TestWhyFollowsTheWeek(t *testing.T) {
 // TestWhyAsksTheRecord asks a ledger that never saw a census about hosts that the record knows.
 func TestWhyAsksTheRecord(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC) // in 2026-W47
-	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." + strings.Repeat("d", 50) + ".example"
+	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." +
+		strings.Repeat("d", 50) + ".example"
 	rows := map[string]record.Row{
-		"old.example":  {Sequence: 12, Week: "2026-W46", URL: "https://old.example/paid", Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictNotProbed, Reason: "control_failed"},
-		"here.example": {Sequence: 13, Week: "2026-W47", URL: "https://here.example/paid", Source: record.SourceRevisit, Verdict: record.VerdictReady, ObservedAt: "2026-11-17T06:00:00Z"},
-		long:           {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictReady},
+		"old.example": {Sequence: 12, Week: "2026-W46", URL: "https://old.example/paid",
+			Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictNotProbed,
+			Reason: "control_failed"},
+		"here.example": {Sequence: 13, Week: "2026-W47", URL: "https://here.example/paid", Source: record.SourceRevisit,
+			Verdict: record.VerdictReady, ObservedAt: "2026-11-17T06:00:00Z"},
+		long: {Sequence: 12, Week: "2026-W46", URL: "https://" + long + "/", Source: record.SourceDiscovery,
+			Catalog: "bazaar", Verdict: record.VerdictReady},
 	}
-	desk := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example", Now: func() time.Time { return now },
+	desk := &roster.Desk{Store: roster.New(ledger.NewMem(ledger.MemOptions{})), BaseURL: "https://store.example",
+		Now: func() time.Time { return now },
 		Record: func(host string) (record.Row, string, bool, error) {
 			row, ok := rows[host]
 			return row, "2026-11-10T06:01:40Z", ok, nil
@@ -155,7 +177,9 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		t.Helper()
 		request := httptest.NewRequest(http.MethodGet, "/api/why/"+host, nil)
 		recorder := httptest.NewRecorder()
-		if err := desk.Rows()[0].Handle(recorder, request.WithContext(route.With(request.Context(), &route.Request{Inputs: route.Values{"host": host}}))); err != nil {
+		if err := desk.Rows()[0].Handle(recorder,
+			request.WithContext(route.With(request.Context(),
+				&route.Request{Inputs: route.Values{"host": host}}))); err != nil {
 			t.Fatal(err)
 		}
 		var out map[string]any
@@ -170,33 +194,49 @@ func TestWhyAsksTheRecord(t *testing.T) {
 		return out
 	}
 	source := func(name, kind, host string) []any {
-		return []any{map[string]any{"name": name, "kind": kind, "named_at": "2026-11-10T06:01:40Z", "url": rows[host].URL}}
+		return []any{map[string]any{"name": name, "kind": kind, "named_at": "2026-11-10T06:01:40Z",
+			"url": rows[host].URL}}
 	}
 	for host, want := range map[string]map[string]any{
-		"old.example": {"version": "v1", "host": "old.example", "week": "2026-W47", "known": true, "sources": source("bazaar", "discovery", "old.example"),
+		"old.example": {"version": "v1", "host": "old.example", "week": "2026-W47", "known": true,
+			"sources":   source("bazaar", "discovery", "old.example"),
 			"this_week": map[string]any{"state": "no_roster_yet", "meaning": "This week's sources were not read yet."},
-			"last_row":  map[string]any{"sequence": 12.0, "week": "2026-W46", "verdict": "not_probed", "reason": "control_failed", "entry_url": "https://store.example/corpus/12.json", "rows_url": "https://store.example/corpus/host/old.example.json"},
-			"next_due":  "2026-11-18T12:00:00Z"},
-		"here.example": {"version": "v1", "host": "here.example", "week": "2026-W47", "known": true, "sources": source("revisit", "revisit", "here.example"),
-			"this_week": map[string]any{"state": "walked", "meaning": "It was walked this week. The row is in this week's round once that is sealed.", "walked_at": "2026-11-17T06:00:00Z"},
-			"last_row":  map[string]any{"sequence": 13.0, "week": "2026-W47", "verdict": "ready", "entry_url": "https://store.example/corpus/13.json", "rows_url": "https://store.example/corpus/host/here.example.json"},
-			"next_due":  "2026-11-23T00:00:00Z"},
-		"store.example": {"version": "v1", "host": "store.example", "week": "2026-W47", "known": false, "sources": []any{},
-			"this_week": map[string]any{"state": "never_walked", "meaning": "The census never asks there, whoever names it.", "reason": "it is the store itself"}, "last_row": nil},
-		"nobody.example": {"version": "v1", "host": "nobody.example", "week": "2026-W47", "known": false, "sources": []any{},
-			"this_week": map[string]any{"state": "never_named", "meaning": "No source ever named it."}, "last_row": nil},
+			"last_row": map[string]any{"sequence": 12.0, "week": "2026-W46", "verdict": "not_probed",
+				"reason": "control_failed", "entry_url": "https://store.example/corpus/12.json",
+				"rows_url": "https://store.example/corpus/host/old.example.json"},
+			"next_due": "2026-11-18T12:00:00Z"},
+		"here.example": {"version": "v1", "host": "here.example", "week": "2026-W47", "known": true,
+			"sources": source("revisit", "revisit", "here.example"),
+			"this_week": map[string]any{"state": "walked",
+				"meaning":   "It was walked this week. The row is in this week's round once that is sealed.",
+				"walked_at": "2026-11-17T06:00:00Z"},
+			"last_row": map[string]any{"sequence": 13.0, "week": "2026-W47", "verdict": "ready",
+				"entry_url": "https://store.example/corpus/13.json",
+				"rows_url":  "https://store.example/corpus/host/here.example.json"},
+			"next_due": "2026-11-23T00:00:00Z"},
+		"store.example": {"version": "v1", "host": "store.example", "week": "2026-W47", "known": false,
+			"sources": []any{},
+			"this_week": map[string]any{"state": "never_walked",
+				"meaning": "The census never asks there, whoever names it.", "reason": "it is the store itself"},
+			"last_row": nil},
+		"nobody.example": {"version": "v1", "host": "nobody.example", "week": "2026-W47", "known": false,
+			"sources":   []any{},
+			"this_week": map[string]any{"state": "never_named", "meaning": "No source ever named it."},
+			"last_row":  nil},
 	} {
 		if diff := cmp.Diff(want, ask(host)); diff != "" {
 			t.Errorf("%s: - want + got\n%s", host, diff)
 		}
 	}
 	// A name that no file system takes has its page under its digest.
-	if got := ask(long)["last_row"].(map[string]any)["rows_url"]; got != "https://store.example"+derive.HostPath(long)+".json" || strings.Contains(got.(string), "aaaa") {
+	if got := ask(long)["last_row"].(map[string]any)["rows_url"]; got != "https://store.example"+derive.HostPath(long)+
+		".json" || strings.Contains(got.(string), "aaaa") {
 		t.Errorf("the rows of a long name is at %v", got)
 	}
 }
 
-// TestEveryReasonHasWords finds each reason for which a row may be no observation among those that /criteria explains.
+// TestEveryReasonHasWords finds each reason for which a row may be no observation among those that
+// /criteria explains.
 func TestEveryReasonHasWords(t *testing.T) {
 	said := map[string]bool{}
 	for _, g := range derive.CurrentRules().Gaps {
@@ -207,7 +247,8 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 	for _, reason := range []string{derive.BeforeFirst, derive.GapNotListed, derive.GapCap, derive.GapDegraded,
 		census.ReasonBeyondCap, census.ReasonWeekOver, census.ReasonInterrupted, census.ReasonNotJudged,
-		record.ReasonControlFailed, record.ReasonMethodUnresolved, record.ReasonNotRecorded, fetch.CodeTarget, fetch.CodeOwnHost} {
+		record.ReasonControlFailed, record.ReasonOptedOut, record.ReasonMethodUnresolved, record.ReasonNotRecorded,
+		fetch.CodeTarget, fetch.CodeOwnHost, probe.ReasonChallenged} {
 		if !said[reason] {
 			t.Errorf("%s has no words", reason)
 		}
@@ -218,23 +259,28 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// TestWhyQuotesTheLists: what a list says of a host's doors comes back from the ledger as it was read, with its week.
+// TestWhyQuotesTheLists: what a list says of a host's doors comes back from the ledger as it was
+// read, with its week.
 func TestWhyQuotesTheLists(t *testing.T) {
 	w := newWorld(t)
 	door := w.doors()[0]
-	said := census.ListedDoor{URL: door, Method: "GET", Cut: true, Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01", MaxUSDC: "1",
-		PayTo: []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}}
-	w.run(w.config(census.Source{Name: "bazaar", Kind: record.SourceDiscovery, Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
-		put(census.Named{URL: door, Method: "get", Offer: said.Offer, Cut: true})
-		return nil
-	}}))
+	said := census.ListedDoor{URL: door, Method: "GET", Cut: true,
+		Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.01",
+			MaxUSDC: "1",
+			PayTo:   []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}}
+	w.run(w.config(census.Source{Name: "bazaar", Kind: record.SourceDiscovery,
+		Read: func(_ context.Context, _ census.Reading, put func(census.Named)) error {
+			put(census.Named{URL: door, Method: "get", Offer: said.Offer, Cut: true})
+			return nil
+		}}))
 	u, err := url.Parse(door)
 	if err != nil {
 		t.Fatal(err)
 	}
 	week := record.ISOWeek(w.now)
 	why, err := w.store.Why(t.Context(), week, u.Hostname())
-	if err != nil || why.Listed != week || len(why.Sources) != 1 || len(why.Sources[0].Doors) != 1 || why.Sources[0].DoorsLeftOut != 0 {
+	if err != nil || why.Listed != week || len(why.Sources) != 1 || len(why.Sources[0].Doors) != 1 ||
+		why.Sources[0].DoorsLeftOut != 0 {
 		t.Fatalf("%+v, %v", why, err)
 	}
 	if d := cmp.Diff(said, why.Sources[0].Doors[0]); d != "" {

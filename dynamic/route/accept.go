@@ -5,21 +5,18 @@ import (
 	"strings"
 )
 
-// Weights walks a field such as Accept or Accept-Encoding: its items in order, each without parameters, lower-cased,
-// with its weight in thousandths. A malformed weight counts as 0: what is not understood is not wanted.
+// Weights walks a field such as Accept or Accept-Encoding: its items in order, each without
+// parameters, lower-cased, with its weight in thousandths. A malformed weight counts as 0: what is
+// not understood is not wanted.
 func Weights(field string, yield func(item string, q int) bool) {
-	for field != "" {
-		var part string
-		part, field, _ = strings.Cut(field, ",")
+	for part := range strings.SplitSeq(field, ",") {
 		item, params, _ := strings.Cut(part, ";")
 		item = strings.ToLower(strings.TrimSpace(item))
 		if item == "" {
 			continue
 		}
 		q := 1000
-		for params != "" {
-			var p string
-			p, params, _ = strings.Cut(params, ";")
+		for p := range strings.SplitSeq(params, ";") {
 			name, value, _ := strings.Cut(p, "=")
 			if strings.EqualFold(strings.TrimSpace(name), "q") {
 				q = parseWeight(strings.TrimSpace(value))
@@ -44,10 +41,11 @@ func parseWeight(s string) int {
 	return int(f*1000 + 0.5)
 }
 
-// Negotiate picks among offered media types (without parameters) by an Accept field. The most specific range decides
-// about each offer (RFC 9110, section 12.5.1); the highest weight wins; among equals the one that was named more
-// specifically, then the one named first, then the one offered first. What the field does not mention is not refused:
-// where nothing fits, the first offer is given. Only where every offer is refused with a weight of 0 it returns -1.
+// Negotiate picks among offered media types (without parameters) by an Accept field. The most
+// specific range decides about each offer (RFC 9110, section 12.5.1); the highest weight wins;
+// among equals the one that was named more specifically, then the one named first, then the one
+// offered first. What the field does not mention is not refused: where nothing fits, the first
+// offer is given. Only where every offer is refused with a weight of 0 it returns -1.
 func Negotiate(accept string, offers []string) int {
 	if accept == "" || accept == "*/*" || len(offers) == 0 {
 		return 0
@@ -86,8 +84,8 @@ const (
 	exact
 )
 
-// weigh finds the most specific range of an Accept field for one media type: its weight, how specific it is and where
-// in the field it stands.
+// weigh finds the most specific range of an Accept field for one media type: its weight, how
+// specific it is and where in the field it stands.
 func weigh(accept, offer string) (q, spec, pos int) {
 	family, _, _ := strings.Cut(offer, "/")
 	i := 0

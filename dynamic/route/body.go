@@ -12,9 +12,10 @@ import (
 	"agentstore/dynamic/problem"
 )
 
-// ReadJSON reads the body of a request as a T: one JSON value, no unknown or repeated members, within the limit that
-// the row sets (the server enforces it on r.Body). The error is a *problem.Error: body_too_large or invalid_input.
-// With an empty body it returns the zero T if the row's body is optional, and otherwise invalid_input.
+// ReadJSON reads the body of a request as a T: one JSON value, no unknown or repeated members,
+// within the limit that the row sets (the server enforces it on r.Body). The error is a
+// *problem.Error: body_too_large or invalid_input. With an empty body it returns the zero T if the
+// row's body is optional, and otherwise invalid_input.
 func ReadJSON[T any](r *http.Request, optional bool) (T, error) {
 	var v, zero T
 	b, err := ReadBody(r)
@@ -44,7 +45,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 		Detail: "Nothing was done: the request body did not arrive whole."}
 }
 
-// bodyField names the member at which decoding stopped, without repeating anything that was sent but its name.
+// bodyField names the member at which decoding stopped, without repeating anything that was sent
+// but its name.
 func bodyField(err error) string {
 	var at jsontext.Pointer
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {

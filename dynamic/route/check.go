@@ -16,8 +16,8 @@ var (
 	methods     = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 )
 
-// Check says what a row leaves undescribed: every input has a limit, every parameter of the path is described, a body
-// has a limit. The server refuses a table with such a row.
+// Check says what a row leaves undescribed: every input has a limit, every parameter of the path is
+// described, a body has a limit. The server refuses a table with such a row.
 func (r Row) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("route %s: %s", r.Name, fmt.Sprintf(format, args...))

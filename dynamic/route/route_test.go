@@ -118,7 +118,8 @@ func TestInputs(t *testing.T) {
 		t.Fatal(bad)
 	}
 	in := Inputs(r)
-	if in.String("text") != "abc" || in.Float("usd") != 1.5 || in.Int("n") != -3 || !in.Bool("yes") || in.String("id") != "a" {
+	if in.String("text") != "abc" || in.Float("usd") != 1.5 || in.Int("n") != -3 || !in.Bool("yes") ||
+		in.String("id") != "a" {
 		t.Errorf("inputs %v", in)
 	}
 	if !in.Has("lines") || in.Has("Idempotency-Key") {
@@ -126,9 +127,11 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is sent, what is let through obeys the row, and a refusal is one of ours and repeats no value.
+// FuzzRead: whatever is sent, what is let through obeys the row, and a refusal is one of ours and
+// repeats no value.
 func FuzzRead(f *testing.F) {
-	for _, q := range []string{"text=abcd&n=1", "text=%ff", "&&==&", "usd=1e309", "text=a&text=b", "%=%", "lines=a%0Ab"} {
+	for _, q := range []string{"text=abcd&n=1", "text=%ff", "&&==&", "usd=1e309", "text=a&text=b", "%=%",
+		"lines=a%0Ab"} {
 		f.Add(q)
 	}
 	row := testRoute()
@@ -194,14 +197,16 @@ func TestReadJSON(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Body = http.MaxBytesReader(nil, io.NopCloser(bytes.NewReader(make([]byte, 9))), 8)
-	if e, ok := errors.AsType[*problem.Error](func() error { _, err := ReadBody(r); return err }()); !ok || e.Code != "body_too_large" {
+	if e, ok := errors.AsType[*problem.Error](func() error { _, err := ReadBody(r); return err }()); !ok ||
+		e.Code != "body_too_large" {
 		t.Errorf("a body over its limit: %v", e)
 	}
 }
 
 func TestClient(t *testing.T) {
 	for addr, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64",
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r = r.WithContext(With(r.Context(), &Request{Client: netip.MustParseAddr(addr)}))

@@ -2,7 +2,7 @@ package route
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,11 +16,12 @@ import (
 	"agentstore/dynamic/problem"
 )
 
-// maxQuery bounds the raw query of any request, in bytes: the longest text a route takes is 4000 code points, each at
-// most twelve bytes when escaped.
+// maxQuery bounds the raw query of any request, in bytes: the longest text a route takes is 4000
+// code points, each at most twelve bytes when escaped.
 const maxQuery = 64 << 10
 
-// Validator checks requests against one row. It is made once and may be used by many goroutines at once.
+// Validator checks requests against one row. It is made once and may be used by many goroutines at
+// once.
 type Validator struct {
 	name    string
 	params  []param
@@ -32,7 +33,8 @@ type param struct {
 	pattern *regexp.Regexp
 }
 
-// NewValidator prepares the checks of a row. It fails for a row that does not describe its inputs well: see [Check].
+// NewValidator prepares the checks of a row. It fails for a row that does not describe its inputs
+// well: see [Check].
 func NewValidator(row *api.Route) (*Validator, error) {
 	v := &Validator{name: row.Name, allowed: make(map[string]int)}
 	for _, p := range row.Params {
@@ -52,9 +54,9 @@ func NewValidator(row *api.Route) (*Validator, error) {
 	return v, nil
 }
 
-// Validate checks the inputs of r against row and returns invalid_input with every field that is wrong, or nil. For a
-// row with ValidateLate it is the handler's to call; [Inputs] holds the values from then on. Compare the result with
-// nil before it becomes an error.
+// Validate checks the inputs of r against row and returns invalid_input with every field that is
+// wrong, or nil. For a row with ValidateLate it is the handler's to call; [Inputs] holds the values
+// from then on. Compare the result with nil before it becomes an error.
 func Validate(r *http.Request, row *api.Route) *problem.Error {
 	q := Of(r)
 	v := q.Validator
@@ -85,7 +87,7 @@ func (v *Validator) Read(r *http.Request) (Values, *problem.Error) {
 	if why != "" {
 		refuse("query", why)
 	}
-	for _, name := range sortedKeys(query) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch _, known := v.allowed[name]; {
 		case !known:
 			refuse(shown(name), "is not a parameter of this route")
@@ -166,7 +168,8 @@ func (p *param) find(r *http.Request, query url.Values) (text string, given, aga
 	return all[0], true, len(all) > 1
 }
 
-// judge says what is wrong with a value, as the rest of a sentence that begins with the parameter's name.
+// judge says what is wrong with a value, as the rest of a sentence that begins with the parameter's
+// name.
 func (p *param) judge(text string) string {
 	if !utf8.ValidString(text) {
 		return "is not valid UTF-8"
@@ -177,7 +180,10 @@ func (p *param) judge(text string) string {
 		return fmt.Sprintf("is longer than %d characters", p.MaxLength)
 	case n < p.MinLength:
 		return fmt.Sprintf("is shorter than %d characters", p.MinLength)
-	case strings.ContainsFunc(text, func(c rune) bool { return refused(c, p.Multiline) }):
+	case strings.ContainsFunc(text, func(c rune) bool {
+		return unicode.IsControl(c) &&
+			!(p.Multiline && strings.ContainsRune("\n\r\t", c))
+	}):
 		return "holds a control character"
 	}
 	if why := p.judgeType(text); why != "" {
@@ -192,13 +198,6 @@ func (p *param) judge(text string) string {
 	return ""
 }
 
-func refused(c rune, multiline bool) bool {
-	if multiline && (c == '\n' || c == '\r' || c == '\t') {
-		return false
-	}
-	return unicode.IsControl(c)
-}
-
 func (p *param) judgeType(text string) string {
 	var number float64
 	switch p.Type {
@@ -209,8 +208,9 @@ func (p *param) judgeType(text string) string {
 		}
 		number = float64(n)
 	case "number":
+		// strconv accepts hexadecimal, underscores and names besides.
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) || !plainNumber(text) {
+		if err != nil || strings.Trim(text, "0123456789.-+eE") != "" {
 			return "is not a number"
 		}
 		number = n
@@ -229,11 +229,6 @@ func (p *param) judgeType(text string) string {
 		return "is more than " + strconv.FormatFloat(*p.Maximum, 'f', -1, 64)
 	}
 	return ""
-}
-
-// plainNumber refuses what strconv accepts beyond decimal notation: hexadecimal, underscores, names.
-func plainNumber(text string) bool {
-	return strings.IndexFunc(text, func(c rune) bool { return !strings.ContainsRune("0123456789.-+eE", c) }) < 0
 }
 
 // parseQuery splits a raw query strictly: bad escapes and semicolons are refused, not dropped.
@@ -258,13 +253,4 @@ func shown(name string) string {
 		name = string(n[:limit]) + "…"
 	}
 	return strings.Trim(strconv.QuoteToASCII(name), `"`)
-}
-
-func sortedKeys(q url.Values) []string {
-	keys := make([]string, 0, len(q))
-	for k := range q {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

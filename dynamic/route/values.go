@@ -2,8 +2,8 @@ package route
 
 import "strconv"
 
-// Values are the validated inputs of a request by parameter name. Absent ones have the zero value of their type; the
-// numbers and booleans were checked to be such by the row.
+// Values are the validated inputs of a request by parameter name. Absent ones have the zero value
+// of their type; the numbers and booleans were checked to be such by the row.
 type Values map[string]string
 
 // Has reports whether the parameter was given, also empty.

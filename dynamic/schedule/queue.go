@@ -15,8 +15,8 @@ type taken struct {
 	late time.Duration
 }
 
-// take finds what is due and free, as much of each job as it has workers for, and takes it; what ended meanwhile is
-// written down in the same Update. A look that finds nothing writes nothing.
+// take finds what is due and free, as much of each job as it has workers for, and takes it; what
+// ended meanwhile is written down in the same Update. A look that finds nothing writes nothing.
 func (s *Scheduler) take(ctx context.Context) ([]taken, error) {
 	found, err := s.find(ctx)
 	if err != nil {
@@ -53,13 +53,10 @@ func (s *Scheduler) findOf(tx ledger.Tx, j *job) (list []taken, err error) {
 	defer s.mu.Unlock()
 	free, now := j.Workers-len(j.running)+s.endedOf(j), tx.Now()
 	j.more = false
+	var ids []string
 	for e, err := range tx.Scan(ledger.Due(j.Name, now)) {
 		if err != nil {
 			return nil, err
-		}
-		if len(list) == free {
-			j.more = true
-			break
 		}
 		parts, err := ledger.Parts(e.Key)
 		if err != nil {
@@ -76,18 +73,49 @@ func (s *Scheduler) findOf(tx ledger.Tx, j *job) (list []taken, err error) {
 				continue
 			}
 		}
-		t, err := read(tx, j.Name, id)
-		if err != nil {
-			return nil, err
-		}
-		if !now.Before(t.Until) {
-			list = append(list, taken{Task: t, job: j})
+		ids = append(ids, id)
+		if len(list) == free || len(ids) > free+heldBefore {
+			if err := j.add(tx, ids, free, &list); err != nil || j.more {
+				return list, err
+			}
+			ids = nil
 		}
 	}
-	return list, nil
+	return list, j.add(tx, ids, free, &list)
 }
 
-// endedOf is how many of a job's workers are free although their tries are not written down. Holds s.mu.
+// heldBefore is how many tasks are asked for together beyond those that are wanted, because others
+// may have them.
+const heldBefore = 16
+
+// add adds those of some tasks to a list that nobody has, up to so many; that there are more is
+// noted. Holds the scheduler's mu.
+func (j *job) add(tx ledger.Tx, ids []string, most int, list *[]taken) error {
+	var ahead []ledger.Range
+	for _, id := range ids {
+		ahead = append(ahead, ledger.At(ledger.TaskKey(j.Name, id)))
+	}
+	if len(*list) < most {
+		ledger.Ahead(tx, ahead...)
+	}
+	for _, id := range ids {
+		if len(*list) == most {
+			j.more = true
+			break
+		}
+		t, err := read(tx, j.Name, id)
+		if err != nil {
+			return err
+		}
+		if !tx.Now().Before(t.Until) {
+			*list = append(*list, taken{Task: t, job: j})
+		}
+	}
+	return nil
+}
+
+// endedOf is how many of a job's workers are free although their tries are not written down. Holds
+// s.mu.
 func (s *Scheduler) endedOf(j *job) (n int) {
 	for _, e := range s.over {
 		if e.job == j {
@@ -97,17 +125,28 @@ func (s *Scheduler) endedOf(j *job) (n int) {
 	return n
 }
 
-// settle writes down what ended, and takes what was found, if it is still free. found is narrowed to what was taken.
+// settle writes down what ended, and takes what was found, if it is still free. found is narrowed
+// to what was taken.
 func (s *Scheduler) settle(ctx context.Context, found *[]taken) error {
 	s.mu.Lock()
 	over := s.over
 	s.over = nil
 	s.mu.Unlock()
+	var reads []ledger.Range
+	for _, e := range over {
+		reads = append(reads, ledger.At(ledger.TaskKey(e.Job, e.ID)))
+	}
+	if found != nil {
+		for _, t := range *found {
+			reads = append(reads, ledger.At(ledger.TaskKey(t.Job, t.ID)))
+		}
+	}
 	var got []taken
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryFor)
 	defer cancel()
 	err := s.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
 		got = nil
+		ledger.Ahead(tx, reads...)
 		for _, e := range over {
 			if err := e.write(tx); err != nil {
 				return err

@@ -15,15 +15,17 @@ import (
 type Job struct {
 	Name    string // permanent: it is part of ledger keys
 	Workers int    // how many tasks are done at once in each process; 0 means 1
-	// Timeout is how long one try may last; 0 means 15 s. A process that dies is followed by another after that time.
+	// Timeout is how long one try may last; 0 means 15 s. A process that dies is followed by
+	// another after that time.
 	Timeout time.Duration
 	// Pause is the longest time between two tries of what stays lying; 0 means 5 min.
 	Pause time.Duration
-	// Skip leaves tasks alone that this process has in hand already, or that must not be touched now; they keep none
-	// behind them from being done. It is called in the View that looks for what is due. nil skips none.
+	// Skip leaves tasks alone that this process has in hand already, or that must not be touched
+	// now; they keep none behind them from being done. It is called in the View that looks for what
+	// is due. nil skips none.
 	Skip func(tx ledger.Tx, id string) (bool, error)
-	// Do does one task. It moves it (Put) or drops it in the Update that makes it done, after t.Check. What it leaves
-	// lying, with an error or without one, is tried again later and later.
+	// Do does one task. It moves it (Put) or drops it in the Update that makes it done, after
+	// t.Check. What it leaves lying, with an error or without one, is tried again later and later.
 	Do func(ctx context.Context, t Task) error
 }
 
@@ -34,7 +36,8 @@ type Config struct {
 	Log  *slog.Logger
 	// Poll is the time between two looks at the queues; 0 means 1 s.
 	Poll time.Duration
-	// Exclusive says that no other process uses the ledger, so that what is held at start was left by us.
+	// Exclusive says that no other process uses the ledger, so that what is held at start was left
+	// by us.
 	Exclusive bool
 	// Started is told of each task that is begun, and how late; nil tells nobody.
 	Started func(job string, late time.Duration)
@@ -58,7 +61,8 @@ type job struct {
 }
 
 const (
-	// tryFor is the usual Timeout. The taking lasts a little longer, so that a try that uses it all can still write.
+	// tryFor is the usual Timeout. The taking lasts a little longer, so that a try that uses it all
+	// can still write.
 	tryFor = 15 * time.Second
 	margin = 5 * time.Second
 	// pause is the usual Pause.
@@ -97,8 +101,8 @@ func New(cfg Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// Run does what is due until ctx ends, and returns when the tries under way have ended. What they left is done by the
-// next process.
+// Run does what is due until ctx ends, and returns when the tries under way have ended. What they
+// left is done by the next process.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if s.cfg.Exclusive {
 		if err := s.release(ctx); err != nil {

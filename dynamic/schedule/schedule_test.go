@@ -23,7 +23,8 @@ import (
 // week is how long the clock of a bubble runs in TestEveryHour.
 const week = 7 * 24 * time.Hour
 
-// start runs a scheduler over a ledger until the returned function is called, which waits for its end.
+// start runs a scheduler over a ledger until the returned function is called, which waits for its
+// end.
 func start(t *testing.T, db ledger.DB, jobs ...schedule.Job) (stop func()) {
 	t.Helper()
 	return startWith(t, schedule.Config{DB: db, Jobs: jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
@@ -97,7 +98,8 @@ func drop(db ledger.DB, count func(id string)) func(context.Context, schedule.Ta
 	}
 }
 
-// An hourly visit happens 168 times in a week, on time, on a real file, with two processes that share it.
+// An hourly visit happens 168 times in a week, on time, on a real file, with two processes that
+// share it.
 func TestEveryHourOfAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "ledger"))
@@ -119,7 +121,8 @@ func TestEveryHourOfAWeek(t *testing.T) {
 			})
 		}}
 		put(t, db, "visit", "watch", time.Hour)
-		cfg := schedule.Config{DB: db, Jobs: []schedule.Job{job}, Log: slog.New(slog.DiscardHandler), Poll: 10 * time.Second}
+		cfg := schedule.Config{DB: db, Jobs: []schedule.Job{job}, Log: slog.New(slog.DiscardHandler),
+			Poll: 10 * time.Second}
 		stop := []func(){startWith(t, cfg), startWith(t, cfg)}
 		time.Sleep(time.Until(begin.Add(week + time.Minute)))
 		for _, stop := range stop {
@@ -143,7 +146,8 @@ func TestJobsDoNotWaitForEachOther(t *testing.T) {
 		}
 		done := make(chan string, 1)
 		start(t, db,
-			schedule.Job{Name: "slow", Workers: 3, Timeout: time.Hour, Do: func(ctx context.Context, _ schedule.Task) error { <-ctx.Done(); return ctx.Err() }},
+			schedule.Job{Name: "slow", Workers: 3, Timeout: time.Hour,
+				Do: func(ctx context.Context, _ schedule.Task) error { <-ctx.Done(); return ctx.Err() }},
 			schedule.Job{Name: "settle", Do: drop(db, func(id string) { done <- id })})
 		time.Sleep(10 * time.Second)
 		put(t, db, "settle", "one", 0)
@@ -155,7 +159,8 @@ func TestJobsDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// What fails is tried again later and later, at the end of the queue: many of its kind do not keep the rest from being done.
+// What fails is tried again later and later, at the end of the queue: many of its kind do not keep
+// the rest from being done.
 func TestFailuresGoToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -167,17 +172,18 @@ func TestFailuresGoToTheEnd(t *testing.T) {
 			put(t, db, "work", fmt.Sprintf("bad%02d", i), -time.Hour)
 		}
 		put(t, db, "work", "good", 0)
-		start(t, db, schedule.Job{Name: "work", Workers: 2, Timeout: time.Hour, Do: func(ctx context.Context, task schedule.Task) error {
-			if task.ID == "good" {
-				return counted(ctx, task)
-			}
-			if task.ID == "bad07" {
-				mu.Lock()
-				tries = append(tries, time.Now())
-				mu.Unlock()
-			}
-			return errors.New("planted")
-		}})
+		start(t, db, schedule.Job{Name: "work", Workers: 2, Timeout: time.Hour,
+			Do: func(ctx context.Context, task schedule.Task) error {
+				if task.ID == "good" {
+					return counted(ctx, task)
+				}
+				if task.ID == "bad07" {
+					mu.Lock()
+					tries = append(tries, time.Now())
+					mu.Unlock()
+				}
+				return errors.New("planted")
+			}})
 		at := time.Now()
 		<-good
 		if took := time.Since(at); took > 30*time.Second {
@@ -195,7 +201,8 @@ func TestFailuresGoToTheEnd(t *testing.T) {
 	})
 }
 
-// Who sleeps through the time of a try changes nothing, takes nothing away from who does the work now, and is told so.
+// Who sleeps through the time of a try changes nothing, takes nothing away from who does the work
+// now, and is told so.
 func TestALateTryChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -208,15 +215,16 @@ func TestALateTryChangesNothing(t *testing.T) {
 		begin := time.Now()
 		awake, said := make(chan struct{}), make(chan error, 2)
 		job := func(do func(schedule.Task) error) schedule.Job {
-			return schedule.Job{Name: "work", Timeout: time.Minute, Do: func(_ context.Context, task schedule.Task) error {
-				mu.Lock()
-				defer mu.Unlock()
-				begun = append(begun, time.Since(begin).Round(10*time.Second))
-				mu.Unlock()
-				err := do(task)
-				mu.Lock()
-				return err
-			}}
+			return schedule.Job{Name: "work", Timeout: time.Minute,
+				Do: func(_ context.Context, task schedule.Task) error {
+					mu.Lock()
+					defer mu.Unlock()
+					begun = append(begun, time.Since(begin).Round(10*time.Second))
+					mu.Unlock()
+					err := do(task)
+					mu.Lock()
+					return err
+				}}
 		}
 		start(t, db, job(func(task schedule.Task) error { // deaf to its context
 			time.Sleep(66 * time.Second) // nobody else has it, and its time is over
@@ -257,7 +265,8 @@ func TestHeldTasksAreNoObstacle(t *testing.T) {
 		}
 		ends := make(chan struct{})
 		defer close(ends)
-		start(t, db, schedule.Job{Name: "work", Workers: 20, Timeout: time.Hour, Do: func(context.Context, schedule.Task) error { <-ends; return nil }})
+		start(t, db, schedule.Job{Name: "work", Workers: 20, Timeout: time.Hour,
+			Do: func(context.Context, schedule.Task) error { <-ends; return nil }})
 		time.Sleep(2 * time.Second)
 		put(t, db, "work", "free", 0)
 		done := make(chan string, 1)
@@ -294,8 +303,8 @@ func TestExclusiveTakesUpAtOnce(t *testing.T) {
 	}
 }
 
-// Every task of many is done once by several processes, over a ledger that fails now and then, and stores and says that it
-// failed.
+// Every task of many is done once by several processes, over a ledger that fails now and then, and
+// stores and says that it failed.
 func TestEachOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ops atomic.Int64
@@ -317,15 +326,16 @@ func TestEachOnce(t *testing.T) {
 		faulty.Store(true)
 		var stops []func()
 		for range 3 {
-			stops = append(stops, start(t, db, schedule.Job{Name: "work", Workers: 8, Do: func(ctx context.Context, task schedule.Task) error {
-				return db.Update(ctx, func(tx ledger.Tx) error {
-					if err := task.Check(tx); err != nil {
-						return err
-					}
-					_, err := ledger.Next(tx, "done "+task.ID)
-					return errors.Join(err, schedule.Drop(tx, task.Job, task.ID))
-				})
-			}}))
+			stops = append(stops, start(t, db,
+				schedule.Job{Name: "work", Workers: 8, Do: func(ctx context.Context, task schedule.Task) error {
+					return db.Update(ctx, func(tx ledger.Tx) error {
+						if err := task.Check(tx); err != nil {
+							return err
+						}
+						_, err := ledger.Next(tx, "done "+task.ID)
+						return errors.Join(err, schedule.Drop(tx, task.Job, task.ID))
+					})
+				}}))
 		}
 		time.Sleep(time.Hour)
 		for _, stop := range stops {
@@ -346,7 +356,8 @@ func TestEachOnce(t *testing.T) {
 	})
 }
 
-// A task that is moved while it is tried is done again at its new time, and one that is dropped never.
+// A task that is moved while it is tried is done again at its new time, and one that is dropped
+// never.
 func TestMovedWhileTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -383,13 +394,15 @@ func TestNewRefuses(t *testing.T) {
 	for name, jobs := range map[string][]schedule.Job{
 		"no name": {{Do: do}}, "nothing to do": {{Name: "a"}}, "twice": {{Name: "a", Do: do}, {Name: "a", Do: do}},
 	} {
-		if _, err := schedule.New(schedule.Config{DB: ledger.NewMem(ledger.MemOptions{}), Log: slog.New(slog.DiscardHandler), Jobs: jobs}); err == nil {
+		if _, err := schedule.New(schedule.Config{DB: ledger.NewMem(ledger.MemOptions{}),
+			Log: slog.New(slog.DiscardHandler), Jobs: jobs}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 }
 
-// Tasks that are skipped, however many, stay where they are and keep none behind them from being done.
+// Tasks that are skipped, however many, stay where they are and keep none behind them from being
+// done.
 func TestSkippedTasksAreNoObstacle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
@@ -404,7 +417,10 @@ func TestSkippedTasksAreNoObstacle(t *testing.T) {
 		shut.Store(true)
 		var done atomic.Int64
 		start(t, db, schedule.Job{Name: "work", Workers: 2, Do: drop(db, func(string) { done.Add(1) }),
-			Skip: func(_ ledger.Tx, id string) (bool, error) { return shut.Load() && strings.HasPrefix(id, "shut"), nil }})
+			Skip: func(_ ledger.Tx, id string) (bool, error) {
+				return shut.Load() && strings.HasPrefix(id, "shut"),
+					nil
+			}})
 		time.Sleep(10 * time.Second)
 		if n := done.Load(); n != 1 {
 			t.Errorf("%d were done, want the one that is not skipped", n)
@@ -417,17 +433,19 @@ func TestSkippedTasksAreNoObstacle(t *testing.T) {
 	})
 }
 
-// A try that ends its goroutine is over like any other, and is tried again no later than the job says.
+// A try that ends its goroutine is over like any other, and is tried again no later than the job
+// says.
 func TestATryThatExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := ledger.NewMem(ledger.MemOptions{})
 		put(t, db, "work", "one", 0)
 		var tries atomic.Int64
-		start(t, db, schedule.Job{Name: "work", Pause: 10 * time.Second, Do: func(context.Context, schedule.Task) error {
-			tries.Add(1)
-			runtime.Goexit()
-			return nil
-		}})
+		start(t, db, schedule.Job{Name: "work", Pause: 10 * time.Second,
+			Do: func(context.Context, schedule.Task) error {
+				tries.Add(1)
+				runtime.Goexit()
+				return nil
+			}})
 		time.Sleep(time.Hour)
 		if n := tries.Load(); n < 300 || n > 400 {
 			t.Errorf("tried %d times in an hour, want every ten seconds", n)

@@ -1,19 +1,23 @@
-// Package schedule does what is due: one worker for everything that is to happen at a time, such as the look at a
-// purchase that lies, a visit that was bought, or a report of a watch.
+// Package schedule does what is due: one worker for everything that is to happen at a time, such as
+// the look at a purchase that lies, a visit that was bought, or a report of a watch.
 //
-// A task is a job's name and an id. It is put into the ledger in the transaction that makes it necessary, and moved or
-// dropped in the one that makes it needless, so that nothing due is forgotten and nothing done is repeated:
+// A task is a job's name and an id. It is put into the ledger in the transaction that makes it
+// necessary, and moved or dropped in the one that makes it needless, so that nothing due is
+// forgotten and nothing done is repeated:
 //
 //	due/<job>/<unix seconds>/<id>   empty: the queue of a job, oldest first
 //	task/<job>/<id>                 Task: when it is due, and who does it at present
 //
-// Any number of processes may run a [Scheduler] over one ledger. Each takes tasks for as long as one try may last, with a
-// fencing number that is one more at each taking; every Update of a try calls [Task.Check], so that one who slept through
-// its time changes nothing. A process may die at any moment: its tasks are taken by others when their time is over.
+// Any number of processes may run a [Scheduler] over one ledger. Each takes tasks for as long as
+// one try may last, with a fencing number that is one more at each taking; every Update of a try
+// calls [Task.Check], so that one who slept through its time changes nothing. A process may die at
+// any moment: its tasks are taken by others when their time is over.
 //
-// Each job has workers of its own and none waits for another's: a thousand visits that time out hold up no settlement.
+// Each job has workers of its own and none waits for another's: a thousand visits that time out
+// hold up no settlement.
 //
-// It is no cron: what happens again puts itself again. It keeps no results and knows nothing of what it does.
+// It is no cron: what happens again puts itself again. It keeps no results and knows nothing of
+// what it does.
 package schedule
 
 import (
@@ -31,7 +35,8 @@ type Task struct {
 	Due time.Time `json:"due"` // whole seconds, UTC
 	// Tries is how often it was tried since it was put or moved by its owner.
 	Tries int `json:"tries,omitzero"`
-	// Fence is one more at each taking. Until is when the present taking ends, zero while nobody has it.
+	// Fence is one more at each taking. Until is when the present taking ends, zero while nobody
+	// has it.
 	Fence int64     `json:"fence,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -50,6 +55,16 @@ func Put(tx ledger.Tx, job, id string, at time.Time) error {
 	}
 	t.Tries = 0
 	return t.move(tx, at)
+}
+
+// PutOrLeave is Put for what may as well come a little early: a task that lies less than early
+// before at is left there, and nothing is written.
+func PutOrLeave(tx ledger.Tx, job, id string, at time.Time, early time.Duration) error {
+	t, err := read(tx, job, id)
+	if err == nil && t.Tries == 0 && !t.Due.After(at) && t.Due.After(at.Add(-early)) {
+		return nil
+	}
+	return Put(tx, job, id, at)
 }
 
 // Drop takes a task away. It is no error if there is none.
@@ -79,8 +94,8 @@ func Tasks(tx ledger.Tx, job string) (all []Task, err error) {
 	return all, nil
 }
 
-// Check returns nil while the task is held as it was taken, and ErrLost otherwise. It belongs at the head of every Update
-// that a try makes.
+// Check returns nil while the task is held as it was taken, and ErrLost otherwise. It belongs at
+// the head of every Update that a try makes.
 func (t Task) Check(tx ledger.Tx) error {
 	now, err := read(tx, t.Job, t.ID)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -101,7 +116,8 @@ func read(tx ledger.Tx, job, id string) (Task, error) {
 	return ledger.GetJSON[Task](tx, ledger.TaskKey(job, id))
 }
 
-// move writes the task at a new time. The queue's seconds are whole, and a time is reached when its second has begun.
+// move writes the task at a new time. The queue's seconds are whole, and a time is reached when its
+// second has begun.
 func (t Task) move(tx ledger.Tx, at time.Time) error {
 	at = at.UTC().Truncate(time.Second)
 	if !t.Due.IsZero() && !t.Due.Equal(at) {

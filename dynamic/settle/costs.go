@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,9 +12,10 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// held is what was set aside for one transaction.
+// held is what was set aside for a member of one transaction.
 type held struct {
-	Tx string `json:"tx"`
+	Tx     string `json:"tx"`
+	Member int    `json:"member,omitzero"`
 	gas.Held
 }
 
@@ -25,10 +27,6 @@ type Ending struct {
 
 // ErrReverted says that as many transactions for a payment have reverted as may.
 var ErrReverted = errors.New("settle: its settlements reverted")
-
-// reverted is the reason that the stock facilitator gives for a transaction that is in a block and
-// moved nothing.
-const reverted = "invalid_exact_evm_transaction_failed"
 
 // Ended reports whether an error of Begin says that a payment cannot be settled, or may not be, and
 // why.
@@ -72,7 +70,8 @@ func retried[T any](ctx context.Context, d *Driver, s *Settlement, f func() (T, 
 func (d *Driver) redraft(ctx context.Context, r rail.Rail, s *Settlement, member int) (rail.Draft, error) {
 	m := &s.Members[member]
 	reverts, payers := s.reverted(member)
-	last := &rail.Refusal{Reason: reverted, Message: "its settlement reverted", Err: ErrReverted, Payer: payers}
+	last := &rail.Refusal{Reason: r.Info().Reverted, Message: "its settlement reverted", Err: ErrReverted,
+		Payer: payers}
 	if !gas.MayDraft(m.Mark.Local || m.Mark.Code != "", reverts, s.numbers(member)) {
 		return nil, last
 	}
@@ -94,11 +93,11 @@ func (s *Settlement) numbers(member int) int {
 	return len(seen)
 }
 
-// reverted is how many transactions of a member reverted, and whether one did by what is shown to
-// be the payer's doing.
+// reverted is how many transactions of a member reverted, those left out in which others were to
+// blame, and whether one did by what is shown to be the payer's doing.
 func (s *Settlement) reverted(member int) (n int, payers bool) {
 	for _, v := range s.Reverts {
-		if i := s.sent(v.Tx); i < 0 || s.Sent[i].settles(member) {
+		if v.Member == member && !v.Others {
 			n++
 			payers = payers || v.Payer
 		}
@@ -120,81 +119,89 @@ type place struct {
 func placeOf(s Sent) place { return place{s.Account, s.Sequence} }
 
 // pay takes from the day's budgets what a signature for a new number costs, in the transaction that
-// stores it.
+// stores it; of several members each its part.
 func (d *Driver) pay(tx ledger.Tx, s *Settlement, sent Sent, price rail.Price) error {
-	if sent.Fill || slices.ContainsFunc(s.Sent, func(o Sent) bool { return placeOf(o) == placeOf(sent) && sent.ID != "" }) {
+	if sent.Fill || slices.ContainsFunc(s.Sent, func(o Sent) bool {
+		return placeOf(o) == placeOf(sent) &&
+			sent.ID != ""
+	}) {
 		return nil
 	}
-	var brings int64
-	for _, p := range s.payments(sent.Of) {
-		brings += p.Amount.Int64()
-	}
-	m := s.first(sent)
-	if price.Code == "" {
-		price.Code = m.Mark.Code
-	}
-	m.Mark.Code = price.Code
-	h, err := d.cfg.Gas.Sign(tx, s.Network, m.Payment.Payer, brings, price)
-	if err != nil {
-		return err
-	}
-	if h != (gas.Held{Day: h.Day}) {
-		s.Held = append(s.Held, held{sent.ID, h})
+	n := int64(len(s.payments(sent.Of)))
+	price.Cost, price.Most = (price.Cost+n-1)/n, (price.Most+n-1)/n
+	for i := range s.Members {
+		if !sent.settles(i) {
+			continue
+		}
+		m, price := &s.Members[i], price
+		price.Code = cmp.Or(price.Code, m.Mark.Code)
+		m.Mark.Code = price.Code
+		h, err := d.cfg.Gas.Sign(tx, s.Network, m.Payment.Payer, m.Payment.Amount.Int64(), price)
+		switch {
+		case err != nil && n > 1:
+			return &rail.Apart{Which: []int{i}, Err: err}
+		case err != nil:
+			return err
+		case h != (gas.Held{Day: h.Day}):
+			s.Held = append(s.Held, held{sent.ID, i, h})
+		}
 	}
 	return nil
-}
-
-// first is the first member of a transaction, who stands for all of them where gas is counted:
-// payers with code are settled alone.
-func (s *Settlement) first(sent Sent) *Member {
-	if len(sent.Of) > 0 {
-		return &s.Members[sent.Of[0]]
-	}
-	return &s.Members[0]
 }
 
 // Landed notes that a member is paid, in the transaction that credits it: what was held for its
 // transactions is given back, and its payer is one who settled. A settlement without a record has
 // nothing to give back.
 func (d *Driver) Landed(tx ledger.Tx, s *Settlement, member string) error {
+	i := s.member(member)
+	m := s.Members[i]
 	var back []gas.Held
 	if s.ID != "" {
-		now, err := Read(tx, s.ID)
+		now, err := d.Read(tx, s.ID)
 		if err != nil {
 			return err
 		}
-		s = now
-		if back = s.takeHeld(); len(back) > 0 {
-			if err := save(tx, s); err != nil {
+		m = now.Members[i]
+		if now.holds(i) {
+			if now, err = Read(tx, s.ID); err != nil {
+				return err
+			}
+			back = now.takeHeld(i)
+			if err := save(tx, now); err != nil {
 				return err
 			}
 		}
 	}
-	m := s.Members[s.member(member)]
 	return d.cfg.Gas.Settled(tx, s.Network, m.Payment.Payer, m.Mark.Code, back)
 }
 
-// takeHeld is what is held for a settlement, which then holds nothing.
-func (s *Settlement) takeHeld() (all []gas.Held) {
-	for _, h := range s.Held {
-		all = append(all, h.Held)
-	}
-	s.Held = nil
+// holds reports whether something is held for a member.
+func (s *Settlement) holds(member int) bool {
+	return slices.ContainsFunc(s.Held, func(h held) bool { return h.Member == member })
+}
+
+// takeHeld is what is held for a member, for which nothing is held then.
+func (s *Settlement) takeHeld(member int) (all []gas.Held) {
+	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+		if h.Member == member {
+			all = append(all, h.Held)
+		}
+		return h.Member == member
+	})
 	return all
 }
 
-// giveBack gives back what is held for a settlement of which nothing can land any more, or payers
-// who let theirs expire would use up the day's budget and burn nothing. One that landed may hold
+// giveBack gives back what is held for a member of which nothing can land any more, or payers who
+// let theirs expire would use up the day's budget and burn nothing. One that landed may hold
 // something too, signed for while a reorganisation had it out; its subsidy was spent.
-func (d *Driver) giveBack(ctx context.Context, s *Settlement, found []rail.Finding) (*Settlement, error) {
-	if len(s.Held) == 0 || slices.ContainsFunc(found, func(f rail.Finding) bool { return !f.Final }) {
+func (d *Driver) giveBack(ctx context.Context, s *Settlement, member int, f rail.Finding) (*Settlement, error) {
+	if !f.Final || !s.holds(member) {
 		return s, nil
 	}
-	landed := slices.ContainsFunc(found, func(f rail.Finding) bool { return f.State != rail.Dead })
-	return d.advance(ctx, s, "given_back", func(tx ledger.Tx, s *Settlement) error {
-		held := s.takeHeld()
+	return d.advance(ctx, s, []int{member}, "given_back", func(tx ledger.Tx, s *Settlement) error {
+		held := s.takeHeld(member)
 		for i := range held {
-			if landed {
+			if f.State != rail.Dead {
 				held[i].Subsidy = 0
 			}
 		}
@@ -208,7 +215,8 @@ const explaining = 3 * time.Second
 // explain finds out why a transaction reverted. A node keeps the state of a block for some minutes,
 // so after an outage there may be nobody left to ask: then it is nobody's doing, because what else
 // the chain says must not wait for it.
-func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rail.Payment, f rail.Revert) (rail.Cause, error) {
+func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rail.Payment, f rail.Revert) (rail.Cause,
+	error) {
 	asking, cancel := context.WithTimeout(ctx, explaining)
 	defer cancel()
 	why, err := retried(asking, d, s, func() (rail.Cause, error) { return r.Explain(asking, p, f) })
@@ -219,44 +227,30 @@ func (d *Driver) explain(ctx context.Context, r rail.Rail, s *Settlement, p *rai
 	return why, err
 }
 
-// noteReverts counts the reverts that the record has not, once each, with why they did.
-func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, found []rail.Revert, o Owner) (*Settlement, error) {
+// noteReverts counts the reverts of a member that the record has not, once each, with why they did.
+func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, member int, found []rail.Revert,
+	o Owner) (*Settlement, error) {
 	for _, f := range found {
-		if slices.ContainsFunc(s.Reverts, func(v Revert) bool { return v.Tx == f.Tx }) {
+		if i := s.sent(f.Tx); i < 0 || s.counted(f.Tx, member) {
 			continue
 		}
-		i := s.sent(f.Tx)
-		if i < 0 {
-			continue
-		}
-		m := s.first(s.Sent[i])
+		m := &s.Members[member]
 		why, err := d.explain(ctx, r, s, &m.Payment, f)
 		if err != nil {
 			return s, err
 		}
-		d.cfg.Log.Warn("settlement reverted", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "tx", f.Tx, "gas", f.Gas,
-			"cost", f.Cost, "why", why.Reason, "payers_doing", why.Payer)
-		next, err := d.advance(ctx, s, "reverted", func(tx ledger.Tx, s *Settlement) error {
-			// A replacement has the place of what it replaced.
-			var of gas.Held
-			h := slices.IndexFunc(s.Held, func(h held) bool {
-				k := s.sent(h.Tx)
-				return k >= 0 && placeOf(s.Sent[k]) == placeOf(s.Sent[i])
-			})
-			if h >= 0 {
-				of = s.Held[h].Held
-				s.Held = slices.Delete(s.Held, h, h+1)
-			}
-			s.Reverts = append(s.Reverts, Revert{f, why})
-			for k, m := range s.Members {
-				if s.Sent[i].settles(k) {
-					if err := o.Reverted(tx, m); err != nil {
-						return err
-					}
+		d.cfg.Log.Warn("settlement reverted", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "tx",
+			f.Tx, "gas", f.Gas,
+			"cost", f.Cost, "why", why.Reason, "payers_doing", why.Payer, "others_doing", why.Others)
+		next, err := d.advance(ctx, s, []int{member}, "reverted", func(tx ledger.Tx, s *Settlement) error {
+			s.Reverts = append(s.Reverts, Revert{f, why, member})
+			m := s.Members[member]
+			if !why.Others {
+				if err := o.Reverted(tx, m); err != nil {
+					return err
 				}
 			}
-			m := s.first(s.Sent[i])
-			return d.cfg.Gas.Reverted(tx, s.Network, m.Payment.Payer, m.Mark.Code, of, f, why)
+			return d.cfg.Gas.Reverted(tx, s.Network, m.Payment.Payer, m.Mark.Code, s.takeHeldOf(f.Tx, member), f, why)
 		})
 		if err != nil {
 			return s, err
@@ -267,4 +261,24 @@ func (d *Driver) noteReverts(ctx context.Context, r rail.Rail, s *Settlement, fo
 		}
 	}
 	return s, nil
+}
+
+// counted reports whether the revert of a member in a transaction is in the record.
+func (s *Settlement) counted(tx string, member int) bool {
+	return slices.ContainsFunc(s.Reverts, func(v Revert) bool { return v.Tx == tx && v.Member == member })
+}
+
+// takeHeldOf takes what is held for a member of one transaction. A replacement has the place of
+// what it replaced.
+func (s *Settlement) takeHeldOf(tx string, member int) (of gas.Held) {
+	place := placeOf(s.Sent[s.sent(tx)])
+	s.Held = slices.DeleteFunc(s.Held, func(h held) bool {
+		k := s.sent(h.Tx)
+		mine := h.Member == member && k >= 0 && placeOf(s.Sent[k]) == place
+		if mine {
+			of = h.Held
+		}
+		return mine
+	})
+	return of
 }

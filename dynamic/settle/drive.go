@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
 
-// Drive sends a settlement and follows the chain until its owner has heard enough of every member,
-// or ctx ends, whose error it returns then. Until the chain has spoken the same bytes are sent
+// Drive sends a settlement and follows the chain until its owner has heard enough of some members,
+// of all where none are named, or ctx ends, whose error it returns then. The others are their own
+// owners' to drive, at the same time or another. Until the chain has spoken the same bytes are sent
 // again, bumped at the same number when they are stuck, and signed anew when their number is lost.
-func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner) error {
+func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner, members ...string) error {
 	r, err := d.rail(s.Network)
 	if err != nil {
 		return err
 	}
-	over := make(map[string]bool)
+	of, over := s.places(members), make(map[string]bool)
 	var sent time.Time
 	for {
 		changed := r.Changed()
@@ -28,14 +30,14 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner) error {
 				return err
 			}
 		}
-		next, do, err := d.look(ctx, r, s, o, over)
+		next, do, err := d.look(ctx, r, s, o, of, over)
 		if errors.Is(err, errMoved) {
 			if s, err = d.Load(ctx, s.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		if err != nil || len(over) == len(s.Members) {
+		if err != nil || len(over) == len(of) {
 			return err
 		}
 		s = next
@@ -50,20 +52,20 @@ func (d *Driver) Drive(ctx context.Context, s *Settlement, o Owner) error {
 			}
 		}
 		o.Waits(true)
-		if err := d.pause(ctx, changed); err != nil {
+		if err := d.pause(ctx, r, changed); err != nil {
 			return err
 		}
 	}
 }
 
-// Watch looks once at a settlement that is not driven, uses up what it left open, and does what
-// would help it where its owner wants more of it.
-func (d *Driver) Watch(ctx context.Context, s *Settlement, o Owner) error {
+// Watch looks once at members of a settlement that are not driven, at all where none are named,
+// uses up what it left open, and does what would help them where their owner wants more of it.
+func (d *Driver) Watch(ctx context.Context, s *Settlement, o Owner, members ...string) error {
 	r, err := d.rail(s.Network)
 	if err != nil {
 		return err
 	}
-	s, do, err := d.look(ctx, r, s, o, make(map[string]bool))
+	s, do, err := d.look(ctx, r, s, o, s.places(members), make(map[string]bool))
 	if err == nil && do != nothing {
 		err = d.sendAll(ctx, r, s)
 	}
@@ -82,43 +84,41 @@ const (
 	signed       // something was signed that was not sent
 )
 
-// look reads what the chain says of a settlement, counts its reverts, fills the number that it left
-// open, tells its owner, and signs what would help those members of which the owner wants more.
-// Members in over are left alone, and those whose owner has heard enough are added.
-func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, over map[string]bool) (*Settlement, todo, error) {
+// look reads what the chain says of members of a settlement, counts their reverts, fills the number
+// that the settlement left open, tells their owner, and signs what would help those of which the
+// owner wants more. Members in over are left alone, and those whose owner has heard enough are
+// added.
+func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, of []int,
+	over map[string]bool) (*Settlement, todo, error) {
 	o.Waits(true) // looking is waiting: at a block all of them look at once
-	found := make([]rail.Finding, len(s.Members))
-	idle, open := true, false
-	var unfilled *rail.Signed
-	for i, m := range s.Members {
-		f, err := r.Look(ctx, &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+	found := make(map[int]rail.Finding, len(of))
+	idle := true
+	for _, i := range of {
+		f, err := d.see(ctx, r, s, i)
 		if err != nil {
-			d.cfg.Log.Warn("chain not readable", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "err", err)
 			return s, nothing, d.heard(ctx, s, o, over, i, News{Unread: true})
 		}
 		found[i] = f
 		idle = idle && (f.State == rail.Seen || f.State == rail.Waiting && f.Advice == rail.Wait)
-		if open = open || f.State == rail.Waiting || f.State == rail.Seen; f.Unfilled != nil {
-			unfilled = f.Unfilled
-		}
 	}
 	o.Waits(idle)
 	var err error
-	for _, f := range found {
-		if s, err = d.noteReverts(ctx, r, s, f.Reverts, o); err != nil {
+	for _, i := range of {
+		if s, err = d.noteReverts(ctx, r, s, i, found[i].Reverts, o); err != nil {
 			return s, nothing, err
 		}
 	}
-	if unfilled != nil && !open {
+	if unfilled := d.abandoned(ctx, r, s, found); unfilled != nil {
 		if s, err = d.fill(ctx, r, s, unfilled); err != nil {
 			return s, nothing, err
 		}
 	}
-	if s, err = d.giveBack(ctx, s, found); err != nil {
-		return s, nothing, err
-	}
 	do := nothing
-	for i, f := range found {
+	for _, i := range of {
+		f := found[i]
+		if s, err = d.giveBack(ctx, s, i, f); err != nil {
+			return s, nothing, err
+		}
 		if over[s.Members[i].ID] {
 			continue
 		}
@@ -147,6 +147,44 @@ func (d *Driver) look(ctx context.Context, r rail.Rail, s *Settlement, o Owner, 
 	return s, do, nil
 }
 
+// see is one look at a member.
+func (d *Driver) see(ctx context.Context, r rail.Rail, s *Settlement, member int) (rail.Finding, error) {
+	m := s.Members[member]
+	f, err := r.Look(ctx, &m.Payment, s.Signed(m.ID), m.Mark, time.Now())
+	if err != nil {
+		d.cfg.Log.Warn("chain not readable", "settlement", s.ID, "network", s.Network, "payer", m.Payment.Payer, "err",
+			err)
+	}
+	return f, err
+}
+
+// abandoned is the number that a settlement left open, if no member of it can land any more; nil
+// also where one of them cannot be read.
+func (d *Driver) abandoned(ctx context.Context, r rail.Rail, s *Settlement,
+	found map[int]rail.Finding) (unfilled *rail.Signed) {
+	open := func(f rail.Finding) bool { return f.State == rail.Waiting || f.State == rail.Seen }
+	for _, f := range found {
+		if open(f) {
+			return nil
+		}
+		if f.Unfilled != nil {
+			unfilled = f.Unfilled
+		}
+	}
+	if unfilled == nil {
+		return nil
+	}
+	for i := range s.Members {
+		if _, seen := found[i]; seen || !s.signedFor(*unfilled, i) {
+			continue
+		}
+		if f, err := d.see(ctx, r, s, i); err != nil || open(f) {
+			return nil
+		}
+	}
+	return unfilled
+}
+
 // heard tells the owner of a member.
 func (d *Driver) heard(ctx context.Context, s *Settlement, o Owner, over map[string]bool, member int, n News) error {
 	m := s.Members[member]
@@ -159,7 +197,8 @@ func (d *Driver) heard(ctx context.Context, s *Settlement, o Owner, over map[str
 
 // help follows the rail's advice for a member. The error is one that Ended knows where a new
 // transaction would revert like the ones before, or where as many have as may (M15).
-func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member int, a rail.Advice) (*Settlement, todo, error) {
+func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member int, a rail.Advice) (*Settlement, todo,
+	error) {
 	m := &s.Members[member]
 	newest := -1
 	for i, sent := range s.Sent {
@@ -198,7 +237,7 @@ func (d *Driver) help(ctx context.Context, r rail.Rail, s *Settlement, member in
 		return s, nothing, nil
 	}
 	held := &places{d: d, network: s.Network}
-	next, err := d.advance(ctx, s, "resigned", func(tx ledger.Tx, s *Settlement) error {
+	next, err := d.advance(ctx, s, of, "resigned", func(tx ledger.Tx, s *Settlement) error {
 		held.drop()
 		return d.sign(tx, s, draft, of, held)
 	})
@@ -245,7 +284,8 @@ func (d *Driver) send(ctx context.Context, r rail.Rail, kept *Settlement, sent S
 		if k.ID == sent.ID && string(k.Raw) == string(sent.Raw) {
 			if err := d.post(ctx, r, k); err != nil {
 				// Not knowing is normal: the same bytes go out again until the chain has spoken.
-				d.cfg.Log.Warn("broadcast not confirmed", "settlement", kept.ID, "network", kept.Network, "tx", k.ID, "err", err)
+				d.cfg.Log.Warn("broadcast not confirmed", "settlement", kept.ID, "network", kept.Network, "tx", k.ID,
+					"err", err)
 			}
 			d.cfg.AfterStep("sent")
 			return nil
@@ -254,28 +294,34 @@ func (d *Driver) send(ctx context.Context, r rail.Rail, kept *Settlement, sent S
 	return fmt.Errorf("settle: transaction %s of %s is not in the ledger and will not be sent", sent.ID, kept.ID)
 }
 
-// post broadcasts a transaction in the order of its account's numbers; a third party that numbers
-// its own needs none.
+// post broadcasts a transaction in the order of its account's numbers, where it has any; a third
+// party that numbers its own needs none.
 func (d *Driver) post(ctx context.Context, r rail.Rail, sent Sent) error {
-	if sent.ID == "" {
+	info := r.Info()
+	switch {
+	case sent.ID == "":
 		return r.Send(ctx, sent.Signed)
+	case info.Unnumbered:
+		return broadcast(r, []rail.Signed{sent.Signed})
 	}
-	return d.outboxOf(r.Info().Network, sent.Account).post(ctx, r, sent.Signed)
+	return d.outboxOf(info.Network, sent.Account).post(ctx, r, sent.Signed, d.cfg.Pause)
 }
 
 // fill uses up a relayer's number that a settlement left open, so that later ones are not stuck
 // behind it. One that was filled before and is open still may itself be stuck behind some that we
 // never gave out.
 func (d *Driver) fill(ctx context.Context, r rail.Rail, s *Settlement, open *rail.Signed) (*Settlement, error) {
+	i := slices.IndexFunc(s.Sent, func(x Sent) bool { return placeOf(x) == placeOf(Sent{Signed: *open}) })
+	of := s.Sent[i].Of // who waits for its other numbers is not told of it
 	if open.Fill {
-		below, err := d.skippedBelow(ctx, s.Network, open.Account, open.Sequence)
+		below, err := d.skippedBelow(ctx, r, open.Account, open.Sequence)
 		if err != nil {
 			return s, err
 		}
 		for _, n := range below {
 			other := *open
 			other.Sequence = n
-			next, err := d.fillOne(ctx, r, s, &other, func(tx ledger.Tx) error {
+			next, err := d.fillOne(ctx, r, s, &other, of, func(tx ledger.Tx) error {
 				free, err := takeSkipped(tx, s.Network, other.Account, n)
 				if err == nil && !free { // a payment has it by now
 					err = errTaken
@@ -290,24 +336,25 @@ func (d *Driver) fill(ctx context.Context, r rail.Rail, s *Settlement, open *rai
 			}
 		}
 	}
-	return d.fillOne(ctx, r, s, open, func(ledger.Tx) error { return nil })
+	return d.fillOne(ctx, r, s, open, of, func(ledger.Tx) error { return nil })
 }
 
 // errTaken says that a number has been given to a payment meanwhile.
 var errTaken = errors.New("settle: the number is taken")
 
 // fillOne uses up one number, unless claim refuses it in the transaction that signs for it.
-func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open *rail.Signed, claim func(ledger.Tx) error) (*Settlement, error) {
+func (d *Driver) fillOne(ctx context.Context, r rail.Rail, s *Settlement, open *rail.Signed, of []int,
+	claim func(ledger.Tx) error) (*Settlement, error) {
 	draft, err := r.Replace(ctx, s.payments(nil), *open, true)
 	if err != nil {
 		d.cfg.Log.Warn("open number not filled", "settlement", s.ID, "err", err)
 		return s, nil
 	}
-	next, err := d.advance(ctx, s, "filled", func(tx ledger.Tx, s *Settlement) error {
+	next, err := d.advance(ctx, s, of, "filled", func(tx ledger.Tx, s *Settlement) error {
 		if err := claim(tx); err != nil {
 			return err
 		}
-		return d.sign(tx, s, draft, nil, &places{d: d, network: s.Network})
+		return d.sign(tx, s, draft, of, &places{d: d, network: s.Network})
 	})
 	if err != nil {
 		return s, err

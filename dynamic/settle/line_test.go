@@ -35,7 +35,8 @@ func (n *broke) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, erro
 	return n.several.Draft(ctx, ps)
 }
 
-// Room that an account without gas has is none. Who waits for the others asks the node once a block, or once a pause.
+// Room that an account without gas has is none. Who waits for the others asks the node once a
+// block, or once a pause.
 func TestRoomOfAnAccountWithoutGas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -51,8 +52,10 @@ func TestRoomOfAnAccountWithoutGas(t *testing.T) {
 			t.Fatal(err)
 		}
 		order := func(i int) settle.Order {
-			return settle.Order{Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }, Members: []settle.Member{{ID: fmt.Sprint(i),
-				Payment: rail.Payment{Network: "test:several", Payer: fmt.Sprint("payer-", i), Nonce: fmt.Sprint(i), Amount: big.NewInt(1000)}}}}
+			return settle.Order{Arrow: func(ledger.Tx, *settle.Settlement) error { return nil },
+				Members: []settle.Member{{ID: fmt.Sprint(i),
+					Payment: rail.Payment{Network: "test:several", Payer: fmt.Sprint("payer-", i), Nonce: fmt.Sprint(i),
+						Amount: big.NewInt(1000)}}}}
 		}
 		for i := range settle.MaxUnmined {
 			if _, err := d.Begin(ctx, order(i)); err != nil {

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -31,11 +32,12 @@ func (n *node) Send(_ context.Context, all ...rail.Signed) error {
 	return nil
 }
 
-// Whatever order they are signed and posted in, transactions reach the node by their numbers, many in one round trip. A number
-// whose transaction was not stored holds up nobody, and one whose signer died does so for a pause.
+// Whatever order they are signed and posted in, transactions reach the node by their numbers, many
+// in one round trip. A number whose transaction was not stored holds up nobody, and one whose
+// signer died does so for a pause.
 func TestOutboxPostsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &outbox{wake: make(chan struct{}, 1)}
+		b := newOutbox()
 		n := new(node)
 		const count, failed, died = 60, 20, 40
 		held := make([]*letter, count)
@@ -52,7 +54,8 @@ func TestOutboxPostsInOrder(t *testing.T) {
 					b.drop(held[i])
 				case died:
 				default:
-					if err := b.post(t.Context(), n, rail.Signed{Sequence: uint64(i)}); err != nil {
+					if err := b.post(t.Context(), n, rail.Signed{ID: fmt.Sprint(i), Sequence: uint64(i)},
+						time.Second); err != nil {
 						t.Error(err)
 					}
 				}
@@ -68,7 +71,7 @@ func TestOutboxPostsInOrder(t *testing.T) {
 		if took := time.Since(began); took < time.Second || took > 2*time.Second {
 			t.Errorf("it took %s: who died holds up others for a second", took)
 		}
-		if err := b.post(t.Context(), n, rail.Signed{Sequence: 7}); err != nil { // again
+		if err := b.post(t.Context(), n, rail.Signed{ID: "7", Sequence: 7}, time.Second); err != nil { // again
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -82,8 +85,8 @@ func TestRoom(t *testing.T) {
 	for _, c := range []struct{ next, mined, want uint64 }{
 		{0, 0, 48}, {47, 0, 1}, {48, 0, 0}, {1000, 0, 0}, {1000, 960, 8}, {3, 9, 48}, // the last is a restored counter
 	} {
-		if got := room(c.next, c.mined); got != c.want {
-			t.Errorf("room(%d, %d) = %d, want %d", c.next, c.mined, got, c.want)
+		if got := roomOf(unmined(nil, c.next, c.mined)); got != c.want {
+			t.Errorf("roomOf(%d, %d) = %d, want %d", c.next, c.mined, got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type Order struct {
 	// Arrow runs in the transaction that stores the record, before the signature, and has the
 	// record's id.
 	Arrow func(ledger.Tx, *Settlement) error
+	Reads []ledger.Range // what Arrow reads
 	// Now says that the order does not wait for room: the error is ErrNoRoom where there is none.
 	Now bool
 	// Waits is told whether there is no room for another transaction, so that the order waits in a
@@ -28,8 +30,10 @@ type Order struct {
 }
 
 // Begin drafts and signs the settlement of a payment and stores it, as soon as there is room for
-// one more transaction. Nothing was sent when it returns. An error that Ended knows says that the
-// payment cannot be settled, or may not be; every other one leaves it as it was.
+// one more transaction. Where there is a queue it may be one for several orders: then the record is
+// theirs together, with another id than was asked for. Nothing was sent when it returns. An error
+// that Ended knows says that the payment cannot be settled, or may not be; every other one leaves
+// it as it was.
 func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 	if len(o.Members) == 0 {
 		return nil, errors.New("settle: an order without a payment")
@@ -39,20 +43,17 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Waits == nil {
-		o.Waits = func(bool) {}
-	}
-	s := &Settlement{ID: cmp.Or(o.ID, newID()), Network: network, Members: o.Members}
+	w := newWaiter(o)
 	for {
 		changed := r.Changed()
-		err := d.begin(ctx, r, s, o)
+		s, err := d.begin(ctx, r, w)
 		if o.Now || !errors.Is(err, ErrNoRoom) {
 			return s, err
 		}
 		// Another process has the room, or an account has it that cannot pay for the transaction.
-		o.Waits(true)
-		err = d.pause(ctx, changed)
-		o.Waits(false)
+		w.Waits(true)
+		err = d.pause(ctx, r, changed)
+		w.Waits(false)
 		if err != nil {
 			return nil, err
 		}
@@ -61,11 +62,12 @@ func (d *Driver) Begin(ctx context.Context, o Order) (*Settlement, error) {
 
 // pause waits until a network has something new, for Config.Pause at most. The error is that of
 // ctx.
-func (d *Driver) pause(ctx context.Context, changed <-chan struct{}) error {
+func (d *Driver) pause(ctx context.Context, r rail.Rail, changed <-chan struct{}) error {
 	timer := time.NewTimer(d.cfg.Pause)
 	defer timer.Stop()
 	select {
 	case <-changed:
+		d.lines[r.Info().Network].sealed(changed)
 	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -74,28 +76,47 @@ func (d *Driver) pause(ctx context.Context, changed <-chan struct{}) error {
 }
 
 // begin is Begin's one try.
-func (d *Driver) begin(ctx context.Context, r rail.Rail, s *Settlement, o Order) error {
-	done, err := d.turn(ctx, r, o)
+func (d *Driver) begin(ctx context.Context, r rail.Rail, w *waiter) (*Settlement, error) {
+	joined, done, err := d.turn(ctx, r, w)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if joined != nil {
+		d.cfg.AfterStep("settling")
+		return joined, nil
 	}
 	defer done()
+	s := &Settlement{ID: w.ID, Network: r.Info().Network, Members: w.Members}
 	draft, err := retried(ctx, d, s, func() (rail.Draft, error) { return r.Draft(ctx, s.payments(nil)) })
 	if err != nil {
-		return fmt.Errorf("drafting the settlement: %w", err)
+		return nil, fmt.Errorf("drafting the settlement: %w", err)
 	}
-	return d.store(ctx, s, func(tx ledger.Tx, s *Settlement, places *places) error {
-		if err := o.Arrow(tx, s); err != nil {
+	reads := slices.Clone(w.Reads)
+	for _, a := range r.Info().Accounts {
+		reads = append(reads, ledger.At(nextKey(s.Network, a)))
+	}
+	err = d.store(ctx, s, reads, func(tx ledger.Tx, s *Settlement, places *places) error {
+		if err := w.Arrow(tx, s); err != nil {
 			return err
 		}
 		return d.sign(tx, s, draft, nil, places)
 	})
+	if err != nil {
+		return nil, err
+	}
+	d.cfg.AfterStep("settling")
+	return s, nil
 }
 
 // Adopt stores a settlement without a transaction of ours, for a payment that somebody else has
 // sent.
 func (d *Driver) Adopt(ctx context.Context, m Member, arrow func(ledger.Tx, *Settlement) error) error {
-	return d.store(ctx, &Settlement{ID: newID(), Network: m.Payment.Network, Members: []Member{m}}, func(tx ledger.Tx, s *Settlement, _ *places) error { return arrow(tx, s) })
+	s := &Settlement{ID: newID(), Network: m.Payment.Network, Members: []Member{m}}
+	err := d.store(ctx, s, nil, func(tx ledger.Tx, s *Settlement, _ *places) error { return arrow(tx, s) })
+	if err == nil {
+		d.cfg.AfterStep("settling")
+	}
+	return err
 }
 
 // Look is what the chain says of a member, asked for until it answers or ctx ends.
@@ -110,8 +131,10 @@ func (d *Driver) Look(ctx context.Context, s *Settlement, member string) (rail.F
 	})
 }
 
-// store runs f on a new settlement and stores it.
-func (d *Driver) store(ctx context.Context, s *Settlement, f func(ledger.Tx, *Settlement, *places) error) error {
+// store runs f, which reads so much, on a new settlement and stores it.
+func (d *Driver) store(ctx context.Context, s *Settlement, reads []ledger.Range,
+	f func(ledger.Tx, *Settlement, *places) error) error {
+	reads = append(reads, ledger.At(ledger.SettlementKey(s.ID)))
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	fresh := *s
@@ -119,8 +142,9 @@ func (d *Driver) store(ctx context.Context, s *Settlement, f func(ledger.Tx, *Se
 	err := d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
 		held.drop()
 		*s = fresh
-		if _, err := tx.Get(ledger.SettlementKey(s.ID)); !errors.Is(err, ledger.ErrNotFound) {
-			return errors.Join(err, errMoved)
+		ledger.Ahead(tx, reads...)
+		if err := vacant(tx, s.ID); err != nil {
+			return err
 		}
 		if err := f(tx, s, held); err != nil {
 			return err
@@ -130,10 +154,17 @@ func (d *Driver) store(ctx context.Context, s *Settlement, f func(ledger.Tx, *Se
 	if err != nil {
 		held.drop()
 		*s = fresh
-		return err
 	}
-	d.cfg.AfterStep("settling")
-	return nil
+	return err
+}
+
+// vacant is nil where no settlement has an id.
+func vacant(tx ledger.Tx, id string) error {
+	_, err := tx.Get(ledger.SettlementKey(id))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil
+	}
+	return errors.Join(err, errMoved)
 }
 
 // places are those in the outboxes that a transaction holds for the numbers that it gives out.
@@ -171,31 +202,39 @@ func (d *Driver) sign(tx ledger.Tx, s *Settlement, draft rail.Draft, of []int, p
 		return err
 	}
 	s.Sent = append(s.Sent, sent)
-	return nil
+	return noteSigned(tx, s, sent)
 }
 
 const (
 	// maxAtOnce is how many transactions are handed to a node in one round trip.
 	maxAtOnce = 16
-	// patience is how long a broadcast may take.
+	// patience is how long a broadcast may take, of which some nodes may never answer.
 	patience = 30 * time.Second
+	// overdue is for how long it is waited for. It goes on beside those behind it then, of which a
+	// node that answers again may see one first: that one waits there.
+	overdue = 2 * time.Second
 )
 
+// errSlow says that a broadcast has no answer yet.
+var errSlow = errors.New("settle: the node has not answered yet")
+
 // outbox broadcasts the transactions of one account in the order of their numbers, one round trip
-// at a time: a number that reaches a node before the one below it only waits there, and of those a
-// node keeps few. A transaction that is being signed has its place before it is stored, so that
-// those behind wait for it; but no longer than a pause, because whoever signs it may die.
+// at a time unless a node does not answer: a number that reaches a node before the one below it
+// only waits there, and of those a node keeps few. A transaction that is being signed has its place
+// before it is stored, so that those behind wait for it; but no longer than a pause, because
+// whoever signs it may die.
 type outbox struct {
 	mu      sync.Mutex
-	letters []*letter     // by number; guarded by mu
-	posting bool          // a goroutine posts; guarded by mu
-	wake    chan struct{} // has one when the letters changed
+	letters []*letter          // by number; guarded by mu
+	recent  map[string]*letter // by transaction, those of the last pause; guarded by mu
+	posting bool               // a goroutine posts; guarded by mu
+	wake    chan struct{}      // has one when the letters changed
 }
 
 // letter is one transaction's place in an outbox.
 type letter struct {
 	number uint64
-	until  time.Time   // how long others wait for it, while it is not there
+	until  time.Time   // how long others wait for it, while it is not there; then, how long it is recent
 	signed rail.Signed // what is posted; nothing while it is signed
 	ready  bool
 	done   chan struct{} // closed when it was broadcast
@@ -204,14 +243,20 @@ type letter struct {
 
 // outboxOf is the outbox of an account.
 func (d *Driver) outboxOf(network, account string) *outbox {
-	box, _ := d.boxes.LoadOrStore([2]string{network, account}, &outbox{wake: make(chan struct{}, 1)})
+	box, _ := d.boxes.LoadOrStore([2]string{network, account}, newOutbox())
 	return box.(*outbox)
+}
+
+func newOutbox() *outbox {
+	return &outbox{wake: make(chan struct{}, 1), recent: make(map[string]*letter)}
 }
 
 // hold keeps a place for a number that is given out.
 func (b *outbox) hold(number uint64, pause time.Duration) *letter {
 	l := &letter{number: number, until: time.Now().Add(pause)}
+	b.mu.Lock()
 	b.put(l)
+	b.mu.Unlock()
 	return l
 }
 
@@ -223,9 +268,8 @@ func (b *outbox) drop(l *letter) {
 	b.stir()
 }
 
+// put puts a letter in its place; mu is held.
 func (b *outbox) put(l *letter) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(b.letters, l, func(a, b *letter) int { return cmp.Compare(a.number, b.number) })
 	b.letters = slices.Insert(b.letters, i, l)
 }
@@ -237,16 +281,23 @@ func (b *outbox) stir() {
 	}
 }
 
-// post broadcasts a transaction in its turn and waits until that is done or ctx ends.
-func (b *outbox) post(ctx context.Context, r rail.Rail, s rail.Signed) error {
-	l := &letter{number: s.Sequence, signed: s, ready: true, done: make(chan struct{})}
-	b.put(l)
+// post broadcasts a transaction in its turn and waits until that is done or ctx ends. One that was
+// posted within a pause is not posted again: each who waits for a member of it asks for it.
+func (b *outbox) post(ctx context.Context, r rail.Rail, s rail.Signed, pause time.Duration) error {
 	b.mu.Lock()
-	// The place that was held for it is taken.
-	b.letters = slices.DeleteFunc(b.letters, func(x *letter) bool { return !x.ready && x.number == l.number })
-	if !b.posting {
-		b.posting = true
-		go b.run(r)
+	now := time.Now()
+	maps.DeleteFunc(b.recent, func(_ string, l *letter) bool { return !now.Before(l.until) })
+	l := b.recent[s.ID]
+	if l == nil {
+		l = &letter{number: s.Sequence, signed: s, ready: true, done: make(chan struct{}), until: now.Add(pause)}
+		b.recent[s.ID] = l
+		b.put(l)
+		// The place that was held for it is taken.
+		b.letters = slices.DeleteFunc(b.letters, func(x *letter) bool { return !x.ready && x.number == l.number })
+		if !b.posting {
+			b.posting = true
+			go b.run(r)
+		}
 	}
 	b.mu.Unlock()
 	b.stir()
@@ -278,13 +329,33 @@ func (b *outbox) run(r rail.Rail) {
 		for i, l := range batch {
 			all[i] = l.signed
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		err := r.Send(ctx, all...)
-		cancel()
+		err := broadcast(r, all)
+		b.mu.Lock()
 		for _, l := range batch {
-			l.err = err
+			if l.err = err; err != nil {
+				delete(b.recent, l.signed.ID) // it is posted again whenever somebody asks
+			}
 			close(l.done)
 		}
+		b.mu.Unlock()
+	}
+}
+
+// broadcast hands transactions to a node, and waits a while for its answer.
+func broadcast(r rail.Rail, all []rail.Signed) error {
+	answer := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		answer <- r.Send(ctx, all...)
+	}()
+	timer := time.NewTimer(overdue)
+	defer timer.Stop()
+	select {
+	case err := <-answer:
+		return err
+	case <-timer.C:
+		return errSlow
 	}
 }
 

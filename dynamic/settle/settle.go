@@ -12,43 +12,48 @@
 // An account has at most MaxUnmined transactions in no block, over all processes, which the
 // transaction that gives out a number decides; of several accounts the one with most room sends.
 // Who finds no room waits in a line, first come first served, that each block moves. A process
-// broadcasts an account's transactions in the order of their numbers (package till, M16).
+// broadcasts an account's transactions in the order of their numbers (package till, M16). Where
+// there is a queue, orders of several owners are settled by one transaction and have one record
+// together, of which each owner drives its own member (together.go, M11).
 //
 // What is durable when:
 //
-//   - Begin stores the record, with the signed bytes, the sequence number, and what may be burnt out of the day's budgets,
-//     in one ledger transaction with what its owner writes there. When it returns nothing has been sent.
-//   - Nothing is broadcast that was not read back from the ledger before, byte for byte. So after a crash between any two
-//     steps the same bytes are sent again, and sending twice is harmless.
+//   - Begin stores the record, with the signed bytes, the sequence number, and what may be burnt
+//     out of the day's budgets, in one ledger transaction with what its owner writes there. When it
+//     returns nothing has been sent.
+//   - Nothing is broadcast that was not read back from the ledger before, byte for byte. So after a
+//     crash between any two steps the same bytes are sent again, and sending twice is harmless.
 //   - A revert is counted once, in one transaction with what its owner does about it.
-//   - What became of a member is not stored here: its owner credits a payment, or gives it up, in a transaction of its own,
-//     by the rail's word alone (package till, M3), and calls Landed in it.
+//   - What became of a member is not stored here: its owner credits a payment, or gives it up, in a
+//     transaction of its own, by the rail's word alone (package till, M3), and calls Landed in it.
 //
 // Who retries: a drive ends with its context or with its last member. Then it is up to the owner to
 // drive again, after a crash too, until nothing can change any more (rail.Finding.Final). Any
 // number of hands, in any number of processes, may drive one settlement: each new signature names
-// the version of the record that it is for, and the later one loses.
+// what was signed for its members before, and the later one loses.
 //
 // The ledger's records are
 //
-//	settlement/<id>                                  one settlement
+//	settlement/<id>                                  one settlement, or the name of the one that it was joined to
 //	relayer/<network>/<address>/next                 the account's next sequence number
-//	relayer/<network>/<address>/skipped/<number>     numbers that others used up, and a reorganisation may open again
+//	relayer/<network>/<address>/skipped/<number>     a span of numbers that nobody was given, and where it ends
+//	relayer/<network>/<address>/signed/<number>      the settlement that signed for it last, of the newest ones
 //	budget/gas-…                                     what may be spent; see package gas
 //
 // An example, for an owner whose payments have a record of their own:
 //
-//	s, err := d.Begin(ctx, settle.Member{ID: id, Payment: p, Mark: mark}, func(tx ledger.Tx, s *settle.Settlement) error {
-//		return remember(tx, id, s.ID) // in the same transaction
-//	})
+//	s, err := d.Begin(ctx, settle.Order{
+//		Members: []settle.Member{{ID: id, Payment: p, Mark: mark}},
+//		Arrow: func(tx ledger.Tx, s *settle.Settlement) error {
+//			return remember(tx, id, s.ID) // in the same transaction
+//		}})
 //	…
-//	err = d.Drive(ctx, s, owner) // until owner has heard enough
+//	err = d.Drive(ctx, s, owner, id) // until owner has heard enough
 package settle
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,6 +72,9 @@ type Settlement struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"` // one more with every change
 	Network string `json:"network"`
+	// In is the settlement that the order with this id was joined to. Nothing else is kept here
+	// then.
+	In string `json:"in,omitzero"`
 	// Members are the payments that it settles. Their order is for ever.
 	Members []Member `json:"members"`
 	Sent    []Sent   `json:"signed,omitzero"`  // every transaction ever signed for it, oldest first
@@ -87,16 +95,17 @@ type Sent struct {
 	Of []int `json:"of,omitzero"` // the members that it settles; none named is all
 }
 
-// Revert is a transaction of ours that reverted, and why.
+// Revert is a transaction of ours that did not move a member in its block, and why.
 type Revert struct {
 	rail.Revert
 	rail.Cause
+	Member int `json:"member,omitzero"`
 }
 
 // Owner has members settled. Its methods are called by the goroutine that drives.
 type Owner interface {
-	// Reverted is called for each member of a transaction of ours that reverted, in the transaction
-	// that counts it.
+	// Reverted is called of a member that a transaction of ours did not move, unless others in it
+	// were to blame, in the ledger's transaction that counts it.
 	Reverted(tx ledger.Tx, m Member) error
 	// Heard is told what is known of a member, and says whether to go on settling it. Whatever it
 	// does about it, it does in transactions of its own before it returns.
@@ -136,8 +145,9 @@ type Driver struct {
 	cfg  Config
 	nets map[string]rail.Rail
 
-	lines map[string]*line // by network
-	boxes sync.Map         // network and account → *outbox
+	lines  map[string]*line // by network
+	boxes  sync.Map         // network and account → *outbox
+	parsed parsed
 }
 
 // New returns a driver. It makes no request.
@@ -156,7 +166,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{cfg: cfg, nets: make(map[string]rail.Rail), lines: make(map[string]*line)}
 	for _, r := range cfg.Rails {
-		d.nets[r.Info().Network], d.lines[r.Info().Network] = r, new(line)
+		d.nets[r.Info().Network], d.lines[r.Info().Network] = r, newLine()
 	}
 	return d, nil
 }
@@ -166,9 +176,9 @@ func Unsigned(m Member) *Settlement {
 	return &Settlement{Network: m.Payment.Network, Members: []Member{m}}
 }
 
-// Tx is the newest transaction that was signed to pay, empty for none.
-func (s *Settlement) Tx() string {
-	for _, sent := range slices.Backward(s.Sent) {
+// Tx is the newest transaction that was signed to pay a member, empty for none.
+func (s *Settlement) Tx(member string) string {
+	for _, sent := range slices.Backward(s.Signed(member)) {
 		if !sent.Fill {
 			return sent.ID
 		}
@@ -192,7 +202,33 @@ func (s *Settlement) member(id string) int {
 	return slices.IndexFunc(s.Members, func(m Member) bool { return m.ID == id })
 }
 
+// Member is the member with an id; an empty one where there is none.
+func (s *Settlement) Member(id string) Member {
+	if i := s.member(id); i >= 0 {
+		return s.Members[i]
+	}
+	return Member{}
+}
+
+// places are those of some members, or of all where none are named.
+func (s *Settlement) places(members []string) (of []int) {
+	for i, m := range s.Members {
+		if len(members) == 0 || slices.Contains(members, m.ID) {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
 func (s Sent) settles(member int) bool { return len(s.Of) == 0 || slices.Contains(s.Of, member) }
+
+// signedFor reports whether a transaction at the place of another was signed for a member.
+func (s *Settlement) signedFor(other rail.Signed, member int) bool {
+	return slices.ContainsFunc(s.Sent, func(x Sent) bool {
+		return placeOf(x) == placeOf(Sent{Signed: other}) &&
+			x.settles(member)
+	})
+}
 
 // payments are those of some members, or of all where none are named.
 func (s *Settlement) payments(of []int) []*rail.Payment {
@@ -205,66 +241,88 @@ func (s *Settlement) payments(of []int) []*rail.Payment {
 	return ps
 }
 
+// moved reports whether something was signed for a member, or counted of it, since the settlement
+// was as old says: for one of those named, or for any where none are.
+func (s *Settlement) moved(old *Settlement, of []int) bool {
+	if len(of) == 0 {
+		return s.Version != old.Version
+	}
+	news := func(i int) bool {
+		count := func(s *Settlement) (n int) {
+			for _, x := range s.Sent {
+				if x.settles(i) {
+					n++
+				}
+			}
+			for _, v := range s.Reverts {
+				if v.Member == i {
+					n++
+				}
+			}
+			return n
+		}
+		return count(s) != count(old)
+	}
+	return slices.ContainsFunc(of, news)
+}
+
 // errMoved says that a settlement is no longer the version that a step is for: another hand was
 // faster.
 var errMoved = errors.New("settle: the settlement has moved on")
-
-// Read reads a settlement.
-func Read(tx ledger.Tx, id string) (*Settlement, error) {
-	s, err := ledger.GetJSON[Settlement](tx, ledger.SettlementKey(id))
-	if err != nil {
-		return nil, fmt.Errorf("settlement %s: %w", id, err)
-	}
-	return &s, nil
-}
 
 func save(tx ledger.Tx, s *Settlement) error {
 	s.Version++
 	return ledger.SetJSON(tx, ledger.SettlementKey(s.ID), s)
 }
 
-// Load reads a settlement in a transaction of its own.
+// Load reads a settlement in a transaction of its own. Nothing may be changed in it.
 func (d *Driver) Load(ctx context.Context, id string) (s *Settlement, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		s, err = Read(tx, id)
+		s, err = d.Read(tx, id)
 		return err
 	})
 	return s, err
 }
 
-// Unfinished lists the settlements whose ids begin with a prefix and that signed for a number which
-// is not used up: later ones of the account wait behind it. It reads every settlement, for an owner
-// who begins.
-func (d *Driver) Unfinished(ctx context.Context, prefix string) (list []*Settlement, err error) {
-	mined := make(map[[2]string]uint64)
+// Unfinished lists the settlements with members whose ids begin with a prefix and that signed for a
+// number which is not used up, of the networks that are named, or of all: later ones of the account
+// wait behind it.
+func (d *Driver) Unfinished(ctx context.Context, prefix string, networks ...string) (list []*Settlement, err error) {
+	open := make(map[string][]rail.Account)
 	for network, r := range d.nets {
-		accounts, err := r.Accounts(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("settle: reading the accounts of %s: %w", network, err)
+		if len(networks) > 0 && !slices.Contains(networks, network) {
+			continue
 		}
-		for _, a := range accounts {
-			mined[[2]string{network, a.Address}] = a.Mined
+		if open[network], err = r.Accounts(ctx); err != nil {
+			return nil, fmt.Errorf("settle: reading the accounts of %s: %w", network, err)
 		}
 	}
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
 		list = nil
-		for e, err := range tx.Scan(ledger.Prefix(ledger.Key("settlement"))) {
-			if err != nil {
-				return err
-			}
-			var s Settlement
-			if err := json.Unmarshal(e.Value, &s); err != nil {
-				return fmt.Errorf("%s: %w", ledger.KeyText(e.Key), err)
-			}
-			if strings.HasPrefix(s.ID, prefix) && slices.ContainsFunc(s.Sent, func(x Sent) bool {
-				n, ours := mined[[2]string{s.Network, x.Account}]
-				return ours && x.Sequence >= n
-			}) {
-				list = append(list, &s)
+		seen := make(map[string]bool)
+		for network, accounts := range open {
+			for _, a := range accounts {
+				ids, err := signedFor(tx, network, a.Address, a.Mined)
+				if err != nil {
+					return err
+				}
+				for _, id := range ids {
+					if seen[id] {
+						continue
+					}
+					seen[id] = true
+					s, err := Read(tx, id)
+					if err != nil {
+						return err
+					}
+					if slices.ContainsFunc(s.Members, func(m Member) bool { return strings.HasPrefix(m.ID, prefix) }) {
+						list = append(list, s)
+					}
+				}
 			}
 		}
 		return nil
@@ -272,16 +330,19 @@ func (d *Driver) Unfinished(ctx context.Context, prefix string) (list []*Settlem
 	return list, err
 }
 
-// advance runs f on a settlement as it stands, if it is still the version of old, and stores it;
-// the step is durable when advance returns. f may run more than once and touches nothing outside.
-func (d *Driver) advance(ctx context.Context, old *Settlement, step string, f func(ledger.Tx, *Settlement) error) (s *Settlement, err error) {
+// advance runs f on a settlement as it stands, if nothing has moved since old for some members, any
+// where none are named, and stores it; the step is durable when advance returns. f may run more
+// than once and touches nothing outside.
+func (d *Driver) advance(ctx context.Context, old *Settlement, of []int, step string,
+	f func(ledger.Tx, *Settlement) error) (s *Settlement, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) (err error) {
+		ledger.Ahead(tx, ledger.At(ledger.SettlementKey(old.ID)))
 		if s, err = Read(tx, old.ID); err != nil {
 			return err
 		}
-		if s.Version != old.Version {
+		if s.moved(old, of) {
 			return errMoved
 		}
 		if err := f(tx, s); err != nil {
@@ -307,9 +368,11 @@ func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 func (d *Driver) rail(network string) (rail.Rail, error) {
 	r, ok := d.nets[network]
 	if !ok {
-		return nil, fmt.Errorf("settle: network %s is no longer configured, but settlements wait on it: configure it until they are resolved", network)
+		return nil, fmt.Errorf("settle: network %s is no longer configured, but settlements wait on it: configure it "+
+			"until they are resolved", network)
 	}
 	return r, d.cfg.Gas.Ready(context.Background(), network)
 }
 
+// newID is the id of a settlement whose order names none.
 func newID() string { return "set_" + strings.ToLower(rand.Text()) }

@@ -16,8 +16,8 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// several is a network of no known kind that settles any number of payments in one transaction. A payment whose payer is
-// poor is left out of the block, and the rest of its transaction is not.
+// several is a network of no known kind that settles any number of payments in one transaction. A
+// payment whose payer is poor is left out of the block, and the rest of its transaction is not.
 type several struct {
 	rail.Rail // of which nothing else is asked
 
@@ -72,7 +72,8 @@ func (b bundled) Sign(seq rail.Sequencer) (rail.Signed, error) {
 		x.Nonces = append(x.Nonces, p.Nonce)
 	}
 	raw, jsonErr := json.Marshal(x)
-	return rail.Signed{ID: fmt.Sprint("tx-", number), Raw: raw, Account: account, Sequence: number}, errorOf(err, jsonErr)
+	return rail.Signed{ID: fmt.Sprint("tx-", number), Raw: raw, Account: account, Sequence: number},
+		errorOf(err, jsonErr)
 }
 
 func errorOf(errs ...error) error {
@@ -108,7 +109,8 @@ func (n *several) Send(_ context.Context, all ...rail.Signed) error {
 	return nil
 }
 
-func (n *several) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Mark, _ time.Time) (rail.Finding, error) {
+func (n *several) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, _ rail.Mark,
+	_ time.Time) (rail.Finding, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, x := range n.sent {
@@ -136,7 +138,8 @@ func (h *heard) Heard(_ context.Context, _ *settle.Settlement, m settle.Member, 
 	return n.State != rail.Paid, nil
 }
 
-// Several payments are settled by one transaction, each proved by a place of its own; one that it did not settle goes alone.
+// Several payments are settled by one transaction, each proved by a place of its own; one that it
+// did not settle goes alone.
 func TestSeveralMembersInOneTransaction(t *testing.T) {
 	for _, poor := range []string{"", "nonce-1"} {
 		t.Run("left out: "+poor, func(t *testing.T) {
@@ -153,7 +156,8 @@ func TestSeveralMembersInOneTransaction(t *testing.T) {
 			o := settle.Order{Arrow: func(ledger.Tx, *settle.Settlement) error { return nil }}
 			for i := range 5 {
 				o.Members = append(o.Members, settle.Member{ID: fmt.Sprint("purchase-", i), Payment: rail.Payment{
-					Network: "test:several", Payer: fmt.Sprint("payer-", i), Nonce: fmt.Sprint("nonce-", i), Amount: big.NewInt(1000)}})
+					Network: "test:several", Payer: fmt.Sprint("payer-", i), Nonce: fmt.Sprint("nonce-", i),
+					Amount: big.NewInt(1000)}})
 			}
 			s, err := d.Begin(t.Context(), o)
 			if err != nil {

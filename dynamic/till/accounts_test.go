@@ -11,6 +11,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
+// each gives each payment a transaction of its own.
+func each(c *evm.Config) { c.Together = 1 }
+
 // mined is how many transactions of an account are in blocks.
 func (s *shop) mined(a common.Address) uint64 {
 	s.t.Helper()
@@ -21,12 +24,14 @@ func (s *shop) mined(a common.Address) uint64 {
 	return n
 }
 
-// Settlements go out over all accounts of the relayer, to the one with most room first; an account without gas sends nothing;
-// and what one of them lost in a reorganisation, or never sent, is seen to on that account.
+// Settlements go out over all accounts of the relayer, to the one with most room first; an account
+// without gas sends nothing; and what one of them lost in a reorganisation, or never sent, is seen
+// to on that account.
 func TestSeveralRelayerAccounts(t *testing.T) {
 	t.Parallel()
 	more := []chaintest.Key{chaintest.NewKey(t), chaintest.NewKey(t), chaintest.NewKey(t)}
 	s := newShop(t, shopOptions{manual: true, evm: func(c *evm.Config) {
+		each(c)
 		for _, k := range more {
 			c.Relayers = append(c.Relayers, k.Private)
 		}

@@ -7,8 +7,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// Certificate finds a certificate by its id, with the word that its purchase retired, "" for none. ok is
-// false where there is no such certificate.
+// Certificate finds a certificate by its id, with the word that its purchase retired, "" for none.
+// ok is false where there is no such certificate.
 func (t *Till) Certificate(ctx context.Context, id string) (rec CertRecord, word string, ok bool, err error) {
 	err = t.view(ctx, func(tx ledger.Tx) (err error) {
 		word = ""
@@ -36,6 +36,11 @@ func (t *Till) Patron(ctx context.Context, n int64) (rec CertRecord, ok bool, er
 		return err
 	})
 	rec, _, ok, err = certificateRead(rec, "", err)
+	if rec.Pass != "" && err == nil {
+		var all []Issued
+		all, err = t.Artifacts(ctx, rec.Pass)
+		rec.Nicer = currentPass(all, t.cfg.Now())
+	}
 	return rec, ok, err
 }
 

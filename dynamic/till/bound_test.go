@@ -32,9 +32,9 @@ func (m *model) next() (n uint64) {
 	return n
 }
 
-// Two stores on one ledger have 48 transactions of an account under way between them and not one more, at every block; and
-// when one of them dies with numbers that it signed for and never sent, the other sends them, and everybody gets what
-// they paid for.
+// Two stores on one ledger have 48 transactions of an account under way between them and not one
+// more, at every block; and when one of them dies with numbers that it signed for and never sent,
+// the other sends them, and everybody gets what they paid for.
 func TestTwoStoresAtTheBound(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
@@ -46,7 +46,10 @@ func TestTwoStoresAtTheBound(t *testing.T) {
 				}
 				one := bubble(t, site, nil)
 				defer func() { one.stop() }()
-				two := &model{t: t, chain: one.chain, db: one.db, dies: func(step string) bool { return dies && step == "settling" }}
+				two := &model{t: t, chain: one.chain, db: one.db, dies: func(step string) bool {
+					return dies &&
+						step == "settling"
+				}}
 				two.calm.Store(true)
 				two.start(site)
 				ended := false

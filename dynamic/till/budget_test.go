@@ -3,41 +3,94 @@ package till_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
+	"strings"
 	"testing"
 
 	"agentstore/cmd/devnet/chain"
+	"agentstore/content"
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/solana"
+	"agentstore/dynamic/till"
+	"agentstore/dynamic/timestamp"
 )
 
-// The PAYMENT-REQUIRED header stays small enough for every proxy on the way, with all networks offered.
+// onSolana says of itself what a Solana rail does. There is no cluster behind it.
+type onSolana struct {
+	fakeRail
+	solana *solana.Rail
+}
+
+func (r onSolana) Info() rail.Info                           { return r.solana.Info() }
+func (r onSolana) Requirement(amount int64) rail.Requirement { return r.solana.Requirement(amount) }
+
+// anyAddress is a record that holds every address.
+type anyAddress struct{ goods.Addresses }
+
+func (anyAddress) Spelled(address string) (string, bool) { return address, true }
+
+// The terms in the header stay small enough for every proxy on the way, with all five networks
+// offered: those of x402 by themselves, and together with those of MPP.
 func TestChallengeFitsItsBudget(t *testing.T) {
-	const fixed, tiers, bazaar = 5000, 6000, 600 // bytes
+	const fixed, tiers, bothFixed, bothTiers, bazaar = 5000, 6000, 7000, 8000, 600 // bytes
 	var networks []uint64
 	for _, n := range chain.Networks {
 		networks = append(networks, n.ChainID)
 	}
-	s := newShop(t, shopOptions{networks: networks})
+	r, err := solana.New(solanaConfig("http://127.0.0.1:1", solanaAddress(newSolanaKey(t)), newSolanaKey(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t, shopOptions{networks: networks, more: []rail.Rail{onSolana{fakeRail{newFakeChain()}, r}},
+		config: func(c *till.Config) {
+			c.Timestamps, c.Readings, c.Addresses = timestamp.Queue{Open: true}, &reader{}, anyAddress{}
+			c.Looks, c.Watches, c.Launches = askedLooks{}, struct{ goods.Watches }{}, &doorsBought{}
+		}})
+	if n := len(s.challenge("/api/buy/hello")["accepts"].([]any)); n != 5 {
+		t.Fatalf("sold on %d networks", n)
+	}
+	values := map[string]string{"detail": "word", "summary": "word", "digest": strings.Repeat("0", 64),
+		"host": "door.example.com", "address": "0x" + strings.Repeat("ab", 20)}
+	longest := 0
+	defer func() { t.Logf("the longest terms of both protocols have %d bytes", longest) }()
 	for _, g := range s.site.Goods {
 		path := "/api/buy/" + g.ID
-		r := s.do("GET", path, nil)
-		if r.status == 400 {
-			r = s.do("GET", path+"?detail=word", nil)
+		query, body := url.Values{}, map[string]string{}
+		values["url"] = map[bool]string{true: "http", false: "https"}[g.Kind == content.KindPhantom] +
+			"://door.example.com/paid"
+		for _, in := range g.Inputs {
+			if in.Required {
+				query.Set(in.Name, values[in.Name])
+				body[in.Name] = values[in.Name]
+			}
 		}
-		header := r.header.Get("PAYMENT-REQUIRED")
-		post := s.do("POST", path, nil, "{}")
-		if post.status == 400 {
-			post = s.do("POST", path, nil, `{"detail":"word"}`)
+		r := s.do("GET", path+"?"+query.Encode(), nil)
+		header, mpp := r.header.Get("PAYMENT-REQUIRED"), r.header.Get("WWW-Authenticate")
+		sent, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
 		}
+		post := s.do("POST", path, nil, string(sent))
 		if h := post.header.Get("PAYMENT-REQUIRED"); len(h) > len(header) {
 			header = h // the longer of the two forms
+		}
+		if h := post.header.Get("WWW-Authenticate"); len(h) > len(mpp) {
+			mpp = h
 		}
 		if r.status != 402 || header == "" {
 			t.Errorf("%s: status %d, header of %d bytes, want a challenge", g.ID, r.status, len(header))
 			continue
 		}
-		budget := fixed
+		budget, both := fixed, bothFixed
 		if len(g.Tiers()) > 1 {
-			budget = tiers
+			budget, both = tiers, bothTiers
 		}
+		if n := len(header) + len(mpp); mpp == "" || n > both {
+			t.Errorf("%s: the headers of both protocols have %d bytes, %d of them of MPP, want at most %d", g.ID, n,
+				len(mpp), both)
+		}
+		longest = max(longest, len(header)+len(mpp))
 		if len(header) > budget {
 			t.Errorf("%s: the header has %d bytes, want at most %d", g.ID, len(header), budget)
 		}

@@ -10,18 +10,19 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle/open"
 )
 
 // Order is a request to buy something, as a counter read it.
 type Order struct {
 	Item string
-	// Key is the idempotency key of the request, "" for none. BadKey says that there is one that cannot be
-	// used: then nothing is done, and told what became of the payment.
+	// Key is the idempotency key of the request, "" for none. BadKey says that there is one that
+	// cannot be used: then nothing is done, and told what became of the payment.
 	Key    string
 	BadKey bool
 	// Inputs reads and checks the inputs of what is ordered. Its error comes back in an Error of
 	// CodeInputs.
-	Inputs func(Offer) (map[string]string, error)
+	Inputs func(*Offer) (map[string]string, error)
 	// Payment is nil for none.
 	Payment *Presented
 }
@@ -29,17 +30,21 @@ type Order struct {
 // Presented is a payment as its protocol read it.
 type Presented struct {
 	Protocol string
+	Agent    string           // who signed the request that carried it, "" for nobody
 	Refusal  *rail.Refusal    // why it cannot be read; all that follows is empty then
 	Accepted rail.Requirement // the terms that it says it accepts
 	Payload  []byte           // for the rail of its network
-	// Proof is the digest of the payment exactly as it came, if that holds a nonce of ours that only the
-	// challenged buyer knows; a replay must equal it (M1). Otherwise it is empty, and nothing that comes
-	// later can prove itself.
+	// Proof is the digest of the payment exactly as it came, if that holds a nonce of ours that
+	// only the challenged buyer knows; a replay must equal it (M1). Otherwise it is empty, and
+	// nothing that comes later can prove itself.
 	Proof  string
 	Key    string // the idempotency key in it, "" for none
 	BadKey bool   // the key in it breaks the protocol's rule
+	// Shared is why it is refused where another payer used its nonce; nil where nonces are the
+	// payer's own.
+	Shared *rail.Refusal
 	// Match finds which of the terms for an offer it accepts. Its error is a *rail.Refusal.
-	Match func(o Offer, accepts []rail.Requirement) (rail.Requirement, error)
+	Match func(o *Offer, accepts []rail.Requirement) (rail.Requirement, error)
 
 	rail    rail.Rail
 	payment *rail.Payment // nil where it could not be read
@@ -57,13 +62,13 @@ type Sale struct {
 // asked is what an order is about.
 type asked struct {
 	site  *content.Site // that the offer is of
-	offer Offer
+	offer *Offer
 	print string // fingerprint
 }
 
-// Buy answers an order. The gates come in this order: a bad idempotency key; a payment that is known
-// already; the item, its inputs, its stock; no payment; the payment's own faults; the claim. An error
-// that is no *Error is a fault of ours.
+// Buy answers an order. The gates come in this order: a bad idempotency key; a payment that is
+// known already; the item, its inputs, its stock; no payment; the payment's own faults; the claim.
+// An error that is no *Error is a fault of ours.
 func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	p := order.Payment
 	if p != nil {
@@ -92,6 +97,7 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 		if err != nil {
 			return nil, err
 		}
+		t.cfg.Quoted(offer.ID)
 		return &Sale{Quote: q}, nil
 	}
 	if gate != nil && !stockGate(gate) {
@@ -123,8 +129,8 @@ func (t *Till) Buy(ctx context.Context, order Order) (*Sale, error) {
 	return t.take(ctx, o)
 }
 
-// badKey answers a request with a bad key, which does nothing. What is said of the money has to be true of a
-// payment that bought something before: who sent it may act on it.
+// badKey answers a request with a bad key, which does nothing. What is said of the money has to be
+// true of a payment that bought something before: who sent it may act on it.
 func (t *Till) badKey(ctx context.Context, p *Presented) error {
 	bad := &Error{Code: CodeKeyMalformed}
 	if p == nil {
@@ -174,10 +180,7 @@ type matched struct {
 
 // holder names whose idempotency slots an order opens.
 func (o *matched) holder() string {
-	if o.local {
-		return o.p.payment.Payer + "@" + o.p.payment.Network
-	}
-	return o.p.payment.Payer
+	return open.Holder(o.p.payment.Network, o.p.payment.Payer, o.local)
 }
 
 func (o *matched) amount() int64 { return amountOf(o.terms.Amount) }
@@ -209,7 +212,7 @@ func (t *Till) take(ctx context.Context, o *matched) (*Sale, error) {
 	case repeat != nil:
 		return t.answerRepeat(ctx, repeat)
 	}
-	t.fly(p.ID, left)
+	t.fly(p.ID, p, left)
 	now, err := t.await(ctx, p.ID, t.cfg.SettleWait)
 	if err != nil {
 		t.cfg.Log.Error("purchase not read while its buyer waits", "purchase", p.ID, "err", err)
@@ -246,8 +249,9 @@ func (t *Till) notVerified(ctx context.Context, o *matched, err error) (*Sale, e
 	return t.refuseOrOut(ctx, o, refusal)
 }
 
-// usedBefore is the answer to a payment that its rail refused although it may have paid, unknown to a ledger that was
-// restored: who believes that it did not signs again. It is nil for one that was not used, as far as can be told.
+// usedBefore is the answer to a payment that its rail refused although it may have paid, unknown to
+// a ledger that was restored: who believes that it did not signs again. It is nil for one that was
+// not used, as far as can be told.
 func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error {
 	if errors.Is(refused, rail.ErrUsed) {
 		return t.alreadyUsed(ctx, o.p.payment)
@@ -260,14 +264,20 @@ func (t *Till) usedBefore(ctx context.Context, o *matched, refused error) error 
 	return nil
 }
 
-// gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in stock.
-func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offer, map[string]string, error) {
-	o, ok := t.offer(site, order.Item)
-	if !ok {
+// gates are what stands before the 402: the item exists, is sold, its inputs are right, it is in
+// stock. Where it does not exist its offer is empty.
+func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (*Offer, map[string]string, error) {
+	o := t.offer(site, order.Item)
+	if o == nil {
+		o = &Offer{}
 		if gone, ok := site.RetiredGood(order.Item); ok {
 			return o, nil, &Error{Code: CodeGone, Gone: &gone}
 		}
 		return o, nil, &Error{Code: CodeUnknownItem}
+	}
+	o, err := t.priced(ctx, o)
+	if err != nil {
+		return &Offer{}, nil, err
 	}
 	inputs, err := order.Inputs(o)
 	if err != nil {
@@ -276,7 +286,9 @@ func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offe
 	if o.Kind.Available == nil {
 		return o, inputs, nil
 	}
-	err = gateError(t.view(ctx, func(tx ledger.Tx) error { return o.Kind.Available(maker(site), tx, o.Good, inputs) }))
+	err = gateError(t.view(ctx, func(tx ledger.Tx) error {
+		return o.Kind.Available(t.makerOn(site), tx, o.Good, inputs)
+	}))
 	if e, ok := errors.AsType[*Error](err); ok {
 		e.Payment = nil // none was claimed yet, if one came at all
 	}
@@ -287,6 +299,15 @@ func (t *Till) gates(ctx context.Context, site *content.Site, order Order) (Offe
 func gateError(err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, goods.ErrNoRequest) {
+		return &Error{Code: CodeUnknownItem}
+	}
+	if e, ok := errors.AsType[*goods.NotQuoted](err); ok {
+		if e.Declined {
+			return &Error{Code: CodeDeclined}
+		}
+		return &Error{Code: CodeNotQuoted}
 	}
 	if e, ok := errors.AsType[*goods.SoldOut](err); ok {
 		switch {
@@ -303,20 +324,36 @@ func gateError(err error) error {
 		}
 		return &Error{Code: CodeWordTaken, Word: e.Word}
 	}
+	if e, ok := errors.AsType[*goods.Away](err); ok {
+		return &Error{Code: CodeAway, Item: e.Item, Retry: outRetry}
+	}
+	if e, ok := errors.AsType[*goods.Unread](err); ok {
+		return unread(e)
+	}
 	if e, ok := errors.AsType[*goods.BadInput](err); ok {
 		return &Error{Code: CodeBadInput, Field: e.Field, Problem: e.Problem}
 	}
 	return ledgerDown(err)
 }
 
-// stockGate reports whether an answer says that the good is gone, which a buyer with a purchase of it may pass.
+// unread is the answer to an order for what is not read, or not now.
+func unread(e *goods.Unread) *Error {
+	out := &Error{Code: CodeUnread, Reason: e.Code, Problem: e.Detail, Until: e.Until}
+	if !e.Until.IsZero() {
+		out.Retry = max(time.Until(e.Until).Round(time.Second), time.Second)
+	}
+	return out
+}
+
+// stockGate reports whether an answer says that the good is gone, which a buyer with a purchase of
+// it may pass.
 func stockGate(err error) bool {
 	e, _ := errors.AsType[*Error](err)
 	if e == nil {
 		return false
 	}
 	switch e.Code {
-	case CodeSoldOut, CodeReopens, CodeHeld, CodeWordHeld, CodeWordTaken:
+	case CodeSoldOut, CodeReopens, CodeHeld, CodeWordHeld, CodeWordTaken, CodeAway, CodeUnread:
 		return true
 	}
 	return false
@@ -329,7 +366,8 @@ func (t *Till) parse(p *Presented) {
 	}
 	r, ok := t.byNet[p.Accepted.Network]
 	if !ok {
-		p.Refusal = &rail.Refusal{Reason: "invalid_network", Message: "this store does not take payments on that network"}
+		p.Refusal = &rail.Refusal{Reason: "invalid_network",
+			Message: "this store does not take payments on that network"}
 		return
 	}
 	payment, err := r.Parse(p.Payload, p.Accepted)
@@ -344,6 +382,7 @@ func (t *Till) parse(p *Presented) {
 
 // refuse answers that a payment was not taken, with the reason and the terms at present.
 func (t *Till) refuse(a asked, refusal *rail.Refusal) error {
+	t.cfg.Refused(refusal.Reason)
 	q, err := t.quote(a)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeNowhere {

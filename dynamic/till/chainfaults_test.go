@@ -22,8 +22,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// pending presents payments on a chain that does not seal, and returns when their settlements are in the node's pool.
-// The answers are there when the returned function returns.
+// pending presents payments on a chain that does not seal, and returns when their settlements are
+// in the node's pool. The answers are there when the returned function returns.
 func (s *shop) pending(path string, ps ...payment) func() []reply {
 	s.t.Helper()
 	before, err := s.net.RPC.PendingNonceAt(s.t.Context(), s.net.Relayer.Address)
@@ -58,7 +58,8 @@ func (s *shop) foreign(k chaintest.Key, to common.Address, value int64, data []b
 	}
 	id := new(big.Int).SetUint64(s.net.Chain.ChainID())
 	tx, err := types.SignNewTx(k.Private, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: n, GasTipCap: big.NewInt(1e9), GasFeeCap: big.NewInt(20e9), Gas: 3_000_000, To: &to, Value: big.NewInt(value), Data: data,
+		ChainID: id, Nonce: n, GasTipCap: big.NewInt(1e9), GasFeeCap: big.NewInt(20e9), Gas: 3_000_000, To: &to,
+		Value: big.NewInt(value), Data: data,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -68,7 +69,8 @@ func (s *shop) foreign(k chaintest.Key, to common.Address, value int64, data []b
 
 func (s *shop) cancel(k chaintest.Key, p payment) []byte {
 	s.t.Helper()
-	return token.CancelCall(p.From, p.Nonce, s.net.SignDigest(k, token.CancelDigest(p.From, p.Nonce, s.net.DomainSeparator())))
+	return token.CancelCall(p.From, p.Nonce,
+		s.net.SignDigest(k, token.CancelDigest(p.From, p.Nonce, s.net.DomainSeparator())))
 }
 
 // sells buys once more: whatever happened, the relayer is not stuck.
@@ -117,10 +119,11 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// One transaction of a buyer's own contract spends many authorizations: each transfer pays for its own purchase.
+// One transaction of a buyer's own contract spends many authorizations: each transfer pays for its
+// own purchase.
 func TestManyAuthorizationsInOneTransaction(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{manual: true})
+	s := newShop(t, shopOptions{manual: true, evm: each})
 	const path = "/api/buy/hello"
 	ch := s.challenge(path)
 	var ps []payment
@@ -204,15 +207,16 @@ func TestRelayerNonceLost(t *testing.T) {
 	s.audit()
 }
 
-// The number that was lost to another transaction is free again when a reorganisation takes that transaction away, and
-// whatever was signed at later numbers waits behind it.
+// The number that was lost to another transaction is free again when a reorganisation takes that
+// transaction away, and whatever was signed at later numbers waits behind it.
 func TestRelayerNonceLostAndFoundAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{manual: true})
 	const path = "/api/buy/hello"
 	answers := s.pending(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.net.MustSealTxs(s.foreign(s.net.Relayer, s.net.Minter.Address, 0, nil))
-	until(t, "a settlement at the next number", func() bool { return len(settlementOf(t, s.db, purchases(t, s.db)[0]).Sent) == 2 })
+	until(t, "a settlement at the next number",
+		func() bool { return len(settlementOf(t, s.db, purchases(t, s.db)[0]).Sent) == 2 })
 	if err := s.net.Reorg(s.net.Head().Number.Uint64() - 1); err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +249,10 @@ func TestStuckSettlementIsReplaced(t *testing.T) {
 	if old.Nonce() != replacement.Nonce() {
 		t.Errorf("the replacement has nonce %d, not %d", replacement.Nonce(), old.Nonce())
 	}
-	for what, fee := range map[string][2]*big.Int{"fee": {old.GasFeeCap(), replacement.GasFeeCap()}, "tip": {old.GasTipCap(), replacement.GasTipCap()}} {
-		if least := new(big.Int).Mul(fee[0], big.NewInt(110)); least.Cmp(new(big.Int).Mul(fee[1], big.NewInt(100))) > 0 {
+	for what, fee := range map[string][2]*big.Int{"fee": {old.GasFeeCap(), replacement.GasFeeCap()},
+		"tip": {old.GasTipCap(), replacement.GasTipCap()}} {
+		if least := new(big.Int).Mul(fee[0], big.NewInt(110)); least.Cmp(new(big.Int).Mul(fee[1],
+			big.NewInt(100))) > 0 {
 			t.Errorf("the replacement's %s is %s, not a tenth above %s", what, fee[1], fee[0])
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/solana"
 	"agentstore/dynamic/till"
 )
 
@@ -20,21 +21,36 @@ func (n nobody) Header() http.Header         { return n.header }
 func (n nobody) Write(b []byte) (int, error) { return len(b), nil }
 func (n nobody) WriteHeader(int)             {}
 
-// BenchmarkChallenge is a 402 as the till makes it, without the server around it. cmd/bench has the whole.
-func BenchmarkChallenge(b *testing.B) {
+// BenchmarkChallenge is a 402 as the till makes it, without the server around it. cmd/bench has the
+// whole.
+func BenchmarkChallenge(b *testing.B) { challenges(b, fakeRail{newFakeChain()}) }
+
+// BenchmarkChallengeOnSolana is the same with a network whose terms vary from 402 to 402.
+func BenchmarkChallengeOnSolana(b *testing.B) {
+	r, err := solana.New(solanaConfig("http://127.0.0.1:1", solanaAddress(newSolanaKey(b)), newSolanaKey(b)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	challenges(b, fakeRail{newFakeChain()}, onSolana{fakeRail{newFakeChain()}, r})
+}
+
+func challenges(b *testing.B, rails ...rail.Rail) {
 	site, err := content.Load(content.Sources{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	db := ledger.NewMem(ledger.MemOptions{})
 	defer db.Close()
-	tl, err := till.New(till.Config{BaseURL: "https://store.test", Site: site, DB: db, Rails: []rail.Rail{fakeRail{newFakeChain()}},
-		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: bytes.Repeat([]byte("s"), 32), Log: slog.New(slog.DiscardHandler)})
+	tl, err := till.New(till.Config{BaseURL: "https://store.test", Site: site, DB: db,
+		Rails: rails,
+		Keys:  []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Secret: bytes.Repeat([]byte("s"), 32),
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	h := handler(tl, "https://store.test", func(_ http.ResponseWriter, _ *http.Request, err error) { b.Error(err) })
-	for _, path := range []string{"/api/buy/hello", "/api/buy/hello?agent_name=Ada", "/api/buy/the_confession?detail=I%20read%20the%20manual."} {
+	for _, path := range []string{"/api/buy/hello", "/api/buy/hello?agent_name=Ada",
+		"/api/buy/the_confession?detail=I%20read%20the%20manual."} {
 		b.Run(path, func(b *testing.B) {
 			r, err := http.NewRequest("GET", path, nil)
 			if err != nil {

@@ -2,6 +2,7 @@ package till_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/solana"
 	"agentstore/dynamic/route"
 	"agentstore/dynamic/till"
 
@@ -34,16 +36,20 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// childEnv holds, as JSON, what a copy of this test binary does in place of tests: it is a shop in a process of its
-// own, which can be killed.
+// childEnv holds, as JSON, what a copy of this test binary does in place of tests: it is a shop in
+// a process of its own, which can be killed.
 const childEnv = "TILL_TEST_CHILD"
 
-// childBase is the base URL of every child; where it listens is another matter and changes from child to child.
+// childBase is the base URL of every child; where it listens is another matter and changes from
+// child to child.
 const childBase = "http://store.test"
 
 type childConfig struct {
 	Ledger, RPC, PayTo, Relayer string
-	// Step and Nth say after which step the process kills itself, the Nth time it is taken; "any" is any step, "" none.
+	// FeePayer says that it sells on Solana.
+	FeePayer ed25519.PrivateKey
+	// Step and Nth say after which step the process kills itself, the Nth time it is taken; "any"
+	// is any step, "" none.
 	Step string
 	Nth  int
 	// SettleWait is how long a buyer waits.
@@ -52,6 +58,16 @@ type childConfig struct {
 	Ahead time.Duration
 	// Refuse makes drafts fail as if the chain said that they would revert.
 	Refuse bool
+	// Stages counts the steps of transactions for several too, and no step before the first.
+	Stages bool
+	// Idle leaves to others what lies there.
+	Idle bool
+	// Stuck is when a transaction that waits is replaced; 0 is the rail's.
+	Stuck time.Duration
+	// Transfer is how buyers are asked to pay, and Factories may deploy their wallets, as the
+	// rail's are.
+	Transfer  string
+	Factories []string
 }
 
 func TestMain(m *testing.M) {
@@ -84,14 +100,7 @@ func runChild(config string) error {
 	if err != nil {
 		return err
 	}
-	relayer, err := crypto.ToECDSA(hexutil.MustDecode(c.Relayer))
-	if err != nil {
-		return err
-	}
-	cfg, _ := evm.Preset("eip155:8453")
-	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash, cfg.CoinPrice = []string{c.RPC}, c.PayTo, relayer, "", 1_000_000
-	cfg.Poll = 20 * time.Millisecond
-	r, err := evm.New(cfg)
+	r, err := c.rail()
 	if err != nil {
 		return err
 	}
@@ -100,8 +109,13 @@ func runChild(config string) error {
 		return err
 	}
 	var sells rail.Rail = r
-	if c.Refuse {
+	after := killer(c)
+	switch {
+	case c.Refuse:
 		sells = refusing{r}
+	case c.Stages:
+		s := &stages{Rail: r, kill: after}
+		sells, after = s, s.after
 	}
 	ahead := &shifted{DB: db}
 	ahead.put(c.Ahead)
@@ -110,17 +124,19 @@ func runChild(config string) error {
 		clock = ahead
 	}
 	tl, err := till.New(till.Config{
-		BaseURL: childBase, Site: site, Shelves: append(till.Shelves, humans), DB: clock, Now: ahead.now, Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()},
-		Ring: attest.SpecimenRing(), Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared,
-		Log:      slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: killer(c),
+		BaseURL: childBase, Site: site, Shelves: []till.Shelf{till.Goods, humans}, DB: clock, Now: ahead.now,
+		Rails: []rail.Rail{sells}, Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(),
+		Secret: []byte(strings.Repeat("s", 32)), Exclusive: !shared, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Patience: 200 * time.Millisecond, SettleWait: c.SettleWait, RepeatWait: c.SettleWait, AfterStep: after,
 	})
 	if err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Run(ctx) })
-	wg.Go(func() { tl.Run(ctx) })
+	if !c.Idle {
+		wg.Go(func() { tl.Run(ctx) })
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -138,6 +154,21 @@ func runChild(config string) error {
 	cancel()
 	wg.Wait()
 	return errors.Join(err, db.Close())
+}
+
+// rail is the network of a child.
+func (c childConfig) rail() (rail.Rail, error) {
+	if c.FeePayer != nil {
+		return solana.New(solanaConfig(c.RPC, c.PayTo, c.FeePayer))
+	}
+	relayer, err := crypto.ToECDSA(hexutil.MustDecode(c.Relayer))
+	if err != nil {
+		return nil, err
+	}
+	cfg, _ := evm.Preset("eip155:8453")
+	cfg.RPC, cfg.PayTo, cfg.Relayer, cfg.GenesisHash, cfg.CoinPrice = []string{c.RPC}, c.PayTo, relayer, "", 1_000_000
+	cfg.Poll, cfg.Stuck, cfg.Transfer, cfg.Factories = 20*time.Millisecond, c.Stuck, c.Transfer, c.Factories
+	return evm.New(cfg)
 }
 
 // killer kills this process after a step, as the kernel would: nothing is flushed, nothing is said.
@@ -165,7 +196,8 @@ func (refusing) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
 }
 
 // handler serves a till's rows as the store does, with odd errors shown to the test.
-func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error), more ...route.Row) http.Handler {
+func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Request, error),
+	more ...route.Row) http.Handler {
 	c, err := counter.New(counter.Config{Till: tl})
 	if err != nil {
 		panic(err)
@@ -175,14 +207,17 @@ func handler(tl *till.Till, base string, odd func(http.ResponseWriter, *http.Req
 
 // fulfils is the keeper's hand: a route that completes what was promised.
 func fulfils(tl *till.Till) route.Row {
-	return route.Row{Route: api.Route{Method: http.MethodPost, Pattern: "/fulfil/{id}"}, Handle: func(w http.ResponseWriter, r *http.Request) error {
-		err := tl.Fulfil(r.Context(), r.PathValue("id"), delivers(goods.Made{Message: "Tea.", Note: "Tea."}, "judgment", "Tea."))
-		if err != nil {
-			return &problem.Error{Code: "precondition_failed", Detail: err.Error()}
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}}
+	return route.Row{Route: api.Route{Method: http.MethodPost, Pattern: "/fulfil/{id}"},
+		Handle: func(w http.ResponseWriter, r *http.Request) error {
+			err := tl.Fulfil(r.Context(), r.PathValue("id"), delivers(goods.Made{Message: "Tea.", Note: "Tea."},
+				"judgment",
+				"Tea."))
+			if err != nil {
+				return &problem.Error{Code: "precondition_failed", Detail: err.Error()}
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}}
 }
 
 // serve serves rows as the store does.
@@ -192,7 +227,15 @@ func serve(rows []route.Row, base string, odd func(http.ResponseWriter, *http.Re
 		if strings.HasSuffix(row.Pattern, ".svg") {
 			continue
 		}
-		mux.HandleFunc(row.Method+" "+row.Pattern, func(w http.ResponseWriter, r *http.Request) {
+		pattern, param, prefix := row.Pattern, "", ""
+		if at := strings.LastIndexByte(pattern, '{'); at > 0 && pattern[at-1] != '/' { // a mux has whole segments
+			slash := strings.LastIndexByte(pattern[:at], '/') + 1
+			pattern, param, prefix = pattern[:slash]+pattern[at:], strings.Trim(pattern[at:], "{}"), pattern[slash:at]
+		}
+		mux.HandleFunc(row.Method+" "+pattern, func(w http.ResponseWriter, r *http.Request) {
+			if prefix != "" {
+				r.SetPathValue(param, strings.TrimPrefix(r.PathValue(param), prefix))
+			}
 			err := row.Handle(w, r)
 			if err == nil {
 				return

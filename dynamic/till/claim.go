@@ -8,13 +8,16 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle/gas"
+	"agentstore/dynamic/settle/open"
 )
 
-// SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved keeps it for ever.
+// SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved
+// keeps it for ever.
 const SlotWindow = 24 * time.Hour
 
-// maxNotSettled is how many of a payer's payments may fail to settle in a day before goods are no longer made ahead
-// for them (M5).
+// maxNotSettled is how many of a payer's payments may fail to settle in a day before goods are no
+// longer made ahead for them (M5).
 const maxNotSettled = 3
 
 func authKey(p *rail.Payment) []byte {
@@ -42,8 +45,8 @@ type repeated struct {
 	slot     bool // found by idempotency key; the payment that came along was not used
 }
 
-// claim takes the authorization, the idempotency slot, the stock and the reservation in one transaction (M2, M6), or
-// finds the purchase that this request repeats.
+// claim takes the authorization, the idempotency slot, the stock and the reservation in one
+// transaction (M2, M6), or finds the purchase that this request repeats.
 func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase, *repeated, error) {
 	if t.full() {
 		return nil, nil, (&Error{Code: CodeFull, Retry: 2 * time.Second}).paid("no", "same_payment")
@@ -51,8 +54,10 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	id := newID(prefixPurchase)
 	var p *Purchase
 	var rep *repeated
-	err := t.admit(ctx, o, func(tx ledger.Tx, a *admission) error {
+	reads := o.reads(id)
+	err := t.admit(ctx, o, func(tx ledger.Tx, a *open.Admission) error {
 		p, rep = nil, nil
+		ledger.Ahead(tx, reads...)
 		if shut, err := isClosed(tx, o.p.payment.Network); err != nil || shut {
 			return errors.Join(err, closedIf(shut))
 		}
@@ -71,8 +76,9 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 			return err
 		}
 		if rep != nil {
-			// The payer is proved by a fresh authorization; it is recorded as answered and never settled.
-			return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
+			// The payer is proved by a fresh authorization; it is recorded as answered and never
+			// settled.
+			return o.spend(tx, Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
 		}
 		if err := refusedForNow(tx, o.p.payment.Payer); err != nil {
 			return err
@@ -80,13 +86,13 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 		if err := t.cfg.Gas.Admit(tx, o.p.payment.Network, o.p.payment.Payer, mark.Code); err != nil {
 			return spent(err)
 		}
-		if err := a.check(tx); err != nil {
+		if err := a.Check(tx); err != nil {
 			return err
 		}
-		if p, err = o.order(tx, id, mark); err != nil {
+		if p, err = o.order(tx, t.makerOn(o.site), id, mark); err != nil {
 			return err
 		}
-		if err := ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: id, Header: o.p.Proof}); err != nil {
+		if err := o.spend(tx, Claim{Purchase: id, Header: o.p.Proof}); err != nil {
 			return err
 		}
 		if err := t.takeSlot(tx, o, p); err != nil {
@@ -104,19 +110,50 @@ func (t *Till) claim(ctx context.Context, o *matched, mark rail.Mark) (*Purchase
 	return p, nil, nil
 }
 
-// order reserves what an order needs, and is the purchase that begins with it.
-func (o *matched) order(tx ledger.Tx, id string, mark rail.Mark) (*Purchase, error) {
-	order := &goods.Order{
-		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer, Network: o.p.payment.Network,
-		Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(), Until: time.Unix(o.p.payment.ValidBefore, 0),
+// reads is what the transaction that claims reads of an order.
+func (o *matched) reads(id string) []ledger.Range {
+	return append(gas.Reads(o.at, o.p.payment.Network, o.p.payment.Payer),
+		ledger.At(ledger.ClosedKey()), ledger.At(authKey(o.p.payment)), ledger.At(slotKey(o.holder(), o.key)),
+		ledger.At(recentKey(o)), ledger.In(ledger.NotSettled(o.p.payment.Payer)), open.Reads(o.holder()),
+		ledger.At(ledger.TaskKey(jobPurchase, id)))
+}
+
+// everyPayer stands for the payer in the claim of a nonce that is taken whoever signs for it.
+const everyPayer = "*"
+
+// spend claims the authorization, and with it its nonce where that is not the payer's own. A
+// transaction that returns the refusal has claimed nothing.
+func (o *matched) spend(tx ledger.Tx, c Claim) error {
+	if o.p.Shared != nil {
+		p := o.p.payment
+		key := ledger.AuthKey(p.Network, p.Asset, p.Method, everyPayer, p.Nonce)
+		if _, err := tx.Get(key); err == nil {
+			return o.p.Shared
+		} else if !errors.Is(err, errNotFound) {
+			return err
+		}
+		if err := ledger.SetJSON(tx, key, c); err != nil {
+			return err
+		}
 	}
-	if err := o.offer.Kind.Take(maker(o.site), tx, order); err != nil {
+	return ledger.SetJSON(tx, authKey(o.p.payment), c)
+}
+
+// order reserves what an order needs, and is the purchase that begins with it.
+func (o *matched) order(tx ledger.Tx, m goods.Maker, id string, mark rail.Mark) (*Purchase, error) {
+	order := &goods.Order{
+		ID: id, Good: o.offer.Good, Inputs: withoutSource(o.inputs), Payer: o.p.payment.Payer,
+		Network: o.p.payment.Network, Paid: o.amount(), Tip: o.amount() - o.offer.Price(), At: tx.Now(),
+		Until: time.Unix(o.p.payment.ValidBefore, 0),
+	}
+	if err := o.offer.Kind.Take(m, tx, order); err != nil {
 		return nil, err
 	}
 	return &Purchase{
-		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"], Fingerprint: o.print, Content: o.site.Digest,
-		Protocol: o.p.Protocol, Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark,
-		Entry: order.Entry, Word: order.Word,
+		ID: id, State: Claimed, Item: o.offer.ID, Inputs: order.Inputs, Source: o.inputs["source"],
+		Fingerprint: o.print, Content: o.site.Digest, Protocol: o.p.Protocol, Agent: o.p.Agent,
+		Payment: *o.p.payment, Terms: o.terms, Amount: order.Paid, Tip: order.Tip, Mark: mark, Entry: order.Entry,
+		Word: order.Word,
 	}, nil
 }
 
@@ -126,7 +163,7 @@ func (t *Till) claimError(ctx context.Context, o *matched, id string, err error)
 		// The commit may have happened. Reading decides; the worker drives it if it did.
 		if c, found, lookErr := t.claimOf(ctx, o.p.payment); lookErr == nil && found && c.Purchase == id {
 			if p, loadErr := t.load(ctx, id); loadErr == nil {
-				t.fly(id)
+				t.fly(id, p)
 				return t.notYet(p)
 			}
 		}
@@ -145,8 +182,9 @@ func (t *Till) claimError(ctx context.Context, o *matched, id string, err error)
 	return err
 }
 
-// proves reports whether the request that carried a payment proves to come from the one who claimed it first: the
-// same payment byte for byte, and a nonce of ours in it that only the challenged buyer knows (M1).
+// proves reports whether the request that carried a payment proves to come from the one who claimed
+// it first: the same payment byte for byte, and a nonce of ours in it that only the challenged
+// buyer knows (M1).
 func (p *Presented) proves(c Claim) bool { return p.Proof != "" && p.Proof == c.Header }
 
 // refusedForNow refuses a payer whose last payments did not settle, before goods are made (M5).

@@ -2,7 +2,6 @@ package till
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,11 +11,11 @@ import (
 	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/challenge"
 	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
 )
 
-// A wallet that is proved gets back what it bought, in pages, newest first: so many purchases, found among so many entries
-// of the wallet. Each page is proved by a signature of its own; its cursor is a place in the list and no key to it.
+// A wallet that is proved gets back what it bought, in pages, newest first: so many purchases,
+// found among so many entries of the wallet. Each page is proved by a signature of its own; its
+// cursor is a place in the list and no key to it.
 const (
 	claimsPage    = 100
 	claimsScanned = 2000
@@ -24,25 +23,32 @@ const (
 
 const useClaims = "claims"
 
-// WalletChallenge makes a challenge for a wallet on a network, and the text that answers it when signed. Nothing is written.
-func (t *Till) WalletChallenge(addr wallet.Address, network string) (challenge.Challenge, string, error) {
-	c := t.wallets.New(useClaims, addr.Lower(), network, t.cfg.Now())
-	text, err := t.claimsText(addr, network, c)
+// WalletChallenge makes a challenge for a wallet, and the text that answers it when signed. Nothing
+// is written.
+func (t *Till) WalletChallenge(a wallet.Account) (challenge.Challenge, string, error) {
+	k, ok := kindOf(a.Chain.Namespace)
+	if !ok {
+		return challenge.Challenge{}, "", &Error{Code: CodeNoChallenge}
+	}
+	c := t.wallets.New(useClaims, k.named(a.Address), a.Chain.String(), t.cfg.Now())
+	text, err := t.claimsText(k, a, c)
 	return c, text, err
 }
 
 // claimsText is the text to sign of a challenge.
-func (t *Till) claimsText(addr wallet.Address, network string, c challenge.Challenge) (string, error) {
-	return wallet.SignIn{
-		Domain: t.host, Address: addr.String(), Statement: "Show me what this wallet bought here.", URI: t.cfg.BaseURL + "/api/claims",
-		Version: "1", ChainID: strings.TrimPrefix(network, "eip155:"), Nonce: c.Nonce,
+func (t *Till) claimsText(k walletKind, a wallet.Account, c challenge.Challenge) (string, error) {
+	return k.text(wallet.SignIn{
+		Domain: t.host, Address: a.Address, Statement: "Show me what this wallet bought here.", URI: t.cfg.BaseURL +
+			"/api/claims", Version: "1", ChainID: a.Chain.Reference, Nonce: c.Nonce,
 		IssuedAt: c.Issued().Format(time.RFC3339), ExpirationTime: c.Expires.Format(time.RFC3339),
-	}.Ethereum()
+	})
 }
 
 // WalletClaim is a signed challenge of a wallet, and where in the list of its purchases to begin.
+// The network for which the challenge was made shows in the nonce; that of Account gives the
+// namespace alone.
 type WalletClaim struct {
-	Address   wallet.Address
+	Account   wallet.Account
 	Signature []byte
 	Nonce     string
 	After     *Place // nil for the newest
@@ -56,17 +62,23 @@ type Claims struct {
 	Next      Place // where the page after this one begins
 }
 
-// Claims answers a signed challenge with what the wallet bought. The challenge is spent with the answer and by nothing
-// else: who signs wrongly, or asks for challenges of somebody else's wallet, takes nothing from its owner.
+// Claims answers a signed challenge with what the wallet bought. The challenge is spent with the
+// answer and by nothing else: who signs wrongly, or asks for challenges of somebody else's wallet,
+// takes nothing from its owner.
 func (t *Till) Claims(ctx context.Context, w WalletClaim) (Claims, error) {
-	c, network, err := t.openClaim(w.Address, w.Nonce)
+	k, ok := kindOf(w.Account.Chain.Namespace)
+	if !ok {
+		return Claims{}, &Error{Code: CodeNoChallenge}
+	}
+	c, err := t.openClaim(k, &w)
 	if err != nil {
 		return Claims{}, err
 	}
-	if network, err = t.proved(ctx, w, network, c); err != nil {
+	network, err := t.proved(ctx, k, w, c)
+	if err != nil {
 		return Claims{}, err
 	}
-	out, err := t.claimsOf(ctx, w.Address.String(), network, w.After)
+	out, err := t.claimsOf(ctx, w.Account.Address, network, w.After)
 	if err != nil {
 		return Claims{}, ledgerDown(err)
 	}
@@ -83,47 +95,31 @@ func (t *Till) Claims(ctx context.Context, w WalletClaim) (Claims, error) {
 	return out, nil
 }
 
-// openClaim finds the challenge that a nonce is of, and the network that it was made for.
-func (t *Till) openClaim(addr wallet.Address, nonce string) (challenge.Challenge, string, error) {
+// openClaim finds the challenge that a claim's nonce is of, and sets the network that it was made
+// for, which is one of the wallet's namespace.
+func (t *Till) openClaim(k walletKind, w *WalletClaim) (challenge.Challenge, error) {
 	for network := range t.byNet {
-		if c, ok := t.wallets.Read(useClaims, addr.Lower(), network, nonce, t.cfg.Now()); ok {
-			return c, network, nil
+		chain, err := wallet.ParseChainID(network)
+		if err != nil || chain.Namespace != k.namespace {
+			continue
+		}
+		if c, ok := t.wallets.Read(useClaims, k.named(w.Account.Address), network, w.Nonce, t.cfg.Now()); ok {
+			w.Account.Chain = chain
+			return c, nil
 		}
 	}
-	return challenge.Challenge{}, "", &Error{Code: CodeNoChallenge}
+	return challenge.Challenge{}, &Error{Code: CodeNoChallenge}
 }
 
-// proved judges the signature of a claim and returns the network whose purchases it opens, "" for all: a key signs for its
-// address on every network; a contract answers for its own network alone, because elsewhere somebody else may have
-// deployed to the same address.
-func (t *Till) proved(ctx context.Context, w WalletClaim, network string, c challenge.Challenge) (string, error) {
-	text, err := t.claimsText(w.Address, network, c)
+// proved judges the signature of a claim and returns the network whose purchases it opens, "" for
+// all: a key signs for its address on every network; a contract answers for its own network alone,
+// because elsewhere somebody else may have deployed to the same address.
+func (t *Till) proved(ctx context.Context, k walletKind, w WalletClaim, c challenge.Challenge) (string, error) {
+	text, err := t.claimsText(k, w.Account, c)
 	if err != nil {
 		return "", err
 	}
-	signer, err := wallet.Recover(wallet.PersonalHash(text), wallet.NormalizeV(w.Signature))
-	if err == nil && signer == w.Address {
-		return "", nil
-	}
-	// Whoever signs wrongly makes us ask a chain, so that has a budget.
-	rd, err := t.reads.Spend(ctx, readWallet, w.Client)
-	if err != nil {
-		return "", err
-	}
-	if !rd.Granted {
-		return "", &Error{Code: CodeProvingBudget, Retry: rd.Window}
-	}
-	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
-		return "", &Error{Code: CodeNetworkDown, Retry: outRetry, Err: err}
-	}
-	err = t.byNet[network].ProveSigner(ctx, w.Address.String(), []byte(text), w.Signature)
-	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
-		return "", &Error{Code: CodeNotSigned, Refusal: refusal}
-	}
-	if err != nil {
-		return "", &Error{Code: CodeProvingDown, Retry: 5 * time.Second, Err: err}
-	}
-	return network, nil
+	return t.prove(ctx, k, w.Account, text, w.Signature, w.Client)
 }
 
 // Place is an entry in the list of a wallet's purchases.
@@ -147,8 +143,9 @@ func ParsePlace(s string) (*Place, error) {
 	return &Place{time.Unix(n, 0), id}, err
 }
 
-// claimsOf collects a page of what a wallet bought on a network, or on all where network is empty, newest first: what is
-// older than the given place. What is bought meanwhile is newer than every place.
+// claimsOf collects a page of what a wallet bought on a network, or on all where network is empty,
+// newest first: what is older than the given place. What is bought meanwhile is newer than every
+// place.
 func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place) (Claims, error) {
 	var out Claims
 	var list []Purchase
@@ -177,7 +174,7 @@ func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place
 				return err
 			}
 			out.Next = Place{time.Unix(int64(second), 0), parts[3]}
-			p, err := withSettlement(tx, out.Next.ID)
+			p, err := t.withSettlement(tx, out.Next.ID)
 			if err != nil {
 				return err
 			}
@@ -198,14 +195,4 @@ func (t *Till) claimsOf(ctx context.Context, payer, network string, after *Place
 		out.Purchases = append(out.Purchases, s)
 	}
 	return out, nil
-}
-
-// WalletNetwork is the network on which a smart wallet is asked for its signature: the one that was named, or the first
-// that is offered. ok is false where there is none such.
-func (t *Till) WalletNetwork(network string) (_ string, ok bool) {
-	if network == "" {
-		network = t.cfg.Rails[0].Info().Network
-	}
-	_, ok = t.byNet[network]
-	return network, ok && strings.HasPrefix(network, "eip155:")
 }

@@ -124,7 +124,8 @@ func TestClaimsChallenges(t *testing.T) {
 	c := s.asked(addr, "")
 	host := strings.TrimPrefix(s.url, "http://")
 	text := c.str("challenge")
-	for _, part := range []string{host + " wants you to sign in with your Ethereum account:\n" + addr, "URI: " + s.url + "/api/claims", "Chain ID: 8453",
+	for _, part := range []string{host + " wants you to sign in with your Ethereum account:\n" + addr, "URI: " + s.url +
+		"/api/claims", "Chain ID: 8453",
 		"Nonce: " + c.str("nonce"), "Expiration Time: " + c.str("expires_at")} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text to sign does not hold %q:\n%s", part, text)
@@ -135,7 +136,8 @@ func TestClaimsChallenges(t *testing.T) {
 	// Neither challenges that anybody asks for nor wrong answers take anything from the owner.
 	for range 6 {
 		s.want("a stranger asks for a challenge", s.asked(addr, ""), 200, "")
-		s.want("a stranger's signature", s.answered(s.net.Buyers[1], addr, text, c.str("nonce")), 403, "claim_signature_invalid")
+		s.want("a stranger's signature", s.answered(s.net.Buyers[1], addr, text, c.str("nonce")), 403,
+			"claim_signature_invalid")
 	}
 	got := s.answered(buyer, addr, text, c.str("nonce"))
 	s.want("the owner's claim after all that", got, 200, "")
@@ -148,7 +150,8 @@ func TestClaimsChallenges(t *testing.T) {
 	other := strings.Replace(c.str("challenge"), host, "shop.example", 1)
 	s.want("a text for another domain", s.answered(buyer, addr, other, c.str("nonce")), 403, "claim_signature_invalid")
 	foreign := s.asked(s.net.Buyers[1].Address.Hex(), "")
-	s.want("another wallet's challenge", s.answered(buyer, addr, foreign.str("challenge"), foreign.str("nonce")), 400, "claim_challenge_invalid")
+	s.want("another wallet's challenge", s.answered(buyer, addr, foreign.str("challenge"), foreign.str("nonce")), 400,
+		"claim_challenge_invalid")
 	s.want("a nonce of nobody", s.answered(buyer, addr, text, strings.Repeat("a", 40)), 400, "claim_challenge_invalid")
 
 	one, two := s.asked(addr, ""), s.asked(addr, "")
@@ -157,7 +160,8 @@ func TestClaimsChallenges(t *testing.T) {
 
 	c = s.asked(addr, "")
 	db.put(5 * time.Minute)
-	s.want("after five minutes", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 400, "claim_challenge_invalid")
+	s.want("after five minutes", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 400,
+		"claim_challenge_invalid")
 	c = s.asked(addr, "")
 	db.put(10*time.Minute - time.Second)
 	s.want("just within five minutes", s.answered(buyer, addr, c.str("challenge"), c.str("nonce")), 200, "")
@@ -195,10 +199,12 @@ func TestClaimsGoOnByACursor(t *testing.T) {
 	add := func(i int) {
 		t.Helper()
 		err := db.Update(t.Context(), func(tx ledger.Tx) error {
-			p := till.Purchase{ID: fmt.Sprintf("pur_old%017d", i), State: till.FromChain, Created: tx.Now(), Updated: tx.Now(), Final: true, Version: 1,
+			p := till.Purchase{ID: fmt.Sprintf("pur_old%017d", i), State: till.FromChain, Created: tx.Now(),
+				Updated: tx.Now(), Final: true, Version: 1,
 				Payment: rail.Payment{Network: "eip155:8453", Payer: payer, Amount: big.NewInt(1)}}
 			// Thirty of a second: ties are told apart by id.
-			return errors.Join(ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p), tx.Set(ledger.PayerKey(payer, tx.Now().Add(time.Duration(i/30)*time.Second), p.ID), nil))
+			return errors.Join(ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p),
+				tx.Set(ledger.PayerKey(payer, tx.Now().Add(time.Duration(i/30)*time.Second), p.ID), nil))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -246,13 +252,15 @@ func TestClaimsGoOnByACursor(t *testing.T) {
 	}
 	c := s.asked(buyer.Address.Hex(), "")
 	for _, bad := range []string{"x", "17", "17.pur_A", "99999999999999.pur_a", "1/pur_a"} {
-		s.want("a bad cursor", s.answeredFrom(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), bad), 400, "invalid_input")
+		s.want("a bad cursor", s.answeredFrom(buyer, buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), bad), 400,
+			"invalid_input")
 	}
-	s.want("a cursor without a proof", s.answeredFrom(s.net.Buyers[1], buyer.Address.Hex(), c.str("challenge"), c.str("nonce"), cursor), 403, "claim_signature_invalid")
+	s.want("a cursor without a proof", s.answeredFrom(s.net.Buyers[1], buyer.Address.Hex(), c.str("challenge"),
+		c.str("nonce"), cursor), 403, "claim_signature_invalid")
 }
 
-// Who signs wrongly cannot spend our node: beyond a budget by client no contract is asked, and an owner with a key of
-// their own is not held up by it.
+// Who signs wrongly cannot spend our node: beyond a budget by client no contract is asked, and an
+// owner with a key of their own is not held up by it.
 func TestWrongSignaturesAskTheChainWithinABudget(t *testing.T) {
 	t.Parallel()
 	s, px := newProxied(t, shopOptions{})
@@ -321,7 +329,8 @@ func TestContractWalletBuysAndClaims(t *testing.T) {
 	buyer := s.net.Buyers[0]
 	first := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key)
 	s.want("a plain account", first, 200, "")
-	s.sameAnswer("a plain account on the other network", first, s.present(path, s.sign(ch, 1, buyer, nil), "Idempotency-Key", key))
+	s.sameAnswer("a plain account on the other network", first, s.present(path, s.sign(ch, 1, buyer, nil),
+		"Idempotency-Key", key))
 	other := s.present(path, s.sign(ch, 1, buyer, nil))
 	s.want("a plain account's second purchase", other, 200, "")
 	if got := bought(s.claims(buyer, buyer.Address.Hex(), "eip155:137")); len(got) != 2 {

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// atOnce sends requests together, each from a goroutine of its own, and returns their answers in order.
+// atOnce sends requests together, each from a goroutine of its own, and returns their answers in
+// order.
 func (s *shop) atOnce(n int, path func(int) string, header func(int) map[string]string) []reply {
 	s.t.Helper()
 	out := make([]reply, n)
@@ -85,7 +86,8 @@ func TestFiftyPaymentsAtOnce(t *testing.T) {
 			path := func(i int) string { return fmt.Sprintf("/api/buy/hello?agent_name=buyer-%d", i) }
 			headers := make([]map[string]string, 50)
 			for i := range headers {
-				headers[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(s.challenge(path(i)), i%2, s.net.Buyers[i%buyers])}
+				headers[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(s.challenge(path(i)), i%2,
+					s.net.Buyers[i%buyers])}
 			}
 			rs := s.atOnce(50, path, func(i int) map[string]string { return headers[i] })
 			var numbers []int
@@ -134,7 +136,8 @@ func TestLastUnit(t *testing.T) {
 	ch := s.challenge(path)
 	headers := make([]map[string]string, 25)
 	for i := range headers {
-		headers[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(ch, 0, s.net.Buyers[i%5]), "Idempotency-Key": fmt.Sprintf("%s-%02d", key, i)}
+		headers[i] = map[string]string{"PAYMENT-SIGNATURE": s.pay(ch, 0, s.net.Buyers[i%5]),
+			"Idempotency-Key": fmt.Sprintf("%s-%02d", key, i)}
 	}
 	rs := s.atOnce(len(headers), func(int) string { return path }, func(i int) map[string]string { return headers[i] })
 	won := -1
@@ -176,7 +179,9 @@ func TestLastUnit(t *testing.T) {
 	slot := headers[won]["Idempotency-Key"]
 	fresh := s.sign(ch, 0, buyer, nil)
 	s.want("the winner's fresh authorization", s.present(path, fresh, "Idempotency-Key", slot), 200, "")
-	tx := s.net.Send(buyer, s.net.Asset, token.PayCall(s.net.Minter.Address, s.net.Authorize(buyer.Address, s.net.PayTo, s.net.Balance(buyer.Address)).Value))
+	tx := s.net.Send(buyer, s.net.Asset,
+		token.PayCall(s.net.Minter.Address, s.net.Authorize(buyer.Address, s.net.PayTo,
+			s.net.Balance(buyer.Address)).Value))
 	s.net.Await(tx.Hash())
 	empty := s.sign(ch, 0, buyer, nil)
 	r = s.present(path, empty, "Idempotency-Key", slot)
@@ -184,7 +189,8 @@ func TestLastUnit(t *testing.T) {
 	if d := cmp.Diff(plainBody(rs[won]), plainBody(r)); d != "" {
 		t.Errorf("the empty wallet gets another body: %s", d)
 	}
-	s.want("the winner with an empty wallet and another key", s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", slot+"x"), 409, "sold_out")
+	s.want("the winner with an empty wallet and another key", s.present(path, s.sign(ch, 0, buyer, nil),
+		"Idempotency-Key", slot+"x"), 409, "sold_out")
 	for _, p := range []payment{fresh, empty} {
 		if s.net.Used(p.From, p.Nonce) {
 			t.Error("an authorization that came with a repeat was settled")

@@ -13,6 +13,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle/gas"
 )
 
 // CounterPatron is the ledger counter of patron numbers: sequential, without gaps.
@@ -26,16 +27,20 @@ type creditOf struct {
 // errCredited says that a transfer paid for another purchase already.
 var errCredited = errors.New("till: this transfer is credited to another purchase")
 
-// credit: → settled. The transfer is credited once, by a unique key; number, certificate id, date and key are fixed
-// here and never change (M3, M7).
-func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, proof *rail.Proof) error {
+// credit: → settled. The transfer is credited once, by a unique key; number, certificate id, date
+// and key are fixed here and never change (M3, M7).
+func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, proof *rail.Proof) (*Purchase, error) {
 	if proof == nil {
-		return fmt.Errorf("till: purchase %s is paid without a proof", p.ID)
+		return nil, fmt.Errorf("till: purchase %s is paid without a proof", p.ID)
 	}
 	certID := newID(prefixCert)
 	kid := t.signer().KID()
 	settlement := p.settling()
-	_, err := t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
+	reads := append(gas.Reads(t.cfg.Now(), p.Payment.Network, p.Payment.Payer),
+		ledger.At(ledger.CreditKey(p.Payment.Network, proof.Tx, proof.LogIndex)),
+		ledger.At(ledger.SettlementKey(settlement.ID)), ledger.At(ledger.ClosedKey()),
+		ledger.At(ledger.CounterKey(CounterPatron)))
+	return t.advance(ctx, p.ID, from, string(to), func(tx ledger.Tx, p *Purchase) error {
 		if err := takeCredit(tx, p, proof); err != nil {
 			return err
 		}
@@ -47,13 +52,13 @@ func (t *Till) credit(ctx context.Context, p *Purchase, from []State, to State, 
 			return t.retake(tx, p)
 		}
 		return t.number(tx, p, certID, kid)
-	})
-	return err
+	}, reads...)
 }
 
-// takeCredit credits a transfer to p and to no other purchase (M3). A log index counts within its block, so after a
-// reorganisation another payment of the same transaction may stand where one was credited before: a credit of another
-// block is void, and its purchase finds its own place when it is watched.
+// takeCredit credits a transfer to p and to no other purchase (M3). A log index counts within its
+// block, so after a reorganisation another payment of the same transaction may stand where one was
+// credited before: a credit of another block is void, and its purchase finds its own place when it
+// is watched.
 func takeCredit(tx ledger.Tx, p *Purchase, proof *rail.Proof) error {
 	key := ledger.CreditKey(p.Payment.Network, proof.Tx, proof.LogIndex)
 	held, err := ledger.GetJSON[creditOf](tx, key)
@@ -87,10 +92,17 @@ func (t *Till) number(tx ledger.Tx, p *Purchase, certID, kid string) error {
 		}
 		p.CertID = certID
 	}
-	p.KID, p.Date = kid, p.Proof.BlockTime.UTC().Format(time.RFC3339)
+	p.KID, p.Date = kid, p.SettledAt().UTC().Format(time.RFC3339)
 	o, k, err := t.order(p)
 	if err != nil {
 		return err
+	}
+	if a := k.Artifact; a != nil {
+		p.Artifact = newID(a.Prefix)
+		if a.Continues != nil && a.Continues(o) != "" {
+			p.Artifact = a.Continues(o)
+		}
+		o.Artifact = p.Artifact
 	}
 	if k.Settle != nil {
 		return k.Settle(t.maker(p), tx, o, p.Made)
@@ -124,37 +136,58 @@ func refused(err error) bool {
 	if _, ok := errors.AsType[*goods.Taken](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*goods.Away](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*goods.Unread](err); ok {
+		return true
+	}
 	_, ok := errors.AsType[*goods.BadInput](err)
 	return ok
 }
 
 // certificate is the signed form of a settled purchase.
-func (t *Till) certificate(p *Purchase, info rail.Info) attest.Certificate {
+func (t *Till) certificate(p *Purchase) (attest.Certificate, error) {
 	c := attest.Certificate{
 		CertID: p.CertID, Item: p.Item, PatronNumber: p.Number, Date: p.Date, Name: p.Inputs["agent_name"],
-		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests, MadeBy: t.cfg.Site.Of(p.Content).Config.Keeper,
-		PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset, Network: p.Payment.Network, Payer: p.Payment.Payer,
-		SettlementTx: p.Proof.Tx, Purpose: p.Made.Purpose, FromTheStore: t.cfg.BaseURL, SettledVia: p.Protocol + " " + info.Via,
+		Note: p.Made.Note, Win: p.Made.Win, Tag: p.Made.Tag, Attests: p.Made.Attests,
+		MadeBy: t.cfg.Site.Of(p.Content).Config.Keeper, PaidUSDC: usdc(p.Amount), Asset: p.Payment.Asset,
+		Network: p.Payment.Network, Payer: p.Payment.Payer, SettlementTx: p.Tx(), Purpose: p.Made.Purpose,
+		Saw: p.Made.Saw, FromTheStore: t.cfg.BaseURL,
 	}
+	if p.Account != nil {
+		p.Account.certify(&c, ProtocolTrade)
+		return c, nil
+	}
+	r, err := t.railOf(p)
+	if err != nil {
+		return c, err
+	}
+	c.SettledVia = p.Protocol + " " + r.Info().Via
 	if p.Tip > 0 {
 		c.TipUSDC = usdc(p.Tip)
 	}
 	if p.Proof.ByOther {
 		c.SettledVia = p.Protocol + " sent by another"
 	}
-	return c
+	if p.Agent != "" {
+		c.SettledVia += ", signed by " + p.Agent
+	}
+	return c, nil
 }
 
 func usdc(atomic int64) string { return content.FormatUSDC(atomic) }
 
-// Delivery is what a purchase delivered, as it is kept with it and given to its buyer, byte for byte: a repeat differs in
-// what follows IdempotentReplay alone.
+// Delivery is what a purchase delivered, as it is kept with it and given to its buyer, byte for
+// byte: a repeat differs in what follows IdempotentReplay alone.
 type Delivery struct {
 	Message     string          `json:"message"`
 	ItemID      string          `json:"item_id"`
 	Deliverable json.RawMessage `json:"deliverable"` // goods.Schema describes it
 	PaidUSDC    string          `json:"paid_usdc"`
 	TipUSDC     string          `json:"tip_usdc"`
+	*Ordered                    // nil for what the keeper has no hand in
+	Artifact    *Beside         `json:"artifact,omitempty"` // what is signed beside the certificate
 	*Minted                     // nil for what mints nothing, or not yet
 	Receipt     string          `json:"receipt"` // compact JWS
 	Recovery    Recovery        `json:"recovery"`
@@ -171,11 +204,13 @@ type Minted struct {
 	VerifyURL string `json:"verify_url"`
 }
 
-// Replayed is how a delivery ends. Its first member is false in the delivery that is kept, and has no others beside it.
+// Replayed is how a delivery ends. Its first member is false in the delivery that is kept, and has
+// no others beside it.
 type Replayed struct {
 	IdempotentReplay bool   `json:"idempotent_replay"`
 	FirstServedAt    string `json:"first_served_at,omitempty"`
-	// ChargedNow is there, and false, on a repeat: the request charged nothing. ToBuyAnother says how a second one is bought.
+	// ChargedNow is there, and false, on a repeat: the request charged nothing. ToBuyAnother says
+	// how a second one is bought.
 	ChargedNow   *bool  `json:"charged_now,omitempty"`
 	ToBuyAnother string `json:"to_buy_another,omitempty"`
 }
@@ -192,46 +227,61 @@ func (t *Till) Recovery(id string) Recovery {
 	return Recovery{id, t.statusToken(id), t.cfg.BaseURL + "/api/purchase-status/" + id}
 }
 
-// CertRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was beyond what the
-// certificate says.
+// CertRecord is cert/<cert_id>: what verify answers from. It does not say whose purchase it was
+// beyond what the certificate says.
 type CertRecord struct {
 	Purchase    string             `json:"purchase"`
 	Certificate attest.Certificate `json:"certificate"`
 	Proof       attest.Proof       `json:"proof"`
 	Nicer       bool               `json:"nicer,omitzero"`
+	Pass        string             `json:"pass,omitzero"` // whose badge is the nicer one while it is current
 	Reversed    bool               `json:"reversed,omitzero"`
 	ReversedOn  string             `json:"reversed_on,omitzero"`
 }
 
-// deliver: settled → delivered, or promised. The signature and the answer are made before the transaction and stored in it;
-// the first commit wins, and only after it may the answer leave (M7).
-func (t *Till) deliver(ctx context.Context, p *Purchase) error {
+// deliver: settled → delivered, or promised. The signature and the answer are made before the
+// transaction and stored in it; the first commit wins, and only after it may the answer leave (M7).
+func (t *Till) deliver(ctx context.Context, p *Purchase) (*Purchase, error) {
 	if p.State == SettledLate {
 		return t.deliverLate(ctx, p)
 	}
-	_, k, err := t.order(p)
+	o, k, err := t.order(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !k.Later {
 		return t.handOver(ctx, p, Settled)
 	}
-	d, _, err := t.delivery(p)
+	d, key, err := t.delivery(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := json.Marshal(d)
+	signed, _, err := t.besideIt(p, k, key, d)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = t.advance(ctx, p.ID, []State{Settled}, "promised", func(tx ledger.Tx, p *Purchase) error {
-		p.State, p.DeliveredAt, p.Tries = Promised, tx.Now().Truncate(time.Second), 0
-		return tx.Set(ledger.BodyKey(p.ID), body)
+	body, err := deliveryBody(p, d)
+	if err != nil {
+		return nil, err
+	}
+	if p.CertID != "" { // its number is told already
+		if err := t.cfg.HighWater.Keep(p.mark()); err != nil {
+			return nil, fmt.Errorf("keeping the high-water mark: %w", err)
+		}
+	}
+	return t.advance(ctx, p.ID, []State{Settled}, "promised", func(tx ledger.Tx, p *Purchase) error {
+		if k.Promise != nil {
+			if err := k.Promise(t.maker(p), tx, o, p.Made); err != nil {
+				return err
+			}
+		}
+		p.State, p.DeliveredAt, p.Tries, p.body = Promised, tx.Now().Truncate(time.Second), 0, body
+		return errors.Join(tx.Set(ledger.BodyKey(p.ID), body), keepArtifact(tx, signed))
 	})
-	return err
 }
 
-// Fulfil completes what was promised: promised → delivered. It is an error for a purchase that stands elsewhere.
+// Fulfil completes what was promised: promised → delivered. It is an error for a purchase that
+// stands elsewhere.
 func (t *Till) Fulfil(ctx context.Context, id string, made *goods.Made) error {
 	p, err := t.load(ctx, id)
 	if err != nil {
@@ -241,7 +291,8 @@ func (t *Till) Fulfil(ctx context.Context, id string, made *goods.Made) error {
 		return fmt.Errorf("till: purchase %s is %s, not promised", id, p.State)
 	}
 	p.Made = made
-	return t.handOver(ctx, p, Promised)
+	_, err = t.handOver(ctx, p, Promised)
+	return err
 }
 
 // delivery is what is handed over for a purchase, but for what it mints, and the key that signs it.
@@ -254,67 +305,80 @@ func (t *Till) delivery(p *Purchase) (*Delivery, *attest.Key, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	receipt, err := attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
+	d := &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: p.paidUSDC(),
+		TipUSDC: usdc(p.Tip), Recovery: t.Recovery(p.ID)}
+	if p.Account != nil {
+		return d, key, nil
+	}
+	d.Receipt, err = attest.SignReceipt(key, t.KeyURL(key), attest.Receipt{
 		Version: 1, Network: p.Payment.Network, ResourceURL: t.cfg.BaseURL + offer.Path, Payer: p.Payment.Payer,
 		IssuedAt: p.Proof.BlockTime.Unix(), Transaction: p.Proof.Tx,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing the receipt of %s: %w", p.ID, err)
 	}
-	return &Delivery{Message: p.Made.Message, ItemID: p.Item, Deliverable: p.Made.Deliverable, PaidUSDC: usdc(p.Amount), TipUSDC: usdc(p.Tip),
-		Receipt: receipt, Recovery: t.Recovery(p.ID)}, key, nil
+	return d, key, nil
 }
 
-// mint signs the certificate of a purchase.
-func (t *Till) mint(p *Purchase, key *attest.Key) (*Minted, error) {
-	r, err := t.railOf(p)
+// mint signs the certificate of a purchase. crossRef names what is signed beside it.
+func (t *Till) mint(p *Purchase, key *attest.Key, crossRef string) (*Minted, error) {
+	cert, err := t.certificate(p)
 	if err != nil {
 		return nil, err
 	}
-	cert := t.certificate(p, r.Info())
+	cert.CrossRef = crossRef
 	signed, err := cert.Sign(key)
 	if err != nil {
 		return nil, fmt.Errorf("signing the certificate of %s: %w", p.ID, err)
 	}
-	return &Minted{PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" + strconv.FormatInt(p.Number, 10) + ".svg",
+	return &Minted{PatronNumber: p.Number, CertID: p.CertID, BadgeURL: t.cfg.BaseURL + "/badges/" +
+		strconv.FormatInt(p.Number, 10) + ".svg",
 		Certificate: cert, Proof: signed.Proof, VerifyURL: t.cfg.BaseURL + "/api/verify/" + p.CertID}, nil
 }
 
 // handOver: settled or promised → delivered.
-func (t *Till) handOver(ctx context.Context, p *Purchase, from State) error {
+func (t *Till) handOver(ctx context.Context, p *Purchase, from State) (*Purchase, error) {
 	d, key, err := t.delivery(p)
 	if err != nil {
-		return err
-	}
-	if p.CertID != "" {
-		if d.Minted, err = t.mint(p, key); err != nil {
-			return err
-		}
-	}
-	body, err := json.Marshal(d)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	o, k, err := t.order(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	mark := HighMark{Patron: p.Number, Item: p.Item, Pool: o.Good.Pool, Entry: p.Entry, Word: p.Word, Jar: p.Made.Number}
+	signed, crossRef, err := t.besideIt(p, k, key, d)
+	if err != nil {
+		return nil, err
+	}
+	if p.CertID != "" {
+		if d.Minted, err = t.mint(p, key, crossRef); err != nil {
+			return nil, err
+		}
+	}
+	body, err := deliveryBody(p, d)
+	if err != nil {
+		return nil, err
+	}
+	mark := p.mark()
+	mark.Pool, mark.Entry, mark.Word, mark.Jar = o.Good.Pool, p.Entry, p.Word, p.Made.Number
 	if p.CertID != "" || p.Entry != "" || p.Word != "" {
 		if err := t.cfg.HighWater.Keep(mark); err != nil {
-			return fmt.Errorf("keeping the high-water mark: %w", err)
+			return nil, fmt.Errorf("keeping the high-water mark: %w", err)
 		}
 	}
 	made := p.Made
-	_, err = t.advance(ctx, p.ID, []State{from}, "delivered", func(tx ledger.Tx, p *Purchase) error {
-		if err := tx.Set(ledger.BodyKey(p.ID), body); err != nil {
+	return t.advance(ctx, p.ID, []State{from}, "delivered", func(tx ledger.Tx, p *Purchase) error {
+		if err := errors.Join(tx.Set(ledger.BodyKey(p.ID), body), keepArtifact(tx, signed)); err != nil {
 			return err
 		}
 		if d.Minted != nil {
+			rec := CertRecord{Purchase: p.ID, Certificate: d.Certificate, Proof: d.Minted.Proof,
+				Nicer: goods.NicerBadge(o.Good.Kind)}
+			if signed != nil && signed.Class == attest.ClassPass {
+				rec.Pass = signed.ID
+			}
 			if err := errors.Join(
-				ledger.SetJSON(tx, ledger.CertKey(p.CertID), CertRecord{
-					Purchase: p.ID, Certificate: d.Certificate, Proof: d.Proof, Nicer: goods.NicerBadge(o.Good.Kind),
-				}),
+				ledger.SetJSON(tx, ledger.CertKey(p.CertID), rec),
 				tx.Set(ledger.PatronKey(p.Number), []byte(p.CertID)),
 			); err != nil {
 				return err
@@ -325,52 +389,53 @@ func (t *Till) handOver(ctx context.Context, p *Purchase, from State) error {
 				return err
 			}
 		}
-		p.Made, p.State, p.DeliveredAt, p.Tries = made, Delivered, tx.Now().Truncate(time.Second), 0
+		p.Made, p.State, p.DeliveredAt, p.Tries, p.body = made, Delivered, tx.Now().Truncate(time.Second), 0, body
 		return nil
 	})
-	return err
 }
 
 // deliverLate makes the good that the late money is for, then goes on as if it had come in time.
-func (t *Till) deliverLate(ctx context.Context, p *Purchase) error {
+func (t *Till) deliverLate(ctx context.Context, p *Purchase) (*Purchase, error) {
 	o, k, err := t.order(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made, err := k.Make(ctx, t.maker(p), o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return err
+			return nil, err
 		}
 		t.cfg.Log.Error("goods could not be made for late money", "purchase", p.ID, "item", p.Item, "err", err)
-		_, err := t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
+		return t.advance(ctx, p.ID, []State{SettledLate}, "refund_owed", func(tx ledger.Tx, p *Purchase) error {
 			if err := t.release(tx, p); err != nil {
 				return err
 			}
 			p.State, p.Reason, p.Tries = RefundOwed, "goods_not_made", 0
 			return nil
 		})
-		return err
 	}
 	certID := newID(prefixCert)
 	kid := t.signer().KID()
-	_, err = t.advance(ctx, p.ID, []State{SettledLate}, "settled", func(tx ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, []State{SettledLate}, "settled", func(tx ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, Settled
 		return t.number(tx, p, certID, kid)
 	})
-	return err
 }
 
-func (t *Till) body(id string) ([]byte, error) {
+// body is the answer that was kept for a purchase. Nobody may write over it.
+func (t *Till) body(p *Purchase) ([]byte, error) {
+	if p.body != nil {
+		return p.body, nil
+	}
 	ctx, cancel := ledgerContext(context.Background())
 	defer cancel()
 	var body []byte
 	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		body, err = tx.Get(ledger.BodyKey(id))
+		body, err = tx.Get(ledger.BodyKey(p.ID))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("answer of %s: %w", id, err)
+		return nil, fmt.Errorf("answer of %s: %w", p.ID, err)
 	}
 	return body, nil
 }

@@ -15,8 +15,9 @@ import (
 // waitingFlights is how many flights may wait for the chain, for each that may be under way.
 const waitingFlights = 8
 
-// full reports whether this process has as many purchases under way as it takes. A flight that only waits for the chain
-// holds no place among them (M16); there is a bound on all together, for memory's sake.
+// full reports whether this process has as many purchases under way as it takes. A flight that only
+// waits for the chain holds no place among them (M16); there is a bound on all together, for
+// memory's sake.
 func (t *Till) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,9 +40,9 @@ func (t *Till) waits(id string, waits bool) {
 	}
 }
 
-// fly drives a purchase in the background, once at a time in this process, and calls left when that stops. The driving
-// outlives the request.
-func (t *Till) fly(id string, left ...func()) {
+// fly drives a purchase in the background, once at a time in this process, and calls left when that
+// stops. The driving outlives the request. p is the purchase as it was just stored, or nil.
+func (t *Till) fly(id string, p *Purchase, left ...func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f := t.flights[id]; f != nil {
@@ -58,10 +59,9 @@ func (t *Till) fly(id string, left ...func()) {
 			if !f.waits {
 				t.busy--
 			}
-			close(t.freed)
-			t.freed = make(chan struct{})
 			left := f.left
 			t.mu.Unlock()
+			t.gate.Freed()
 			for _, left := range left {
 				left()
 			}
@@ -69,48 +69,57 @@ func (t *Till) fly(id string, left ...func()) {
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), t.cfg.SettleWait)
 		defer cancel()
-		if err := t.drive(ctx, id); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) {
+		var err error
+		if f.end, err = t.drive(ctx, id, p); err != nil && !errors.Is(err, errMoved) &&
+			!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gas.ErrUnchecked) {
 			// The worker comes back to it; nothing is lost, but somebody should know.
 			t.cfg.Log.Error("purchase stopped on its way", "purchase", id, "err", err)
 		}
 	}()
 }
 
-// drive pushes a purchase forward until it rests or ctx ends. It may be called for any purchase in any state, by any
-// number of hands. One that rests already is looked at; one that has just come to rest is not, the worker does when it
-// is due.
-func (t *Till) drive(ctx context.Context, id string) error {
+// drive pushes a purchase forward until it rests or ctx ends. It may be called for any purchase in
+// any state, by any number of hands. One that rests already is looked at; one that has just come to
+// rest is not, the worker does when it is due. p is the purchase as it was just stored, or nil; so
+// is what comes back. Each step goes on from what the one before it stored, and what another hand
+// moved is read again.
+func (t *Till) drive(ctx context.Context, id string, p *Purchase) (_ *Purchase, err error) {
 	for moved := false; ; moved = true {
-		p, err := t.load(ctx, id)
-		if err != nil {
-			return err
+		if p == nil {
+			if p, err = t.load(ctx, id); err != nil {
+				return nil, err
+			}
 		}
 		switch p.State {
 		case Claimed:
-			err = t.makeGoods(ctx, p)
+			p, err = t.makeGoods(ctx, p)
 		case GoodsReady:
-			err = t.sign(ctx, p)
+			p, err = t.sign(ctx, p)
 		case Settling, Unknown:
-			err = t.settle(ctx, p)
+			p, err = t.settle(ctx, p)
 		case Settled, SettledLate:
-			err = t.deliver(ctx, p)
+			p, err = t.deliver(ctx, p)
 		case Promised, Delivered, Refused, Failed, NotSettled, RefundOwed:
 			if p.Final || moved {
-				return nil
+				return p, nil
 			}
-			return t.watch(ctx, p)
+			return nil, t.watch(ctx, p)
 		default:
-			return nil
+			return p, nil
+		}
+		if err != nil {
+			p = nil
 		}
 		if err != nil && !errors.Is(err, errMoved) {
-			return err
+			return nil, err
 		}
 	}
 }
 
-// makeGoods: claimed → settling | goods_ready | failed. Mostly there is room for its transaction, and the goods are kept in
-// the transaction that signs it; else they are kept while the purchase waits.
-func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
+// makeGoods: claimed → settling | goods_ready | failed. Mostly there is room for its transaction,
+// and the goods are kept in the transaction that signs it; else they are kept while the purchase
+// waits.
+func (t *Till) makeGoods(ctx context.Context, p *Purchase) (*Purchase, error) {
 	o, k, err := t.order(p)
 	var made *goods.Made
 	if err == nil {
@@ -118,28 +127,36 @@ func (t *Till) makeGoods(ctx context.Context, p *Purchase) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return err
+			return nil, err
+		}
+		if errors.Is(err, goods.ErrUnderWay) {
+			return nil, errFlies
+		}
+		if unread, ok := errors.AsType[*goods.Unread](err); ok {
+			return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: unread.Error()})
 		}
 		t.cfg.Log.Error("goods could not be made", "purchase", p.ID, "item", p.Item, "err", err)
 		return t.giveUp(ctx, p.ID, []State{Claimed}, Failed, settle.Ending{Reason: "goods_not_made"})
 	}
+	if p.Account != nil {
+		return t.bill(ctx, p, made)
+	}
 	if t.flying(p.ID) {
-		if err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
-			return err
+		if next, err := t.begin(ctx, p, made); err == nil || errors.Is(err, errMoved) {
+			return next, err
 		}
 	}
-	_, err = t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
+	return t.advance(ctx, p.ID, []State{Claimed}, "goods_ready", func(_ ledger.Tx, p *Purchase) error {
 		p.Made, p.State = made, GoodsReady
 		return nil
 	})
-	return err
 }
 
-// giveUp ends a purchase without goods and gives back what it held: stock, reservation, slot. It stays watched until
-// its authorization can never land (M4).
-func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) error {
-	_, err := t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
-		if err := t.release(tx, p); err != nil {
+// giveUp ends a purchase without goods and gives back what it held: stock, reservation, slot. It
+// stays watched until its authorization can never land (M4).
+func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, why settle.Ending) (*Purchase, error) {
+	return t.advance(ctx, id, from, string(to), func(tx ledger.Tx, p *Purchase) error {
+		if err := errors.Join(t.release(tx, p), p.unbill(tx)); err != nil {
 			return err
 		}
 		if to == NotSettled && why.Payer {
@@ -150,10 +167,10 @@ func (t *Till) giveUp(ctx context.Context, id string, from []State, to State, wh
 		p.State, p.Reason, p.Tries = to, why.Reason, 0
 		return nil
 	})
-	return err
 }
 
-// release gives back what a purchase reserved; of what is off the shelf there is nothing to give back.
+// release gives back what a purchase reserved; of what is off the shelf there is nothing to give
+// back.
 func (t *Till) release(tx ledger.Tx, p *Purchase) error {
 	o, k, err := t.order(p)
 	if err != nil || k.Release == nil {
@@ -166,21 +183,23 @@ func (t *Till) release(tx ledger.Tx, p *Purchase) error {
 var errFlies = errors.New("till: the purchase flies")
 
 // sign: goods_ready → settling. The worker does not wait for room.
-func (t *Till) sign(ctx context.Context, p *Purchase) error {
+func (t *Till) sign(ctx context.Context, p *Purchase) (*Purchase, error) {
 	if t.flying(p.ID) {
 		return t.begin(ctx, p, nil)
 	}
 	if t.full() {
-		return context.DeadlineExceeded
+		return nil, context.DeadlineExceeded
 	}
-	t.fly(p.ID)
-	return errFlies
+	t.fly(p.ID, p)
+	return nil, errFlies
 }
 
-// begin: claimed | goods_ready → settling | not_settled. The signed bytes and the relayer's number are stored before
-// anything is sent. Goods that are given were just made, and then it is an error that there is no room.
-func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
+// begin: claimed | goods_ready → settling | not_settled. The signed bytes and the relayer's number
+// are stored before anything is sent. Goods that are given were just made, and then it is an error
+// that there is no room.
+func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) (*Purchase, error) {
 	from := p.State
+	var next *Purchase
 	// arrow is the purchase's part of the transaction that stores its settlement.
 	arrow := func(tx ledger.Tx, s *settle.Settlement) error {
 		q, err := read(tx, p.ID)
@@ -194,22 +213,28 @@ func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
 		if made != nil {
 			q.Made = made
 		}
+		next = q
 		return t.save(tx, q)
 	}
-	_, err := t.settles.Begin(ctx, settle.Order{Members: []settle.Member{p.member()}, Arrow: arrow, Now: made != nil,
+	s, err := t.settles.Begin(ctx, settle.Order{Members: []settle.Member{p.member()}, Arrow: arrow,
+		Reads: savedAt(p.ID), Now: made != nil,
 		Waits: func(waits bool) { t.waits(p.ID, waits) }})
+	if err == nil {
+		next.signed = s
+		return next, nil
+	}
 	why, over := settle.Ended(err)
 	if !over {
-		return err
+		return nil, err
 	}
-	// The chain says that this would revert, perhaps because somebody else has landed it, or it cannot be paid for: look
-	// before giving up.
+	// The chain says that this would revert, perhaps because somebody else has landed it, or it
+	// cannot be paid for: look before giving up.
 	f, err := t.settles.Look(ctx, p.settling(), p.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.State == rail.Paid || f.State == rail.Seen {
-		return t.settles.Adopt(ctx, p.member(), arrow)
+		return nil, t.settles.Adopt(ctx, p.member(), arrow)
 	}
 	why.Payer = why.Payer || f.State == rail.Dead && f.Payer // cancelled since the claim
 	if !why.Payer {
@@ -219,12 +244,13 @@ func (t *Till) begin(ctx context.Context, p *Purchase, made *goods.Made) error {
 }
 
 // settle: settling | unknown → settled | not_settled. The chain's events decide (M3).
-func (t *Till) settle(ctx context.Context, p *Purchase) error {
-	err := t.settles.Drive(ctx, p.settling(), &owner{t: t, p: p})
+func (t *Till) settle(ctx context.Context, p *Purchase) (*Purchase, error) {
+	o := &owner{t: t, p: p}
+	err := t.settles.Drive(ctx, p.settling(), o, p.ID)
 	if err != nil && ctx.Err() != nil {
-		return t.unknown(p)
+		return nil, t.unknown(p)
 	}
-	return err
+	return o.next, err
 }
 
 // unknown: settling → unknown. The buyer's wait is over; the worker goes on.
@@ -242,12 +268,13 @@ func (t *Till) unknown(p *Purchase) error {
 	return context.DeadlineExceeded
 }
 
-// railOf is the rail of a purchase, once its network was seen to be the configured one: nothing that another node says of
-// a purchase is believed.
+// railOf is the rail of a purchase, once its network was seen to be the configured one: nothing
+// that another node says of a purchase is believed.
 func (t *Till) railOf(p *Purchase) (rail.Rail, error) {
 	r, ok := t.byNet[p.Payment.Network]
 	if !ok {
-		return nil, fmt.Errorf("till: network %s is no longer configured, but purchase %s waits on it: configure it until it is resolved", p.Payment.Network, p.ID)
+		return nil, fmt.Errorf("till: network %s is no longer configured, but purchase %s waits on it: configure it "+
+			"until it is resolved", p.Payment.Network, p.ID)
 	}
 	return r, t.cfg.Gas.Ready(context.Background(), p.Payment.Network)
 }
@@ -255,8 +282,9 @@ func (t *Till) railOf(p *Purchase) (rail.Rail, error) {
 // owner is the till as it is told of a settlement, by whoever drives the one of purchase p. A
 // settlement may have other members, which are purchases too.
 type owner struct {
-	t *Till
-	p *Purchase
+	t    *Till
+	p    *Purchase
+	next *Purchase // as what was heard left it; nil where that changed nothing, or another hand did
 }
 
 // Waits implements settle.Owner.
@@ -274,7 +302,8 @@ func (o *owner) Reverted(tx ledger.Tx, m settle.Member) error {
 
 // Heard implements settle.Owner. Every arrow is a transaction of its own, and names the state that
 // it starts from.
-func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (more bool, err error) {
+func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (more bool,
+	err error) {
 	p := o.p
 	if m.ID != p.ID {
 		if p, err = o.t.load(ctx, m.ID); err != nil {
@@ -283,7 +312,7 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 	}
 	switch p.State {
 	case Settling, Unknown:
-		more, err = o.t.settlingHeard(ctx, p, n)
+		more, o.next, err = o.t.settlingHeard(ctx, p, n)
 	case Promised, Delivered:
 		more, err = o.t.deliveredHeard(ctx, p, n)
 	case Refused, Failed, NotSettled:
@@ -292,26 +321,30 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 		err = o.t.owedHeard(ctx, p, n)
 	}
 	if errors.Is(err, errMoved) {
+		o.next = nil
 		return false, nil // another hand moved it
 	}
 	return more, err
 }
 
 // settlingHeard: settling | unknown → settled | not_settled.
-func (t *Till) settlingHeard(ctx context.Context, p *Purchase, n settle.News) (more bool, err error) {
+func (t *Till) settlingHeard(ctx context.Context, p *Purchase, n settle.News) (more bool, next *Purchase, err error) {
 	from := []State{Settling, Unknown}
 	switch {
 	case n.Unread:
-		return true, nil
+		return true, nil, nil
 	case n.State == rail.Paid:
-		return false, t.credit(ctx, p, from, Settled, n.Proof)
+		next, err = t.credit(ctx, p, from, Settled, n.Proof)
 	case n.State == rail.Dead:
 		why := settle.Ending{Reason: "invalid_transaction_state: " + n.Reason, Payer: n.Finding.Payer || n.PayersRevert}
-		return false, t.giveUp(ctx, p.ID, from, NotSettled, why)
+		next, err = t.giveUp(ctx, p.ID, from, NotSettled, why)
 	case n.Over != nil:
-		return false, t.giveUp(ctx, p.ID, from, NotSettled, *n.Over)
+		next, err = t.giveUp(ctx, p.ID, from, NotSettled, *n.Over)
 	case n.State == rail.Waiting && n.Reverted && t.endsHold(p):
-		return false, t.giveUp(ctx, p.ID, from, NotSettled, settle.Ending{Reason: "settlement_reverted", Payer: n.PayersRevert})
+		next, err = t.giveUp(ctx, p.ID, from, NotSettled, settle.Ending{Reason: "settlement_reverted",
+			Payer: n.PayersRevert})
+	default:
+		return true, nil, nil
 	}
-	return true, nil
+	return false, next, err
 }

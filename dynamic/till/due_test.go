@@ -12,8 +12,8 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// What a process left on its way is taken up at once by the next that has the ledger for itself, before its time has come;
-// and what nothing can change any more is no longer looked at.
+// What a process left on its way is taken up at once by the next that has the ledger for itself,
+// before its time has come; and what nothing can change any more is no longer looked at.
 func TestWhatWasLeftIsTakenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

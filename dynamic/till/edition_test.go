@@ -26,8 +26,8 @@ func (e *editions) Of(digest string) *content.Site {
 	return e.now.Load()
 }
 
-// A good that is taken off the shelf while it is being paid for is delivered as it was sold, whichever step the purchase
-// has come to, and another price is asked of the next buyer only.
+// A good that is taken off the shelf while it is being paid for is delivered as it was sold,
+// whichever step the purchase has come to, and another price is asked of the next buyer only.
 func TestPurchasesKeepToWhatTheyWereClaimedUnder(t *testing.T) {
 	t.Parallel()
 	sources := fstest.MapFS{}
@@ -72,7 +72,8 @@ func TestPurchasesKeepToWhatTheyWereClaimedUnder(t *testing.T) {
 		if r := s.present("/api/buy/hello", cheap); r.status != 402 || r.str("billed") != "no" {
 			t.Errorf("the price before is taken: %d %s", r.status, r.raw)
 		}
-		if price, _ := s.challenge("/api/buy/hello")["accepts"].([]any)[0].(map[string]any)["amount"].(string); price != "750000" {
+		accepts := s.challenge("/api/buy/hello")["accepts"].([]any)
+		if price, _ := accepts[0].(map[string]any)["amount"].(string); price != "750000" {
 			t.Errorf("the price of the same minute: %s", price)
 		}
 		if r := s.do("GET", path, nil); r.status != 404 {

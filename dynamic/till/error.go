@@ -11,7 +11,8 @@ import (
 // what a protocol makes of it, are the counter's.
 type Error struct {
 	Code Code
-	// Payment says what became of the payment that was presented, nil where there is nothing to say.
+	// Payment says what became of the payment that was presented, nil where there is nothing to
+	// say.
 	Payment *Outcome
 	// Retry is when the same may be tried again; 0 says nothing of it.
 	Retry time.Duration
@@ -25,6 +26,7 @@ type Error struct {
 	Problem string               // that the kind of the good has with Field
 	Until   time.Time            // of a hold, or when a good is to be had again
 	Count   int                  // of what there is too many of
+	Left    int64                // of a limit of an account, in millionths of a dollar
 	Gone    *content.RetiredGood // what is no longer sold
 	Refusal *rail.Refusal        // why a rail or a protocol did not take a payment
 	Network string               // CAIP-2, or its name where Reason stands beside
@@ -63,20 +65,25 @@ func (e *Error) paid(billed, retry string) *Error {
 // Code names what stands in the way of an order.
 type Code string
 
-// The codes. Where the same problem has several causes that a buyer answers differently, each is a code.
+// The codes. Where the same problem has several causes that a buyer answers differently, each is a
+// code.
 const (
 	CodeLedger Code = "ledger" // the ledger did not answer; what it holds is not known
 	CodeClosed Code = "closed" // the store was restored and is not reopened (M13)
 
 	CodeUnknownItem Code = "unknown_item"
-	CodeGone        Code = "gone"      // Gone
+	CodeGone        Code = "gone" // Gone
+	CodeNotQuoted   Code = "not_quoted"
+	CodeDeclined    Code = "declined"
 	CodeInputs      Code = "inputs"    // what Order.Inputs found, in Err
 	CodeBadInput    Code = "bad_input" // Field, Problem: the kind of the good refuses it
 	CodeSoldOut     Code = "sold_out"  // Item
 	CodeReopens     Code = "reopens"   // Item, Until: sold out until then
 	CodeHeld        Code = "held"      // Item, Until: what is left is held by payments that are not settled
+	CodeAway        Code = "away"      // Item: what it is made with is not to be had now
 	CodeWordHeld    Code = "word_held" // Word, Until
 	CodeWordTaken   Code = "word_taken"
+	CodeUnread      Code = "unread" // Reason, Problem, Until: the target is not read, or not now
 
 	CodeKeyMalformed  Code = "key_malformed"     // Order.BadKey
 	CodePaymentKey    Code = "payment_key"       // the key in the payment is malformed
@@ -98,16 +105,22 @@ const (
 	CodeUnreadable    Code = "unreadable"        // the network of the payment cannot be read
 	CodeUnderWay      Code = "under_way"         // Purchase: its outcome is not known yet, or its goods not signed
 	CodeEnded         Code = "ended"             // Purchase: it ended without what was ordered; Quote, Err why not
+	CodePolled        Code = "polled"            // an order was read within the minute, and nothing has changed
 	CodeUnauthorized  Code = "unauthorized"      // no such purchase, or not this token's
 	CodeNoChallenge   Code = "no_challenge"      // the nonce is of no open challenge of the wallet
 	CodeNotSigned     Code = "not_signed"        // Refusal: the signature does not prove the wallet
 	CodeProvingBudget Code = "proving_budget"    // too many contracts were asked whether a signature is theirs
 	CodeProvingDown   Code = "proving_down"      // the network of the wallet was asked and did not answer
 	CodeNetworkDown   Code = "network_unchecked" // the network of the wallet cannot be asked
+
+	CodeRefConflict   Code = "ref_conflict"   // the account's name of the order is of another one
+	CodeRefLost       Code = "ref_lost"       // it was delivered before a restore, and its answer is not here
+	CodeCreditCeiling Code = "credit_ceiling" // Left: what the account may still owe
+	CodeDailyCap      Code = "daily_cap"      // Left, Until: what it may still be billed in the day
 )
 
-// ledgerDown is the answer when the ledger fails and it is not known what it holds. An answer that was
-// made already passes as it is.
+// ledgerDown is the answer when the ledger fails and it is not known what it holds. An answer that
+// was made already passes as it is.
 func ledgerDown(err error) error {
 	if isAnswer(err) {
 		return err

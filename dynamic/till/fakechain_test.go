@@ -20,8 +20,9 @@ import (
 	"agentstore/dynamic/rail/railtest"
 )
 
-// fakeChain is a chain in memory that obeys its test: it seals, forgets, reorganises and falls silent when it is told
-// to. The rail on it passes the conformance test of rails, so what a till does on it is what it does on a real one.
+// fakeChain is a chain in memory that obeys its test: it seals, forgets, reorganises and falls
+// silent when it is told to. The rail on it passes the conformance test of rails, so what a till
+// does on it is what it does on a real one.
 type fakeChain struct {
 	mu      sync.Mutex // guards everything
 	blocks  []*fakeBlock
@@ -30,13 +31,16 @@ type fakeChain struct {
 	money   map[string]int64 // what a payer began with; who is not named has enough of it
 	changed chan struct{}
 	offset  time.Duration
-	silent  bool // no node answers
+	silent  bool             // no node answers
+	vague   bool             // the node names no final block
+	lag     func(who string) // how long a call takes; nil is no time
 
 	came []uint64        // numbers of the relayer's transactions, each when it first came
 	seen map[uint64]bool // the same
 
-	traps    map[string]bool // payers whose payments revert in a block
-	reverted map[string]bool // transactions in a block that moved nothing
+	together int             // payments that one transaction may settle
+	traps    map[string]bool // payers whose payments revert in a block, and what shares their transaction with them
+	reverted map[string]int  // transaction and payment that it did not move in a block → payments that it moved
 	gasPrice int64
 	paused   bool // nothing moves
 	empty    bool // the relayer has no gas
@@ -125,7 +129,8 @@ const (
 var errSilent = errors.New("no node answers")
 
 func newFakeChain() *fakeChain {
-	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{}, reverted: map[string]bool{}, gasPrice: 1, seen: map[uint64]bool{}}
+	c := &fakeChain{changed: make(chan struct{}), poor: map[string]bool{}, traps: map[string]bool{},
+		reverted: map[string]int{}, gasPrice: 1, seen: map[uint64]bool{}}
 	c.blocks = []*fakeBlock{{hash: rand.Text(), time: time.Now().Add(-2 * time.Second), uses: map[string]fakeUse{}}}
 	return c
 }
@@ -184,7 +189,8 @@ func (c *fakeChain) left(payer string) int64 {
 // seal makes a block of what the pool holds, or an empty one.
 func (c *fakeChain) seal(empty bool) {
 	h := c.head()
-	b := &fakeBlock{number: h.number + 1, hash: rand.Text(), time: time.Now().Add(c.offset), uses: map[string]fakeUse{}, mined: h.mined}
+	b := &fakeBlock{number: h.number + 1, hash: rand.Text(), time: time.Now().Add(c.offset), uses: map[string]fakeUse{},
+		mined: h.mined}
 	if least := h.time.Add(time.Second); b.time.Before(least) {
 		b.time = least
 	}
@@ -204,15 +210,7 @@ func (c *fakeChain) seal(empty bool) {
 				b.mined++
 			}
 			b.txs = append(b.txs, x)
-			for _, p := range x.Pays {
-				if c.runs(p, b.time) != "" || c.traps[p.Payer] {
-					c.reverted[x.id()] = true
-				} else {
-					amount, _ := strconv.ParseInt(p.Amount, 10, 64)
-					b.uses[p.key()] = fakeUse{tx: x, index: index + 1, to: p.To, amount: amount}
-					index += 2
-				}
-			}
+			index += 2 * c.pays(x, b, index)
 			if x.Cancels != nil {
 				if _, used := c.use(x.Cancels.key()); used == nil {
 					b.uses[x.Cancels.key()] = fakeUse{tx: x, cancelled: true}
@@ -225,7 +223,28 @@ func (c *fakeChain) seal(empty bool) {
 	c.announce()
 }
 
-// reorg replaces the newest n blocks by one more, empty. Their transactions go back to the pool or are lost.
+// pays moves what a transaction pays, in a block whose next log has an index, and returns how many
+// payments that are. Of a payer's trap nothing moves that shares its transaction: it takes all the
+// gas.
+func (c *fakeChain) pays(x *fakeTx, b *fakeBlock, index uint64) (moved uint64) {
+	trapped := slices.ContainsFunc(x.Pays, func(p fakePayload) bool { return c.traps[p.Payer] })
+	var not []fakePayload
+	for _, p := range x.Pays {
+		if trapped || c.runs(p, b.time) != "" {
+			not = append(not, p)
+			continue
+		}
+		b.uses[p.key()] = fakeUse{tx: x, index: index + 2*moved + 1, to: p.To, amount: p.value()}
+		moved++
+	}
+	for _, p := range not {
+		c.reverted[x.id()+"|"+p.key()] = int(moved)
+	}
+	return moved
+}
+
+// reorg replaces the newest n blocks by one more, empty. Their transactions go back to the pool or
+// are lost.
 func (c *fakeChain) reorg(n int, lost bool) {
 	n = min(n, fakeFinal-1, len(c.blocks)-1)
 	gone := c.blocks[len(c.blocks)-n:]
@@ -269,7 +288,7 @@ type fakeHarness struct {
 func TestFakeRail(t *testing.T) {
 	railtest.Run(t, func(t testing.TB) railtest.Harness {
 		c := newFakeChain()
-		c.poor["poor"], c.money = true, map[string]int64{"poor": 0}
+		c.poor["poor"], c.money, c.together = true, map[string]int64{"poor": 0}, 50
 		return fakeHarness{t, c}
 	})
 }
@@ -285,7 +304,8 @@ func (h fakeHarness) Restart() rail.Rail { return fakeRail{h.c} }
 func (h fakeHarness) Remote() bool       { return false }
 
 func (h fakeHarness) Sign(t railtest.Terms) []byte {
-	p := fakePayload{Payer: fmt.Sprintf("buyer-%d", t.Buyer), Nonce: t.Nonce, To: t.To, Amount: fmt.Sprint(t.Amount), Before: t.Before.Unix()}
+	p := fakePayload{Payer: fmt.Sprintf("buyer-%d", t.Buyer), Nonce: t.Nonce, To: t.To, Amount: fmt.Sprint(t.Amount),
+		Before: t.Before.Unix()}
 	switch t.Payer {
 	case railtest.Poor:
 		p.Payer = "poor"

@@ -1,10 +1,12 @@
 package till_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -20,24 +22,29 @@ import (
 type fakeRail struct{ c *fakeChain }
 
 func (r fakeRail) Info() rail.Info {
-	return rail.Info{Network: fakeNetwork, Name: "Fake", Asset: fakeAsset, Symbol: "USDC", Decimals: 6, PayTo: fakePayTo, Timeout: 300 * time.Second, Via: "self"}
+	return rail.Info{Network: fakeNetwork, Name: "Fake", Asset: fakeAsset, Symbol: "USDC", Decimals: 6,
+		PayTo: fakePayTo, Timeout: 300 * time.Second, Via: "self",
+		Together: r.c.together}
 }
 
 func (r fakeRail) Requirement(amount int64) rail.Requirement {
-	return rail.Requirement{Scheme: "exact", Network: fakeNetwork, Amount: strconv.FormatInt(amount, 10), Asset: fakeAsset, PayTo: fakePayTo,
+	return rail.Requirement{Scheme: "exact", Network: fakeNetwork, Amount: strconv.FormatInt(amount, 10),
+		Asset: fakeAsset, PayTo: fakePayTo,
 		MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "Fake", "version": "1"}}
 }
 
 func (r fakeRail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, error) {
 	var w fakePayload
-	if err := jsonx.Unmarshal(payload, &w, jsonx.RejectUnknownMembers(true)); err != nil || w.Payer == "" || w.Nonce == "" || accepted.Network != fakeNetwork {
+	if err := jsonx.Unmarshal(payload, &w, jsonx.RejectUnknownMembers(true)); err != nil || w.Payer == "" ||
+		w.Nonce == "" || accepted.Network != fakeNetwork {
 		return nil, &rail.Refusal{Reason: "invalid_payload"}
 	}
 	amount, ok := new(big.Int).SetString(w.Amount, 10)
 	if !ok {
 		return nil, &rail.Refusal{Reason: "invalid_payload"}
 	}
-	return &rail.Payment{Network: fakeNetwork, Asset: fakeAsset, Method: "fake", Payer: w.Payer, Nonce: w.Nonce, PayTo: w.To, Amount: amount,
+	return &rail.Payment{Network: fakeNetwork, Asset: fakeAsset, Method: "fake", Payer: w.Payer, Nonce: w.Nonce,
+		PayTo: w.To, Amount: amount,
 		ValidAfter: w.After, ValidBefore: w.Before, Signature: []byte(w.Sig)}, nil
 }
 
@@ -52,8 +59,12 @@ func payloadsOf(ps []*rail.Payment) (out []fakePayload) {
 	return out
 }
 
-// lock takes the chain, or says that no node answers.
-func (r fakeRail) lock() (unlock func(), err error) {
+// lock takes the chain, or says that no node answers. who names the call, which may take its time;
+// "" does not.
+func (r fakeRail) lock(who ...string) (unlock func(), err error) {
+	if r.c.lag != nil && len(who) > 0 {
+		r.c.lag(strings.Join(who, " "))
+	}
 	r.c.mu.Lock()
 	if r.c.silent {
 		r.c.mu.Unlock()
@@ -63,7 +74,8 @@ func (r fakeRail) lock() (unlock func(), err error) {
 }
 
 func (r fakeRail) refusal(why string) *rail.Refusal {
-	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why, Payer: why == "insufficient_balance" || why == "signature"}
+	ref := &rail.Refusal{Reason: "invalid_exact_evm_" + why, Payer: why == "insufficient_balance" || why == "signature",
+		Short: why == "insufficient_balance"}
 	if why == "nonce_already_used" {
 		ref.Err = rail.ErrUsed
 	}
@@ -71,7 +83,7 @@ func (r fakeRail) refusal(why string) *rail.Refusal {
 }
 
 func (r fakeRail) Verify(_ context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("verify", payloadOf(p).key())
 	if err != nil {
 		return rail.Mark{}, err
 	}
@@ -115,8 +127,10 @@ func (r fakeRail) code(p *rail.Payment) string {
 // fakeGas is what settling takes, fakeLimit what it may; at a millionth of a dollar a unit of gas.
 const fakeGas, fakeLimit = 100, 125
 
-func (r fakeRail) price(p *rail.Payment) rail.Price {
-	return rail.Price{Gas: fakeLimit, Cost: fakeGas * r.c.gasPrice, Most: fakeLimit * r.c.gasPrice, Code: r.code(p)}
+func (r fakeRail) price(ps []*rail.Payment) rail.Price {
+	n := int64(len(ps))
+	return rail.Price{Gas: uint64(n) * fakeLimit, Cost: n * fakeGas * r.c.gasPrice, Most: n * fakeLimit * r.c.gasPrice,
+		Code: r.code(ps[0])}
 }
 
 // Standing implements rail.Rail.
@@ -137,8 +151,8 @@ func (r fakeRail) Standing(context.Context) (rail.Standing, error) {
 }
 
 // Explain implements rail.Rail.
-func (r fakeRail) Explain(_ context.Context, p *rail.Payment, _ rail.Revert) (rail.Cause, error) {
-	unlock, err := r.lock()
+func (r fakeRail) Explain(_ context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
+	unlock, err := r.lock("explain", payloadOf(p).key())
 	if err != nil {
 		return rail.Cause{}, err
 	}
@@ -148,6 +162,9 @@ func (r fakeRail) Explain(_ context.Context, p *rail.Payment, _ rail.Revert) (ra
 			return rail.Cause{}, nil
 		}
 		return rail.Cause{Reason: why, Payer: why == "insufficient_balance" || why == "signature"}, nil
+	}
+	if v.Of > 1 && !r.c.traps[p.Payer] {
+		return rail.Cause{Others: true}, nil
 	}
 	return rail.Cause{Reason: "reverted without a reason", Payer: r.code(p) != ""}, nil
 }
@@ -161,24 +178,39 @@ type fakeDraft struct {
 }
 
 func (r fakeRail) Draft(_ context.Context, ps []*rail.Payment) (rail.Draft, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("draft", payloadOf(ps[0]).key())
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	for _, p := range ps {
-		if why := r.c.runs(payloadOf(p), r.c.head().time); why != "" {
+	apart := &rail.Apart{Err: errors.New("it would fail")}
+	payers := map[string]bool{}
+	for i, p := range ps {
+		why := r.c.runs(payloadOf(p), r.c.head().time)
+		if why != "" && len(ps) == 1 {
 			return nil, r.refusal(why)
 		}
+		soon := p.ValidBefore < r.c.head().time.Add(time.Minute).Unix()
+		if len(ps) > 1 && (why != "" || r.code(p) != "" || payers[p.Payer] || soon) {
+			apart.Which = append(apart.Which, i)
+		}
+		payers[p.Payer] = true
+	}
+	if len(ps) > max(1, r.c.together) {
+		return nil, rail.ErrTogether
+	}
+	if len(apart.Which) > 0 {
+		return nil, apart
 	}
 	if r.c.empty {
 		return nil, rail.ErrNoGas
 	}
-	return &fakeDraft{price: r.price(ps[0]), tx: fakeTx{Relayer: true, Fee: 100, Pays: payloadsOf(ps)}, mined: r.c.head().mined}, nil
+	return &fakeDraft{price: r.price(ps), tx: fakeTx{Relayer: true, Fee: 100, Pays: payloadsOf(ps)},
+		mined: r.c.head().mined}, nil
 }
 
 func (r fakeRail) Replace(_ context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("replace", payloadOf(ps[0]).key(), old.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +219,13 @@ func (r fakeRail) Replace(_ context.Context, ps []*rail.Payment, old rail.Signed
 	if err := json.Unmarshal(old.Raw, &x); err != nil {
 		return nil, err
 	}
-	x.Fee, x.Pays = x.Fee*9/8+1, payloadsOf(ps)
-	if fill {
+	if now := payloadsOf(ps); !fill && !slices.Equal(x.Pays, now) {
+		return nil, rail.ErrTogether // not the same
+	}
+	if x.Fee = x.Fee*9/8 + 1; fill {
 		x.Pays = nil
 	}
-	return &fakeDraft{price: r.price(ps[0]), tx: x, sequence: &old.Sequence, fill: fill}, nil
+	return &fakeDraft{price: r.price(ps), tx: x, sequence: &old.Sequence, fill: fill}, nil
 }
 
 func (d *fakeDraft) Price() rail.Price { return d.price }
@@ -207,11 +241,12 @@ func (d *fakeDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 		}
 		x.Sequence = n
 	}
-	return rail.Signed{ID: x.id(), Raw: x.raw(), Account: "relayer", Sequence: x.Sequence, Fill: d.fill, At: time.Now().UTC()}, nil
+	return rail.Signed{ID: x.id(), Raw: x.raw(), Account: "relayer", Sequence: x.Sequence, Fill: d.fill,
+		At: time.Now().UTC()}, nil
 }
 
 func (r fakeRail) Send(_ context.Context, all ...rail.Signed) error {
-	unlock, err := r.lock()
+	unlock, err := r.lock("send", all[0].ID)
 	if err != nil {
 		return err
 	}
@@ -229,7 +264,7 @@ func (r fakeRail) Send(_ context.Context, all ...rail.Signed) error {
 
 // Accounts implements rail.Rail.
 func (r fakeRail) Accounts(context.Context) ([]rail.Account, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("accounts")
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +298,9 @@ func (c *fakeChain) take(x *fakeTx) error {
 	return nil
 }
 
-func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
-	unlock, err := r.lock()
+func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) (rail.Finding, error) {
+	unlock, err := r.lock("look", payloadOf(p).key())
 	if err != nil {
 		return rail.Finding{}, err
 	}
@@ -275,9 +311,16 @@ func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed,
 		return slices.ContainsFunc(signed, func(s rail.Signed) bool { return s.ID == id })
 	}
 	for _, s := range signed {
-		if !s.Fill && r.c.reverted[s.ID] {
-			f.Reverts = append(f.Reverts, rail.Revert{Tx: s.ID, Block: h.number, Gas: fakeLimit, Cost: fakeLimit * r.c.gasPrice})
+		moved, is := r.c.reverted[s.ID+"|"+p.Payer+"|"+p.Nonce]
+		if s.Fill || !is {
+			continue
 		}
+		v := rail.Revert{Tx: s.ID, Block: h.number, Gas: fakeLimit, Cost: fakeLimit * r.c.gasPrice}
+		var x fakeTx
+		if err := json.Unmarshal(s.Raw, &x); err == nil && len(x.Pays) > 1 {
+			v.Of, v.Moved = len(x.Pays), moved
+		}
+		f.Reverts = append(f.Reverts, v)
 	}
 	u, b := r.c.use(p.Payer + "|" + p.Nonce)
 	switch {
@@ -286,9 +329,11 @@ func (r fakeRail) Look(_ context.Context, p *rail.Payment, signed []rail.Signed,
 		return f, nil
 	case b == nil:
 		f.State, f.Reason, f.Final = rail.Dead, "expired", r.c.final().time.Unix() >= p.ValidBefore
-	case !u.cancelled && u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 && (ours(u.tx.id()) || b.number > since.Block || b.time.After(since.Time)):
+	case !u.cancelled && u.to == p.PayTo && big.NewInt(u.amount).Cmp(p.Amount) == 0 &&
+		(ours(u.tx.id()) || b.number > since.Block || b.time.After(since.Time)):
 		f.State, f.Final = rail.Paid, b.number <= r.c.final().number
-		f.Proof = &rail.Proof{Tx: u.tx.id(), LogIndex: u.index, Block: b.number, BlockHash: b.hash, BlockTime: b.time, ByOther: !ours(u.tx.id())}
+		f.Proof = &rail.Proof{Tx: u.tx.id(), LogIndex: u.index, Block: b.number, BlockHash: b.hash, BlockTime: b.time,
+			ByOther: !ours(u.tx.id())}
 	default:
 		f.State, f.Final = rail.Dead, b.number <= r.c.final().number
 		f.Reason = "used_elsewhere"
@@ -321,7 +366,8 @@ func (r fakeRail) advise(p *rail.Payment, signed []rail.Signed, now time.Time) r
 	case newest.Sequence < h.mined:
 		return rail.Redraft
 	case slices.ContainsFunc(signed, func(s rail.Signed) bool {
-		return s.Sequence >= h.mined && !slices.ContainsFunc(r.c.pool, func(x *fakeTx) bool { return x.Relayer && x.Sequence == s.Sequence })
+		return s.Sequence >= h.mined &&
+			!slices.ContainsFunc(r.c.pool, func(x *fakeTx) bool { return x.Relayer && x.Sequence == s.Sequence })
 	}):
 		return rail.Resend
 	case now.Sub(newest.At) > fakeStuck && newest.Sequence == h.mined:
@@ -339,7 +385,7 @@ func (r fakeRail) Changed() <-chan struct{} {
 func (r fakeRail) Check(context.Context) error { return nil }
 
 func (r fakeRail) Head(context.Context) (rail.Mark, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("head")
 	if err != nil {
 		return rail.Mark{}, err
 	}
@@ -348,16 +394,19 @@ func (r fakeRail) Head(context.Context) (rail.Mark, error) {
 }
 
 func (r fakeRail) Final(context.Context) (rail.Mark, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("final")
 	if err != nil {
 		return rail.Mark{}, err
 	}
 	defer unlock()
+	if r.c.vague {
+		return rail.Mark{}, errSilent
+	}
 	return rail.Mark{Block: r.c.final().number, Time: r.c.final().time}, nil
 }
 
 func (r fakeRail) Funds(_ context.Context, payer string, nonces []string) (rail.Funds, error) {
-	unlock, err := r.lock()
+	unlock, err := r.lock("funds", payer)
 	if err != nil {
 		return rail.Funds{}, err
 	}
@@ -377,22 +426,38 @@ func (r fakeRail) ProveSigner(context.Context, string, []byte, []byte) error {
 func (r fakeRail) Incoming(_ context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
 	return func(yield func(rail.Transfer, error) bool) {
 		r.c.mu.Lock()
-		blocks := slices.Clone(r.c.blocks)
+		last := r.c.head().number
 		r.c.mu.Unlock()
-		if last := blocks[len(blocks)-1].number; last < to {
+		if last < to {
 			yield(rail.Transfer{}, errors.New("the chain is shorter"))
 			return
-		} else if to == 0 {
-			to = last
+		}
+		r.c.incoming(fakePayTo, from, to)(yield)
+	}
+}
+
+// incoming lists what arrived at an address, in the order of the chain; 0 for the last block is the
+// head.
+func (c *fakeChain) incoming(payTo string, from, to uint64) iter.Seq2[rail.Transfer, error] {
+	return func(yield func(rail.Transfer, error) bool) {
+		c.mu.Lock()
+		blocks := slices.Clone(c.blocks)
+		c.mu.Unlock()
+		if to == 0 {
+			to = blocks[len(blocks)-1].number
 		}
 		for _, b := range blocks {
-			for key, u := range b.uses {
-				if b.number < from || b.number > to || u.cancelled || u.to != fakePayTo {
+			keys := slices.SortedFunc(maps.Keys(b.uses),
+				func(x, y string) int { return cmp.Compare(b.uses[x].index, b.uses[y].index) })
+			for _, key := range keys {
+				u := b.uses[key]
+				if b.number < from || b.number > to || u.cancelled || u.to != payTo {
 					continue
 				}
-				var payer, nonce string
-				payer, nonce = key[:slices.Index([]byte(key), '|')], key[slices.Index([]byte(key), '|')+1:]
-				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number, Time: b.time, Payer: payer, Amount: big.NewInt(u.amount), Nonce: nonce, Method: "fake"}, nil) {
+				payer, nonce, _ := strings.Cut(key, "|")
+				if !yield(rail.Transfer{Network: fakeNetwork, Tx: u.tx.id(), LogIndex: u.index, Block: b.number,
+					Time: b.time, Payer: payer,
+					Amount: big.NewInt(u.amount), Nonce: nonce, Method: "fake"}, nil) {
 					return
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhoFillsTheRarerFields buys a good of each kind that fills one of the certificate's rarer fields, and one that fills
-// none of them.
+// TestWhoFillsTheRarerFields buys a good of each kind that fills one of the certificate's rarer
+// fields, and one that fills none of them.
 func TestWhoFillsTheRarerFields(t *testing.T) {
 	s := newShop(t, shopOptions{})
 	const idea = "A kettle that hums the key it boils in."
@@ -15,8 +15,12 @@ func TestWhoFillsTheRarerFields(t *testing.T) {
 		item, detail string
 		want         func(reply) map[string]string // besides from_the_store
 	}{
-		{"luckies", "", func(r reply) map[string]string { return map[string]string{"win": r.str("deliverable", "strength")} }},
-		{"nomenclature", "a boat", func(r reply) map[string]string { return map[string]string{"tag": r.str("deliverable", "name")} }},
+		{"luckies", "", func(r reply) map[string]string {
+			return map[string]string{"win": r.str("deliverable",
+				"strength")}
+		}},
+		{"nomenclature", "a boat",
+			func(r reply) map[string]string { return map[string]string{"tag": r.str("deliverable", "name")} }},
 		{"dibs", idea, func(reply) map[string]string { return map[string]string{"tag": idea} }},
 		{"retired_word", "Synergy", func(reply) map[string]string { return map[string]string{"tag": "synergy"} }},
 		{"grudge", "the third floor", func(reply) map[string]string { return nil }},
@@ -31,16 +35,21 @@ func TestWhoFillsTheRarerFields(t *testing.T) {
 			t.Fatalf("%s: %d %s", c.item, r.status, r.raw)
 		}
 		want := c.want(r)
-		for _, field := range []string{"win", "tag", "saw", "cross_ref", "mandate_id", "trade_partner", "trade_price_usd", "trade_instruction"} {
-			if got := r.str("certificate", field); got != want[field] || want[field] == "" && strings.Contains(r.str("signed_payload"), `"`+field+`"`) {
+		for _, field := range []string{"win", "tag", "saw", "cross_ref", "mandate_id", "trade_partner",
+			"trade_price_usd", "trade_instruction"} {
+			if got := r.str("certificate", field); got != want[field] || want[field] == "" &&
+				strings.Contains(r.str("signed_payload"), `"`+field+`"`) {
 				t.Errorf("%s: %s is %q, want %q", c.item, field, got, want[field])
 			}
 		}
-		if got := r.str("certificate", "from_the_store"); got == "" || !strings.HasPrefix(r.str("verify_url"), got+"/") {
+		if got := r.str("certificate", "from_the_store"); got == "" || !strings.HasPrefix(r.str("verify_url"),
+			got+"/") {
 			t.Errorf("%s: from_the_store is %q, and it is verified at %s", c.item, got, r.str("verify_url"))
 		}
 		// What is private stays so: the words of a grudge are bound by their salted digest alone.
-		if signed := r.str("signed_payload"); c.item == "grudge" && (strings.Contains(signed, c.detail) || !strings.Contains(r.str("certificate", "attests"), "sha256-salted:"+r.str("deliverable", "digest"))) {
+		if signed := r.str("signed_payload"); c.item == "grudge" &&
+			(strings.Contains(signed, c.detail) || !strings.Contains(r.str("certificate", "attests"), "sha256-salted:"+
+				r.str("deliverable", "digest"))) {
 			t.Errorf("grudge: signed is %s", signed)
 		}
 		if c.item == "dibs" && r.str("certificate", "note") == idea {

@@ -27,51 +27,38 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// burnt is what the relayer's transactions since a nonce cost that moved nothing: how many, and their gas.
-func (s *shop) burnt() (reverted int, gas uint64) {
-	s.t.Helper()
-	head, err := s.net.RPC.BlockNumber(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for n := range head + 1 {
-		b, err := s.net.RPC.BlockByNumber(s.t.Context(), new(big.Int).SetUint64(n))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, tx := range b.Transactions() {
-			if *tx.To() != s.net.Asset {
-				continue
-			}
-			if r := s.net.Receipt(tx.Hash()); r.Status == 0 {
-				reverted++
-				gas += r.GasUsed
-			}
-		}
-	}
-	return reverted, gas
-}
-
-// A payer with code that reverts in a block costs one settlement of capped gas an authorization, is never asked again,
-// and is told that nothing was billed.
+// A payer with code that reverts in a block costs one settlement of capped gas an authorization, is
+// never asked again, and is told that nothing was billed.
 func TestHostileContractsCostOneRevert(t *testing.T) {
 	t.Parallel()
 	for _, row := range railtest.Hostile {
 		kind := hostileKinds[row.Name]
-		if kind.code == nil {
+		code := kind.code
+		if kind.creates != nil {
+			code = token.Deployer
+		}
+		if code == nil {
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t, shopOptions{manual: true, chain: chaintest.Options{Code: [][]byte{kind.code}},
-				config: func(c *till.Config) { c.SettleWait = 4 * time.Second }})
+			net := chaintest.New(t, chaintest.Options{Manual: true, Code: [][]byte{code}})
+			wallet := net.Coded[0].Address
+			s := newShop(t, shopOptions{net: net, config: func(c *till.Config) { c.SettleWait = 4 * time.Second },
+				evm: func(c *evm.Config) {
+					if kind.creates != nil {
+						c.Factories = []string{wallet.Hex()}
+					}
+				}})
 			const path = "/api/buy/hello"
-			wallet := s.net.Coded[0].Address
 			if kind.before {
 				s.net.Send(s.net.Minter, wallet, nil)
 				s.net.MustSeal()
 			}
 			p := s.signAs(s.challenge(path), 0, s.net.Buyers[0], wallet, nil)
+			if kind.creates != nil {
+				p = s.undeployed(s.challenge(path), wallet, kind.creates)
+			}
 			answered := make(chan reply, 1)
 			h := map[string]string{"PAYMENT-SIGNATURE": p.header(t)}
 			go func() {
@@ -97,10 +84,11 @@ func TestHostileContractsCostOneRevert(t *testing.T) {
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
-			n, gas := s.burnt()
+			n, gas := s.reverted()
 			t.Logf("%d reverted, %d gas, answered %d %s", n, gas, r.status, r.code())
 			if n > row.Reverts || gas > row.Measured {
-				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts, row.Measured)
+				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts,
+					row.Measured)
 			}
 			if r.str("billed") != "no" || r.status == 503 {
 				t.Errorf("answered %d %s, want that nothing was billed", r.status, r.raw)
@@ -138,7 +126,10 @@ type meddler = func(body string, w http.ResponseWriter) bool
 func TestHiccupAtTheDraft(t *testing.T) {
 	t.Parallel()
 	var meddle atomic.Pointer[meddler]
-	s := newShop(t, shopOptions{config: func(c *till.Config) { c.Patience, c.SettleWait = 20*time.Second, 45*time.Second },
+	s := newShop(t, shopOptions{config: func(c *till.Config) {
+		c.Patience, c.SettleWait = 20*time.Second,
+			45*time.Second
+	},
 		chain: chaintest.Options{},
 		evm:   func(c *evm.Config) { c.RPC = []string{front(t, c.RPC[0], &meddle)} }})
 	var failed atomic.Int64
@@ -178,7 +169,8 @@ func (s *shop) out(path, why string) reply {
 		return r.status == 503
 	})
 	s.want("terms while nothing can be settled", r, 503, "settlement_unavailable")
-	if left, _ := r.body["left_out"].([]any); len(left) != 1 || !strings.Contains(string(r.raw), why) || r.header.Get("Retry-After") == "" ||
+	if left, _ := r.body["left_out"].([]any); len(left) != 1 || !strings.Contains(string(r.raw), why) ||
+		r.header.Get("Retry-After") == "" ||
 		r.header.Get("PAYMENT-REQUIRED") != "" || r.body["accepts"] != nil {
 		s.t.Errorf("without terms: %s, want %q", r.raw, why)
 	}
@@ -197,7 +189,8 @@ func (s *shop) notTaken(path string, p payment, why string) {
 	before := len(purchases(s.t, s.db))
 	r := s.present(path, p)
 	s.want("a payment on a network that is out", r, 503, "settlement_unavailable")
-	if r.str("billed") != "no" || r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" || !strings.Contains(string(r.raw), why) {
+	if r.str("billed") != "no" || r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" ||
+		!strings.Contains(string(r.raw), why) {
 		s.t.Errorf("answered %s, want billed no, the same payment, %q", r.raw, why)
 	}
 	if n := len(purchases(s.t, s.db)); n != before {
@@ -205,7 +198,8 @@ func (s *shop) notTaken(path string, p payment, why string) {
 	}
 }
 
-// A relayer without gas takes no payment; what was signed before is refused before the claim, and taken once there is gas.
+// A relayer without gas takes no payment; what was signed before is refused before the claim, and
+// taken once there is gas.
 func TestWithoutGasNothingIsTaken(t *testing.T) {
 	t.Parallel()
 	relayer := chaintest.NewKey(t)
@@ -213,7 +207,8 @@ func TestWithoutGasNothingIsTaken(t *testing.T) {
 	const path = "/api/buy/hello"
 	s.out(path, "pays for gas there is empty")
 	fund := func() {
-		if err := s.net.RPC.SendTransaction(t.Context(), s.foreign(s.net.Minter, relayer.Address, 1e17, nil)); err != nil {
+		if err := s.net.RPC.SendTransaction(t.Context(), s.foreign(s.net.Minter, relayer.Address, 1e17,
+			nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,7 +239,8 @@ func (s *shop) drain(k chaintest.Key, has *big.Int) {
 	price := big.NewInt(3e9)
 	value := new(big.Int).Sub(has, new(big.Int).Mul(price, big.NewInt(21_000)))
 	tx, err := types.SignNewTx(k.Private, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: n, GasTipCap: big.NewInt(1e9), GasFeeCap: price, Gas: 21_000, To: &s.net.Minter.Address, Value: value})
+		ChainID: id, Nonce: n, GasTipCap: big.NewInt(1e9), GasFeeCap: price, Gas: 21_000, To: &s.net.Minter.Address,
+		Value: value})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -266,8 +262,8 @@ func (b broke) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error
 	return b.Rail.Draft(ctx, ps)
 }
 
-// A relayer that runs out between claim and draft ends the purchase with billed no, not unknown, and the payer is not the
-// one to blame (M5), however often.
+// A relayer that runs out between claim and draft ends the purchase with billed no, not unknown,
+// and the payer is not the one to blame (M5), however often.
 func TestOurOwnFaultsBanNobody(t *testing.T) {
 	t.Parallel()
 	on := new(atomic.Bool)
@@ -288,16 +284,18 @@ func TestOurOwnFaultsBanNobody(t *testing.T) {
 	s.audit()
 }
 
-// A paused token, and a token that blocks the account to be paid, take the network out; nobody is banned for it, and what
-// was signed before is taken when it is over.
+// A paused token, and a token that blocks the account to be paid, take the network out; nobody is
+// banned for it, and what was signed before is taken when it is over.
 func TestPausedAndBlocked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ill, well func(*shop) []byte
 		why       string
 	}{
-		"paused":  {func(*shop) []byte { return token.PauseCall() }, func(*shop) []byte { return token.UnpauseCall() }, "is paused"},
-		"blocked": {func(s *shop) []byte { return token.BlacklistCall(s.net.PayTo) }, nil, "does not move to this store's account"},
+		"paused": {func(*shop) []byte { return token.PauseCall() }, func(*shop) []byte { return token.UnpauseCall() },
+			"is paused"},
+		"blocked": {func(s *shop) []byte { return token.BlacklistCall(s.net.PayTo) }, nil,
+			"does not move to this store's account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -320,7 +318,8 @@ func TestPausedAndBlocked(t *testing.T) {
 	}
 }
 
-// One network whose node is down at the start leaves the other selling, is named, and is taken in when it answers.
+// One network whose node is down at the start leaves the other selling, is named, and is taken in
+// when it answers.
 func TestOneNetworkDownAtTheStart(t *testing.T) {
 	t.Parallel()
 	var meddle atomic.Pointer[meddler]
@@ -336,7 +335,8 @@ func TestOneNetworkDownAtTheStart(t *testing.T) {
 	r := s.do("GET", path, nil)
 	s.want("terms with one network down", r, 402, "payment_required")
 	left := r.body["left_out"].([]any)
-	if len(left) != 1 || left[0].(map[string]any)["network"] != "eip155:8453" || left[0].(map[string]any)["reason"] != "its node does not answer" {
+	if len(left) != 1 || left[0].(map[string]any)["network"] != "eip155:8453" ||
+		left[0].(map[string]any)["reason"] != "its node does not answer" {
 		t.Errorf("left_out = %v", left)
 	}
 	ch := s.challenge(path)
@@ -354,16 +354,18 @@ func TestOneNetworkDownAtTheStart(t *testing.T) {
 	s.want("a purchase on it", again, 200, "")
 }
 
-// Once hostile payers have cost a day's budget, strangers are refused before the claim, and who has bought here is served.
+// Once hostile payers have cost a day's budget, strangers are refused before the claim, and who has
+// bought here is served.
 func TestBudgetSpentTakesWhoIsKnown(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{chain: chaintest.Options{Code: [][]byte{token.Turncoat, token.Burner}}, config: func(c *till.Config) {
-		g, err := gas.New(gas.Config{DB: c.DB, Rails: c.Rails, Reverts: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Gas = g
-	}})
+	s := newShop(t, shopOptions{chain: chaintest.Options{Code: [][]byte{token.Turncoat, token.Burner}},
+		config: func(c *till.Config) {
+			g, err := gas.New(gas.Config{DB: c.DB, Rails: c.Rails, Reverts: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Gas = g
+		}})
 	const path = "/api/buy/hello"
 	r, _ := s.buy(path, s.net.Buyers[0], nil)
 	s.want("the first purchase", r, 200, "")
@@ -371,7 +373,8 @@ func TestBudgetSpentTakesWhoIsKnown(t *testing.T) {
 	r = s.present(path, s.signAs(ch, 0, s.net.Buyers[0], s.net.Coded[0].Address, nil))
 	s.want("a turncoat", r, 402, "payment_invalid")
 	before := len(purchases(t, s.db))
-	for _, p := range []payment{s.signAs(ch, 0, s.net.Buyers[0], s.net.Coded[1].Address, nil), s.sign(ch, 0, s.net.Buyers[1], nil)} {
+	for _, p := range []payment{s.signAs(ch, 0, s.net.Buyers[0], s.net.Coded[1].Address, nil),
+		s.sign(ch, 0, s.net.Buyers[1], nil)} {
 		r = s.present(path, p)
 		s.want("a stranger when the budget is spent", r, 429, "payment_refused_for_now")
 		if r.str("billed") != "no" || r.str("retry") != "after" || r.header.Get("Retry-After") == "" {
@@ -386,8 +389,8 @@ func TestBudgetSpentTakesWhoIsKnown(t *testing.T) {
 	s.audit()
 }
 
-// A plain wallet whose money is gone when its settlements land costs two of them at most an authorization, is shown to be
-// the cause, and is refused after three.
+// A plain wallet whose money is gone when its settlements land costs two of them at most an
+// authorization, is shown to be the cause, and is refused after three.
 func TestPlainWalletThatSpendsItsMoneyTwice(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{manual: true})
@@ -409,7 +412,7 @@ func TestPlainWalletThatSpendsItsMoneyTwice(t *testing.T) {
 			t.Errorf("answered %s", r.raw)
 		}
 	}
-	n, burnt := s.burnt()
+	n, burnt := s.reverted()
 	t.Logf("%d settlements of 3 authorizations reverted and burnt %d gas", n, burnt)
 	if n != 3 {
 		t.Errorf("%d settlements reverted, want one of each: the second draft is refused", n)
@@ -419,7 +422,8 @@ func TestPlainWalletThatSpendsItsMoneyTwice(t *testing.T) {
 	s.sells()
 }
 
-// A plain account that takes on code while its settlement waits costs one: the next draft sees the code (EIP-7702).
+// A plain account that takes on code while its settlement waits costs one: the next draft sees the
+// code (EIP-7702).
 func TestAccountThatTakesOnCode(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{manual: true, chain: chaintest.Options{Code: [][]byte{token.Turncoat}}})
@@ -432,7 +436,7 @@ func TestAccountThatTakesOnCode(t *testing.T) {
 	s.net.MustSeal()
 	r := answers()[0]
 	s.want("a payment of an account that took on code", r, 402, "payment_invalid")
-	if n, burnt := s.burnt(); n != 1 || r.str("billed") != "no" {
+	if n, burnt := s.reverted(); n != 1 || r.str("billed") != "no" {
 		t.Errorf("%d settlements reverted and burnt %d gas, answered %s; want one", n, burnt, r.raw)
 	}
 	s.sells()
@@ -453,11 +457,12 @@ func TestGasDearerThanThePrice(t *testing.T) {
 	s.audit()
 }
 
-// Where one network of two is out, a payment that was signed for it is refused before the claim and told of the other; a
-// buyer who comes back with the key of an earlier purchase gets that.
+// Where one network of two is out, a payment that was signed for it is refused before the claim and
+// told of the other; a buyer who comes back with the key of an earlier purchase gets that.
 func TestOutOnOneNetworkOfTwo(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{networks: []uint64{8453, 137}, config: closely, rail: func(r rail.Rail) rail.Rail { return &dear{Rail: r} }})
+	s := newShop(t, shopOptions{networks: []uint64{8453, 137}, config: closely,
+		rail: func(r rail.Rail) rail.Rail { return &dear{Rail: r} }})
 	const path, key = "/api/buy/hello", "the-key-of-an-order-1"
 	ch := s.challenge(path)
 	first := s.present(path, s.sign(ch, 0, s.net.Buyers[0], nil), "Idempotency-Key", key)

@@ -8,8 +8,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// A ledger that fails at the gates fails before the claim: a payment that came along was not used, and where none came there
-// is nothing to say of one.
+// A ledger that fails at the gates fails before the claim: a payment that came along was not used,
+// and where none came there is nothing to say of one.
 func TestLedgerFailsAtTheGates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -18,26 +18,29 @@ func TestLedgerFailsAtTheGates(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := 0 // how many times the ledger is asked until it fails once; 0 is never
-		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
-			if after > 0 {
-				if after--; after == 0 {
-					return false, errDisk
+		m := &model{t: t, chain: newFakeChain(),
+			db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
+				if after > 0 {
+					if after--; after == 0 {
+						return false, errDisk
+					}
 				}
-			}
-			return true, nil
-		}})}
+				return true, nil
+			}})}
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
 		s := m.offered(secret, "payer", "nonce", 0)
 		synctest.Wait()
 		after = 1
-		if r, _ := m.do(secret, nil); r.code() != "ledger_unavailable" || r.body["billed"] != nil || r.body["retry"] != nil {
+		if r, _ := m.do(secret, nil); r.code() != "ledger_unavailable" || r.body["billed"] != nil ||
+			r.body["retry"] != nil {
 			t.Errorf("without a payment: %d %s", r.status, r.raw)
 		}
 		after = 2 // after the claims were searched
 		r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})
-		if r.code() != "ledger_unavailable" || r.str("billed") != "no" || r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" {
+		if r.code() != "ledger_unavailable" || r.str("billed") != "no" || r.str("retry") != "same_payment" ||
+			r.header.Get("Retry-After") == "" {
 			t.Errorf("with a payment: %d %s", r.status, r.raw)
 		}
 	})

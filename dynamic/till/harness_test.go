@@ -55,6 +55,7 @@ type shopOptions struct {
 	evm      func(*evm.Config)
 	site     *content.Site
 	chain    chaintest.Options
+	more     []rail.Rail // behind those of the chains
 
 	unchecked bool // some network is down
 }
@@ -124,6 +125,10 @@ func newShop(t *testing.T, o shopOptions) *shop {
 		}
 		rails = append(rails, rr)
 	}
+	for _, r := range o.more {
+		run(r.Run)
+		rails = append(rails, r)
+	}
 	s.rails = rails
 	key := attest.SpecimenKey()
 	level := slog.LevelWarn
@@ -135,9 +140,11 @@ func newShop(t *testing.T, o shopOptions) *shop {
 	s.url = srv.URL
 	secret := bytes.Repeat([]byte("s"), 32)
 	cfg := till.Config{
-		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(), Secret: secret,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), Exclusive: true, Patience: time.Second,
-		SettleWait: patience, RepeatWait: patience, OpenWait: patience, // a buyer waits as long as a slow machine takes, unless the test says otherwise
+		BaseURL: srv.URL, Site: s.site, DB: s.db, Rails: rails, Keys: []*attest.Key{key}, Ring: attest.SpecimenRing(),
+		Secret: secret, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		Exclusive: true, Patience: time.Second,
+		// a buyer waits as long as a slow machine takes, unless the test says otherwise
+		SettleWait: patience, RepeatWait: patience, OpenWait: patience,
 	}
 	if o.config != nil {
 		o.config(&cfg)
@@ -223,6 +230,20 @@ func (s *shop) try(method, path string, header map[string]string, body ...string
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
+	return s.sent(req)
+}
+
+// send is do for a request that is made already.
+func (s *shop) send(req *http.Request) reply {
+	s.t.Helper()
+	r, err := s.sent(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+func (s *shop) sent(req *http.Request) (reply, error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return reply{}, err
@@ -234,9 +255,9 @@ func (s *shop) try(method, path string, header map[string]string, body ...string
 	}
 	out := reply{status: resp.StatusCode, header: resp.Header, raw: raw}
 	json.Unmarshal(raw, &out.body)
-	if header["PAYMENT-SIGNATURE"] != "" && method != "HEAD" {
-		if err := answersPayment(out); err != nil {
-			s.t.Errorf("%s %s = %d %s: %v", method, path, out.status, raw, err)
+	if counter.Paying(req.Header) && req.Method != "HEAD" {
+		if err := answersPayment(out, req.Header.Get("PAYMENT-SIGNATURE") != ""); err != nil {
+			s.t.Errorf("%s %s = %d %s: %v", req.Method, req.URL, out.status, raw, err)
 		}
 	}
 	return out, nil

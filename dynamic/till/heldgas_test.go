@@ -14,8 +14,8 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// lost is what the network lost today, what is held included, what its reverts cost by the settlements' records, and how
-// many things those hold.
+// lost is what the network lost today, what is held included, what its reverts cost by the
+// settlements' records, and how many things those hold.
 func (m *model) lost() (lost, reverts int64, held int) {
 	m.t.Helper()
 	g, err := gas.New(gas.Config{DB: m.db, Rails: []rail.Rail{fakeRail{m.chain}}})
@@ -46,8 +46,8 @@ func (m *model) lost() (lost, reverts int64, held int) {
 	return lost, reverts, held
 }
 
-// What is held for a wallet with code that lets its payments expire comes back: nothing was burnt, and the day's budget is
-// everybody's.
+// What is held for a wallet with code that lets its payments expire comes back: nothing was burnt,
+// and the day's budget is everybody's.
 func TestGasThatWasHeldComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,10 +15,11 @@ import (
 	"syscall"
 
 	"agentstore/corpus/attest"
+	"agentstore/dynamic/account"
 )
 
-// HighMark is one thing that must never be given twice, noted outside the ledger before the answer leaves, so that a
-// store restored from an older backup knows it (M13).
+// HighMark is one thing that must never be given twice, noted outside the ledger before the answer
+// leaves, so that a store restored from an older backup knows it (M13).
 type HighMark struct {
 	Patron int64  `json:"patron"`
 	Item   string `json:"item"`
@@ -26,6 +27,20 @@ type HighMark struct {
 	Entry  string `json:"entry,omitzero"` // digest
 	Word   string `json:"word,omitzero"`
 	Jar    int64  `json:"jar,omitzero"`
+	// Of a sale on account: whose it is, the digest of its name, that of its body, what is owed.
+	Account string `json:"account,omitzero"`
+	Ref     string `json:"ref,omitzero"`
+	Request string `json:"request,omitzero"`
+	Net     int64  `json:"net,omitzero"`
+}
+
+// mark is what must not be given twice of every purchase.
+func (p *Purchase) mark() HighMark {
+	m := HighMark{Patron: p.Number, Item: p.Item}
+	if a := p.Account; a != nil {
+		m.Account, m.Ref, m.Request, m.Net = a.Account, account.RefDigest(a.Ref), a.Request, a.Terms.Net
+	}
+	return m
 }
 
 // HighWater keeps marks durably. Keep returns when the mark is on disk.
@@ -35,9 +50,10 @@ type noHighWater struct{}
 
 func (noHighWater) Keep(HighMark) error { return nil }
 
-// HighWaterFile is an append-only file of signed marks, one compact JWS a line. Marks that come together are written
-// and synced together. It belongs to one process, which holds a lock on it: each replica has a file of its own, and a
-// restore reads them all. Its first mark is of nothing, so that a file that was emptied is known from one that is new.
+// HighWaterFile is an append-only file of signed marks, one compact JWS a line. Marks that come
+// together are written and synced together. It belongs to one process, which holds a lock on it:
+// each replica has a file of its own, and a restore reads them all. Its first mark is of nothing,
+// so that a file that was emptied is known from one that is new.
 type HighWaterFile struct {
 	key *attest.Key
 
@@ -54,10 +70,11 @@ type syncBatch struct {
 }
 
 // ErrHighWaterInUse says that another process writes the file.
-var ErrHighWaterInUse = errors.New("another process of the store writes it: give each process a high_water file of its own, such as var/high-water-2.jws, and name them all to store restore")
+var ErrHighWaterInUse = errors.New("another process of the store writes it: give each process a high_water file of " +
+	"its own, such as var/high-water-2.jws, and name them all to store restore")
 
-// OpenHighWater opens or makes the file, for this process alone. A last line without an end, left by a crash, is cut off:
-// its answer never left.
+// OpenHighWater opens or makes the file, for this process alone. A last line without an end, left
+// by a crash, is cut off: its answer never left.
 func OpenHighWater(path string, key *attest.Key) (*HighWaterFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -71,7 +88,8 @@ func OpenHighWater(path string, key *attest.Key) (*HighWaterFile, error) {
 }
 
 func (h *HighWaterFile) open(path string) error {
-	// The lock is of the open file and ends with it. What another process is writing must not be cut off, so it comes first.
+	// The lock is of the open file and ends with it. What another process is writing must not be
+	// cut off, so it comes first.
 	if err := syscall.Flock(int(h.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrHighWaterInUse
 	} else if err != nil {
@@ -168,11 +186,14 @@ func (h *HighWaterFile) write(line string) error {
 	return nil
 }
 
-// Close closes the file.
-func (h *HighWaterFile) Close() error { return h.file.Close() }
+// Close gives the file up. The lock is let go by name: a child that this process is starting just
+// now holds a copy of the file until it runs its program, and the lock lives as long as a copy.
+func (h *HighWaterFile) Close() error {
+	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
+}
 
-// Unreadable says which lines of a high-water file cannot be read, or are not signed by a key of the store's: what they
-// held is not known.
+// Unreadable says which lines of a high-water file cannot be read, or are not signed by a key of
+// the store's: what they held is not known.
 type Unreadable struct {
 	File  string
 	Lines []int // from 1
@@ -193,14 +214,16 @@ func (e *Unreadable) Error() string {
 	if n := len(e.Lines) - shown; n > 0 {
 		fmt.Fprintf(&b, " and %d more", n)
 	}
-	return fmt.Sprintf("high-water file %s: %d of %d lines cannot be read: %s (%v)", e.File, len(e.Lines), e.Of, b.String(), e.Err)
+	return fmt.Sprintf("high-water file %s: %d of %d lines cannot be read: %s (%v)", e.File, len(e.Lines), e.Of,
+		b.String(), e.Err)
 }
 
 // Unwrap returns the first line's error.
 func (e *Unreadable) Unwrap() error { return e.Err }
 
-// ReadHighWater reads and verifies every mark of a file. Where lines do not verify, the error is an *Unreadable that names
-// them, beside the marks of the others: a file that was tampered with must not lower anything unnoticed.
+// ReadHighWater reads and verifies every mark of a file. Where lines do not verify, the error is an
+// *Unreadable that names them, beside the marks of the others: a file that was tampered with must
+// not lower anything unnoticed.
 func ReadHighWater(path string, ring attest.Ring) ([]HighMark, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"agentstore/corpus/attest"
@@ -49,7 +51,8 @@ func TestHighWaterFile(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A crash in the middle of a line: its answer never left, and the line is neither read nor in the way.
+	// A crash in the middle of a line: its answer never left, and the line is neither read nor in
+	// the way.
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +92,8 @@ func TestHighWaterFile(t *testing.T) {
 	}
 }
 
-// Two processes of a store on one file wrote over each other's lines: 20 were left of 40 sales. Now the second is refused,
-// and with a file each, no mark is lost; a restore reads both.
+// Two processes of a store on one file wrote over each other's lines: 20 were left of 40 sales. Now
+// the second is refused, and with a file each, no mark is lost; a restore reads both.
 func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,7 +103,8 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := till.OpenHighWater(files[0], key); !errors.Is(err, till.ErrHighWaterInUse) || !strings.Contains(err.Error(), "file of its own") || !strings.Contains(err.Error(), files[0]) {
+	if _, err := till.OpenHighWater(files[0], key); !errors.Is(err, till.ErrHighWaterInUse) ||
+		!strings.Contains(err.Error(), "file of its own") || !strings.Contains(err.Error(), files[0]) {
 		t.Errorf("a second process on the same file: %v", err)
 	}
 	second, err := till.OpenHighWater(files[1], key)
@@ -131,6 +135,9 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	if len(seen) != 40 {
 		t.Errorf("%d of 40 sales are in the two files", len(seen))
 	}
+	// A process that is being started has copies of all files until it runs its program.
+	inherited := descriptor(t, files[0])
+	defer syscall.Close(inherited)
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +148,30 @@ func TestHighWaterFileBelongsToOneProcess(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// descriptor is a copy of this process's descriptor of an open file.
+func descriptor(t *testing.T, path string) int {
+	t.Helper()
+	open, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range open {
+		if to, _ := os.Readlink(filepath.Join("/dev/fd", e.Name())); to != path {
+			continue
+		}
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fd, err = syscall.Dup(fd); err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	t.Fatalf("%s is not open", path)
+	return -1
 }
 
 // Every line that cannot be read is told, and the others are read.

@@ -7,15 +7,16 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// Counted goods are held for the payments that claimed them, and for as short a time as can be (M16): their
-// authorizations are valid for two minutes, the first settlement of ours that reverts ends the hold, and what is held is
-// told as held. A payment that lands later is settled_late: delivered if there is one left, else owed.
+// Counted goods are held for the payments that claimed them, and for as short a time as can be
+// (M16): their authorizations are valid for two minutes, the first settlement of ours that reverts
+// ends the hold, and what is held is told as held. A payment that lands later is settled_late:
+// delivered if there is one left, else owed.
 
 // holdFor is the validity that is asked for counted goods.
 const holdFor = 120 * time.Second
 
 // requirement is the accepts entry of a rail for an offer at an amount.
-func requirement(r rail.Rail, o Offer, amount int64) rail.Requirement {
+func requirement(r rail.Rail, o *Offer, amount int64) rail.Requirement {
 	want := r.Requirement(amount)
 	if o.Kind.Counted {
 		return want.Within(holdFor)
@@ -37,8 +38,13 @@ func isHeld(e *Error) *Error {
 // stockRefusal says on a refusal of stock what became of the payment that came with it.
 func stockRefusal(err error) error {
 	retry := "never"
-	if e, ok := errors.AsType[*Error](err); ok && (e.Code == CodeHeld || e.Code == CodeWordHeld) {
-		retry = "after"
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch {
+		case e.Code == CodeHeld, e.Code == CodeWordHeld, e.Code == CodeUnread && !e.Until.IsZero():
+			retry = "after"
+		case e.Code == CodeUnread:
+			retry = "now"
+		}
 	}
 	return withPayment(err, Outcome{Billed: "no", Retry: retry})
 }

@@ -39,7 +39,8 @@ func (m *model) ruin(n int, poor bool) {
 	}
 }
 
-// Forty-five payments of one wallet that never lets them settle hold one secret between them, and everybody else buys.
+// Forty-five payments of one wallet that never lets them settle hold one secret between them, and
+// everybody else buys.
 func TestOneWalletHoldsOneUnit(t *testing.T) {
 	t.Parallel()
 	for _, row := range railtest.Hostile {
@@ -92,8 +93,8 @@ func TestOneWalletHoldsOneUnit(t *testing.T) {
 	}
 }
 
-// What is held is told as held, with the time at which it comes back, and comes back at the first revert; what is sold is
-// told as gone.
+// What is held is told as held, with the time at which it comes back, and comes back at the first
+// revert; what is sold is told as gone.
 func TestHeldIsNotSold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,8 @@ func TestHeldIsNotSold(t *testing.T) {
 			t.Helper()
 			at, err := time.Parse(time.RFC3339, r.str("held_until"))
 			wait, err2 := strconv.Atoi(r.header.Get("Retry-After"))
-			if r.status != 409 || r.code() != "sold_out" || err != nil || err2 != nil || strings.Contains(string(r.raw), "will not come back") {
+			if r.status != 409 || r.code() != "sold_out" || err != nil || err2 != nil ||
+				strings.Contains(string(r.raw), "will not come back") {
 				t.Fatalf("%s while all is held = %d %v %s", what, r.status, r.header, r.raw)
 			}
 			most := row.Holds + 10*time.Second // for the chain
@@ -173,8 +175,9 @@ func (m *model) land(payer string) {
 	time.Sleep(time.Minute)
 }
 
-// A wallet that is empty only while its payment is mined could have its secret held by one settlement after the other. The
-// first that reverts ends the hold, though the next would go through.
+// A wallet that is empty only while its payment is mined could have its secret held by one
+// settlement after the other. The first that reverts ends the hold, though the next would go
+// through.
 func TestOneRevertEndsAHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +220,8 @@ func TestHeldWord(t *testing.T) {
 		m.begin(m.offered(path, "hog", "of the hog", 0))
 		synctest.Wait()
 		r, _ := m.do(path, nil)
-		if r.status != 409 || r.code() != "sold_out" || r.str("held_until") == "" || strings.Contains(string(r.raw), "on the register") {
+		if r.status != 409 || r.code() != "sold_out" || r.str("held_until") == "" ||
+			strings.Contains(string(r.raw), "on the register") {
 			t.Errorf("a word that is held = %d %s", r.status, r.raw)
 		}
 		m.seal()
@@ -228,13 +232,15 @@ func TestHeldWord(t *testing.T) {
 	})
 }
 
-// Terms, signed offers, match and verification agree on how long a payment for a counted good may be valid.
+// Terms, signed offers, match and verification agree on how long a payment for a counted good may
+// be valid.
 func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{networks: []uint64{8453, 137}})
 	held := railtest.HostileNamed("holds stock").Holds.Seconds()
 	for path, want := range map[string]float64{
-		secret: held, "/api/buy/the_drawer": held, "/api/buy/jar_of_tuesday": held, "/api/buy/retired_word": held, "/api/buy/hello": 300, "/api/buy/pet_rock": 300,
+		secret: held, "/api/buy/the_drawer": held, "/api/buy/jar_of_tuesday": held, "/api/buy/retired_word": held,
+		"/api/buy/hello": 300, "/api/buy/pet_rock": 300,
 	} {
 		r := s.do("GET", path, nil)
 		made := time.Now().Unix()
@@ -277,8 +283,8 @@ func TestCountedGoodsAskForTwoMinutes(t *testing.T) {
 	s.want("a payment within the two minutes", bought, 200, "")
 }
 
-// On a chain: the first settlement that reverts, because the wallet was emptied meanwhile or by its code, gives the unit
-// back at once, and costs what is stated.
+// On a chain: the first settlement that reverts, because the wallet was emptied meanwhile or by its
+// code, gives the unit back at once, and costs what is stated.
 func TestHoldEndsAtTheFirstRevert(t *testing.T) {
 	t.Parallel()
 	for _, row := range railtest.Hostile {
@@ -288,7 +294,8 @@ func TestHoldEndsAtTheFirstRevert(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			code := hostileKinds[row.Name].code
-			s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1}), chain: chaintest.Options{Code: [][]byte{code}}})
+			s := newShop(t, shopOptions{manual: true, site: scarce(t, map[string]int{"secrets": 1}),
+				chain: chaintest.Options{Code: [][]byte{code}}})
 			hog := s.net.Buyers[0]
 			p := s.sign(s.challenge(secret), 0, hog, nil)
 			if code != nil {
@@ -315,7 +322,8 @@ func TestHoldEndsAtTheFirstRevert(t *testing.T) {
 			n, gas := s.reverted()
 			t.Logf("%d settlements reverted, %d gas", n, gas)
 			if n != row.Reverts || gas > row.Measured {
-				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts, row.Measured)
+				t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, gas, row.Reverts,
+					row.Measured)
 			}
 		})
 	}

@@ -26,12 +26,16 @@ import (
 
 // hostileKinds is how this package meets each row of railtest.Hostile.
 var hostileKinds = map[string]struct {
-	// On the fake chain: %d is a fresh number, and what it does while its settlement waits for a block.
+	// On the fake chain: %d is a fresh number, and what it does while its settlement waits for a
+	// block.
 	payer string
 	does  func(c *fakeChain, p fakePayload)
-	// On a real one: its code, which is called without data before it signs, or when its settlement is in the pool.
+	// On a real one: its code, which is called without data before it signs, or when its settlement
+	// is in the pool.
 	code          []byte
 	before, after bool
+	// creates is what its payment creates it with, in the place of code.
+	creates []byte
 }{
 	"accepts then reverts":      {payer: "code-%d:payer", does: traps, code: token.Turncoat},
 	"burns":                     {code: token.Burner},
@@ -39,11 +43,18 @@ var hostileKinds = map[string]struct {
 	"looks at the block number": {code: token.Weathercock, before: true},
 	"flips":                     {code: token.Switch, after: true},
 	"shares its code":           {payer: "code:payer-%d", does: traps},
-	"cancels":                   {payer: "payer-%d", does: func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
-	"spends elsewhere":          {payer: "payer-%d", does: empties},
-	"holds stock":               {payer: "payer-%d", does: empties},
-	"holds stock with code":     {payer: "code-%d:payer", does: traps, code: token.Turncoat},
-	"floods":                    {}, // TestMoneyForOnePaysForOne
+	"is deployed and reverts":   {creates: token.Creation(token.Turncoat)},
+	"drains its deployment":     {creates: token.Drain},
+	"cancels": {payer: "payer-%d",
+		does: func(c *fakeChain, p fakePayload) { c.pool = append([]*fakeTx{{Cancels: &p}}, c.pool...) }},
+	"spends elsewhere":      {payer: "payer-%d", does: empties},
+	"holds stock":           {payer: "payer-%d", does: empties},
+	"holds stock with code": {payer: "code-%d:payer", does: traps, code: token.Turncoat},
+	"floods":                {}, // TestMoneyForOnePaysForOne
+	// TestOneOfSeveralSinksNobody has one among others.
+	"burns among others":     {},
+	"changes among others":   {},
+	"re-enters among others": {},
 }
 
 func traps(c *fakeChain, p fakePayload)   { c.traps[p.Payer] = true }
@@ -69,8 +80,9 @@ func TestPackageCommentStatesWhatHostilePayersCost(t *testing.T) {
 	}
 }
 
-// Fresh hostile wallets come one after the other. All of them together cost the store its budget for reverts and no
-// more; then strangers are refused, who has bought here is served, and the next day everybody is.
+// Fresh hostile wallets come one after the other. All of them together cost the store its budget
+// for reverts and no more; then strangers are refused, who has bought here is served, and the next
+// day everybody is.
 func TestHostilePayersCostTheirBudget(t *testing.T) {
 	t.Parallel()
 	for _, row := range railtest.Hostile {
@@ -109,7 +121,8 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 				reverted := len(m.chain.reverted)
 				m.chain.mu.Unlock()
 				t.Logf("%d settlements reverted, %d of %d lost; answers %v", reverted, reverted*lost, budget, answers)
-				// A plain wallet's loss is known when it is made, so the one that reaches the budget may pass it.
+				// A plain wallet's loss is known when it is made, so the one that reaches the
+				// budget may pass it.
 				if reverted == 0 || reverted*lost > budget+lost*(row.Reverts-1) {
 					t.Errorf("%d settlements reverted, which cost %d of %d", reverted, reverted*lost, budget)
 				}
@@ -141,8 +154,8 @@ func TestHostilePayersCostTheirBudget(t *testing.T) {
 	}
 }
 
-// A plain wallet that has its money whenever a settlement is drafted, and not when it is mined, costs as many settlements as
-// are stated, and no more.
+// A plain wallet that has its money whenever a settlement is drafted, and not when it is mined,
+// costs as many settlements as are stated, and no more.
 func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
 	t.Parallel()
 	row := railtest.HostileNamed("spends elsewhere")
@@ -172,10 +185,11 @@ func TestMoneyThatIsGoneInEachBlock(t *testing.T) {
 		s.net.MustSealTxs(&settlement, move(friend, buyer))
 	}
 	s.want("the payment", answered()[0], 402, "payment_invalid")
-	n, burnt := s.burnt()
+	n, burnt := s.reverted()
 	t.Logf("%d settlements of one authorization reverted and burnt %d gas", n, burnt)
 	if n != row.Reverts || burnt > row.Measured {
-		t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, burnt, row.Reverts, row.Measured)
+		t.Errorf("%d settlements reverted and burnt %d gas, want %d and %d at most", n, burnt, row.Reverts,
+			row.Measured)
 	}
 }
 
@@ -188,8 +202,8 @@ func (m *model) sealed() {
 
 const hello = "/api/buy/hello"
 
-// pay presents a payment, lets the payer act when its settlement is in the pool, and seals until there is an
-// answer.
+// pay presents a payment, lets the payer act when its settlement is in the pool, and seals until
+// there is an answer.
 func (m *model) pay(path, payer string, does func(*fakeChain, fakePayload)) reply {
 	r, _ := m.do(path, nil)
 	if r.status != 402 {
@@ -223,8 +237,8 @@ func (m *model) pay(path, payer string, does func(*fakeChain, fakePayload)) repl
 	return <-done
 }
 
-// Three plain payers whose settlements revert alike, though nothing shows why, take the network out and ban nobody. It is
-// tried again by itself, and a payment that settles then ends the matter.
+// Three plain payers whose settlements revert alike, though nothing shows why, take the network out
+// and ban nobody. It is tried again by itself, and a payment that settles then ends the matter.
 func TestThreeRevertsAlikeTakeTheNetworkOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,8 +296,8 @@ func (r fickle) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, erro
 	return r.Rail.Draft(ctx, ps)
 }
 
-// A payer who cancels after the goods were made and before anything was sent is shown to have done so: nothing is made ahead
-// for it after three (M5).
+// A payer who cancels after the goods were made and before anything was sent is shown to have done
+// so: nothing is made ahead for it after three (M5).
 func TestCancelledBeforeTheDraft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"agentstore/cmd/devnet/chain"
+	"agentstore/cmd/devnet/chaintest"
 	"agentstore/cmd/devnet/token"
 	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail/evm"
 	"agentstore/dynamic/till"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +22,8 @@ func (s *shop) claimOf(p payment) till.Claim {
 	s.t.Helper()
 	var c till.Claim
 	err := s.db.View(s.t.Context(), func(tx ledger.Tx) (err error) {
-		c, err = ledger.GetJSON[till.Claim](tx, ledger.AuthKey(s.net.ID(), s.net.Asset.Hex(), "eip3009", p.From.Hex(), p.Nonce.Hex()))
+		c, err = ledger.GetJSON[till.Claim](tx, ledger.AuthKey(s.net.ID(), s.net.Asset.Hex(), "eip3009", p.From.Hex(),
+			p.Nonce.Hex()))
 		return err
 	})
 	if err != nil {
@@ -38,7 +42,8 @@ func (s *shop) sameAnswer(what string, first, again reply) {
 	if again.body["charged_now"] != false || again.str("to_buy_another") == "" {
 		s.t.Errorf("%s does not say that it charged nothing, or how to buy another", what)
 	}
-	if again.body["idempotent_replay"] != true || again.str("first_served_at") == "" || again.header.Get("Idempotent-Replayed") != "true" {
+	if again.body["idempotent_replay"] != true || again.str("first_served_at") == "" ||
+		again.header.Get("Idempotent-Replayed") != "true" {
 		s.t.Errorf("%s does not say that it is a repeat", what)
 	}
 }
@@ -56,7 +61,8 @@ func TestSlotAnswersTheSameOrder(t *testing.T) {
 	s.sameAnswer("the same order with a fresh authorization", first, s.present(path, fresh, "Idempotency-Key", key))
 	s.sameAnswer("that authorization without the key", first, s.present(path, fresh))
 	s.sameAnswer("that authorization for another order", first, s.present("/api/buy/hello?agent_name=Eve", fresh))
-	s.sameAnswer("another source", first, s.present(path+"&source=elsewhere", s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	s.sameAnswer("another source", first, s.present(path+"&source=elsewhere", s.sign(ch, 0, buyer, nil),
+		"Idempotency-Key", key))
 	if c := s.claimOf(fresh); !c.Answered || c.Purchase != first.purchase() {
 		t.Errorf("the fresh authorization is claimed as %+v, want answered with %s", c, first.purchase())
 	}
@@ -67,7 +73,8 @@ func TestSlotAnswersTheSameOrder(t *testing.T) {
 	other := s.sign(ch, 0, buyer, nil)
 	r := s.present("/api/buy/hello?agent_name=Eve", other, "Idempotency-Key", key)
 	s.want("another order with the same key", r, 422, "idempotency_conflict")
-	r = s.present("/api/buy/small_blessing", s.sign(s.challenge("/api/buy/small_blessing"), 0, buyer, nil), "Idempotency-Key", key)
+	r = s.present("/api/buy/small_blessing", s.sign(s.challenge("/api/buy/small_blessing"), 0, buyer, nil),
+		"Idempotency-Key", key)
 	s.want("another item with the same key", r, 422, "idempotency_conflict")
 	r = s.present("/api/buy/hello?agent_name=Eve", other, "Idempotency-Key", key+"-2")
 	s.want("the refused authorization with a new key", r, 200, "")
@@ -96,7 +103,8 @@ func TestSlotForAnEmptyWallet(t *testing.T) {
 	all := s.net.Authorize(buyer.Address, s.net.Minter.Address, s.net.Balance(buyer.Address)).Value
 	s.net.Await(s.net.Send(buyer, s.net.Asset, token.PayCall(s.net.Minter.Address, all)).Hash())
 
-	s.sameAnswer("the order from an empty wallet", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	s.sameAnswer("the order from an empty wallet", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key",
+		key))
 	r := s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key+"x")
 	s.want("an empty wallet's new order", r, 402, "payment_invalid")
 	if got := r.str("reason"); got != "invalid_exact_evm_insufficient_balance" {
@@ -107,6 +115,34 @@ func TestSlotForAnEmptyWallet(t *testing.T) {
 	r = s.present(path, forged, "Idempotency-Key", key)
 	s.want("a forged payment of the empty wallet", r, 402, "payment_invalid")
 	s.audit()
+}
+
+// Before a wallet is deployed by its payment it signs nothing, so whoever names it is not shown to
+// be its owner, though it has too little for what they present.
+func TestSlotOfAWalletThatIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{manual: true,
+		config: func(c *till.Config) { c.RepeatWait = 100 * time.Millisecond },
+		evm:    func(c *evm.Config) { c.Factories = []string{chain.Factory.Hex()} }})
+	const path, key = "/api/buy/certificate_of_patronage", "order-0123456789"
+	owner, salt := s.net.Buyers[0], common.Hash{1}
+	wallet := s.net.CounterfactualWallet(owner.Address, salt)
+	ch := s.challenge(path)
+	pays := func(i int, signer chaintest.Key) payment {
+		p := s.signAs(ch, i, signer, wallet, nil)
+		p.Signature = token.Wrap6492(chain.Factory, token.DeployCall(owner.Address, salt), p.Signature)
+		return wired(ch, ch["accepts"].([]any)[i].(map[string]any), p.Payment)
+	}
+	first := withID(t, pays(0, owner), key)
+	s.net.MustSealTxs(s.foreign(s.net.Minter, s.net.Asset, 0,
+		s.net.SignTransfer(owner, wallet, first.Value.Int64()).Call()))
+	wait := s.pending(path, first)
+	r := s.present(path, pays(1, s.net.Buyers[1]), "Idempotency-Key", key)
+	s.want("another's payment of more than the wallet has", r, 402, "payment_invalid")
+	r = s.present(path, pays(1, owner), "Idempotency-Key", key)
+	s.want("its owner's", r, 409, "idempotency_in_flight")
+	s.net.MustSeal()
+	s.want("the first order", wait()[0], 200, "")
 }
 
 // withID puts an id into the payment-identifier extension of a payment.
@@ -128,7 +164,8 @@ func TestPaymentIdentifierIsTheSameSlot(t *testing.T) {
 	sign := func(id any) payment { return withID(t, s.sign(ch, 0, buyer, nil), id) }
 	first := s.present(path, sign(key))
 	s.want("the first order", first, 200, "")
-	s.sameAnswer("the header with the id's key", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key", key))
+	s.sameAnswer("the header with the id's key", first, s.present(path, s.sign(ch, 0, buyer, nil), "Idempotency-Key",
+		key))
 	s.sameAnswer("the id again", first, s.present(path, sign(key)))
 	s.sameAnswer("both", first, s.present(path, sign(key), "Idempotency-Key", key))
 
@@ -151,9 +188,11 @@ func TestBadIdempotencyKeyComesBeforeEverything(t *testing.T) {
 	const path = "/api/buy/hello"
 	used := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	s.want("a purchase", s.present(path, used), 200, "")
-	for _, key := range []string{"short", "0123456789abcde", `"0123456789abcde"`, "umlaut-äöüäöüäöü", "a tab\tin a long key", strings.Repeat("x", 129)} {
+	for _, key := range []string{"short", "0123456789abcde", `"0123456789abcde"`, "umlaut-äöüäöüäöü",
+		"a tab\tin a long key", strings.Repeat("x", 129)} {
 		for _, p := range []string{path, "/api/buy/nothing_like_it", "/api/buy/the_confession", path + "?nonsense=1"} {
-			s.want("a bad key without a payment", s.do("GET", p, map[string]string{"Idempotency-Key": key}), 400, "idempotency_key_invalid")
+			s.want("a bad key without a payment", s.do("GET", p, map[string]string{"Idempotency-Key": key}), 400,
+				"idempotency_key_invalid")
 			r := s.present(p, used, "Idempotency-Key", key)
 			s.want("a bad key with a used payment", r, 400, "idempotency_key_invalid")
 			if r.str("billed") != "yes" || r.body["delivered"] != true || r.str("retry") != "same_payment" {
@@ -167,7 +206,8 @@ func TestBadIdempotencyKeyComesBeforeEverything(t *testing.T) {
 	stranger.wire = maps.Clone(used.wire)
 	stranger.wire["note"] = "the same authorization in other bytes"
 	// Everybody can see that it paid, and nobody else what for.
-	if r := s.present(path, stranger, "Idempotency-Key", "short"); r.status != 400 || r.str("billed") != "yes" || r.body["delivered"] != false {
+	if r := s.present(path, stranger, "Idempotency-Key", "short"); r.status != 400 || r.str("billed") != "yes" ||
+		r.body["delivered"] != false {
 		t.Errorf("a stranger learns of the purchase, or not that it paid: %s", r.raw)
 	}
 	s.audit()
@@ -197,7 +237,8 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 	}
 	s.want("the first order again", s.present(path, one, "Idempotency-Key", key), 503, "payment_unknown")
 
-	// The buyer withdraws the first payment: the slot is free again, and the second order's authorization stays unused.
+	// The buyer withdraws the first payment: the slot is free again, and the second order's
+	// authorization stays unused.
 	s.net.Drop()
 	sig := s.net.SignDigest(buyer, token.CancelDigest(buyer.Address, one.Nonce, s.net.DomainSeparator()))
 	cancel := s.net.Transaction(s.net.Minter, s.net.Asset, token.CancelCall(buyer.Address, one.Nonce, sig))
@@ -214,7 +255,8 @@ func TestSlotInFlightAndFreed(t *testing.T) {
 
 	// The answer itself says on what terms to sign again.
 	s.net.SetAutomine(true)
-	if r.body["accepts"] == nil || r.body["extensions"] == nil || r.body["resource"] == nil || len(r.body["offers"].([]any)) != len(r.body["accepts"].([]any)) ||
+	if r.body["accepts"] == nil || r.body["extensions"] == nil || r.body["resource"] == nil ||
+		len(r.body["offers"].([]any)) != len(r.body["accepts"].([]any)) ||
 		r.str("recovery", "status_token") == "" || r.str("reason") == "" || r.str("price", "usdc") == "" {
 		t.Fatalf("the withdrawn order says %s", r.raw)
 	}
@@ -242,8 +284,10 @@ func TestUnknownThenDelivered(t *testing.T) {
 	const path = "/api/buy/hello"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	r := s.unknown("an order that the chain does not answer", path, p)
-	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
-	if st.str("state") != "unknown" || st.str("billed") != "unknown" || st.str("settlement", "status") != "pending" || st.str("settlement", "tx") != r.response()["transaction"] {
+	st := s.do("GET", "/api/purchase-status/"+r.purchase(),
+		map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	if st.str("state") != "unknown" || st.str("billed") != "unknown" || st.str("settlement", "status") != "pending" ||
+		st.str("settlement", "tx") != r.response()["transaction"] {
 		t.Errorf("status = %s", st.raw)
 	}
 	s.want("the same payment again", s.present(path, p), 503, "payment_unknown")

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ type child struct {
 type victims struct {
 	t      testing.TB
 	net    *chaintest.Net
+	solana *solanaNet // instead of net, where it is given
 	ledger string
 	wrap   []string // a command that runs the child, such as strace
 	env    []string // for the child
@@ -66,7 +68,15 @@ func newVictims(t testing.TB, buyers int) *victims {
 // start starts a child and returns when it sells.
 func (v *victims) start(c childConfig) *child {
 	v.t.Helper()
-	c.Ledger, c.RPC, c.PayTo, c.Relayer = v.ledger, v.net.URL, v.net.PayTo.Hex(), v.net.Relayer.Hex()
+	c.Ledger = v.ledger
+	if v.solana != nil {
+		c.RPC, c.PayTo, c.FeePayer = v.solana.URL, solanaAddress(v.solana.payTo), v.solana.feePayer
+	} else {
+		c.PayTo, c.Relayer = v.net.PayTo.Hex(), v.net.Relayer.Hex()
+	}
+	if c.RPC == "" {
+		c.RPC = v.net.URL
+	}
 	if c.SettleWait == 0 {
 		c.SettleWait = patience
 	}
@@ -108,8 +118,8 @@ func (v *victims) start(c childConfig) *child {
 	return k
 }
 
-// killed waits until the child is dead by its own hand, and kills it after a while: who only takes up what was left may
-// find nothing to do.
+// killed waits until the child is dead by its own hand, and kills it after a while: who only takes
+// up what was left may find nothing to do.
 func (v *victims) killed(k *child, step string, while time.Duration) {
 	select {
 	case <-k.ended:
@@ -177,8 +187,9 @@ func (v *victims) present(k *child, o *order) error {
 	return nil
 }
 
-// finish lets a child that nobody kills bring everything to an end, and compares ledger, chain and answers.
-func (v *victims) finish() {
+// finish lets a child that nobody kills bring everything to an end, and compares ledger, chain and
+// answers. It returns the ledger.
+func (v *victims) finish() ledger.DB {
 	v.t.Helper()
 	v.net.SetAutomine(true)
 	k := v.start(childConfig{})
@@ -232,11 +243,15 @@ func (v *victims) finish() {
 	if got := auditLedger(v.t, v.net, db); got != delivered || bodies != delivered {
 		v.t.Errorf("%d patron numbers, %d deliveries, %d bodies", got, delivered, bodies)
 	}
+	return db
 }
 
 // open opens the ledger, which no child has open.
 func (v *victims) open() ledger.DB {
 	v.t.Helper()
+	if strings.HasPrefix(v.ledger, "postgres:") {
+		return openPostgres(v.t, v.ledger)
+	}
 	db, err := bolt.Open(context.Background(), v.ledger)
 	if err != nil {
 		v.t.Fatal(err)
@@ -278,7 +293,8 @@ func (v *victims) relayerTx() *types.Transaction {
 	}
 	id := new(big.Int).SetUint64(v.net.Chain.ChainID())
 	tx, err := types.SignNewTx(v.net.Relayer.Private, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: n, GasTipCap: big.NewInt(2e9), GasFeeCap: big.NewInt(100e9), Gas: 21000, To: &v.net.Minter.Address,
+		ChainID: id, Nonce: n, GasTipCap: big.NewInt(2e9), GasFeeCap: big.NewInt(100e9), Gas: 21000,
+		To: &v.net.Minter.Address,
 	})
 	if err != nil {
 		v.t.Fatal(err)
@@ -327,8 +343,10 @@ func (v *victims) kill(step string, nth, buyers int) {
 		switch step {
 		case "filled", "not_settled":
 			if v.pooled(k) {
-				sig := v.net.SignDigest(v.key(last), token.CancelDigest(last.p.From, last.p.Nonce, v.net.DomainSeparator()))
-				v.net.MustSealTxs(v.net.Transaction(v.net.Minter, v.net.Asset, token.CancelCall(last.p.From, last.p.Nonce, sig)))
+				sig := v.net.SignDigest(v.key(last), token.CancelDigest(last.p.From, last.p.Nonce,
+					v.net.DomainSeparator()))
+				v.net.MustSealTxs(v.net.Transaction(v.net.Minter, v.net.Asset,
+					token.CancelCall(last.p.From, last.p.Nonce, sig)))
 			}
 		case "resigned":
 			if v.pooled(k) {
@@ -374,8 +392,9 @@ func (v *victims) key(o *order) chaintest.Key {
 	return chaintest.Key{}
 }
 
-// killSteps are the steps after which a process is killed. Any is for one that only takes up what was left.
-// Goods are kept in a step of their own only while there is no room among the transactions under way.
+// killSteps are the steps after which a process is killed. Any is for one that only takes up what
+// was left. Goods are kept in a step of their own only while there is no room among the
+// transactions under way.
 var killSteps = []string{"claimed", "settling", "sent", "settled", "delivered", "unknown", "filled",
 	"not_settled", "resigned", "watched", "settled_late"}
 

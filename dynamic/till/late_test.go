@@ -41,7 +41,8 @@ func (s *shop) giveUp(path string, p payment, refuses *atomic.Bool) reply {
 	defer refuses.Store(false)
 	r := s.present(path, p)
 	s.want("a payment that would revert", r, 402, "payment_invalid")
-	if r.str("billed") != "no" || r.body["delivered"] != false || r.header.Get("PAYMENT-REQUIRED") != "" || r.response()["success"] != false {
+	if r.str("billed") != "no" || r.body["delivered"] != false || r.header.Get("PAYMENT-REQUIRED") != "" ||
+		r.response()["success"] != false {
 		s.t.Errorf("a payment that did not go through is answered %s, %v", r.raw, r.response())
 	}
 	return r
@@ -103,7 +104,8 @@ func TestThreeUnsettledPaymentsInADay(t *testing.T) {
 		made.Add(1)
 		return judgmentKind.Make(ctx, m, o)
 	}
-	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) { c.Shelves = append(till.Shelves, shelved(k)) }})
+	s, refuses := newMoodyShop(t,
+		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, shelved(k)} }})
 	const path = judgment
 	buyer := s.net.Buyers[0]
 	ch := s.challenge(path)

@@ -25,50 +25,55 @@ func delivers(m goods.Made, kind, body string) *goods.Made {
 	return &m
 }
 
-// A paid page, planted: a shelf that finds it, a kind that reads its body where that is kept, and a route.
+// A paid page, planted: a shelf that finds it, a kind that reads its body where that is kept, and a
+// route.
 
-var pageKind = goods.Kind{Name: "page", Make: func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made, error) {
+var pageKind = goods.Kind{Name: "page", Make: func(_ context.Context, _ goods.Maker, o *goods.Order) (*goods.Made,
+	error) {
 	return delivers(goods.Made{Message: o.Good.Name}, "page", "High water at six."), nil
 }}
 
-func pages(_ *content.Site, id string) (till.Offer, bool) {
-	if id != "almanac/tides" {
-		return till.Offer{}, false
+func pages(_ *content.Site, id string) *till.Offer {
+	if id != "booklet/tides" {
+		return nil
 	}
-	return till.Offer{ID: id, Path: "/" + id, Name: "Tides", Description: "When the water is high.",
-		Tiers: []content.Tier{{Name: "minimum", Amount: 10_000}}, Kind: pageKind, Good: content.Good{ID: id, Name: "Tides"}}, true
+	return &till.Offer{ID: id, Path: "/" + id, Name: "Tides", Description: "When the water is high.",
+		Tiers: []content.Tier{{Name: "minimum", Amount: 10_000}}, Kind: pageKind,
+		Good: content.Good{ID: id, Name: "Tides"}}
 }
 
 func pageRows(c *counter.Counter) []route.Row {
-	return []route.Row{{Route: api.Route{Name: "almanac", Method: http.MethodGet, Pattern: "/almanac/{slug}", Serve: api.Paid, Paid: true}, ValidateLate: true,
+	return []route.Row{{Route: api.Route{Name: "booklet", Method: http.MethodGet, Pattern: "/booklet/{slug}",
+		Serve: api.Paid, Paid: true}, ValidateLate: true,
 		Handle: func(w http.ResponseWriter, r *http.Request) error {
-			return c.Sell(w, r, "almanac/"+r.PathValue("slug"))
+			return c.Sell(w, r, "booklet/"+r.PathValue("slug"))
 		}}}
 }
 
 // A page that is paid for mints nothing and goes through the same till.
 func TestAPaidPageMintsNothing(t *testing.T) {
 	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 2, rows: pageRows,
-		config: func(c *till.Config) { c.Shelves = append(till.Shelves, pages) }})
-	s.want("another page", s.do("GET", "/almanac/moons", nil), 404, "not_found")
-	s.want("a wrong input", s.do("GET", "/almanac/tides?detail=x", nil), 400, "invalid_input")
-	ch := s.challenge("/almanac/tides")
-	if url := ch["resource"].(map[string]any)["url"]; url != s.url+"/almanac/tides" {
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, pages} }})
+	s.want("another page", s.do("GET", "/booklet/moons", nil), 404, "not_found")
+	s.want("a wrong input", s.do("GET", "/booklet/tides?detail=x", nil), 400, "invalid_input")
+	ch := s.challenge("/booklet/tides")
+	if url := ch["resource"].(map[string]any)["url"]; url != s.url+"/booklet/tides" {
 		t.Errorf("the terms are for %v", url)
 	}
 	p := s.sign(ch, 0, s.net.Buyers[0], nil)
 	s.want("another offer with its payment", s.present("/api/buy/small_blessing", p), 402, "payment_invalid")
-	r := s.present("/almanac/tides", p)
+	r := s.present("/booklet/tides", p)
 	s.want("the page", r, 200, "")
 	for _, minted := range []string{"patron_number", "cert_id", "certificate", "badge_url", "signature", "verify_url"} {
 		if r.body[minted] != nil {
 			t.Errorf("the page has %s: %s", minted, r.raw)
 		}
 	}
-	if r.str("deliverable", "body") != "High water at six." || r.str("paid_usdc") != "0.01" || receiptURL(t, r.str("receipt")) != s.url+"/almanac/tides" {
+	if r.str("deliverable", "body") != "High water at six." || r.str("paid_usdc") != "0.01" ||
+		receiptURL(t, r.str("receipt")) != s.url+"/booklet/tides" {
 		t.Errorf("page = %s", r.raw)
 	}
-	if again := s.present("/almanac/tides", p); again.status != 200 || again.body["idempotent_replay"] != true {
+	if again := s.present("/booklet/tides", p); again.status != 200 || again.body["idempotent_replay"] != true {
 		t.Errorf("again = %d %s", again.status, again.raw)
 	}
 	claimed := s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), "")
@@ -97,36 +102,45 @@ func receiptURL(t *testing.T, jws string) string {
 
 // A good that the keeper makes, planted: a kind whose goods are promised, and a shelf that has it.
 
-var judgmentKind = goods.Kind{Name: "judgment", Later: true, Make: func(context.Context, goods.Maker, *goods.Order) (*goods.Made, error) {
+var judgmentKind = goods.Kind{Name: "judgment", Later: true, Make: func(context.Context, goods.Maker,
+	*goods.Order) (*goods.Made, error) {
 	return delivers(goods.Made{Message: "The keeper will judge it within a week."}, "judgment", ""), nil
 }}
 
-func humans(_ *content.Site, id string) (till.Offer, bool) {
-	if id != "quick_judgment" {
-		return till.Offer{}, false
+func humans(_ *content.Site, id string) *till.Offer {
+	if id != "slow_judgment" {
+		return nil
 	}
-	return till.Offer{ID: id, Path: "/api/buy/" + id, Name: "A quick judgment", Description: "The keeper's verdict.", Mints: true, Kind: judgmentKind,
+	return &till.Offer{ID: id, Path: "/api/buy/" + id, Name: "A quick judgment", Description: "The keeper's verdict.",
+		Mints: true, Kind: judgmentKind,
 		Tiers:  []content.Tier{{Name: "minimum", Amount: 3_000_000}},
-		Inputs: []content.Input{{Name: "detail", Type: "string", Max: 600, Required: true}}, Good: content.Good{ID: id, Name: "A quick judgment"}}, true
+		Inputs: []content.Input{{Name: "detail", Type: "string", Max: 600, Required: true}},
+		Good:   content.Good{ID: id, Name: "A quick judgment"}}
 }
 
-// A good of the keeper's is promised when it is paid for, watched like what is delivered, and delivered when it is made.
+// A good of the keeper's is promised when it is paid for, watched like what is delivered, and
+// delivered when it is made.
 func TestAGoodThatIsCompletedLater(t *testing.T) {
-	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 1, config: func(c *till.Config) { c.Shelves = append(till.Shelves, humans) }})
-	p := s.sign(s.challenge("/api/buy/quick_judgment?detail=Tea%3F"), 0, s.net.Buyers[0], nil)
-	r := s.present("/api/buy/quick_judgment?detail=Tea%3F", p)
+	s := newShop(t, shopOptions{networks: []uint64{8453}, buyers: 1,
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, humans} }})
+	p := s.sign(s.challenge("/api/buy/slow_judgment?detail=Tea%3F"), 0, s.net.Buyers[0], nil)
+	r := s.present("/api/buy/slow_judgment?detail=Tea%3F", p)
 	s.want("the order", r, 200, "")
 	id := r.purchase()
-	if s.state(id, till.Promised); r.str("message") != "The keeper will judge it within a week." || r.body["certificate"] != nil || r.str("receipt") == "" {
+	if s.state(id, till.Promised); r.str("message") != "The keeper will judge it within a week." ||
+		r.body["certificate"] != nil || r.str("receipt") == "" {
 		t.Errorf("promised = %s", r.raw)
 	}
-	if again := s.present("/api/buy/quick_judgment?detail=Tea%3F", p); again.status != 200 || again.body["idempotent_replay"] != true || again.body["certificate"] != nil {
+	if again := s.present("/api/buy/slow_judgment?detail=Tea%3F", p); again.status != 200 ||
+		again.body["idempotent_replay"] != true || again.body["certificate"] != nil {
 		t.Errorf("again = %d %s", again.status, again.raw)
 	}
 	status := func() reply {
-		return s.do("GET", "/api/purchase-status/"+id, map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+		return s.do("GET", "/api/purchase-status/"+id,
+			map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
 	}
-	if st := status(); st.str("state") != "promised" || st.str("billed") != "yes" || st.body["fulfilment"].(map[string]any)["ready"] != false || st.str("next_check_after") == "" {
+	if st := status(); st.str("state") != "promised" || st.str("billed") != "yes" ||
+		st.body["fulfilment"].(map[string]any)["ready"] != false || st.str("next_check_after") == "" {
 		t.Errorf("status = %s", st.raw)
 	}
 	s.finalize()
@@ -138,9 +152,10 @@ func TestAGoodThatIsCompletedLater(t *testing.T) {
 	if err := s.till.Fulfil(t.Context(), id, made); err == nil {
 		t.Error("it was completed twice")
 	}
-	done := s.present("/api/buy/quick_judgment?detail=Tea%3F", p)
+	done := s.present("/api/buy/slow_judgment?detail=Tea%3F", p)
 	s.want("the goods", done, 200, "")
-	if done.str("certificate", "note") != "Tea." || done.body["patron_number"] != 1.0 || done.str("receipt") != r.str("receipt") {
+	if done.str("certificate", "note") != "Tea." || done.body["patron_number"] != 1.0 ||
+		done.str("receipt") != r.str("receipt") {
 		t.Errorf("delivered = %s", done.raw)
 	}
 	if v := s.do("GET", "/api/verify/"+done.str("cert_id"), nil); v.body["valid"] != true {
@@ -153,17 +168,19 @@ func TestAGoodThatIsCompletedLater(t *testing.T) {
 
 // shelved is a shelf with the keeper's good as another kind makes it.
 func shelved(k goods.Kind) till.Shelf {
-	return func(site *content.Site, id string) (till.Offer, bool) {
-		o, ok := humans(site, id)
-		o.Kind = k
-		return o, ok
+	return func(site *content.Site, id string) *till.Offer {
+		o := humans(site, id)
+		if o != nil {
+			o.Kind = k
+		}
+		return o
 	}
 }
 
-const judgment = "/api/buy/quick_judgment?detail=Tea%3F"
+const judgment = "/api/buy/slow_judgment?detail=Tea%3F"
 
-// What was promised and is taken back by the chain was never delivered: its buyer is told so, has no body to read, and what
-// the order held is to be had again.
+// What was promised and is taken back by the chain was never delivered: its buyer is told so, has
+// no body to read, and what the order held is to be had again.
 func TestAPromiseThatTheChainTookBack(t *testing.T) {
 	t.Parallel()
 	k, unit := judgmentKind, ledger.GoodsKey("unit")
@@ -174,12 +191,15 @@ func TestAPromiseThatTheChainTookBack(t *testing.T) {
 		return tx.Set(unit, []byte(o.ID))
 	}
 	k.Release = func(_ goods.Maker, tx ledger.Tx, _ *goods.Order) error { return tx.Delete(unit) }
-	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) { c.Shelves = append(till.Shelves, shelved(k)) }})
+	s := newShop(t, shopOptions{manual: true,
+		config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, shelved(k)} }})
 	buyer := s.net.Buyers[0]
 	p := s.sign(s.challenge(judgment), 0, buyer, nil)
 	r := s.sealed(judgment, p)
-	s.want("another order", s.present(judgment, s.sign(s.challenge(judgment), 0, s.net.Buyers[1], nil)), 409, "sold_out")
-	if err := s.net.Reorg(s.net.Head().Number.Uint64()-1, s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p))); err != nil {
+	s.want("another order", s.present(judgment, s.sign(s.challenge(judgment), 0, s.net.Buyers[1], nil)), 409,
+		"sold_out")
+	if err := s.net.Reorg(s.net.Head().Number.Uint64()-1,
+		s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p))); err != nil {
 		t.Fatal(err)
 	}
 	s.net.Drop()
@@ -189,11 +209,14 @@ func TestAPromiseThatTheChainTookBack(t *testing.T) {
 	s.state(r.purchase(), till.Reversed)
 	again := s.present(judgment, p)
 	s.want("the order", again, 409, "payment_reversed")
-	if again.body["delivered"] != false || again.str("billed") != "no" || strings.Contains(again.str("detail"), "certificate") {
+	if again.body["delivered"] != false || again.str("billed") != "no" || strings.Contains(again.str("detail"),
+		"certificate") {
 		t.Errorf("the order is answered %s", again.raw)
 	}
-	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
-	if f := st.body["fulfilment"].(map[string]any); st.str("state") != "reversed" || f["ready"] != false || f["body"] != nil {
+	st := s.do("GET", "/api/purchase-status/"+r.purchase(),
+		map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	if f := st.body["fulfilment"].(map[string]any); st.str("state") != "reversed" || f["ready"] != false ||
+		f["body"] != nil {
 		t.Errorf("status = %s", st.raw)
 	}
 	if err := s.till.Fulfil(t.Context(), r.purchase(), delivers(goods.Made{}, "judgment", "Tea.")); err == nil {
@@ -205,20 +228,24 @@ func TestAPromiseThatTheChainTookBack(t *testing.T) {
 // Money that comes late for such a good is a promise too.
 func TestALatePromise(t *testing.T) {
 	t.Parallel()
-	s, refuses := newMoodyShop(t, shopOptions{config: func(c *till.Config) { c.Shelves = append(till.Shelves, humans) }})
+	s, refuses := newMoodyShop(t,
+		shopOptions{config: func(c *till.Config) { c.Shelves = []till.Shelf{till.Goods, humans} }})
 	p := s.sign(s.challenge(judgment), 0, s.net.Buyers[0], nil)
 	r := s.giveUp(judgment, p, refuses)
 	s.land(p)
 	s.state(r.purchase(), till.Promised)
 	again := s.present(judgment, p)
-	if s.want("the order", again, 200, ""); again.body["certificate"] != nil || again.str("message") != "The keeper will judge it within a week." {
+	if s.want("the order", again, 200, ""); again.body["certificate"] != nil ||
+		again.str("message") != "The keeper will judge it within a week." {
 		t.Errorf("the order is answered %s", again.raw)
 	}
 	c := s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), "")
-	if got := c.body["purchases"].([]any)[0].(map[string]any); got["state"] != "promised" || got["billed"] != "yes" || got["fulfilment"].(map[string]any)["ready"] != false {
+	if got := c.body["purchases"].([]any)[0].(map[string]any); got["state"] != "promised" || got["billed"] != "yes" ||
+		got["fulfilment"].(map[string]any)["ready"] != false {
 		t.Errorf("claims = %s", c.raw)
 	}
-	if err := s.till.Fulfil(t.Context(), r.purchase(), delivers(goods.Made{Message: "Tea.", Note: "Tea."}, "judgment", "Tea.")); err != nil {
+	if err := s.till.Fulfil(t.Context(), r.purchase(), delivers(goods.Made{Message: "Tea.", Note: "Tea."}, "judgment",
+		"Tea.")); err != nil {
 		t.Fatal(err)
 	}
 	if done := s.present(judgment, p); done.str("certificate", "settled_via") != "x402 sent by another" {

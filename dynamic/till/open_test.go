@@ -47,7 +47,8 @@ func (s *shop) blocks(every time.Duration) {
 	s.t.Cleanup(func() { stop(); <-done })
 }
 
-// reverted counts the relayer's transactions that the chain took and that came to nothing, and their gas.
+// reverted counts the relayer's transactions that the chain took and that came to nothing, and
+// their gas.
 func (s *shop) reverted() (n int, gas uint64) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -69,9 +70,10 @@ func (s *shop) reverted() (n int, gas uint64) {
 	return n, gas
 }
 
-// One plain wallet with money for one payment signs 540 of them, and presents them all at once. That must cost the store
-// nothing, and honest buyers buy on meanwhile. How many of the 540 are sent at all is decided where they are claimed, so
-// the order in which a relayer sends them (M16's in-order sender, over several relayers) has no part in this.
+// One plain wallet with money for one payment signs 540 of them, and presents them all at once.
+// That must cost the store nothing, and honest buyers buy on meanwhile. How many of the 540 are
+// sent at all is decided where they are claimed, so the order in which a relayer sends them (M16's
+// in-order sender, over several relayers) has no part in this.
 func TestMoneyForOnePaysForOne(t *testing.T) {
 	t.Parallel()
 	const honest = 12
@@ -130,7 +132,8 @@ func TestMoneyForOnePaysForOne(t *testing.T) {
 		answers[fmt.Sprintf("%d %s %s", r.status, r.code(), r.str("reason"))]++
 	}
 	reverted, gas := s.reverted()
-	t.Logf("%d authorizations with money for one: %v; %d reverted transactions (%d gas); %d of %d honest purchases", flood, answers, reverted, gas, sold, honest)
+	t.Logf("%d authorizations with money for one: %v; %d reverted transactions (%d gas); %d of %d honest purchases",
+		flood, answers, reverted, gas, sold, honest)
 	if reverted > flood*row.Reverts || gas > uint64(flood)*row.Gas {
 		t.Errorf("%d of our transactions reverted, %d gas; want %d of each authorization", reverted, gas, row.Reverts)
 	}
@@ -199,11 +202,13 @@ func (m *model) begin(s *modelSale) <-chan reply {
 	return out
 }
 
-// opened presents n payments of one payer each made by its own goroutine, and waits until they are under way.
+// opened presents n payments of one payer each made by its own goroutine, and waits until they are
+// under way.
 func (m *model) opened(n int, payer func(int) string) []<-chan reply {
 	var out []<-chan reply
 	for i := range n {
-		out = append(out, m.begin(m.offered("/api/buy/hello", payer(i), fmt.Sprintf("%s-%d-%d", payer(i), i, time.Now().UnixNano()), 0)))
+		out = append(out, m.begin(m.offered("/api/buy/hello", payer(i),
+			fmt.Sprintf("%s-%d-%d", payer(i), i, time.Now().UnixNano()), 0)))
 		synctest.Wait()
 	}
 	return out
@@ -221,8 +226,9 @@ func (m *model) states() map[till.State]int {
 
 func always(payer string) func(int) string { return func(int) string { return payer } }
 
-// A ninth payment of one wallet waits five seconds for one of the eight, and then comes back with the same payment. It
-// holds through a crash, since it is counted in the ledger, and other wallets notice nothing.
+// A ninth payment of one wallet waits five seconds for one of the eight, and then comes back with
+// the same payment. It holds through a crash, since it is counted in the ledger, and other wallets
+// notice nothing.
 func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +244,8 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			r := <-m.begin(ninth)
-			if r.status != 429 || r.code() != "rate_limited" || r.str("billed") != "no" || r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" {
+			if r.status != 429 || r.code() != "rate_limited" || r.str("billed") != "no" ||
+				r.str("retry") != "same_payment" || r.header.Get("Retry-After") == "" {
 				t.Errorf("%s the ninth is answered %d %s", when, r.status, r.raw)
 			}
 			if d := time.Since(began); d < 5*time.Second || d > 7*time.Second {
@@ -273,8 +280,8 @@ func TestEightOpenPaymentsOfAPayer(t *testing.T) {
 	})
 }
 
-// The balance covers all that is open and not mined yet: what was mined a moment ago has left the balance, and must not
-// be counted twice although the ledger does not know it yet.
+// The balance covers all that is open and not mined yet: what was mined a moment ago has left the
+// balance, and must not be counted twice although the ledger does not know it yet.
 func TestBalanceCoversWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +323,8 @@ func TestBalanceCoversWhatIsOpen(t *testing.T) {
 	})
 }
 
-// Payers with code together have 32 payments open; the last eight of these places are for those that settled before.
+// Payers with code together have 32 payments open; the last eight of these places are for those
+// that settled before.
 func TestContractsTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -328,7 +336,8 @@ func TestContractsTogether(t *testing.T) {
 		if r := <-known; r.status != 200 {
 			t.Fatalf("a contract's first payment is answered %d %s", r.status, r.raw)
 		}
-		held := m.opened(railtest.HostileNamed("shares its code").Open, func(i int) string { return fmt.Sprintf("contract-%d", i) })
+		held := m.opened(railtest.HostileNamed("shares its code").Open,
+			func(i int) string { return fmt.Sprintf("contract-%d", i) })
 		r := <-m.begin(m.offered("/api/buy/hello", "contract-new", "one too many", 0))
 		if r.status != 429 || r.str("retry") != "same_payment" || r.str("billed") != "no" {
 			t.Errorf("the 25th contract is answered %d %s", r.status, r.raw)
@@ -351,8 +360,9 @@ func TestContractsTogether(t *testing.T) {
 	})
 }
 
-// Purchases that only wait for the chain, or for room among the transactions under way, hold no place among those under
-// way. An account has 48 transactions unmined at most, and they come to the node in the order of their numbers (M16).
+// Purchases that only wait for the chain, or for room among the transactions under way, hold no
+// place among those under way. An account has 48 transactions unmined at most, and they come to the
+// node in the order of their numbers (M16).
 func TestWaitingForTheChainHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -378,16 +388,16 @@ func TestWaitingForTheChainHoldsNoPlace(t *testing.T) {
 	})
 }
 
-// Two replicas that claim at the same time count together: what a wallet has buys no more than that, and no wallet has
-// more than eight open.
+// Two replicas that claim at the same time count together: what a wallet has buys no more than
+// that, and no wallet has more than eight open.
+// It runs by itself: its authorizations are not to expire while other tests have the machine.
 func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
-	t.Parallel()
 	dsn := ledgertest.Postgres(t)
 	config := func(c *till.Config) {
 		c.BaseURL, c.Exclusive, c.OpenWait, c.SettleWait = childBase, false, time.Second, 2*time.Second
 	}
-	one := newShop(t, shopOptions{db: openPostgres(t, dsn), config: config, manual: true})
-	two := newShop(t, shopOptions{net: one.net, db: openPostgres(t, dsn), config: config})
+	one := newShop(t, shopOptions{db: openPostgres(t, dsn), config: config, manual: true, evm: each})
+	two := newShop(t, shopOptions{net: one.net, db: openPostgres(t, dsn), config: config, evm: each})
 	const path = "/api/buy/hello"
 	ch := one.challenge(path)
 	price := one.sign(ch, 0, one.net.Buyers[0], nil).Value.Int64()
@@ -403,12 +413,14 @@ func TestReplicasCountOpenPaymentsTogether(t *testing.T) {
 			headers[i] = map[string]string{"PAYMENT-SIGNATURE": one.pay(ch, 0, c.payer)}
 		}
 		open := 0
-		// On a slow machine a payment may find no turn in its wait; it comes again, as its answer says.
+		// On a slow machine a payment may find no turn in its wait; it comes again, as its answer
+		// says.
 		for tries := 0; open < c.want && tries < 20; tries++ {
 			var wg sync.WaitGroup
 			for i, s := range []*shop{one, two} {
 				wg.Go(func() {
-					s.atOnce(10, func(int) string { return path }, func(n int) map[string]string { return headers[2*n+i] })
+					s.atOnce(10, func(int) string { return path },
+						func(n int) map[string]string { return headers[2*n+i] })
 				})
 			}
 			wg.Wait()
@@ -441,7 +453,8 @@ func (p purse) Standing(ctx context.Context) (rail.Standing, error) {
 	return s, err
 }
 
-// A settlement counts among those that the relayer has to pay for until it is over, also when its buyer has gone away.
+// A settlement counts among those that the relayer has to pay for until it is over, also when its
+// buyer has gone away.
 func TestASettlementOutlivesItsClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -484,7 +497,8 @@ func TestASettlementOutlivesItsClient(t *testing.T) {
 	})
 }
 
-// Requests that wait for a settlement which this process drives are woken by its end, and do not wear out the ledger.
+// Requests that wait for a settlement which this process drives are woken by its end, and do not
+// wear out the ledger.
 func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -493,12 +507,13 @@ func TestWaitingRequestsLeaveTheLedgerAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var views atomic.Int64
-		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(op string) (bool, error) {
-			if op == "view" {
-				views.Add(1)
-			}
-			return true, nil
-		}})}
+		m := &model{t: t, chain: newFakeChain(),
+			db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(op string) (bool, error) {
+				if op == "view" {
+					views.Add(1)
+				}
+				return true, nil
+			}})}
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
@@ -526,12 +541,13 @@ func TestLedgerThatFailsAfterTheClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		var failing atomic.Bool
-		m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
-			if failing.Load() {
-				return false, errDisk
-			}
-			return true, nil
-		}})}
+		m := &model{t: t, chain: newFakeChain(),
+			db: ledger.NewMem(ledger.MemOptions{Calm: true, Fault: func(string) (bool, error) {
+				if failing.Load() {
+					return false, errDisk
+				}
+				return true, nil
+			}})}
 		m.calm.Store(true)
 		m.start(site)
 		defer func() { m.stop() }()
@@ -540,7 +556,8 @@ func TestLedgerThatFailsAfterTheClaim(t *testing.T) {
 		failing.Store(true)
 		r := <-waits
 		failing.Store(false)
-		if r.status != 503 || r.str("billed") != "unknown" || r.str("retry") != "same_payment" || r.str("recovery", "status_token") == "" || r.response()["errorReason"] != "settlement_pending" {
+		if r.status != 503 || r.str("billed") != "unknown" || r.str("retry") != "same_payment" ||
+			r.str("recovery", "status_token") == "" || r.response()["errorReason"] != "settlement_pending" {
 			t.Errorf("a claimed payment whose ledger fails is answered %d %s", r.status, r.raw)
 		}
 		if got := m.states(); got[till.Settling] != 1 {

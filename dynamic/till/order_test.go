@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The signed settlement must be on the disk before a byte of it leaves the process. SIGKILL cannot show that, because
-// the kernel keeps what was written; the order of the system calls can.
+// The signed settlement must be on the disk before a byte of it leaves the process. SIGKILL cannot
+// show that, because the kernel keeps what was written; the order of the system calls can.
 func TestSettlementIsSyncedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -54,7 +54,8 @@ func TestSettlementIsSyncedBeforeItIsSent(t *testing.T) {
 				steps = append(steps, "the record is written")
 				dirty, synced = true, false
 			}
-		case dirty && strings.Contains(line, file) && (strings.HasPrefix(call, "fdatasync") || strings.HasPrefix(call, "fsync")) ||
+		case dirty && strings.Contains(line, file) && (strings.HasPrefix(call, "fdatasync") ||
+			strings.HasPrefix(call, "fsync")) ||
 			dirty && (strings.Contains(line, "fdatasync resumed") || strings.Contains(line, "fsync resumed")):
 			if strings.Contains(line, "= 0") {
 				steps = append(steps, "the ledger is synced")

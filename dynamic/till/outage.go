@@ -12,9 +12,10 @@ import (
 
 // What a buyer is told while a network, or every network, takes no payment.
 
-// enter counts a payment that was verified, so that nobody fills the count with worthless ones, among those that the
-// relayer of its network has to pay for, unless it cannot pay for one more; left is to be called when nobody here drives its
-// settlement any more, or it was not begun, and not when the client is gone.
+// enter counts a payment that was verified, so that nobody fills the count with worthless ones,
+// among those that the relayer of its network has to pay for, unless it cannot pay for one more;
+// left is to be called when nobody here drives its settlement any more, or it was not begun, and
+// not when the client is gone.
 func (t *Till) enter(ctx context.Context, o *matched) (left func(), err error) {
 	network := o.p.payment.Network
 	t.mu.Lock()
@@ -36,8 +37,8 @@ func (t *Till) enter(ctx context.Context, o *matched) (left func(), err error) {
 // outRetry is how soon to ask a store again that can settle nowhere.
 const outRetry = 30 * time.Second
 
-// whileOut answers a payment whose network takes none at present. Nothing is claimed, but a buyer who comes back with the
-// key of an earlier purchase gets that.
+// whileOut answers a payment whose network takes none at present. Nothing is claimed, but a buyer
+// who comes back with the key of an earlier purchase gets that.
 func (t *Till) whileOut(ctx context.Context, o *matched, err error) (*Sale, error) {
 	outage, ok := errors.AsType[*gas.Outage](err)
 	if !ok {
@@ -48,8 +49,8 @@ func (t *Till) whileOut(ctx context.Context, o *matched, err error) (*Sale, erro
 	return t.otherwise(ctx, o, e.paid("no", "same_payment"))
 }
 
-// refuseOrOut answers a payment that the chain refuses: with fresh terms where that is this payment's trouble, as an
-// outage where it turns out to be everybody's.
+// refuseOrOut answers a payment that the chain refuses: with fresh terms where that is this
+// payment's trouble, as an outage where it turns out to be everybody's.
 func (t *Till) refuseOrOut(ctx context.Context, o *matched, refusal *rail.Refusal) (*Sale, error) {
 	if strings.HasSuffix(refusal.Reason, "simulation_failed") {
 		t.cfg.Gas.Suspect(ctx, o.p.payment.Network)

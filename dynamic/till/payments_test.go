@@ -25,7 +25,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// payment is a signed payment and the object that goes into the header; a test may change the object.
+// payment is a signed payment and the object that goes into the header; a test may change the
+// object.
 type payment struct {
 	chaintest.Payment
 	wire map[string]any
@@ -38,7 +39,8 @@ func (s *shop) sign(ch map[string]any, i int, from chaintest.Key, change func(*t
 }
 
 // signAs is sign for a payer whose key signs for it: a contract wallet.
-func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.Address, change func(*token.Authorization)) payment {
+func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.Address,
+	change func(*token.Authorization)) payment {
 	s.t.Helper()
 	accepted := ch["accepts"].([]any)[i].(map[string]any)
 	var chainID uint64
@@ -55,22 +57,40 @@ func (s *shop) signAs(ch map[string]any, i int, key chaintest.Key, payer common.
 	return wired(ch, accepted, c.Sign(key, a))
 }
 
-// unsuggested are the extensions of a challenge without the suggested key.
+// undeployed is a payment by a wallet that it has a token.Deployer create, which is given the
+// money.
+func (s *shop) undeployed(ch map[string]any, deployer common.Address, creation []byte) payment {
+	s.t.Helper()
+	wallet := crypto.CreateAddress2(deployer, [32]byte{}, crypto.Keccak256(creation))
+	p := s.signAs(ch, 0, s.net.Buyers[0], wallet, nil)
+	s.net.Send(s.net.Minter, s.net.Asset, s.net.SignTransfer(s.net.Buyers[0], wallet, p.Value.Int64()).Call())
+	s.net.Seal()
+	p.Signature = token.Wrap6492(deployer, creation, p.Signature)
+	return wired(ch, ch["accepts"].([]any)[0].(map[string]any), p.Payment)
+}
+
+// unsuggested are the extensions of a challenge without the suggested key; a stock seller's has
+// none.
 func unsuggested(ch map[string]any) map[string]any {
-	ext := maps.Clone(ch["extensions"].(map[string]any))
+	all, _ := ch["extensions"].(map[string]any)
+	if all == nil {
+		return map[string]any{}
+	}
+	ext := maps.Clone(all)
 	ext["payment-identifier"] = map[string]any{"info": map[string]any{"required": false}}
 	return ext
 }
 
-// wired is the x402 object of a payment with everything that the challenge asks to have echoed but the suggested key: a
-// buyer who wants each payment to buy. echoed is one who echoes it all.
+// wired is the x402 object of a payment with everything that the challenge asks to have echoed but
+// the suggested key: a buyer who wants each payment to buy. echoed is one who echoes it all.
 func wired(ch, accepted map[string]any, p chaintest.Payment) payment {
 	return payment{p, map[string]any{
 		"x402Version": 2,
 		"payload": map[string]any{
 			"authorization": map[string]any{
-				"from": p.From.Hex(), "to": p.To.Hex(), "value": fmt.Sprint(p.Value), "validAfter": fmt.Sprint(p.ValidAfter),
-				"validBefore": fmt.Sprint(p.ValidBefore), "nonce": common.Hash(p.Nonce).Hex(),
+				"from": p.From.Hex(), "to": p.To.Hex(), "value": fmt.Sprint(p.Value),
+				"validAfter": fmt.Sprint(p.ValidAfter), "validBefore": fmt.Sprint(p.ValidBefore),
+				"nonce": common.Hash(p.Nonce).Hex(),
 			},
 			"signature": "0x" + common.Bytes2Hex(p.Signature),
 		},
@@ -97,8 +117,8 @@ func (s *shop) present(path string, p payment, headers ...string) reply {
 	return s.do("GET", path, h)
 }
 
-// unknown presents a payment whose outcome the chain does not tell, and returns the answer that names its settlement:
-// a slow machine's first answer may come before there is one.
+// unknown presents a payment whose outcome the chain does not tell, and returns the answer that
+// names its settlement: a slow machine's first answer may come before there is one.
 func (s *shop) unknown(what, path string, p payment, headers ...string) reply {
 	s.t.Helper()
 	r := s.present(path, p, headers...)
@@ -109,8 +129,8 @@ func (s *shop) unknown(what, path string, p payment, headers ...string) reply {
 	return r
 }
 
-// bought presents a payment to a shop whose buyers wait for a moment only, which may be too short for a slow machine,
-// and returns the answer with the goods.
+// bought presents a payment to a shop whose buyers wait for a moment only, which may be too short
+// for a slow machine, and returns the answer with the goods.
 func (s *shop) bought(what, path string, p payment, headers ...string) reply {
 	s.t.Helper()
 	r := s.present(path, p, headers...)
@@ -158,9 +178,10 @@ func (r reply) response() map[string]any {
 	return m
 }
 
-// answersPayment holds every answer to a presented payment against the rules of errors: what became of the goods and
-// the money, and no new terms while the money may be on its way.
-func answersPayment(r reply) error {
+// answersPayment holds every answer to a presented payment against the rules of errors: what became
+// of the goods and the money, and no new terms while the money may be on its way. One that came by
+// x402 is told in PAYMENT-RESPONSE too.
+func answersPayment(r reply, x402 bool) error {
 	if r.header.Get("Cache-Control") == "" {
 		return errors.New("the answer may be cached")
 	}
@@ -183,11 +204,18 @@ func answersPayment(r reply) error {
 	if r.str("next_step") == "" {
 		errs = append(errs, errors.New("no next_step"))
 	}
+	if ended := r.body["recovery"] != nil && slices.Contains([]string{"payment_invalid", "sold_out"},
+		r.code()); ended &&
+		strings.Contains(r.str("next_step"), "can be used by its holder until") != (r.str("retry") == "after") {
+		errs = append(errs, errors.New("an authorization that may still land is not told from one that cannot"))
+	}
 	if r.str("billed") == "unknown" {
 		if r.code() != "payment_already_used" && (r.status != 503 || r.header.Get("Retry-After") == "") {
 			errs = append(errs, errors.New("an unknown outcome is 503 with Retry-After"))
 		}
-		if r.code() == "payment_unknown" && (r.response()["errorReason"] != "settlement_pending" || r.response()["success"] != false || r.purchase() == "") {
+		if r.code() == "payment_unknown" &&
+			(r.purchase() == "" || x402 && (r.response()["errorReason"] != "settlement_pending" ||
+				r.response()["success"] != false)) {
 			errs = append(errs, errors.New("an unknown outcome names its settlement and the way back"))
 		}
 		if r.header.Get("PAYMENT-REQUIRED") != "" || r.header.Get("WWW-Authenticate") != "" {
@@ -197,10 +225,11 @@ func answersPayment(r reply) error {
 	return errors.Join(errs...)
 }
 
-// sameTerms holds a 402 against what every 402 says: a note, the ceiling's warning and a key to suggest, and, where its
-// header asks for a payment, the same terms in the body.
+// sameTerms holds a 402 against what every 402 says: a note, the ceiling's warning and a key to
+// suggest, and, where its header asks for a payment, the same terms in the body.
 func sameTerms(r reply) error {
-	if r.str("note") == "" || r.str("warning") == "" || !strings.HasPrefix(r.str("idempotency", "suggested_key"), "store-") {
+	if r.str("note") == "" || r.str("warning") == "" || !strings.HasPrefix(r.str("idempotency", "suggested_key"),
+		"store-") {
 		return errors.New("a 402 without its note, warning and suggested key")
 	}
 	header := r.header.Get("PAYMENT-REQUIRED")
@@ -275,7 +304,8 @@ func resting(p till.Purchase) bool {
 	return true
 }
 
-// patience turns a hang into a failure. No machine is so slow that what comes by itself takes as long.
+// patience turns a hang into a failure. No machine is so slow that what comes by itself takes as
+// long.
 const patience = 5 * time.Minute
 
 // until waits for a condition that comes by itself.
@@ -317,8 +347,9 @@ func (s *shop) state(id string, want till.State) till.Purchase {
 	return got
 }
 
-// audit compares ledger and chains to the atomic unit: what payTo has received on each network is what credited
-// purchases paid there; patron numbers run from 1 without gaps. It returns how many purchases have one.
+// audit compares ledger and chains to the atomic unit: what payTo has received on each network is
+// what credited purchases paid there; patron numbers run from 1 without gaps. It returns how many
+// purchases have one.
 func (s *shop) audit() int {
 	s.t.Helper()
 	return auditLedger(s.t, s.net, s.db)
@@ -352,7 +383,8 @@ func auditCredits(t testing.TB, net *chaintest.Net, all []till.Purchase) {
 	transfers := make(map[string]string)
 	for _, p := range all {
 		switch p.State {
-		case till.Settled, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain, till.Uncredited:
+		case till.Settled, till.Promised, till.Delivered, till.SettledLate, till.RefundOwed, till.FromChain,
+			till.Uncredited:
 			credited[p.Payment.Network] += p.Amount
 			key := fmt.Sprintf("%s/%s/%d", p.Payment.Network, p.Proof.Tx, p.Proof.LogIndex)
 			if other := transfers[key]; other != "" {
@@ -370,9 +402,11 @@ func auditCredits(t testing.TB, net *chaintest.Net, all []till.Purchase) {
 
 // usedLogs finds the event that says that a payment was used, and not cancelled.
 func usedLogs(net *chaintest.Net, p payment) ethereum.FilterQuery {
-	return ethereum.FilterQuery{FromBlock: new(big.Int), Addresses: []common.Address{net.Asset}, Topics: [][]common.Hash{
-		{crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))}, {common.BytesToHash(p.From[:])}, {p.Nonce},
-	}}
+	return ethereum.FilterQuery{FromBlock: new(big.Int), Addresses: []common.Address{net.Asset},
+		Topics: [][]common.Hash{
+			{crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))}, {common.BytesToHash(p.From[:])},
+			{p.Nonce},
+		}}
 }
 
 // relayed is how many transactions of the relayer stand in the first chain.

@@ -47,7 +47,8 @@ func object(t *testing.T, members map[string]any) string {
 	return string(b)
 }
 
-// Four thousand characters of a long script are bought in the query and in a body, and are one order.
+// Four thousand characters of a long script are bought in the query and in a body, and are one
+// order.
 func TestLongInputsInEitherForm(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{site: talkative(t)})
@@ -69,11 +70,13 @@ func TestLongInputsInEitherForm(t *testing.T) {
 	s.sameAnswer("the same by POST", first, s.posted(door, body, "PAYMENT-SIGNATURE", s.echoed(ch, buyer).header(t)))
 
 	short := object(t, map[string]any{"summary": summary})
-	s.new("a POST without its number", s.posted(door, short, "PAYMENT-SIGNATURE", s.echoed(decodeChallenge(t, s.posted(door, short).header.Get("PAYMENT-REQUIRED")), buyer).header(t)))
+	s.new("a POST without its number", s.posted(door, short, "PAYMENT-SIGNATURE",
+		s.echoed(decodeChallenge(t, s.posted(door, short).header.Get("PAYMENT-REQUIRED")), buyer).header(t)))
 	longer := object(t, map[string]any{"summary": summary + "字"})
 	s.want("one character more", s.posted(door, longer), 400, "invalid_input")
 
-	s.new("a POST paid on a GET's terms", s.posted(door, body, "PAYMENT-SIGNATURE", s.echoed(s.challenge(path), s.net.Buyers[1]).header(t)))
+	s.new("a POST paid on a GET's terms", s.posted(door, body, "PAYMENT-SIGNATURE",
+		s.echoed(s.challenge(path), s.net.Buyers[1]).header(t)))
 	s.new("a GET paid on a POST's terms", s.present(path, s.echoed(ch, s.net.Buyers[2])))
 	s.audit()
 }
@@ -116,7 +119,8 @@ func TestPostDeclaresItsBody(t *testing.T) {
 				}
 			}
 		}
-		raw, err := json.Marshal(decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED"))["extensions"].(map[string]any)["bazaar"])
+		extensions := decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED"))["extensions"]
+		raw, err := json.Marshal(extensions.(map[string]any)["bazaar"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,9 +129,12 @@ func TestPostDeclaresItsBody(t *testing.T) {
 		}
 		in, schema := got.Info.Input, got.Schema.Properties.Input
 		g, _ := s.site.Good(item)
-		if in.Type != "http" || in.Method != "POST" || in.BodyType != "json" || in.Body == nil || in.QueryParams != nil || schema.Properties.QueryParams != nil ||
-			!slices.Equal(schema.Properties.Method.Enum, []string{"POST"}) || !slices.Equal(schema.Required, []string{"type", "method", "bodyType", "body"}) ||
-			schema.Properties.Body.Type != "object" || len(schema.Properties.Body.Properties) != len(g.AllInputs()) {
+		if in.Type != "http" || in.Method != "POST" || in.BodyType != "json" || in.Body == nil ||
+			in.QueryParams != nil || schema.Properties.QueryParams != nil ||
+			!slices.Equal(schema.Properties.Method.Enum, []string{"POST"}) ||
+			!slices.Equal(schema.Required, []string{"type", "method", "bodyType", "body"}) ||
+			schema.Properties.Body.Type != "object" ||
+			len(schema.Properties.Body.Properties) != len(g.AllInputs())-1 { // without source
 			t.Errorf("%s declares %s", item, raw)
 		}
 		if len(raw) > 600 && item != "hello" {
@@ -140,28 +147,31 @@ func TestBodiesThatBuyNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{site: talkative(t)})
 	const door = "/api/buy/hello"
-	pay := s.pay(decodeChallenge(t, s.posted(door, `{"summary":"x"}`).header.Get("PAYMENT-REQUIRED")), 0, s.net.Buyers[0])
+	pay := s.pay(decodeChallenge(t, s.posted(door, `{"summary":"x"}`).header.Get("PAYMENT-REQUIRED")), 0,
+		s.net.Buyers[0])
 	for what, c := range map[string]struct{ query, body, says string }{
-		"nothing":                 {"", "", "summary is required"},
-		"an empty object":         {"", "{}", "summary is required"},
-		"null":                    {"", "null", "body must be one JSON object"},
-		"a list":                  {"", `["summary"]`, "body must be one JSON object"},
-		"a text":                  {"", `summary=x`, "body must be one JSON object"},
-		"two objects":             {"", `{"summary":"x"}{}`, "body must be one JSON object"},
-		"a member twice":          {"", `{"summary":"x","summary":"y"}`, "body must be one JSON object"},
-		"broken UTF-8":            {"", "{\"summary\":\"\xff\"}", "body must be one JSON object"},
-		"an unknown member":       {"", `{"summary":"x","sumary":"y"}`, "sumary is not an input"},
-		"a number as text":        {"", `{"summary":1}`, "summary must be a string"},
-		"an object as text":       {"", `{"summary":{}}`, "summary must be a string"},
-		"a text as number":        {"", `{"summary":"x","max_usd":"0.5"}`, "max_usd must be a number"},
-		"a truth value as text":   {"", `{"summary":"x","no_spend_controls":"true"}`, "no_spend_controls must be a boolean"},
-		"a number without end":    {"", `{"summary":"x","max_usd":1e999}`, "max_usd must be a number"},
-		"a number that is long":   {"", `{"summary":"x","max_usd":1e30}`, "max_usd is longer"},
-		"a null where needed":     {"", `{"summary":null}`, "summary is required"},
-		"a control character":     {"", `{"summary":"\u0007"}`, "summary holds control characters"},
-		"query and body":          {"?summary=x", `{"summary":"x"}`, "body has inputs, and so has the query"},
-		"a source beside a body":  {"?source=x", `{"summary":"x"}`, "body has inputs, and so has the query"},
-		"too many bytes":          {"", `{"summary":"` + strings.Repeat("x", 65<<10) + `"}`, "body is longer than 65536 bytes"},
+		"nothing":           {"", "", "summary is required"},
+		"an empty object":   {"", "{}", "summary is required"},
+		"null":              {"", "null", "body must be one JSON object"},
+		"a list":            {"", `["summary"]`, "body must be one JSON object"},
+		"a text":            {"", `summary=x`, "body must be one JSON object"},
+		"two objects":       {"", `{"summary":"x"}{}`, "body must be one JSON object"},
+		"a member twice":    {"", `{"summary":"x","summary":"y"}`, "body must be one JSON object"},
+		"broken UTF-8":      {"", "{\"summary\":\"\xff\"}", "body must be one JSON object"},
+		"an unknown member": {"", `{"summary":"x","sumary":"y"}`, "sumary is not an input"},
+		"a number as text":  {"", `{"summary":1}`, "summary must be a string"},
+		"an object as text": {"", `{"summary":{}}`, "summary must be a string"},
+		"a text as number":  {"", `{"summary":"x","max_usd":"0.5"}`, "max_usd must be a number"},
+		"a truth value as text": {"", `{"summary":"x","no_spend_controls":"true"}`,
+			"no_spend_controls must be a boolean"},
+		"a number without end":   {"", `{"summary":"x","max_usd":1e999}`, "max_usd must be a number"},
+		"a number that is long":  {"", `{"summary":"x","max_usd":1e30}`, "max_usd is longer"},
+		"a null where needed":    {"", `{"summary":null}`, "summary is required"},
+		"a control character":    {"", `{"summary":"\u0007"}`, "summary holds control characters"},
+		"query and body":         {"?summary=x", `{"summary":"x"}`, "body has inputs, and so has the query"},
+		"a source beside a body": {"?source=x", `{"summary":"x"}`, "body has inputs, and so has the query"},
+		"too many bytes": {"", `{"summary":"` + strings.Repeat("x", 65<<10) + `"}`,
+			"body is longer than 65536 bytes"},
 		"a hexadecimal number":    {"?summary=x&max_usd=0x10", "", "max_usd must be a number"},
 		"a number that is none":   {"?summary=x&max_usd=NaN", "", "max_usd must be a number"},
 		"a truth value like yes":  {"?summary=x&no_spend_controls=yes", "", "no_spend_controls must be a boolean"},
@@ -181,7 +191,8 @@ func TestBodiesThatBuyNothing(t *testing.T) {
 	for what, body := range map[string]string{"a query alone": "", "a query and an empty object": "{}"} {
 		s.want(what, s.posted(door+"?summary=x", body), 402, "payment_required")
 	}
-	s.want("the same payment, corrected", s.posted(door, `{"summary":"x","max_usd":null}`, "PAYMENT-SIGNATURE", pay), 200, "")
+	s.want("the same payment, corrected", s.posted(door, `{"summary":"x","max_usd":null}`, "PAYMENT-SIGNATURE", pay),
+		200, "")
 	s.audit()
 }
 

@@ -7,8 +7,8 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// A process that is killed around a promise, whether it makes it or keeps it, leaves one that the next keeps: each buyer has
-// one promise and one delivery, and the keeper's word counts once.
+// A process that is killed around a promise, whether it makes it or keeps it, leaves one that the
+// next keeps: each buyer has one promise and one delivery, and the keeper's word counts once.
 func TestKillsAroundAPromise(t *testing.T) {
 	t.Parallel()
 	v := newVictims(t, 5)

@@ -22,20 +22,24 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// ticket is a second protocol, of the shape of MPP: a challenge in WWW-Authenticate whose id is a MAC over what it asks, an
-// opaque that holds what is the store's, a credential in Authorization or in _meta, a receipt of its own.
+// ticket is a second protocol, of the shape of MPP: a challenge in WWW-Authenticate whose id is a
+// MAC over what it asks, an opaque that holds what is the store's, a credential in Authorization or
+// in _meta, a receipt of its own.
 type ticket struct{ store pay.Store }
 
 var ticketRow = pay.Row{
 	Name:      "ticket",
-	Presented: func(h http.Header) bool { return len(credentials(h)) > 0 },
-	Params:    []api.Param{{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 16 << 10, Description: "a ticket"}},
-	Terms:     []string{"WWW-Authenticate"},
-	Answers:   []string{"Payment-Receipt"},
+	Presented: func(f pay.Fields) bool { return len(credentials(f)) > 0 },
+	Params: []api.Param{{Name: "Authorization", In: api.Header, Type: "string", MaxLength: 16 << 10,
+		Description: "a ticket"}},
+	Terms:   []string{"WWW-Authenticate"},
+	Answers: []string{"Payment-Receipt"},
 	Body: api.SchemaFor[struct {
-		Tickets int `json:"tickets"`
+		Tickets int      `json:"tickets"`
+		IDs     []string `json:"ticket_ids,omitempty"`
 	}](),
-	New: func(s pay.Store) pay.Protocol { return ticket{s} },
+	NotSettled: "payment_already_used",
+	New:        func(s pay.Store) pay.Protocol { return ticket{s} },
 }
 
 const ticketMeta = "org.example/credential"
@@ -73,22 +77,24 @@ func (t ticketTerms) Members() []pay.Member {
 	return []pay.Member{{Name: "tickets", Value: json.RawMessage(fmt.Sprint(len(t.q.Accepts)))}}
 }
 
-func (t ticketTerms) Say(to pay.Carrier, f pay.Fill, _ string) error {
+func (t ticketTerms) Say(to pay.Carrier, f pay.Fill, _ string, body []byte) ([]byte, error) {
 	var all []challenge
 	for _, a := range t.q.Accepts {
-		c := challenge{Request: b64(a), Opaque: b64(map[string]string{"nonce": string(f.Nonce), "key": string(f.Key), "for": t.q.URL})}
+		c := challenge{Request: b64(a),
+			Opaque: b64(map[string]string{"nonce": string(f.Nonce), "key": string(f.Key), "for": t.q.URL})}
 		c.ID = t.mac(c, f.Body)
 		all = append(all, c)
 		if to.Header != nil {
-			to.Header.Add("WWW-Authenticate", fmt.Sprintf("Payment id=%q, request=%q, opaque=%q", c.ID, c.Request, c.Opaque))
+			to.Header.Add("WWW-Authenticate", fmt.Sprintf("Payment id=%q, request=%q, opaque=%q", c.ID, c.Request,
+				c.Opaque))
 		}
 	}
 	if to.Meta != nil {
 		b, err := json.Marshal(all)
 		to.Meta["org.example/payment-required"] = b
-		return err
+		return body, err
 	}
-	return nil
+	return fmt.Appendf(body, `,"ticket_ids":[%q]`, all[0].ID), nil
 }
 
 func (ticketTerms) Words() pay.Words {
@@ -96,7 +102,8 @@ func (ticketTerms) Words() pay.Words {
 }
 
 func credentials(f pay.Fields) []string {
-	return slices.DeleteFunc(slices.Clone(f.Values("Authorization")), func(v string) bool { return !strings.HasPrefix(v, "Payment ") })
+	return slices.DeleteFunc(slices.Clone(f.Values("Authorization")),
+		func(v string) bool { return !strings.HasPrefix(v, "Payment ") })
 }
 
 func (ticket) Read(f pay.Fields) (*pay.Presented, error) {
@@ -119,7 +126,8 @@ func (ticket) Read(f pay.Fields) (*pay.Presented, error) {
 	if err != nil || len(vs) > 1 {
 		return nil, &rail.Refusal{Reason: "malformed-credential"}
 	}
-	return &pay.Presented{Accepted: want, Payload: c.Payload, Digest: sha256.Sum256(raw), Nonce: opaque.Nonce, Key: opaque.Key, Data: c}, nil
+	return &pay.Presented{Accepted: want, Payload: c.Payload, Digest: sha256.Sum256(raw), Nonce: opaque.Nonce,
+		Key: opaque.Key, Data: c}, nil
 }
 
 func (t ticket) Match(p *pay.Presented, q *pay.Quote) (rail.Requirement, error) {
@@ -139,7 +147,8 @@ func (ticket) Answer(to pay.Carrier, p *pay.Presented, o pay.Outcome) error {
 	if !o.Success {
 		return nil
 	}
-	receipt := map[string]any{"status": "success", "reference": o.Transaction, "challengeId": p.Data.(challenge).ID, "timestamp": o.At}
+	receipt := map[string]any{"status": "success", "reference": o.Transaction, "challengeId": p.Data.(challenge).ID,
+		"timestamp": o.At}
 	if to.Header != nil {
 		to.Header.Set("Payment-Receipt", b64(receipt))
 		return nil
@@ -164,10 +173,12 @@ func (s *shop) tickets(h http.Header) []challenge {
 }
 
 func newTicketShop(t *testing.T) *shop {
-	return newShop(t, shopOptions{networks: []uint64{8453}, buyers: 3, counter: counter.Config{Protocols: []pay.Row{x402.Row, ticketRow}}})
+	return newShop(t, shopOptions{networks: []uint64{8453}, buyers: 3,
+		counter: counter.Config{Protocols: []pay.Row{x402.Row, ticketRow}}})
 }
 
-// A second protocol stands in the same 402, is paid and repeated like the first, and is one row more for the store.
+// A second protocol stands in the same 402, is paid and repeated like the first, and is one row
+// more for the store.
 func TestASecondProtocolInTheSame402(t *testing.T) {
 	s := newTicketShop(t)
 	asked := s.do("POST", "/api/buy/the_confession", nil, `{"detail":"I read the manual."}`)
@@ -181,12 +192,14 @@ func TestASecondProtocolInTheSame402(t *testing.T) {
 	c := tickets[0]
 	c.Payload, _ = json.Marshal(s.sign(ch, 0, s.net.Buyers[0], nil).wire["payload"])
 	credential := map[string]string{"Authorization": "Payment " + b64(c)}
-	if r := s.do("POST", "/api/buy/the_confession", credential, `{"detail":"I wrote the manual."}`); r.status != 402 || r.str("reason") != "invalid-challenge" || len(s.tickets(r.header)) != 1 {
+	if r := s.do("POST", "/api/buy/the_confession", credential, `{"detail":"I wrote the manual."}`); r.status != 402 ||
+		r.str("reason") != "invalid-challenge" || len(s.tickets(r.header)) != 1 {
 		t.Fatalf("with another body = %d %s", r.status, r.raw)
 	}
 	r := s.do("POST", "/api/buy/the_confession", credential, `{"detail":"I read the manual."}`)
 	s.want("paid by ticket", r, 200, "")
-	if r.header.Get("Payment-Receipt") == "" || r.header.Get("PAYMENT-RESPONSE") != "" || r.str("certificate", "settled_via") != "ticket self" {
+	if r.header.Get("Payment-Receipt") == "" || r.header.Get("PAYMENT-RESPONSE") != "" ||
+		r.str("certificate", "settled_via") != "ticket self" {
 		t.Errorf("paid = %v %s", r.header, r.raw)
 	}
 	if p := s.purchase(r.purchase()); p.Protocol != "ticket" {
@@ -198,24 +211,28 @@ func TestASecondProtocolInTheSame402(t *testing.T) {
 	}
 	// Whoever sees the authorization on the chain has not seen the nonce in the challenge.
 	c.Opaque = s.tickets(s.do("GET", "/api/buy/the_confession?detail=x", nil).header)[0].Opaque
-	thief := s.do("POST", "/api/buy/the_confession", map[string]string{"Authorization": "Payment " + b64(c)}, `{"detail":"I read the manual."}`)
+	thief := s.do("POST", "/api/buy/the_confession", map[string]string{"Authorization": "Payment " + b64(c)},
+		`{"detail":"I read the manual."}`)
 	s.want("a thief", thief, 409, "payment_already_used")
 
 	// Stock clients of the first go on as before, and a request with both uses neither.
 	pay := s.pay(s.challenge("/api/buy/hello"), 0, s.net.Buyers[1])
-	both := s.do("GET", "/api/buy/hello", map[string]string{"PAYMENT-SIGNATURE": pay, "Authorization": credential["Authorization"]})
+	both := s.do("GET", "/api/buy/hello", map[string]string{"PAYMENT-SIGNATURE": pay,
+		"Authorization": credential["Authorization"]})
 	if both.status != 400 || both.str("billed") != "no" {
 		t.Errorf("both = %d %s", both.status, both.raw)
 	}
 	s.want("x402", s.do("GET", "/api/buy/hello", map[string]string{"PAYMENT-SIGNATURE": pay}), 200, "")
 }
 
-// A purchase in process goes through the gates of every other, in each protocol, with what stands beside the answer in _meta.
+// A purchase in process goes through the gates of every other, in each protocol, with what stands
+// beside the answer in _meta.
 func TestBuyingInProcess(t *testing.T) {
 	s := newTicketShop(t)
 	ask := func(item string, meta pay.Meta, inputs string) (*counter.Answer, *problem.Error) {
 		t.Helper()
-		a, err := s.count.Buy(t.Context(), counter.Request{Item: item, Method: "POST", Payment: meta, Inputs: &counter.Inputs{Body: []byte(inputs)}, Meta: true})
+		a, err := s.count.Buy(t.Context(), counter.Request{Item: item, Method: "POST", Payment: meta,
+			Inputs: &counter.Inputs{Body: []byte(inputs)}, Meta: true})
 		p, ok := errors.AsType[*problem.Error](err)
 		if err != nil && !ok {
 			t.Fatal(err)
@@ -234,7 +251,8 @@ func TestBuyingInProcess(t *testing.T) {
 	}
 	var ch map[string]any
 	var tickets []challenge
-	if err := errors.Join(json.Unmarshal(terms.Body, &ch), json.Unmarshal(terms.Carrier.Meta["org.example/payment-required"], &tickets)); err != nil {
+	if err := errors.Join(json.Unmarshal(terms.Body, &ch),
+		json.Unmarshal(terms.Carrier.Meta["org.example/payment-required"], &tickets)); err != nil {
 		t.Fatal(err)
 	}
 	first := s.sign(ch, 0, s.net.Buyers[0], nil)
@@ -242,10 +260,12 @@ func TestBuyingInProcess(t *testing.T) {
 	c := tickets[0]
 	c.Payload, _ = json.Marshal(s.sign(ch, 0, s.net.Buyers[1], nil).wire["payload"])
 	credential, _ := json.Marshal(c)
-	for name, meta := range map[string]pay.Meta{x402.MetaResponse: {x402.MetaPayment: wire}, "org.example/receipt": {ticketMeta: credential}} {
+	for name, meta := range map[string]pay.Meta{x402.MetaResponse: {x402.MetaPayment: wire},
+		"org.example/receipt": {ticketMeta: credential}} {
 		for i := range 2 {
 			a, err := ask("hello", meta, `{"agent_name":"Ada"}`)
-			if err != nil || a.Status != 200 || a.Replay != (i == 1) || a.Carrier.Meta[name] == nil || a.Carrier.Header != nil {
+			if err != nil || a.Status != 200 || a.Replay != (i == 1) || a.Carrier.Meta[name] == nil ||
+				a.Carrier.Header != nil {
 				t.Fatalf("%s, time %d: %+v, %v", name, i, a, err)
 			}
 			var d till.Delivery

@@ -25,6 +25,8 @@ const (
 	lose                // forward it and cut the connection in place of the answer
 	expire              // forward it and never answer
 	hang                // never answer, never forward
+	late                // forward it when there is a block more
+	lie                 // refuse it as of a number that is used up; the node never sees it
 )
 
 // proxy stands between the till and its node.
@@ -33,11 +35,58 @@ type proxy struct {
 	mu   sync.Mutex
 	rule func(methods []string) fault // guarded by mu
 	over chan struct{}
+	next chan struct{} // closed by a block; guarded by mu
+}
+
+// sealed lets through what waits for a block.
+func (p *proxy) sealed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.next)
+	p.next = make(chan struct{})
+}
+
+// block waits for one.
+func (p *proxy) block() {
+	p.mu.Lock()
+	next := p.next
+	p.mu.Unlock()
+	select {
+	case <-next:
+	case <-p.over:
+	}
+}
+
+// lies answers each request of a body with a refusal.
+func lies(w io.Writer, body []byte) {
+	type request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	type answer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   map[string]any  `json:"error"`
+	}
+	refused := func(r request) answer {
+		return answer{"2.0", r.ID, map[string]any{"code": -32000, "message": "nonce too low"}}
+	}
+	var all []request
+	if json.Unmarshal(body, &all) == nil {
+		var out []answer
+		for _, r := range all {
+			out = append(out, refused(r))
+		}
+		json.NewEncoder(w).Encode(out)
+		return
+	}
+	var one request
+	json.Unmarshal(body, &one)
+	json.NewEncoder(w).Encode(refused(one))
 }
 
 // newProxy stands in front of a node until the test ends.
 func newProxy(t *testing.T, node string) *proxy {
-	p := &proxy{over: make(chan struct{})}
+	p := &proxy{over: make(chan struct{}), next: make(chan struct{})}
 	p.set(func([]string) fault { return pass })
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -48,8 +97,15 @@ func newProxy(t *testing.T, node string) *proxy {
 		if f == drop {
 			panic(http.ErrAbortHandler)
 		}
-		if f == hang {
+		switch f {
+		case hang:
 			p.wait(r)
+		case late:
+			p.block()
+		case lie:
+			w.Header().Set("Content-Type", "application/json")
+			lies(w, body)
+			return
 		}
 		resp, err := http.Post(node, "application/json", bytes.NewReader(body))
 		if err != nil {
@@ -178,7 +234,10 @@ func TestSlowNode(t *testing.T) {
 
 func TestNodeGoneAfterBroadcast(t *testing.T) {
 	t.Parallel()
-	s, px := newProxied(t, shopOptions{config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 500*time.Millisecond, 100*time.Millisecond }})
+	s, px := newProxied(t, shopOptions{config: func(c *till.Config) {
+		c.SettleWait, c.RepeatWait = 500*time.Millisecond,
+			100*time.Millisecond
+	}})
 	const path = "/api/buy/hello"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	var gone atomic.Bool

@@ -52,6 +52,7 @@ type Purchase struct {
 	Content     string            `json:"content,omitzero"` // digest of the site that it was claimed under
 
 	Protocol string           `json:"protocol,omitzero"` // of the payment; unknown where only the chain tells of it
+	Agent    string           `json:"agent,omitzero"`    // host and key of the agent that signed the payment
 	Payment  rail.Payment     `json:"payment"`
 	Terms    rail.Requirement `json:"terms"`
 	Amount   int64            `json:"amount"`
@@ -65,11 +66,15 @@ type Purchase struct {
 	Settlement string `json:"settlement,omitzero"` // id of the record of package settle, from settling on
 	Reverted   bool   `json:"reverted,omitzero"`   // a transaction that would have settled it reverted
 
+	Account *OnAccount `json:"on_account,omitempty"` // who is billed, where no network carries the payment
+
 	Proof  *rail.Proof `json:"proof,omitzero"`
 	Number int64       `json:"number,omitzero"` // patron number
 	CertID string      `json:"cert_id,omitzero"`
 	Date   string      `json:"date,omitzero"`
 	KID    string      `json:"kid,omitzero"`
+	// Artifact is the id of what is signed beside the certificate.
+	Artifact string `json:"artifact,omitzero"`
 
 	Reason      string    `json:"reason,omitzero"`       // why it was refused, failed or not settled
 	Final       bool      `json:"final,omitzero"`        // beyond reorganisation: nothing can change it
@@ -78,13 +83,14 @@ type Purchase struct {
 	listed bool // among the open payments, while a transaction that read it runs
 
 	signed *settle.Settlement // as load read it beside the purchase; nil without
+	body   []byte             // the answer, where it was kept by the step that this came from; nil is to be read
 }
 
 // Claim is the record at auth/…: whose authorization it is.
 type Claim struct {
 	Purchase string `json:"purchase"`
-	// Header is the hex SHA-256 of the exact payment header, kept only when that held a nonce of ours: then, and
-	// only then, the same header again proves its sender (M1).
+	// Header is the hex SHA-256 of the exact payment header, kept only when that held a nonce of
+	// ours: then, and only then, the same header again proves its sender (M1).
 	Header string `json:"header,omitzero"`
 	// Answered marks an authorization that came with a repeat and was never settled.
 	Answered bool `json:"answered,omitzero"`
@@ -108,13 +114,17 @@ func (p *Purchase) freed() bool {
 	return false
 }
 
+// freesSlot reports whether an order with the purchase's key is a new one. One that was reversed
+// took no money in the end, and never can: its authorization is dead beyond reorganisation.
+func (p *Purchase) freesSlot() bool { return p.freed() || p.State == Reversed }
+
 // Tx is the transaction that a buyer can look for: the proof's, else the newest that was signed.
 func (p *Purchase) Tx() string {
 	switch {
 	case p.Proof != nil:
 		return p.Proof.Tx
 	case p.signed != nil:
-		return p.signed.Tx()
+		return p.signed.Tx(p.ID)
 	}
 	return ""
 }
@@ -124,7 +134,8 @@ func (p *Purchase) member() settle.Member {
 	return settle.Member{ID: p.ID, Payment: p.Payment, Mark: p.Mark}
 }
 
-// settling is the settlement of a loaded purchase; one without a record is that of a payment for which nothing was signed.
+// settling is the settlement of a loaded purchase; one without a record is that of a payment for
+// which nothing was signed.
 func (p *Purchase) settling() *settle.Settlement {
 	if p.signed != nil {
 		return p.signed
@@ -132,7 +143,8 @@ func (p *Purchase) settling() *settle.Settlement {
 	return settle.Unsigned(p.member())
 }
 
-// errMoved says that a purchase is no longer in the state that a step starts from: another hand moved it.
+// errMoved says that a purchase is no longer in the state that a step starts from: another hand
+// moved it.
 var errMoved = errors.New("till: the purchase has moved on")
 
 // read reads a purchase that is going to be saved in the same transaction.
@@ -145,8 +157,8 @@ func read(tx ledger.Tx, id string) (*Purchase, error) {
 	return &p, nil
 }
 
-// save writes p, which is new or was read in this transaction, as the next version and keeps its place in the queue of
-// due work.
+// save writes p, which is new or was read in this transaction, as the next version and keeps its
+// place in the queue of due work.
 func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 	now := tx.Now()
 	if p.Version == 0 {
@@ -161,14 +173,21 @@ func (t *Till) save(tx ledger.Tx, p *Purchase) error {
 	if at := t.nextLook(p, now); at.IsZero() {
 		err = schedule.Drop(tx, jobPurchase, p.ID)
 	} else {
-		err = schedule.Put(tx, jobPurchase, p.ID, at)
+		// One that moves on at once lies where the worker will look soon enough.
+		err = schedule.PutOrLeave(tx, jobPurchase, p.ID, at, at.Sub(now)/4)
 	}
-	return errors.Join(err, ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p))
+	return errors.Join(err, t.keepDebt(tx, p), ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p))
 }
 
-// nextLook is when the worker should look at a purchase if nobody has moved it until then; zero is never again.
+// savedAt is what is read of a purchase that is read and saved.
+func savedAt(id string) []ledger.Range {
+	return []ledger.Range{ledger.At(ledger.PurchaseKey(id)), ledger.At(ledger.TaskKey(jobPurchase, id))}
+}
+
+// nextLook is when the worker should look at a purchase if nobody has moved it until then; zero is
+// never again.
 func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
-	if p.Final {
+	if p.Final && !p.Open() { // what is billed to an account is final before it is delivered
 		return time.Time{}
 	}
 	patience := t.cfg.Patience
@@ -184,14 +203,18 @@ func (t *Till) nextLook(p *Purchase, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// advance runs f on the purchase as it stands, if it stands in one of the given states, and saves it; the step is
-// durable when advance returns. f may run more than once and touches nothing outside.
-func (t *Till) advance(ctx context.Context, id string, from []State, step string, f func(ledger.Tx, *Purchase) error) (*Purchase, error) {
+// advance runs f on the purchase as it stands, if it stands in one of the given states, and saves
+// it; the step is durable when advance returns. f may run more than once and touches nothing
+// outside; reads is what it reads.
+func (t *Till) advance(ctx context.Context, id string, from []State, step string, f func(ledger.Tx, *Purchase) error,
+	reads ...ledger.Range) (*Purchase, error) {
+	reads = append(reads, savedAt(id)...)
 	var out *Purchase
 	var was State
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
 	err := t.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+		ledger.Ahead(tx, reads...)
 		p, err := read(tx, id)
 		if err != nil {
 			return err
@@ -213,7 +236,7 @@ func (t *Till) advance(ctx context.Context, id string, from []State, step string
 		return out, err
 	}
 	if out.State != was && !out.Open() {
-		t.cfg.Outcome(out.Payment.Network, out.State)
+		t.tellEnd(out)
 	}
 	t.cfg.AfterStep(step)
 	return out, nil
@@ -225,7 +248,7 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	defer cancel()
 	var p Purchase
 	err := t.cfg.DB.View(ctx, func(tx ledger.Tx) (err error) {
-		p, err = withSettlement(tx, id)
+		p, err = t.withSettlement(tx, id)
 		return err
 	})
 	if err != nil {
@@ -234,22 +257,22 @@ func (t *Till) load(ctx context.Context, id string) (*Purchase, error) {
 	return &p, nil
 }
 
-func withSettlement(tx ledger.Tx, id string) (Purchase, error) {
+func (t *Till) withSettlement(tx ledger.Tx, id string) (Purchase, error) {
 	p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
 	if err == nil && p.Settlement != "" {
-		p.signed, err = settle.Read(tx, p.Settlement)
+		p.signed, err = t.settles.Read(tx, p.Settlement)
 	}
 	return p, err
 }
 
-// ledgerContext outlives the request that began a step, because a step once begun is finished, and has a deadline,
-// because the ledger retries until then.
+// ledgerContext outlives the request that began a step, because a step once begun is finished, and
+// has a deadline, because the ledger retries until then.
 func ledgerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
 // maker makes what a purchase bought from what it was claimed under.
-func (t *Till) maker(p *Purchase) goods.Maker { return maker(t.cfg.Site.Of(p.Content)) }
+func (t *Till) maker(p *Purchase) goods.Maker { return t.makerOn(t.cfg.Site.Of(p.Content)) }
 
 // order is a kind's view of a purchase.
 func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
@@ -257,8 +280,17 @@ func (t *Till) order(p *Purchase) (*goods.Order, goods.Kind, error) {
 	if err != nil {
 		return nil, goods.Kind{}, err
 	}
-	return &goods.Order{
+	o := &goods.Order{
 		ID: p.ID, Good: offer.Good, Inputs: p.Inputs, Payer: p.Payment.Payer, Network: p.Payment.Network,
-		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry, Word: p.Word,
-	}, offer.Kind, nil
+		Paid: p.Amount, Tip: p.Tip, At: p.Created, Until: time.Unix(p.Payment.ValidBefore, 0), Entry: p.Entry,
+		Word: p.Word, Artifact: p.Artifact,
+	}
+	o.Settled = p.SettledAt()
+	return o, offer.Kind, nil
+}
+
+// tellEnd tells of a purchase that came to rest.
+func (t *Till) tellEnd(p *Purchase) {
+	t.cfg.Outcome(p.Payment.Network, p.State)
+	t.cfg.Money(p.Payment.Network, p.State, p.Amount)
 }

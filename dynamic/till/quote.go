@@ -10,7 +10,7 @@ import (
 // Quote is an order as it could be paid for at present. It reserves nothing.
 type Quote struct {
 	Site        *content.Site // that the offer is of
-	Offer       Offer
+	Offer       *Offer
 	Fingerprint string    // of the order
 	LeftOut     []LeftOut // the networks that take no payment for it now
 }
@@ -22,8 +22,14 @@ type LeftOut struct {
 	Reason        string // otherwise
 }
 
-// quote asks which networks take a payment for an order. Where none does it is an error; the quote comes
-// with it, unless the store is closed.
+// Quote asks how an offer could be paid for at present, whatever is ordered. Where no network takes
+// a payment for it there is an error, and the quote with it unless the store is closed.
+func (t *Till) Quote(o *Offer) (*Quote, error) {
+	return t.quote(asked{site: t.cfg.Site.Now(), offer: o})
+}
+
+// quote asks which networks take a payment for an order. Where none does it is an error; the quote
+// comes with it, unless the store is closed.
 func (t *Till) quote(a asked) (*Quote, error) {
 	q := &Quote{Site: a.site, Offer: a.offer, Fingerprint: a.print, LeftOut: t.leftOut(a.offer)}
 	switch {
@@ -35,8 +41,8 @@ func (t *Till) quote(a asked) (*Quote, error) {
 	return q, &Error{Code: CodeNowhere, Retry: outRetry, LeftOut: q.LeftOut}
 }
 
-// Accepts are the terms of a quote: the minimum on every network that is not left out, in their order,
-// then the higher amounts on the first of them only.
+// Accepts are the terms of a quote: the minimum on every network that is not left out, in their
+// order, then the higher amounts on the first of them only.
 func (t *Till) Accepts(q *Quote) []rail.Requirement {
 	out := make(map[string]bool, len(q.LeftOut))
 	for _, o := range q.LeftOut {
@@ -61,9 +67,9 @@ func (t *Till) Accepts(q *Quote) []rail.Requirement {
 	return accepts
 }
 
-// terms are all that may be accepted for an offer: what a challenge offered a moment ago is taken though
-// it would not be offered now, if its network can settle it.
-func (t *Till) terms(o Offer) []rail.Requirement {
+// terms are all that may be accepted for an offer: what a challenge offered a moment ago is taken
+// though it would not be offered now, if its network can settle it.
+func (t *Till) terms(o *Offer) []rail.Requirement {
 	var all []rail.Requirement
 	for _, r := range t.cfg.Rails {
 		for _, tier := range o.Tiers {
@@ -74,7 +80,7 @@ func (t *Till) terms(o Offer) []rail.Requirement {
 }
 
 // leftOut names the networks on which an offer is not sold at present, and why.
-func (t *Till) leftOut(offer Offer) []LeftOut {
+func (t *Till) leftOut(offer *Offer) []LeftOut {
 	var out []LeftOut
 	for _, r := range t.cfg.Rails {
 		info := r.Info()
@@ -82,6 +88,9 @@ func (t *Till) leftOut(offer Offer) []LeftOut {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Closed: true})
 		} else if o := t.cfg.Gas.Offer(context.Background(), info.Network, offer.Price()); o != nil {
 			out = append(out, LeftOut{Network: info.Network, Name: info.Name, Reason: o.Reason})
+		} else if t.beginReading(context.Background(), r) != nil {
+			out = append(out, LeftOut{Network: info.Network, Name: info.Name,
+				Reason: "what arrives there cannot be read yet"})
 		}
 	}
 	return out

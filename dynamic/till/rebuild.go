@@ -16,11 +16,12 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// A high-water file that is lost is not made anew in silence: a restore would then give out again what was given since the
-// backup. It is rebuilt, from what the ledger and the chains know, when the keeper says so.
+// A high-water file that is lost is not made anew in silence: a restore would then give out again
+// what was given since the backup. It is rebuilt, from what the ledger and the chains know, when
+// the keeper says so.
 
-// CheckHighWater refuses a high-water file that is not there, or empty, beside a ledger that has sold. A store that has
-// sold nothing may begin a new one.
+// CheckHighWater refuses a high-water file that is not there, or empty, beside a ledger that has
+// sold. A store that has sold nothing may begin a new one.
 func CheckHighWater(ctx context.Context, db ledger.DB, path string) error {
 	st, err := os.Stat(path)
 	if err == nil && st.Size() > 0 {
@@ -39,8 +40,9 @@ func CheckHighWater(ctx context.Context, db ledger.DB, path string) error {
 	if err != nil || sold == 0 {
 		return err
 	}
-	return fmt.Errorf("the high-water file %s is lost, and this ledger has sold %d times: put the file back from its disk or copy; "+
-		"if there is none, or this is a further process of the store, make it from ledger and chain with store keeper high-water rebuild", path, sold)
+	return fmt.Errorf("the high-water file %s is lost, and this ledger has sold %d times: put the file back from its "+
+		"disk or copy; if there is none, or this is a further process of the store, make it from ledger and chain "+
+		"with store keeper high-water rebuild", path, sold)
 }
 
 // Rebuilt is what a high-water file was rebuilt from.
@@ -52,8 +54,8 @@ type Rebuilt struct {
 	Jar     int64  `json:"jar"`     // the same of jars
 	Entries int    `json:"entries"` // pool entries that were given once and for all
 	Words   int    `json:"words"`   // retired words
-	// Unknown are payments on the chains that the ledger does not know: each may have got a number, and an entry or a word
-	// that nobody can tell.
+	// Unknown are payments on the chains that the ledger does not know: each may have got a number,
+	// and an entry or a word that nobody can tell.
 	Unknown []UnknownPayments `json:"unknown"`
 	Warning string            `json:"warning,omitempty"`
 }
@@ -65,8 +67,8 @@ type UnknownPayments struct {
 	Payments int    `json:"payments"`
 }
 
-// HighMarks are the marks that a lost high-water file is rebuilt from. Numbers are raised by as many as the payments on the
-// chains that the ledger does not know.
+// HighMarks are the marks that a lost high-water file is rebuilt from. Numbers are raised by as
+// many as the payments on the chains that the ledger does not know.
 func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 	out := Rebuilt{Unknown: []UnknownPayments{}}
 	var marks []HighMark
@@ -91,7 +93,7 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 				return err
 			}
 			if p.Number > 0 {
-				m := HighMark{Patron: p.Number, Item: p.Item}
+				m := p.mark()
 				if p.Made != nil {
 					m.Jar = p.Made.Number
 				}
@@ -132,7 +134,9 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 	if unknown > 0 {
 		out.Patron += int64(unknown)
 		out.Jar += int64(unknown)
-		out.Warning = fmt.Sprintf("%d payments on the chains are not in the ledger. Numbers are raised above them; which pool entries and words went to them nobody can tell, so look through what was published and take those out of the pools", unknown)
+		out.Warning = fmt.Sprintf("%d payments on the chains are not in the ledger. Numbers are raised above them; "+
+			"which pool entries and words went to them nobody can tell, so look through what was published and take "+
+			"those out of the pools", unknown)
 	}
 	marks = append(marks, HighMark{Patron: out.Patron, Jar: out.Jar})
 	slices.SortStableFunc(marks, func(a, b HighMark) int { return int(a.Patron - b.Patron) })
@@ -140,7 +144,8 @@ func (t *Till) HighMarks(ctx context.Context) ([]HighMark, Rebuilt, error) {
 	return marks, out, nil
 }
 
-// unknownPayments counts the payments on a network, from the noted head on, that the ledger does not know.
+// unknownPayments counts the payments on a network, from the noted head on, that the ledger does
+// not know.
 func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayments, error) {
 	info := r.Info()
 	u := UnknownPayments{Network: info.Network}
@@ -148,14 +153,16 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 	if err != nil {
 		return u, err
 	}
-	if u.From, err = readFrom(ctx, t.cfg.DB, info.Network); err != nil {
+	since, err := readFrom(ctx, t.cfg.DB, info)
+	if err != nil {
 		return u, err
 	}
+	u.From = since.Block
 	for tr, err := range r.Incoming(ctx, u.From, 0) {
 		if err != nil {
 			return u, err
 		}
-		if tr.Nonce == "" {
+		if tr.Nonce == "" || since.earlier(tr) {
 			continue
 		}
 		pay := paymentOf(info, tr)
@@ -173,7 +180,8 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 // WriteHighWater writes a high-water file that is not there, or empty, as a whole.
 func WriteHighWater(path string, key *attest.Key, marks []HighMark) (err error) {
 	if st, err := os.Stat(path); err == nil && st.Size() > 0 {
-		return fmt.Errorf("%s is there, and nothing is rebuilt over it: move it away first, and name it to store restore when you need one", path)
+		return fmt.Errorf("%s is there, and nothing is rebuilt over it: move it away first, and name it to store "+
+			"restore when you need one", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".high-water-*") // 0600
 	if err != nil {

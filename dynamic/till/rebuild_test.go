@@ -14,8 +14,8 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// A high-water file that is lost is missed where something was sold, and what is rebuilt from ledger and chain keeps a
-// store restored from before all sales from giving anything twice.
+// A high-water file that is lost is missed where something was sold, and what is rebuilt from
+// ledger and chain keeps a store restored from before all sales from giving anything twice.
 func TestRebuiltHighWater(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -34,7 +34,8 @@ func TestRebuiltHighWater(t *testing.T) {
 	if err := ledger.Backup(ctx, s.db, &older); err != nil {
 		t.Fatal(err)
 	}
-	items := []string{"jar_of_tuesday", "a_secret", "hello", "the_drawer", "retired_word?detail=synergy", "jar_of_tuesday"}
+	items := []string{"jar_of_tuesday", "a_secret", "hello", "the_drawer", "retired_word?detail=synergy",
+		"jar_of_tuesday"}
 	seen := map[string]string{}
 	for i, item := range items {
 		r, _ := s.buy("/api/buy/"+item, s.net.Buyers[i%5], nil)
@@ -50,14 +51,16 @@ func TestRebuiltHighWater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Patron != 6 || got.Jar != 2 || got.Entries != 4 || got.Words != 1 || got.Warning != "" || len(got.Unknown) != 1 || got.Unknown[0].Payments != 0 {
+	if got.Patron != 6 || got.Jar != 2 || got.Entries != 4 || got.Words != 1 || got.Warning != "" ||
+		len(got.Unknown) != 1 || got.Unknown[0].Payments != 0 {
 		t.Errorf("rebuilt from the whole ledger: %+v", got)
 	}
 	if err := till.WriteHighWater(path, attest.SpecimenKey(), marks); err != nil {
 		t.Fatal(err)
 	}
 	missed(s, "with the file rebuilt", false)
-	if err := till.WriteHighWater(path, attest.SpecimenKey(), marks); err == nil || !strings.Contains(err.Error(), "nothing is rebuilt over it") {
+	if err := till.WriteHighWater(path, attest.SpecimenKey(), marks); err == nil ||
+		!strings.Contains(err.Error(), "nothing is rebuilt over it") {
 		t.Errorf("rebuilding over it: %v", err)
 	}
 	s.stop()
@@ -72,7 +75,8 @@ func TestRebuiltHighWater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if without.Patron != 6 || without.Jar != 6 || without.Entries != 0 || without.Unknown[0].Payments != 6 || !strings.Contains(without.Warning, "6 payments") {
+	if without.Patron != 6 || without.Jar != 6 || without.Entries != 0 || without.Unknown[0].Payments != 6 ||
+		!strings.Contains(without.Warning, "6 payments") {
 		t.Errorf("rebuilt from an older ledger and the chain: %+v", without)
 	}
 	read, err := till.ReadHighWater(path, attest.SpecimenRing())
@@ -84,7 +88,8 @@ func TestRebuiltHighWater(t *testing.T) {
 	}
 	restoredEarlier(t, db, 15*time.Minute)
 	s2.reopens()
-	until(t, "the store to notice that it is open", func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
+	until(t, "the store to notice that it is open",
+		func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
 	for i, item := range []string{"jar_of_tuesday", "a_secret", "a_secret", "hello"} {
 		r, _ := s2.buy("/api/buy/"+item, s2.net.Buyers[i], nil)
 		s2.want("a sale of "+item, r, 200, "")

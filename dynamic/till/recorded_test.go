@@ -8,15 +8,17 @@ import (
 	"agentstore/dynamic/counter"
 )
 
-// TestVerificationShowsWhatTheRecordHolds buys a word and asks for its certificate while the record holds it, holds
-// nothing, and cannot be read.
+// TestVerificationShowsWhatTheRecordHolds buys a word and asks for its certificate while the record
+// holds it, holds nothing, and cannot be read.
 func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
 	var asked counter.Recorded
-	held, fault := &counter.Inclusion{ID: "observation_7", Kind: "retired_word", Leaf: 41, LogSize: 60, Proof: "c2sp.org/tlog-proof@v1\n"}, error(nil)
-	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{Recorded: func(what counter.Recorded) (*counter.Inclusion, error) {
-		asked = what
-		return held, fault
-	}}})
+	held, fault := &counter.Inclusion{ID: "observation_7", Kind: "retired_word", Leaf: 41, LogSize: 60,
+		Proof: "c2sp.org/tlog-proof@v1\n"}, error(nil)
+	s := newShop(t, shopOptions{networks: []uint64{8453},
+		counter: counter.Config{Recorded: func(what counter.Recorded) (*counter.Inclusion, error) {
+			asked = what
+			return held, fault
+		}}})
 	r, _ := s.buy("/api/buy/retired_word?detail=Synergy", s.net.Buyers[0], nil)
 	if r.status != 200 {
 		t.Fatalf("buy = %d %s", r.status, r.raw)
@@ -24,7 +26,8 @@ func TestVerificationShowsWhatTheRecordHolds(t *testing.T) {
 	path := "/api/verify/" + r.str("cert_id")
 	v := s.do("GET", path, nil)
 	in, _ := v.body["inclusion"].(map[string]any)
-	if v.status != 200 || v.body["valid"] != true || in["id"] != "observation_7" || in["leaf"] != 41.0 || asked.Word != "synergy" {
+	if v.status != 200 || v.body["valid"] != true || in["id"] != "observation_7" || in["leaf"] != 41.0 ||
+		asked.Word != "synergy" {
 		t.Errorf("verify = %d %s, asked for %+v", v.status, v.raw, asked)
 	}
 	held = nil
@@ -43,17 +46,21 @@ func TestBrowsersGetAPageOfWhatTheRecordHolds(t *testing.T) {
 	for _, name := range []string{"row", "round", "observation"} {
 		classes = append(classes, counter.Class{Name: name, Prefix: name + "_",
 			Load: func(*counter.Counter, context.Context, string) (*counter.Verification, error) {
-				return &counter.Verification{Valid: true, ArtifactClass: name, Report: map[string]any{"host": "shop.example"}}, nil
+				return &counter.Verification{Valid: true, ArtifactClass: name,
+					Report: map[string]any{"host": "shop.example"}}, nil
 			},
 			Page: func(id string, _ counter.Verification) ([]byte, error) { return []byte("<p>" + id), nil },
 		})
 	}
 	s := newShop(t, shopOptions{networks: []uint64{8453}, counter: counter.Config{Classes: classes}})
-	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8", "*/*": "application/json", "": "application/json"} {
+	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "text/html; charset=utf-8",
+		"*/*": "application/json", "": "application/json"} {
 		for _, id := range []string{"row_4711", "round_12", "observation_3"} {
 			r := s.do("GET", "/api/verify/"+id, map[string]string{"Accept": accept})
-			if r.status != 200 || r.header.Get("Content-Type") != want || r.header.Get("Vary") != "Accept, Accept-Encoding, User-Agent" {
-				t.Errorf("%s as %q: %d %s, Vary %s", id, accept, r.status, r.header.Get("Content-Type"), r.header.Get("Vary"))
+			if r.status != 200 || r.header.Get("Content-Type") != want ||
+				r.header.Get("Vary") != "Accept, Accept-Encoding, User-Agent" {
+				t.Errorf("%s as %q: %d %s, Vary %s", id, accept, r.status, r.header.Get("Content-Type"),
+					r.header.Get("Vary"))
 			}
 		}
 	}

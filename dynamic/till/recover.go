@@ -12,24 +12,27 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// The till's due work (package schedule): purchases that lie, by their ids, which save keeps in the queue, and the readings
-// of what arrived, by network.
+// The till's due work (package schedule): purchases that lie, by their ids, which save keeps in the
+// queue, and the readings of what arrived, by network.
 const (
 	jobPurchase = "purchase"
 	jobArrivals = "arrivals"
 )
 
-// jobs are the till's rows in the table of due work. A look at a purchase may end in any of several Updates, and each of
-// them names the state that it starts from, so that one who slept through his time changes nothing.
+// jobs are the till's rows in the table of due work. A look at a purchase may end in any of several
+// Updates, and each of them names the state that it starts from, so that one who slept through his
+// time changes nothing.
 func (t *Till) jobs() []schedule.Job {
 	return []schedule.Job{
-		{Name: jobPurchase, Workers: 16, Timeout: 8 * time.Second, Pause: t.cfg.Patience, Skip: t.skipPurchase, Do: t.lookAt},
+		{Name: jobPurchase, Workers: 16, Timeout: 8 * time.Second, Pause: t.cfg.Patience, Skip: t.skipPurchase,
+			Do: t.lookAt},
 		{Name: jobArrivals, Workers: len(t.byNet), Pause: t.cfg.Sweep, Skip: t.skipNetwork, Do: t.sweep},
 	}
 }
 
-// Run recovers: it drives every purchase that lies longer than its time, watches ended ones to finality, and reads what
-// arrives. It returns when ctx ends. Any number of replicas may run it; each task is one's at a time.
+// Run recovers: it drives every purchase that lies longer than its time, watches ended ones to
+// finality, and reads what arrives. It returns when ctx ends. Any number of replicas may run it;
+// each task is one's at a time.
 func (t *Till) Run(ctx context.Context) error {
 	if t.cfg.Exclusive {
 		if err := t.resume(ctx); err != nil && ctx.Err() == nil {
@@ -56,7 +59,7 @@ func (t *Till) Run(ctx context.Context) error {
 
 // watchShut keeps what is known of closed networks up to date.
 func (t *Till) watchShut(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(t.cfg.Poll)
 	defer tick.Stop()
 	for {
 		select {
@@ -95,6 +98,9 @@ func (t *Till) noteShut(ctx context.Context) error {
 
 // shutOn reports whether a network is closed after a restore.
 func (t *Till) shutOn(network string) bool {
+	if network == NetworkAccount {
+		return t.anyShut()
+	}
 	shut := t.shut.Load()
 	return shut != nil && (*shut)[network]
 }
@@ -111,8 +117,8 @@ func (t *Till) allShut() bool {
 	return shut != nil && len(*shut) == len(t.byNet)
 }
 
-// skipPurchase leaves alone what is driven here already, and keeps purchases on closed networks where they are: counters
-// and pools may lie behind what was given (M13).
+// skipPurchase leaves alone what is driven here already, and keeps purchases on closed networks
+// where they are: counters and pools may lie behind what was given (M13).
 func (t *Till) skipPurchase(tx ledger.Tx, id string) (bool, error) {
 	if t.flying(id) || !t.anyShut() {
 		return t.flying(id), nil
@@ -153,15 +159,16 @@ func (t *Till) resume(ctx context.Context) error {
 		t.cfg.Log.Info("taking up purchases left on their way", "count", len(ids))
 	}
 	for _, id := range ids {
-		t.fly(id)
+		t.fly(id, nil)
 	}
 	return nil
 }
 
 // lookAt drives a purchase whose time has come. What waits in vain, here or for its node, lies on.
 func (t *Till) lookAt(ctx context.Context, task schedule.Task) error {
-	err := t.drive(ctx, task.ID)
-	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, gas.ErrUnchecked} { // of the last the guard tells
+	_, err := t.drive(ctx, task.ID, nil)
+	// of the last the guard tells
+	for _, waits := range []error{errMoved, errFlies, context.DeadlineExceeded, gas.ErrUnchecked} {
 		if errors.Is(err, waits) {
 			return nil
 		}

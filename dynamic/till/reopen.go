@@ -17,24 +17,60 @@ import (
 //	meta/closed            when it was restored; there until every configured network is open
 //	meta/open:<network>    a network that was opened meanwhile
 //
-// What was claimed and sent after the backup is known to nobody but the chain. It may land for as long as its
-// authorization is valid, so a network waits until none of them can, by the time of a block that is final, and is then
-// read once more.
+// What was claimed and sent after the backup is known to nobody but the chain. It may land for as
+// long as its authorization is valid, so a network waits until none of them can, by the time of a
+// block that is final, and is then read once more.
 
-// reopenMargin is what is added to the longest validity, for a ledger's clock that is behind the one that judged it.
+// reopenMargin is what is added to the longest validity, for a ledger's clock that is behind the
+// one that judged it.
 const reopenMargin = time.Minute
 
 func openedKey(network string) []byte { return ledger.MetaKey(openedPrefix + network) }
 
 const openedPrefix = "open:"
 
-// Shut closes a ledger that is being restored, in the restore's own transaction: no purchase is taken until Reopen (M13).
-// What the backup says of an earlier restore counts no more.
+// Shut closes a ledger that is being restored, in the restore's own transaction: no purchase is
+// taken until Reopen (M13). What the backup says of an earlier restore counts no more.
 func Shut(tx ledger.Tx) error {
 	if err := forgetRestore(tx); err != nil {
 		return err
 	}
-	return tx.Set(ledger.ClosedKey(), []byte(tx.Now().Format(time.RFC3339)))
+	at := []byte(tx.Now().Format(time.RFC3339))
+	return errors.Join(tx.Set(ledger.ClosedKey(), at), tx.Set(metaRestored, at))
+}
+
+// metaRestored is when the ledger was restored last, also once it is open again.
+var metaRestored = ledger.MetaKey("restored")
+
+// nonceVoid is how long after a restore no signed instruction is taken: one that was taken before,
+// and forgotten, may be dated that far ahead (M13).
+const nonceVoid = 600 * time.Second
+
+// AccountsOpen is when orders on account are taken again after a restore; zero where they are.
+func AccountsOpen(tx ledger.Tx) (until time.Time, err error) {
+	shut, err := isClosed(tx, NetworkAccount)
+	if err != nil {
+		return until, err
+	}
+	v, err := tx.Get(metaRestored)
+	if err != nil && !errors.Is(err, errNotFound) {
+		return until, err
+	}
+	if err == nil {
+		at, err := time.Parse(time.RFC3339, string(v))
+		if err != nil {
+			return until, err
+		}
+		until = at.Add(nonceVoid)
+	}
+	now := tx.Now()
+	switch {
+	case now.Before(until):
+		return until, nil
+	case shut: // nobody knows when it is opened
+		return now.Add(nonceVoid), nil
+	}
+	return time.Time{}, nil
 }
 
 // forgetRestore removes what is noted of a restore.
@@ -84,12 +120,13 @@ func isClosed(tx ledger.Tx, network string) (bool, error) {
 type Reopened struct {
 	Network string `json:"network"`
 	Open    bool   `json:"open"`
-	// WaitUntil is the time that a final block must have passed before the network may be opened, and Final the time of
-	// the newest one there is.
+	// WaitUntil is the time that a final block must have passed before the network may be opened,
+	// and Final the time of the newest one there is.
 	WaitUntil string `json:"wait_until,omitempty"`
 	Final     string `json:"final_block_time,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why it is not open
-	FromChain int    `json:"from_chain"`       // purchases that were found on the chain alone when it was read once more
+	// purchases that were found on the chain alone when it was read once more
+	FromChain int `json:"from_chain"`
 }
 
 // ErrNotYet says that a network of a restored store cannot be opened yet. It passes by itself.
@@ -101,8 +138,9 @@ type ReopenOptions struct {
 	Dry     bool   // says how things stand and changes nothing
 }
 
-// Reopen opens a restored and reconciled ledger for business on the networks on which nothing that was sent before the
-// restore can land any more, and says of each how it stands. The error is ErrNotYet where one has to wait.
+// Reopen opens a restored and reconciled ledger for business on the networks on which nothing that
+// was sent before the restore can land any more, and says of each how it stands. The error is
+// ErrNotYet where one has to wait.
 func Reopen(ctx context.Context, db ledger.DB, rails []rail.Rail, o ReopenOptions) ([]Reopened, error) {
 	if o.Network != "" && !slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Info().Network == o.Network }) {
 		return nil, fmt.Errorf("network %s is not configured", o.Network)
@@ -139,8 +177,8 @@ func Reopen(ctx context.Context, db ledger.DB, rails []rail.Rail, o ReopenOption
 	return out, errors.Join(append(late, err)...)
 }
 
-// restoredAt is when the ledger was restored; zero for one that is open. One that was not compared with the chains is an
-// error.
+// restoredAt is when the ledger was restored; zero for one that is open. One that was not compared
+// with the chains is an error.
 func restoredAt(ctx context.Context, db ledger.DB) (at time.Time, err error) {
 	ctx, cancel := ledgerContext(ctx)
 	defer cancel()
@@ -191,8 +229,10 @@ func reopen(ctx context.Context, db ledger.DB, r rail.Rail, since time.Time, dry
 	}
 	s.Final = final.Time.UTC().Format(time.RFC3339)
 	if !final.Time.After(until) {
-		s.Reason = fmt.Sprintf("%v: no authorization of then is valid after %s, and the newest final block is of %s. Try again when one is later", ErrNotYet, s.WaitUntil, s.Final)
-		return s, fmt.Errorf("%w: no authorization of then is valid after %s, and the newest final block is of %s; try again when one is later, or wait with -wait",
+		s.Reason = fmt.Sprintf("%v: no authorization of then is valid after %s, and the newest final block is of %s. "+
+			"Try again when one is later", ErrNotYet, s.WaitUntil, s.Final)
+		return s, fmt.Errorf("%w: no authorization of then is valid after %s, and the newest final block is of %s; "+
+			"try again when one is later, or wait with -wait",
 			ErrNotYet, s.WaitUntil, s.Final)
 	}
 	if dry {

@@ -64,7 +64,8 @@ func TestReorganisedAndSentAgain(t *testing.T) {
 	s.net.MustSeal()
 	s.finalize()
 	until(t, "the purchase to be final", func() bool { return purchases(t, s.db)[0].Final })
-	if got := purchases(t, s.db)[0]; got.State != till.Delivered || got.Proof.BlockHash != s.net.Receipt(common.HexToHash(got.Proof.Tx)).BlockHash.Hex() {
+	if got := purchases(t, s.db)[0]; got.State != till.Delivered ||
+		got.Proof.BlockHash != s.net.Receipt(common.HexToHash(got.Proof.Tx)).BlockHash.Hex() {
 		t.Errorf("after the reorganisation the purchase is %s with proof %+v", got.State, got.Proof)
 	}
 	s.sameAnswer("the repeat afterwards", r, s.present(path, p))
@@ -72,8 +73,8 @@ func TestReorganisedAndSentAgain(t *testing.T) {
 	s.audit()
 }
 
-// In the new chain the same transaction stands behind another, so that its log has another index, where in the old one
-// another payment's was.
+// In the new chain the same transaction stands behind another, so that its log has another index,
+// where in the old one another payment's was.
 func TestReorganisedToAnotherPlace(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{manual: true})
@@ -108,7 +109,8 @@ func TestReorganisedAway(t *testing.T) {
 	buyer := s.net.Buyers[0]
 	p := s.sign(s.challenge(path), 0, buyer, nil)
 	r := s.sealed(path, p)
-	if err := s.net.Reorg(s.net.Head().Number.Uint64()-1, s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p))); err != nil {
+	if err := s.net.Reorg(s.net.Head().Number.Uint64()-1,
+		s.foreign(s.net.Minter, s.net.Asset, 0, s.cancel(buyer, p))); err != nil {
 		t.Fatal(err)
 	}
 	s.net.Drop()
@@ -126,7 +128,8 @@ func TestReorganisedAway(t *testing.T) {
 	if again.body["delivered"] != true || again.str("billed") != "no" {
 		t.Errorf("the payment that the chain took back is answered %s", again.raw)
 	}
-	st := s.do("GET", "/api/purchase-status/"+r.purchase(), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	st := s.do("GET", "/api/purchase-status/"+r.purchase(),
+		map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
 	if st.str("state") != "reversed" || st.str("billed") != "no" {
 		t.Errorf("status = %s", st.raw)
 	}
@@ -139,8 +142,8 @@ func TestReorganisedAway(t *testing.T) {
 	}
 }
 
-// What is owed back is watched like what was delivered: money that the chain took away again is owed no more, and nobody may
-// pay it out before that is certain (M9).
+// What is owed back is watched like what was delivered: money that the chain took away again is
+// owed no more, and nobody may pay it out before that is certain (M9).
 func TestWhatIsOwedAndReorganisedAwayIsOwedNoMore(t *testing.T) {
 	t.Parallel()
 	s, refuses := newMoodyShop(t, shopOptions{site: scarce(t, map[string]int{"drawer": 1})})

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
 
-// repeat answers a payment that is claimed already (M1): its own sender gets the purchase, everybody else nothing.
+// repeat answers a payment that is claimed already (M1): its own sender gets the purchase,
+// everybody else nothing.
 func (t *Till) repeat(ctx context.Context, c Claim, p *Presented) (*Sale, error) {
 	if !p.proves(c) {
 		return nil, t.alreadyUsed(ctx, p.payment)
@@ -19,16 +19,16 @@ func (t *Till) repeat(ctx context.Context, c Claim, p *Presented) (*Sale, error)
 	return t.answerRepeat(ctx, &repeated{purchase: c.Purchase, slot: c.Answered})
 }
 
-// emptyWallet reports a refusal of a payment whose signature is good and whose payer has too little. The payer is
-// proved, and may still fetch what was paid for.
+// emptyWallet reports a refusal of a payment whose signature is good and whose payer has too
+// little. The payer is proved, and may still fetch what was paid for.
 func emptyWallet(err error) bool {
 	refusal, ok := errors.AsType[*rail.Refusal](err)
-	return ok && strings.HasSuffix(refusal.Reason, "insufficient_balance")
+	return ok && refusal.Short
 }
 
-// otherwise answers a request that cannot be taken, whatever payment came with it: with the purchase its key belongs to, if
-// there is one and the payment proves its payer; with what became of the payment, where it was used before; else with the
-// error that stood in its way.
+// otherwise answers a request that cannot be taken, whatever payment came with it: with the
+// purchase its key belongs to, if there is one and the payment proves its payer; with what became
+// of the payment, where it was used before; else with the error that stood in its way.
 func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, error) {
 	if t.cfg.Gas.Ready(ctx, o.p.payment.Network) != nil {
 		return nil, err // whose signature it is cannot be known
@@ -44,8 +44,9 @@ func (t *Till) otherwise(ctx context.Context, o *matched, err error) (*Sale, err
 	return t.replaySlot(ctx, o, err)
 }
 
-// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there is one; else with
-// the error that stood in its way. The payer is proved by the payment's signature, which the rail has checked.
+// replaySlot answers a request that cannot be taken with the purchase its key belongs to, if there
+// is one; else with the error that stood in its way. The payer is proved by the payment's
+// signature, which the rail has checked.
 func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sale, error) {
 	if o.key == "" {
 		return nil, otherwise
@@ -67,10 +68,13 @@ func (t *Till) replaySlot(ctx context.Context, o *matched, otherwise error) (*Sa
 		if rep, err = t.slot(tx, o); err != nil || rep == nil {
 			return err
 		}
-		return ledger.SetJSON(tx, authKey(o.p.payment), Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
+		return o.spend(tx, Claim{Purchase: rep.purchase, Header: o.p.Proof, Answered: true})
 	})
 	if errors.Is(err, errUsed) {
 		return nil, t.alreadyUsed(ctx, o.p.payment)
+	}
+	if refusal, ok := errors.AsType[*rail.Refusal](err); ok {
+		return nil, t.refuse(o.asked, refusal)
 	}
 	if err != nil {
 		return nil, ledgerDown(err)
@@ -93,18 +97,21 @@ func (t *Till) answerRepeat(ctx context.Context, rep *repeated) (*Sale, error) {
 	return t.answer(p, true)
 }
 
-// await waits until a purchase is no longer on its way, or wait is over, or the client is gone. A purchase that is
-// driven elsewhere is read again now and then.
+// await waits until a purchase is no longer on its way, or wait is over, or the client is gone. One
+// that is driven here is as its flight stored it, and one that is driven elsewhere is read now and
+// then.
 func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purchase, error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	for {
+	for first := true; ; first = false {
 		t.mu.Lock()
 		f := t.flights[id]
 		t.mu.Unlock()
-		p, err := t.load(ctx, id)
-		if err != nil || !p.Open() {
-			return p, err
+		if f == nil || !first {
+			p, err := t.load(ctx, id)
+			if err != nil || !p.Open() {
+				return p, err
+			}
 		}
 		var done <-chan struct{}
 		pause := 200 * time.Millisecond
@@ -114,13 +121,18 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 		again := time.NewTimer(pause)
 		select {
 		case <-done:
+			if f.end != nil && !f.end.Open() {
+				again.Stop()
+				return f.end, nil
+			}
 		case <-again.C:
 		case <-deadline.C:
 			again.Stop()
 			return t.load(ctx, id)
 		case <-ctx.Done():
 			again.Stop()
-			// The request's time may be up with its client still there, who needs the way back to the purchase.
+			// The request's time may be up with its client still there, who needs the way back to
+			// the purchase.
 			return t.load(context.WithoutCancel(ctx), id)
 		}
 		again.Stop()
@@ -131,7 +143,7 @@ func (t *Till) await(ctx context.Context, id string, wait time.Duration) (*Purch
 func (t *Till) answer(p *Purchase, replay bool) (*Sale, error) {
 	switch {
 	case p.State == Delivered || p.State == Promised:
-		body, err := t.body(p.ID)
+		body, err := t.body(p)
 		if err != nil {
 			return nil, ledgerDown(err)
 		}
@@ -163,8 +175,12 @@ func (t *Till) ended(p *Purchase) error {
 	case NotSettled:
 		e.paid("no", retry)
 		site := t.cfg.Site.Now()
-		o, ok := t.offer(site, p.Item)
-		if !ok {
+		o := t.offer(site, p.Item)
+		if o == nil {
+			return e
+		}
+		o, err := t.priced(context.Background(), o)
+		if err != nil {
 			return e
 		}
 		q, err := t.quote(asked{site, o, p.Fingerprint})

@@ -63,7 +63,8 @@ func TestTwoStoresOnOneLedger(t *testing.T) {
 	done := make(chan []reply, 2)
 	for i, s := range []*shop{one, two} {
 		go func() {
-			done <- s.atOnce(10, func(int) string { return path }, func(n int) map[string]string { return headers[2*n+i] })
+			done <- s.atOnce(10, func(int) string { return path },
+				func(n int) map[string]string { return headers[2*n+i] })
 		}()
 	}
 	for i, r := range append(<-done, <-done...) {
@@ -80,8 +81,10 @@ func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
 	v.ledger = ledgertest.Postgres(t)
 	v.longer = 120 // the dead one's lease must not outlast them
 	var dead []*order
-	for _, step := range []string{"claimed", "settling", "sent", "settled"} {
-		k := v.start(childConfig{Step: step, Nth: 1})
+	// Each leaves to the last what the one before it left: it must not die of that. So the number
+	// that is signed for and not sent is the highest.
+	for _, step := range []string{"claimed", "settled", "sent", "settling"} {
+		k := v.start(childConfig{Step: step, Nth: 1, Idle: true})
 		o, ok := v.order(k, "/api/buy/small_blessing")
 		if !ok {
 			t.Fatalf("no terms: %s", k.log)
@@ -93,7 +96,10 @@ func TestOneStoreFinishesWhatAnotherDiedOver(t *testing.T) {
 		dead = append(dead, o)
 	}
 	db := openPostgres(t, v.ledger)
-	s := newShop(t, shopOptions{net: v.net, db: db, config: func(c *till.Config) { c.BaseURL, c.Exclusive = childBase, false }})
+	s := newShop(t, shopOptions{net: v.net, db: db, config: func(c *till.Config) {
+		c.BaseURL, c.Exclusive = childBase,
+			false
+	}})
 	// The dead one's lease must run out first.
 	s.rest()
 	for i, o := range dead {

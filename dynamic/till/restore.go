@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"agentstore/corpus/record"
+	"agentstore/dynamic/account"
 	"agentstore/dynamic/feed"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 )
-
-// restoreMargin is how many blocks before those that were read when the backup was made the chain is read again: a
-// reorganisation may have moved what stood there.
-const restoreMargin = 1000
 
 // Reconciled is what a look at the chain after a restore found.
 type Reconciled struct {
@@ -27,10 +24,10 @@ type Reconciled struct {
 	Direct    int    `json:"direct"`     // transfers without an authorization, which buy nothing
 }
 
-// Reconcile reads every network from where it was read when the backup was made. Payments that the restored ledger does not know become
-// purchases known from the chain: their authorizations are claimed, so that they can never pay again, and their
-// buyers find them by wallet. High-water marks and the published record raise counters and take pool entries and
-// words. It may be run again.
+// Reconcile reads every network from where it was read when the backup was made. Payments that the
+// restored ledger does not know become purchases known from the chain: their authorizations are
+// claimed, so that they can never pay again, and their buyers find them by wallet. High-water marks
+// and the published record raise counters and take pool entries and words. It may be run again.
 func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []record.Observation) ([]Reconciled, error) {
 	if err := t.raise(ctx, marks); err != nil {
 		return nil, fmt.Errorf("raising counters and pools: %w", err)
@@ -59,7 +56,8 @@ func (t *Till) Reconcile(ctx context.Context, marks []HighMark, recorded []recor
 var metaReconciled = ledger.MetaKey("reconciled")
 
 // errNotReconciled keeps a restored store closed.
-var errNotReconciled = errors.New("the restored ledger was not compared with the chains yet: run the restore's reconcile step first")
+var errNotReconciled = errors.New("the restored ledger was not compared with the chains yet: run the restore's " +
+	"reconcile step first")
 
 func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 	const step = 200 // marks a transaction
@@ -74,6 +72,11 @@ func (t *Till) raise(ctx context.Context, marks []HighMark) error {
 				}
 				if err := ledger.Raise(tx, goods.JarCounter, m.Jar); err != nil {
 					return err
+				}
+				if m.Account != "" {
+					if err := account.Restored(tx, m.Account, m.Ref, m.Request, m.Net); err != nil {
+						return err
+					}
 				}
 				// Of a good that is off the shelf nobody can tell whether it gave its entries once.
 				g, ok := t.cfg.Site.Now().Good(m.Item)
@@ -120,13 +123,17 @@ func (t *Till) raiseRecorded(ctx context.Context, recorded []record.Observation)
 func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, error) {
 	info := r.Info()
 	rec := Reconciled{Network: info.Network}
-	var err error
-	if rec.From, err = readFrom(ctx, db, info.Network); err != nil {
+	since, err := readFrom(ctx, db, info)
+	if err != nil {
 		return rec, err
 	}
+	rec.From = since.Block
 	for tr, err := range r.Incoming(ctx, rec.From, 0) {
 		if err != nil {
 			return rec, err
+		}
+		if since.earlier(tr) {
+			continue
 		}
 		rec.Transfers++
 		kind, err := adopt(ctx, db, info, tr)
@@ -142,28 +149,7 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 			rec.FromChain++
 		}
 	}
-	return rec, nil
-}
-
-// readFrom is the block from which a network is read again: a margin below the block up to which it was read (sweep), 0
-// where none is noted.
-func readFrom(ctx context.Context, db ledger.DB, network string) (from uint64, err error) {
-	ctx, cancel := ledgerContext(ctx)
-	defer cancel()
-	err = db.View(ctx, func(tx ledger.Tx) error {
-		from = 0
-		v, err := tx.Get(sweptKey(network))
-		if errors.Is(err, errNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, err := ledger.ParseNumber(string(v))
-		from = n - min(n, restoreMargin)
-		return err
-	})
-	return from, err
+	return rec, noteRead(ctx, db, info, since)
 }
 
 type adoption int

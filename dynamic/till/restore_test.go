@@ -79,7 +79,8 @@ func TestRestoreDrill(t *testing.T) {
 		distinct(t, seen, "a buyer before the backup", before[i].r)
 	}
 
-	// One purchase is on its way when the backup is made, and arrives after the twenty sales that follow.
+	// One purchase is on its way when the backup is made, and arrives after the twenty sales that
+	// follow.
 	s.net.On(137).SetAutomine(false)
 	const lingers = "/api/buy/jar_of_tuesday"
 	late := s.sign(s.challenge(lingers), 1, s.net.Buyers[2], nil)
@@ -118,7 +119,8 @@ func TestRestoreDrill(t *testing.T) {
 	read := noted(t, db)
 	s2 := newShop(t, shopOptions{net: s.net, db: db, config: base})
 
-	// Closed: nothing is sold, what the backup knows is still answered, what it does not know is never paid again.
+	// Closed: nothing is sold, what the backup knows is still answered, what it does not know is
+	// never paid again.
 	shut := s2.do("GET", "/api/buy/hello", nil)
 	s2.want("terms of a closed store", shut, 503, "store_closed")
 	fresh := s2.sign(decodeChallenge(t, s.openTerms(s2)), 0, s2.net.Buyers[3], tenMinutes)
@@ -137,7 +139,8 @@ func TestRestoreDrill(t *testing.T) {
 	looks := db.looks.Load()
 	until(t, "looks at what is due", func() bool { return db.looks.Load() > looks+2 })
 	if got := noted(t, db); !cmp.Equal(got, read) {
-		t.Errorf("a closed store noted that it read up to %v over %v of the backup: sales in between would not be looked for", got, read)
+		t.Errorf("a closed store noted that it read up to %v over %v of the backup: sales in between would not be "+
+			"looked for", got, read)
 	}
 	for _, p := range purchases(t, db) {
 		if p.Payment.Nonce == late.Nonce.Hex() && p.State != till.Settling && p.State != till.Unknown {
@@ -197,7 +200,8 @@ func TestRestoreDrill(t *testing.T) {
 	}
 	seen[fmt.Sprintf("patron number %d", arrived.Number)] = "the lingering buyer, again"
 	seen[fmt.Sprintf("jar %d", arrived.Made.Number)] = "the lingering buyer, again"
-	until(t, "the store to notice that it is open", func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
+	until(t, "the store to notice that it is open",
+		func() bool { return s2.do("GET", "/api/buy/hello", nil).status == 402 })
 	for i := range 24 {
 		distinct(t, seen, fmt.Sprintf("buyer %d after the restore", i), sell(s2, items[i%3], 4).r)
 	}
@@ -248,7 +252,7 @@ func noted(t *testing.T, db ledger.DB) map[string]string {
 			if err != nil {
 				return err
 			}
-			if key := ledger.KeyText(e.Key); strings.HasPrefix(key, "meta/swept:") {
+			if key := ledger.KeyText(e.Key); strings.HasPrefix(key, "budget/uncredited/swept/") {
 				all[key] = string(e.Value)
 			}
 		}
@@ -282,11 +286,14 @@ func (tx watchedTx) Scan(from, to []byte) iter.Seq2[ledger.Entry, error] {
 	return tx.Tx.Scan(from, to)
 }
 
-// openTerms is the PAYMENT-REQUIRED that the store gave while it was open. Terms do not change with a restore.
+// openTerms is the PAYMENT-REQUIRED that the store gave while it was open. Terms do not change with
+// a restore.
 func (s *shop) openTerms(now *shop) string {
 	s.t.Helper()
-	// The first shop is stopped; a till of the same configuration on an empty ledger quotes the same.
-	twin := newShop(s.t, shopOptions{net: now.net, db: ledger.NewMem(ledger.MemOptions{}), config: func(c *till.Config) { c.BaseURL = childBase }})
+	// The first shop is stopped; a till of the same configuration on an empty ledger quotes the
+	// same.
+	twin := newShop(s.t, shopOptions{net: now.net, db: ledger.NewMem(ledger.MemOptions{}),
+		config: func(c *till.Config) { c.BaseURL = childBase }})
 	defer twin.stop()
 	return twin.do("GET", "/api/buy/hello", nil).header.Get("PAYMENT-REQUIRED")
 }
@@ -303,8 +310,8 @@ func (s *shop) journalled(p payment) till.Purchase {
 	return till.Purchase{}
 }
 
-// What was given once is not given again after a restore, though the good that it was sold as is off the shelf when the marks
-// are read.
+// What was given once is not given again after a restore, though the good that it was sold as is
+// off the shelf when the marks are read.
 func TestMarksOfGoodsOffTheShelf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +319,8 @@ func TestMarksOfGoodsOffTheShelf(t *testing.T) {
 		m := bubble(t, site, nil)
 		defer func() { m.stop() }()
 		m.restore(site, m.backup())
-		told := till.HighMark{Patron: 1, Item: "a_secret_of_last_year", Pool: "secrets", Entry: site.Pools["secrets"].Entries[0].Digest}
+		told := till.HighMark{Patron: 1, Item: "a_secret_of_last_year", Pool: "secrets",
+			Entry: site.Pools["secrets"].Entries[0].Digest}
 		if _, err := m.till.Reconcile(t.Context(), []till.HighMark{told}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -320,11 +328,13 @@ func TestMarksOfGoodsOffTheShelf(t *testing.T) {
 			t.Errorf("a secret that was told before the restore = %d %s", r.status, r.raw)
 		}
 		// Nor is it missing in marks that are made anew.
-		if err := m.db.Update(t.Context(), func(tx ledger.Tx) error { return goods.MarkTaken(tx, "pool_of_last_year", "told") }); err != nil {
+		if err := m.db.Update(t.Context(),
+			func(tx ledger.Tx) error { return goods.MarkTaken(tx, "pool_of_last_year", "told") }); err != nil {
 			t.Fatal(err)
 		}
 		marks, _, err := m.till.HighMarks(t.Context())
-		if err != nil || !slices.ContainsFunc(marks, func(h till.HighMark) bool { return h.Pool == "pool_of_last_year" && h.Entry == "told" }) {
+		if err != nil || !slices.ContainsFunc(marks,
+			func(h till.HighMark) bool { return h.Pool == "pool_of_last_year" && h.Entry == "told" }) {
 			t.Errorf("HighMarks = %+v, %v, want an entry of a pool that no good on the shelf gives", marks, err)
 		}
 	})

@@ -2,7 +2,6 @@ package till_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,9 +10,10 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// Somebody else uses the relayer's key, so that a purchase gets the number behind, and a reorganisation drops both for
-// good: no purchase ever had the number that the chain asks for. The payment that waits behind it dies, the number is
-// used up all the same, and what is bought afterwards settles. With a buyer who comes before that, his payment takes it.
+// Somebody else uses the relayer's key, so that a purchase gets the number behind, and a
+// reorganisation drops both for good: no purchase ever had the number that the chain asks for. The
+// payment that waits behind it dies, the number is used up all the same, and what is bought
+// afterwards settles. With a buyer who comes before that, his payment takes it.
 func TestSkippedNumberIsOpenAgain(t *testing.T) {
 	t.Parallel()
 	for _, diverted := range []int{1, 3} {
@@ -26,7 +26,7 @@ func TestSkippedNumberIsOpenAgain(t *testing.T) {
 }
 
 func skippedNumber(t *testing.T, diverted, buyers int) {
-	m := &model{t: t, rnd: rand.New(rand.NewPCG(1, 1)), chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{})}
+	m := &model{t: t, chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{})}
 	m.calm.Store(true)
 	site, err := content.Load(content.Sources{})
 	if err != nil {
@@ -44,7 +44,8 @@ func skippedNumber(t *testing.T, diverted, buyers int) {
 		sold++
 		status = make(chan int, 1)
 		r, _ := m.do("/api/buy/hello", nil)
-		s := m.signed("/api/buy/hello", "payer", fmt.Sprintf("nonce-%d", sold), decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 100*time.Second)
+		s := m.signed("/api/buy/hello", "payer", fmt.Sprintf("nonce-%d", sold),
+			decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED")), 100*time.Second)
 		m.sales = append(m.sales, s)
 		go func() {
 			r, _ := m.do(s.path, map[string]string{"PAYMENT-SIGNATURE": s.header})

@@ -14,8 +14,8 @@ type Status struct {
 	Body []byte // nil where nothing was delivered
 }
 
-// Status returns a purchase to the holder of its token. A wrong token and an unknown id get the same
-// answer.
+// Status returns a purchase to the holder of its token. A wrong token and an unknown id get the
+// same answer.
 func (t *Till) Status(ctx context.Context, id, token string) (Status, error) {
 	if !hmac.Equal([]byte(token), []byte(t.statusToken(id))) {
 		return Status{}, &Error{Code: CodeUnauthorized}
@@ -39,7 +39,7 @@ func (t *Till) status(p *Purchase) (s Status, err error) {
 	switch p.State {
 	case Promised, Delivered, Reversed:
 		if !p.DeliveredAt.IsZero() { // not taken back before it was delivered
-			s.Body, err = t.body(p.ID)
+			s.Body, err = t.body(p)
 		}
 	}
 	return s, err

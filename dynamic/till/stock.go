@@ -5,15 +5,19 @@ import (
 	"errors"
 	"time"
 
+	"agentstore/content"
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 )
 
 // Counted is how a counted good stands.
 type Counted struct {
-	Offer
+	*Offer
 	Left int
 	Out  *Error // why none is to be had, nil where one is
+	// Waiting are the paid orders that wait for the keeper, within the good's window; nil for a
+	// good that no hand makes.
+	Waiting *int
 }
 
 // Stock says how every counted good stands, in shelf order, and at what time of the ledger's clock.
@@ -22,11 +26,11 @@ func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err er
 		at, stock = tx.Now(), nil
 		site := t.cfg.Site.Now()
 		for _, g := range site.Goods {
-			o, ok := Goods(site, g.ID)
-			if !g.Stock || !ok {
+			o := Goods(site, g.ID)
+			if o == nil || o.Kind.Left == nil || !g.Stock && g.WeeklyInventory == 0 {
 				continue
 			}
-			c, err := counts(tx, maker(site), o)
+			c, err := counts(tx, t.makerOn(site), o)
 			if err != nil {
 				return err
 			}
@@ -40,11 +44,16 @@ func (t *Till) Stock(ctx context.Context) (at time.Time, stock []Counted, err er
 	return at, stock, nil
 }
 
-func counts(tx ledger.Tx, m goods.Maker, o Offer) (Counted, error) {
+func counts(tx ledger.Tx, m goods.Maker, o *Offer) (Counted, error) {
 	c := Counted{Offer: o}
 	var err error
-	if c.Left, err = m.Left(tx, o.Good); err != nil || o.Kind.Available == nil {
+	if c.Left, err = o.Kind.Left(m, tx, o.Good); err != nil || o.Kind.Available == nil {
 		return c, err
+	}
+	if o.Kind.Name == content.KindHuman {
+		if c.Waiting, err = waiting(tx, o.Good); err != nil {
+			return c, err
+		}
 	}
 	if err = o.Kind.Available(m, tx, o.Good, nil); err != nil && !refused(err) {
 		return c, err
@@ -52,4 +61,26 @@ func counts(tx ledger.Tx, m goods.Maker, o Offer) (Counted, error) {
 	// The answer to a buyer says it in the same words.
 	c.Out, _ = errors.AsType[*Error](gateError(err))
 	return c, nil
+}
+
+// waiting counts the orders of a good that were paid for within its window and are not answered. A
+// good has so few places in a week that all are looked at; one past its window is a debt.
+func waiting(tx ledger.Tx, good content.Good) (*int, error) {
+	n, oldest := 0, goods.ISOWeek(tx.Now().Add(-time.Duration(good.WindowHours)*time.Hour))
+	for at := tx.Now(); goods.ISOWeek(at) >= oldest; at = at.AddDate(0, 0, -7) {
+		ids, err := goods.Placed(tx, good.ID, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
+			if err != nil {
+				return nil, err
+			}
+			if p.State == Promised {
+				n++
+			}
+		}
+	}
+	return &n, nil
 }

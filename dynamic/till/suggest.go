@@ -13,13 +13,14 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-// A stock client sends no idempotency key, and an application that lost an answer calls again: a new challenge, a new
-// signature, a second charge. So every 402 suggests a key that follows from the order and the minute, in its body and as
-// the id of payment-identifier, which stock clients echo. It is guessable and no secret: it opens a slot only for a payer
-// whose fresh authorization was verified, and it finds nothing but an equal order of theirs.
+// A stock client sends no idempotency key, and an application that lost an answer calls again: a
+// new challenge, a new signature, a second charge. So every 402 suggests a key that follows from
+// the order and the minute, in its body and as the id of payment-identifier, which stock clients
+// echo. It is guessable and no secret: it opens a slot only for a payer whose fresh authorization
+// was verified, and it finds nothing but an equal order of theirs.
 
-// Fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs, without source, callback
-// address, rail and tier.
+// Fingerprint is what must be equal for a repeat, in hex: the item and its validated inputs,
+// without source, callback address, rail and tier.
 func Fingerprint(item string, inputs map[string]string) string {
 	in := inputs
 	if in["source"] != "" || in["callback_url"] != "" || in == nil {
@@ -43,9 +44,11 @@ func Fingerprint(item string, inputs map[string]string) string {
 
 const (
 	suggestedMinute = "200601021504"
-	// suggestedDigits is how much of a fingerprint a suggested key holds, in hex digits: 128 bits are 26 characters of base32.
+	// suggestedDigits is how much of a fingerprint a suggested key holds, in hex digits: 128 bits
+	// are 26 characters of base32.
 	suggestedDigits = 32
-	// SameOrder is how long after its end an order answers an equal one of the same wallet that has no key of its own.
+	// SameOrder is how long after its end an order answers an equal one of the same wallet that has
+	// no key of its own.
 	SameOrder = 5 * time.Minute
 	// maxRecent bounds the equal orders of a wallet that are remembered by their fingerprint.
 	maxRecent = 16
@@ -53,8 +56,8 @@ const (
 
 var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// AppendSuggested appends the key that a 402 suggests for an order, by its fingerprint, in a UTC minute: "store-", 26
-// characters of base32 of the fingerprint, "-" and the minute; 45 characters.
+// AppendSuggested appends the key that a 402 suggests for an order, by its fingerprint, in a UTC
+// minute: "store-", 26 characters of base32 of the fingerprint, "-" and the minute; 45 characters.
 func AppendSuggested(b []byte, print string, minute time.Time) []byte {
 	var raw [suggestedDigits / 2]byte
 	if _, err := hex.Decode(raw[:], []byte(print[:suggestedDigits])); err != nil { // fingerprints are our own
@@ -70,8 +73,9 @@ func suggestedKey(print string, minute time.Time) string {
 
 var suggestedForm = regexp.MustCompile(`^store-[a-z2-7]{26}-([0-9]{12})$`)
 
-// suggestedAt is the minute for which a key was suggested; ok is false for a buyer's own key. A client that read its terms
-// late in a minute pays in the next one, so the key and not the clock says which minute it was.
+// suggestedAt is the minute for which a key was suggested; ok is false for a buyer's own key. A
+// client that read its terms late in a minute pays in the next one, so the key and not the clock
+// says which minute it was.
 func suggestedAt(key string) (minute time.Time, ok bool) {
 	m := suggestedForm.FindStringSubmatch(key)
 	if m == nil {
@@ -81,8 +85,9 @@ func suggestedAt(key string) (minute time.Time, ok bool) {
 	return minute, err == nil
 }
 
-// keyOf is the key of an order: the buyer's own, of the request or in the payment, before a suggested one, the request's
-// before the echoed. Only two different keys of the buyer's own disagree; a suggested one never does harm.
+// keyOf is the key of an order: the buyer's own, of the request or in the payment, before a
+// suggested one, the request's before the echoed. Only two different keys of the buyer's own
+// disagree; a suggested one never does harm.
 func keyOf(key string, p *Presented) (string, error) {
 	if p.BadKey {
 		return "", (&Error{Code: CodePaymentKey}).paid("no", "now")
@@ -100,9 +105,9 @@ func keyOf(key string, p *Presented) (string, error) {
 	return p.Key, nil
 }
 
-// slot finds the purchase that holds the slot of an order's key. A suggested key of the minute before or after counts too,
-// and so does every equal order of the payer that is on its way or ended just now: the request of a lost answer may come
-// minutes late, or after its own retry.
+// slot finds the purchase that holds the slot of an order's key. A suggested key of the minute
+// before or after counts too, and so does every equal order of the payer that is on its way or
+// ended just now: the request of a lost answer may come minutes late, or after its own retry.
 func (t *Till) slot(tx ledger.Tx, o *matched) (*repeated, error) {
 	if o.key == "" {
 		return nil, nil
@@ -134,9 +139,11 @@ func (t *Till) slot(tx ledger.Tx, o *matched) (*repeated, error) {
 	return &repeated{purchase: recent[len(recent)-1], slot: true}, nil
 }
 
+func slotKey(holder, key string) []byte { return ledger.SlotKey(holder, sha256.Sum256([]byte(key))) }
+
 // slotHolder is the purchase in a slot that still counts, nil for none.
 func (t *Till) slotHolder(tx ledger.Tx, holder, key string) (*Purchase, error) {
-	id, err := tx.Get(ledger.SlotKey(holder, sha256.Sum256([]byte(key))))
+	id, err := tx.Get(slotKey(holder, key))
 	if errors.Is(err, errNotFound) {
 		return nil, nil
 	}
@@ -147,7 +154,7 @@ func (t *Till) slotHolder(tx ledger.Tx, holder, key string) (*Purchase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("slot of %s: %w", id, err)
 	}
-	if p.freed() || !p.Open() && tx.Now().Sub(p.Created) > SlotWindow {
+	if p.freesSlot() || !p.Open() && tx.Now().Sub(p.Created) > SlotWindow {
 		return nil, nil
 	}
 	return &p, nil
@@ -174,14 +181,14 @@ func (t *Till) takeSlot(tx ledger.Tx, o *matched, p *Purchase) error {
 	return ledger.SetJSON(tx, recentKey(o), recent)
 }
 
-// recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no request can name, because
-// keys are printable.
+// recentKey is where a payer's purchases of an order stand, oldest first: a slot whose key no
+// request can name, because keys are printable.
 func recentKey(o *matched) []byte {
 	return ledger.SlotKey(o.holder(), sha256.Sum256([]byte("\x00"+o.print)))
 }
 
-// recent lists the payer's purchases of an order, however they were keyed, that are on their way or ended less than
-// SameOrder ago with money taken.
+// recent lists the payer's purchases of an order, however they were keyed, that are on their way or
+// ended less than SameOrder ago with money taken.
 func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
 	ids, err := ledger.GetJSON[[]string](tx, recentKey(o))
 	if errors.Is(err, errNotFound) {
@@ -191,6 +198,11 @@ func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
 		return nil, err
 	}
 	var counts []string
+	var ahead []ledger.Range
+	for _, id := range ids {
+		ahead = append(ahead, ledger.At(ledger.PurchaseKey(id)))
+	}
+	ledger.Ahead(tx, ahead...)
 	for _, id := range ids {
 		p, err := ledger.GetJSON[Purchase](tx, ledger.PurchaseKey(id))
 		if err != nil {
@@ -200,7 +212,7 @@ func (t *Till) recent(tx ledger.Tx, o *matched) ([]string, error) {
 		if !p.DeliveredAt.IsZero() {
 			ended = p.DeliveredAt
 		}
-		if p.Open() || !p.freed() && p.State != Reversed && tx.Now().Sub(ended) < SameOrder {
+		if p.Open() || !p.freesSlot() && tx.Now().Sub(ended) < SameOrder {
 			counts = append(counts, id)
 		}
 	}

@@ -20,7 +20,8 @@ func (s *shop) echoed(ch map[string]any, from chaintest.Key) payment {
 	return p
 }
 
-// again calls a door as an application does that heard no answer: new terms, a new signature, no key.
+// again calls a door as an application does that heard no answer: new terms, a new signature, no
+// key.
 func (s *shop) again(path string, from chaintest.Key, headers ...string) reply {
 	s.t.Helper()
 	return s.present(path, s.echoed(s.challenge(path), from), headers...)
@@ -28,13 +29,15 @@ func (s *shop) again(path string, from chaintest.Key, headers ...string) reply {
 
 // suggested is the key that a challenge suggests.
 func suggested(ch map[string]any) string {
-	id, _ := ch["extensions"].(map[string]any)["payment-identifier"].(map[string]any)["info"].(map[string]any)["id"].(string)
+	extension := ch["extensions"].(map[string]any)["payment-identifier"].(map[string]any)
+	id, _ := extension["info"].(map[string]any)["id"].(string)
 	return id
 }
 
 // newShifted is a shop whose clocks can be put forward, and start at the second half of a minute.
 func newShifted(t *testing.T, o shopOptions) (*shop, *shifted) {
-	db := &shifted{DB: ledger.NewMem(ledger.MemOptions{}), at: time.Now().UTC().Truncate(time.Minute).Add(30 * time.Second)}
+	db := &shifted{DB: ledger.NewMem(ledger.MemOptions{}),
+		at: time.Now().UTC().Truncate(time.Minute).Add(30 * time.Second)}
 	config := o.config
 	o.db, o.config = db, func(c *till.Config) {
 		c.Now = db.now
@@ -65,13 +68,16 @@ func TestTheSuggestedKeyFollowsFromTheOrder(t *testing.T) {
 		r := s.do("GET", path, nil)
 		ch := decodeChallenge(t, r.header.Get("PAYMENT-REQUIRED"))
 		k := suggested(ch)
-		if r.status != 402 || !suggestedForm.MatchString(k) || k != r.str("idempotency", "suggested_key") || k != suggested(r.body) || r.str("idempotency", "note") == "" {
-			t.Errorf("%s suggests %q in the header, %q and %q in the body, %q", path, k, r.str("idempotency", "suggested_key"), suggested(r.body), r.str("idempotency", "note"))
+		if r.status != 402 || !suggestedForm.MatchString(k) || k != r.str("idempotency", "suggested_key") ||
+			k != suggested(r.body) || r.str("idempotency", "note") == "" {
+			t.Errorf("%s suggests %q in the header, %q and %q in the body, %q", path, k,
+				r.str("idempotency", "suggested_key"), suggested(r.body), r.str("idempotency", "note"))
 		}
 		return k
 	}
 	ada := key("/api/buy/hello?agent_name=Ada")
-	for what, path := range map[string]string{"other inputs": "/api/buy/hello?agent_name=Eve", "no inputs": "/api/buy/hello", "another good": "/api/buy/small_blessing?agent_name=Ada"} {
+	for what, path := range map[string]string{"other inputs": "/api/buy/hello?agent_name=Eve",
+		"no inputs": "/api/buy/hello", "another good": "/api/buy/small_blessing?agent_name=Ada"} {
 		if got := key(path); got == ada {
 			t.Errorf("%s have the key of the first order", what)
 		}
@@ -85,7 +91,8 @@ func TestTheSuggestedKeyFollowsFromTheOrder(t *testing.T) {
 	}
 }
 
-// A buyer who calls again without a key of their own is charged once, for five minutes after the answer that was lost.
+// A buyer who calls again without a key of their own is charged once, for five minutes after the
+// answer that was lost.
 func TestEqualOrdersOfAStockClientAreOne(t *testing.T) {
 	t.Parallel()
 	s, db := newShifted(t, shopOptions{})
@@ -93,7 +100,8 @@ func TestEqualOrdersOfAStockClientAreOne(t *testing.T) {
 	buyer := s.net.Buyers[0]
 	early := s.challenge(path)
 	first := s.new("the first call", s.again(path, buyer))
-	for _, d := range []time.Duration{0, 35 * time.Second, 70 * time.Second, 4 * time.Minute, 5*time.Minute - time.Second} {
+	for _, d := range []time.Duration{0, 35 * time.Second, 70 * time.Second, 4 * time.Minute,
+		5*time.Minute - time.Second} {
 		db.put(d)
 		p := s.echoed(s.challenge(path), buyer)
 		s.sameAnswer(fmt.Sprintf("the same order after %v", d), first, s.present(path, p))
@@ -133,30 +141,37 @@ func TestAMinuteCrossedBetweenChallengeAndPayment(t *testing.T) {
 	s.audit()
 }
 
-// What must not be broken by the suggestion: other inputs at once, keys of one's own beside it, another order's echo.
+// What must not be broken by the suggestion: other inputs at once, keys of one's own beside it,
+// another order's echo.
 func TestTheSuggestionBreaksNothingHonest(t *testing.T) {
 	t.Parallel()
 	s, _ := newShifted(t, shopOptions{})
-	const ada, eve = "/api/buy/the_confession?detail=I%20read%20the%20manual.", "/api/buy/the_confession?detail=I%20did%20not."
+	const ada, eve = "/api/buy/the_confession?detail=I%20read%20the%20manual.",
+		"/api/buy/the_confession?detail=I%20did%20not."
 	buyer := s.net.Buyers[0]
 	first := s.new("an order with an input", s.again(ada, buyer))
 	other := s.new("another input in the same minute", s.again(eve, buyer))
 	s.sameAnswer("the first again", first, s.again(ada, buyer))
 	s.sameAnswer("the other again", other, s.again(eve, buyer))
 
-	own := s.new("a header of one's own beside the suggested id", s.again(ada, buyer, "Idempotency-Key", "order-0123456789"))
+	own := s.new("a header of one's own beside the suggested id",
+		s.again(ada, buyer, "Idempotency-Key", "order-0123456789"))
 	s.sameAnswer("that header again", own, s.again(ada, buyer, "Idempotency-Key", "order-0123456789"))
 	s.sameAnswer("that header in quotes", own, s.again(ada, buyer, "Idempotency-Key", `"order-0123456789"`))
-	id := s.new("an id of one's own", s.present(ada, withID(t, s.echoed(s.challenge(ada), buyer), "pay_0123456789abcdef")))
-	s.sameAnswer("that id again", id, s.present(ada, withID(t, s.echoed(s.challenge(ada), buyer), "pay_0123456789abcdef")))
+	id := s.new("an id of one's own",
+		s.present(ada, withID(t, s.echoed(s.challenge(ada), buyer), "pay_0123456789abcdef")))
+	s.sameAnswer("that id again", id,
+		s.present(ada, withID(t, s.echoed(s.challenge(ada), buyer), "pay_0123456789abcdef")))
 	ch := s.challenge(ada)
 	s.sameAnswer("an id of one's own beside the suggested key as header", id,
 		s.present(ada, withID(t, s.echoed(ch, buyer), "pay_0123456789abcdef"), "Idempotency-Key", suggested(ch)))
-	s.want("two keys of one's own", s.present(ada, withID(t, s.echoed(ch, buyer), "pay_0123456789abcdef"), "Idempotency-Key", "order-0123456789"), 400, "idempotency_keys_disagree")
+	s.want("two keys of one's own", s.present(ada, withID(t, s.echoed(ch, buyer), "pay_0123456789abcdef"),
+		"Idempotency-Key", "order-0123456789"), 400, "idempotency_keys_disagree")
 
 	// The suggested key as a header, of this or of another minute, beside the echoed one.
 	s.sameAnswer("the suggested key as header", first, s.again(ada, buyer, "Idempotency-Key", suggested(ch)))
-	s.sameAnswer("that of another minute", id, s.again(ada, buyer, "Idempotency-Key", suggested(ch)[:33]+"202001010000"))
+	s.sameAnswer("that of another minute", id, s.again(ada, buyer, "Idempotency-Key", suggested(ch)[:33]+
+		"202001010000"))
 	// An id that was suggested for another order is no key of another order's.
 	const new = "/api/buy/the_confession?detail=New."
 	fresh := s.new("another order's echo", s.present(new, s.echoed(s.challenge(ada), buyer)))
@@ -175,7 +190,8 @@ func TestIdempotencyKeySpellings(t *testing.T) {
 	for len(long) < 128 {
 		long += "0123456789abcdef"
 	}
-	for _, key := range []string{"8e03978e-40d5-43dd-bc93-6894a57f9324", "order:2026/11/22.17", "a key with spaces in it", `it "quotes" within`, `\"0123456789abc\"`, long} {
+	for _, key := range []string{"8e03978e-40d5-43dd-bc93-6894a57f9324", "order:2026/11/22.17",
+		"a key with spaces in it", `it "quotes" within`, `\"0123456789abc\"`, long} {
 		first := s.new("key "+key, s.again(path, buyer, "Idempotency-Key", key))
 		s.sameAnswer("key "+key+" in quotes", first, s.again(path, buyer, "Idempotency-Key", `"`+key+`"`))
 	}
@@ -194,7 +210,8 @@ func TestEqualOrdersAtOnceAreOne(t *testing.T) {
 	for range 20 {
 		pays = append(pays, s.echoed(s.challenge(path), s.net.Buyers[0]).header(t))
 	}
-	rs := s.atOnce(len(pays), func(int) string { return path }, func(i int) map[string]string { return map[string]string{"PAYMENT-SIGNATURE": pays[i]} })
+	rs := s.atOnce(len(pays), func(int) string { return path },
+		func(i int) map[string]string { return map[string]string{"PAYMENT-SIGNATURE": pays[i]} })
 	firsts := 0
 	for _, r := range rs {
 		s.want("one of twenty", r, 200, "")
@@ -208,7 +225,8 @@ func TestEqualOrdersAtOnceAreOne(t *testing.T) {
 	s.audit()
 }
 
-// An order that is on its way answers its retry however long it takes, and one that came to nothing answers nobody.
+// An order that is on its way answers its retry however long it takes, and one that came to nothing
+// answers nobody.
 func TestUnresolvedOrdersMatchForAsLongAsTheyAre(t *testing.T) {
 	t.Parallel()
 	db := &shifted{DB: ledger.NewMem(ledger.MemOptions{})}

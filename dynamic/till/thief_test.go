@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rebuilt is a payment as anybody can read it from the calldata of its settlement, also from the pool.
+// rebuilt is a payment as anybody can read it from the calldata of its settlement, also from the
+// pool.
 func (s *shop) rebuilt(tx string) chaintest.Payment {
 	s.t.Helper()
 	found, _, err := s.net.RPC.TransactionByHash(s.t.Context(), common.HexToHash(tx))
@@ -53,8 +54,8 @@ func leaves(v any) []string {
 	return all
 }
 
-// silent demands a 409 that holds nothing of what was bought. What everybody knows without it, the store's address
-// and the path that was asked for, is not of it.
+// silent demands a 409 that holds nothing of what was bought. What everybody knows without it, the
+// store's address and the path that was asked for, is not of it.
 func (s *shop) silent(what string, r reply, secrets []string) {
 	s.t.Helper()
 	s.want(what, r, 409, "payment_already_used")
@@ -84,9 +85,12 @@ func (s *shop) steal(path string, p chaintest.Payment, secrets []string, keys ..
 	delete(bare.wire, "resource")
 	high := p
 	sig := new(big.Int).Sub(curveOrder, new(big.Int).SetBytes(p.Signature[32:64]))
-	high.Signature = append(append(append([]byte{}, p.Signature[:32]...), common.BigToHash(sig).Bytes()...), p.Signature[64]^7)
-	for how, made := range map[string]payment{"with an own challenge": wired(own, accepted, p), "bare": bare, "with the other signature": wired(own, accepted, high)} {
-		for _, at := range []string{path, "/api/buy/hello", "/api/buy/small_blessing", "/api/buy/no_such_thing", "/api/buy/the_confession"} {
+	high.Signature = append(append(append([]byte{}, p.Signature[:32]...), common.BigToHash(sig).Bytes()...),
+		p.Signature[64]^7)
+	for how, made := range map[string]payment{"with an own challenge": wired(own, accepted, p), "bare": bare,
+		"with the other signature": wired(own, accepted, high)} {
+		for _, at := range []string{path, "/api/buy/hello", "/api/buy/small_blessing", "/api/buy/no_such_thing",
+			"/api/buy/the_confession"} {
 			for _, key := range append(keys, "") {
 				h := map[string]string{"PAYMENT-SIGNATURE": made.header(s.t)}
 				if key != "" {
@@ -109,7 +113,8 @@ func TestThiefWithTheCalldata(t *testing.T) {
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	first := s.present(path, p, "Idempotency-Key", key)
 	s.want("the purchase", first, 200, "")
-	s.steal(path, s.rebuilt(first.str("certificate", "settlement_tx")), leaves(first.body), key, key[:len(key)-12]+time.Now().UTC().Format("200601021504"))
+	s.steal(path, s.rebuilt(first.str("certificate", "settlement_tx")), leaves(first.body), key, key[:len(key)-12]+
+		time.Now().UTC().Format("200601021504"))
 
 	s.sameAnswer("the buyer's own repeat", first, s.present(path, p))
 	s.sameAnswer("the buyer's own repeat with the key", first, s.present(path, p, "Idempotency-Key", key))
@@ -121,7 +126,10 @@ func TestThiefWithTheCalldata(t *testing.T) {
 
 func TestThiefWithTheMemoryPool(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond }})
+	s := newShop(t, shopOptions{manual: true, config: func(c *till.Config) {
+		c.SettleWait,
+			c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond
+	}})
 	const path = "/api/buy/hello?agent_name=Ada%20Lovelace"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	r := s.unknown("the purchase on its way", path, p, "Idempotency-Key", "order-0123456789")
@@ -166,7 +174,8 @@ func TestPaymentWithoutOurNonce(t *testing.T) {
 	for how, strip := range map[string]func(payment){
 		"no extensions": func(p payment) { delete(p.wire, "extensions") },
 		"another nonce": func(p payment) {
-			p.wire["extensions"] = map[string]any{"store-challenge": map[string]any{"info": map[string]any{"nonce": strings.Repeat("A", 48)}}}
+			info := map[string]any{"nonce": strings.Repeat("A", 48)}
+			p.wire["extensions"] = map[string]any{"store-challenge": map[string]any{"info": info}}
 		},
 	} {
 		buyer := buyers[0]

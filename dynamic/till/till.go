@@ -1,6 +1,7 @@
-// Package till is where money moves: the purchase state machine and its journal. It takes an order for
-// an offer, a good or a paid page, and gives a sale, or an [Error] with a code and data. It knows no
-// HTTP and no protocol: package counter reads orders and payments, and says the codes in words.
+// Package till is where money moves: the purchase state machine and its journal. It takes an order
+// for an offer, a good or a paid page, and gives a sale, or an [Error] with a code and data. It
+// knows no HTTP and no protocol: package counter reads orders and payments, and says the codes in
+// words.
 //
 //	(challenge: stateless) ─► claimed ─► (goods_ready ─►) settling ─► settled ─► (promised ─►) delivered
 //	                             │             │            ├──► not_settled  (final only past validBefore, at depth)
@@ -8,17 +9,20 @@
 //	a Transfer that lands after failed | refused | not_settled ─► settled_late ─► delivered | refund_owed
 //	promised | delivered, then reorganised away ─► reversed
 //
-// Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods are made first,
-// the payment is settled next, the certificate is signed last. Whoever pushes a purchase forward, the request that
-// brought it or the worker that found it lying, goes through the same steps, and a step that another took already
-// changes nothing: each transaction names the state it starts from.
+// Every arrow is one ledger transaction, written before the step's effect leaves the process. Goods
+// are made first, the payment is settled next, the certificate is signed last. Whoever pushes a
+// purchase forward, the request that brought it or the worker that found it lying, goes through the
+// same steps, and a step that another took already changes nothing: each transaction names the
+// state it starts from.
 //
-// What a hostile payer can make the store lose to settlements that revert, at most (railtest.Hostile has the rows). Reverts
-// and gas are of one authorization, in brackets what was measured on a local chain; open is how many of its authorizations
-// may be under way at once, of all wallets where a row speaks of several; a day is per network, beside what was gained from
-// those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert, TestHostilePayersCostTheirBudget,
-// TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit, TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and
-// the conformance test of rails show them.
+// What a hostile payer can make the store lose to settlements that revert, at most
+// (railtest.Hostile has the rows). Reverts and gas are of one authorization, in brackets what was
+// measured on a local chain; open is how many of its authorizations may be under way at once, of
+// all wallets where a row speaks of several; a day is per network, beside what was gained from
+// those who paid. Package gas keeps the limits. TestHostileContractsCostOneRevert,
+// TestHostilePayersCostTheirBudget, TestMoneyThatIsGoneInEachBlock, TestOneWalletHoldsOneUnit,
+// TestHoldEndsAtTheFirstRevert, TestMoneyForOnePaysForOne and the conformance test of rails show
+// them.
 //
 //	payer                                            reverts  gas                open  a day
 //	code that accepts while simulated, then reverts  1        300,000 (43,000)   8     the budget
@@ -27,25 +31,35 @@
 //	code that looks at the block number              1        300,000 (45,100)   8     the budget
 //	code that flips when it sees the settlement      1        300,000 (45,100)   8     the budget
 //	one code for any number of wallets               1        300,000 (43,000)   24    the budget
+//	a wallet that its payment deploys, then reverts  1        600,000 (111,000)  8     the budget
+//	the same, and its creation burns all it is given 1        600,000 (600,000)  8     the budget
 //	a plain wallet that cancels                      2        600,000 (39,600)   8     the budget
 //	a plain wallet that spends the money elsewhere   2        600,000 (140,000)  8     the budget
 //	a plain wallet that holds a counted good         1        300,000 (70,000)   1     the budget, a unit 120 s
 //	code that holds a counted good                   1        300,000 (43,000)   1     the budget, a unit 120 s
 //	a plain wallet with money for one of hundreds    0        0 (0)              1     nothing
+//	one of three with code by the block, burns       1        900,000 (226,000)  8     the budget
+//	the same, and would accept alone                 1        900,000 (56,000)   8     the budget
+//	the same, and calls the token back               1        900,000 (226,000)  8     the budget
 //
-// The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is signed for, so that any
-// number at once pass it by nothing; plain wallets may pass it by what was under way when it was reached. An estimate made
-// to burn is refused unclaimed. Payers with code have 32 authorizations open together, a quarter of them kept for who has
-// settled before. A wallet, or code, that has settled before may revert once more for each payment that it settles. A unit
-// is held for the two minutes of its authorization, and until the chain is deep enough, or to the first revert. Of a flood
-// only what the wallet's money covers is ever sent: each of the others would burn 70,000 gas.
+// The budget is 1 USDC. What a payer with code may burn is held against it when its settlement is
+// signed for, so that any number at once pass it by nothing; plain wallets may pass it by what was
+// under way when it was reached. An estimate made to burn is refused unclaimed. Payers with code
+// have 32 authorizations open together, a quarter of them kept for who has settled before. A
+// wallet, or code, that has settled before may revert once more for each payment that it settles. A
+// unit is held for the two minutes of its authorization, and until the chain is deep enough, or to
+// the first revert. Of a flood only what the wallet's money covers is ever sent: each of the others
+// would burn 70,000 gas. A plain wallet that shares a transaction and has code by the time of the
+// block burns what all of it were given, some 60,000 gas for each, once: nobody who has code shares
+// one, and neither do more than ten who have not settled before (TestOneOfSeveralBurnsTheGasOfAll).
 //
 // The money rules that this repository keeps and cites by their numbers:
 //
 //	M1   A payment that comes again finds its purchase if it is the same header byte for byte and holds a nonce of ours;
 //	     everything else with a used authorization is told only what its chain shows to everybody.
-//	M2   An authorization is claimed for ever by network, asset, method, payer and nonce. One that was used on chain before
-//	     it was first presented is never a payment.
+//	M2   An authorization is claimed for ever by network, asset, method, payer and nonce, whichever protocol brings it; a
+//	     nonce that is of one challenge is claimed for every payer. One that was used on chain before it was first
+//	     presented is never a payment.
 //	M3   What proves a payment is the token's Transfer to payTo at the log directly after its AuthorizationUsed. It credits
 //	     one purchase.
 //	M4   An authorization is valid for no longer than was asked and 300 s; what failed is final only past that, at depth,
@@ -57,10 +71,15 @@
 //	     one that delivers, and the answer leaves after that. A settled payment is watched until it is final.
 //	M8   Nothing about a purchase is cached, and a HEAD never pays.
 //	M10  A settler's word is no proof: M3 is. A facilitator settles only for the accounts it is told of.
+//	M11  Where there is a queue one transaction settles several payments: of payers without code, one of each, with 60 s left,
+//	     at most 50, ten of them of payers who never settled before, simulated as a whole. What became of each M3 tells;
+//	     what it did not settle goes alone, a replacement has exactly the same, and nobody is blamed for gas that another
+//	     took (packages settle and evm, together.go).
 //	M12  Due work is taken by the ledger's clock, under a number that is checked in every Update or, of a purchase, with
 //	     the state that each of its Updates starts from (package schedule); relayer numbers are given out in Update.
 //	M13  A restored store is closed until nothing that was sent before can land any more, reads the chains, and gives nothing
-//	     twice that its high-water files name. Money that no purchase credits is owed once it is final.
+//	     twice that its high-water files name. Money that no purchase credits is owed once it is final; from
+//	     where on it is looked for is noted before the first terms that ask for it.
 //	M15  Gas is money: what a settlement may cost, what a day may lose to reverts, and how many payments one payer, and all
 //	     payers with code, may have open (packages settle and gas, open.go, the table above).
 //	M16  Transactions go out in the order of their numbers, at most 48 unmined of an account, over several accounts of a
@@ -93,6 +112,7 @@ import (
 	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/settle"
 	"agentstore/dynamic/settle/gas"
+	"agentstore/dynamic/settle/open"
 )
 
 // Config is what a till stands on. All fields but the last group are required.
@@ -107,32 +127,60 @@ type Config struct {
 	Secret  []byte // at least 32 bytes: challenge nonces and status tokens derive from it
 	Log     *slog.Logger
 
-	// SettleWait is how long a buyer's request waits for the chain before it is answered "unknown"; 0 means 45 s.
+	// SettleWait is how long a buyer's request waits for the chain before it is answered "unknown";
+	// 0 means 45 s.
 	SettleWait time.Duration
 	// RepeatWait is how long a repeat waits for the first; 0 means 20 s.
 	RepeatWait time.Duration
-	// Patience is how long a purchase may lie before the worker takes it up; 0 means 20 s.
+	// Patience is how long a purchase may lie before the worker takes it up, which may be up to a
+	// quarter sooner; 0 means 20 s.
 	Patience time.Duration
 	// OpenWait is how long a payment waits for its payer's others to end; 0 means 5 s (M15).
 	OpenWait time.Duration
 	// Sweep is the time between two readings of what arrived (M13); 0 means 30 s.
 	Sweep time.Duration
-	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits for the chain is not
-	// counted (M16).
+	// Poll is the time between two looks for what is due, and at what is closed; 0 means 1 s.
+	Poll time.Duration
+	// MaxInFlight bounds the purchases under way in this process; 0 means 512. One that only waits
+	// for the chain is not counted (M16).
 	MaxInFlight int
-	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to date.
+	// Gas decides what may be spent on settling; nil is one with the defaults. Run keeps it up to
+	// date.
 	Gas *gas.Guard
-	// Exclusive says that no other process uses the ledger, so that whatever lies there at start was left by us.
+	// Exclusive says that no other process uses the ledger, so that whatever lies there at start
+	// was left by us.
 	Exclusive bool
 	// HighWater keeps what must not be given twice outside the ledger (M13); nil keeps nothing.
 	HighWater HighWater
+	// Timestamps have digests timestamped; nil sells none of them.
+	Timestamps goods.Timestamps
+	// Callbacks send word of what is completed; nil sends none.
+	Callbacks goods.Callbacks
+	// Looks visit addresses later; nil sells no visits.
+	Looks goods.Looks
+	// Watches keep terms of readings; nil sells none.
+	Watches goods.Watches
+	// Launches buy at strangers' doors; nil sells none of that.
+	Launches goods.Launches
+	// Readings read strangers' doors; nil sells none of them.
+	Readings goods.Readings
+	// Addresses are looked up in the record; nil sells nothing of it.
+	Addresses goods.Addresses
 	// Outcome is told of each purchase that came to rest, by network and state; nil tells nobody.
 	Outcome func(network string, s State)
-	// Late is told of each piece of due work that is begun, and how long after its time; nil tells nobody.
+	// Money is told of the same, with what was paid, in atomic units; nil tells nobody.
+	Money func(network string, s State, atomic int64)
+	// Quoted is told of each offer whose terms were asked for; nil tells nobody.
+	Quoted func(offer string)
+	// Refused is told why each payment that is refused was; nil tells nobody.
+	Refused func(reason string)
+	// Late is told of each piece of due work that is begun, and how long after its time; nil tells
+	// nobody.
 	Late func(job string, late time.Duration)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
 	Now func() time.Time
-	// AfterStep is called when a journal step is durable, with its name. Tests stop the process there.
+	// AfterStep is called when a journal step is durable, with its name. Tests stop the process
+	// there.
 	AfterStep func(step string)
 }
 
@@ -143,6 +191,7 @@ type Till struct {
 	wallets  *challenge.Maker
 	tokenKey []byte
 	byNet    map[string]rail.Rail
+	begun    map[string]*beginning // by network
 	settles  *settle.Driver
 	due      *schedule.Scheduler
 
@@ -154,8 +203,7 @@ type Till struct {
 	flights map[string]*flight // purchases being driven in this process; guarded by mu
 	under   map[string]int     // network → payments taken here that are being settled; guarded by mu
 	busy    int                // of the flights, how many do not merely wait for the chain; guarded by mu
-	freed   chan struct{}      // closed when a flight ends; guarded by mu
-	waiting atomic.Int64       // requests that wait for room (admit)
+	gate    open.Gate          // of payments that wait for room
 	closing atomic.Bool
 	shut    atomic.Pointer[map[string]bool] // networks that were not reopened after a restore, as far as Run knows
 }
@@ -163,8 +211,9 @@ type Till struct {
 // flight is one purchase being driven; done is closed when the driving stops.
 type flight struct {
 	done  chan struct{}
-	waits bool     // for the chain alone; guarded by Till.mu
-	left  []func() // called when the driving stops; guarded by Till.mu
+	end   *Purchase // as it was stored when the driving stopped, nil where that is to be read; set before done closes
+	waits bool      // for the chain alone; guarded by Till.mu
+	left  []func()  // called when the driving stops; guarded by Till.mu
 }
 
 // New checks the configuration and makes a till. Run must be running for purchases to be recovered.
@@ -186,7 +235,7 @@ func New(cfg Config) (*Till, error) {
 	t := &Till{
 		cfg: cfg, host: u.Host, wallets: challenge.NewMaker(cfg.Secret),
 		tokenKey: derive(cfg.Secret, "store-status-token/v1"), byNet: make(map[string]rail.Rail),
-		flights: make(map[string]*flight), under: make(map[string]int), freed: make(chan struct{}),
+		begun: make(map[string]*beginning), flights: make(map[string]*flight), under: make(map[string]int),
 	}
 	if t.reads, err = budget.New(nil, chainReads); err != nil {
 		return nil, fmt.Errorf("till: %w", err)
@@ -195,18 +244,20 @@ func New(cfg Config) (*Till, error) {
 		if _, twice := t.byNet[r.Info().Network]; twice {
 			return nil, fmt.Errorf("till: network %s is configured twice", r.Info().Network)
 		}
-		t.byNet[r.Info().Network] = r
+		t.byNet[r.Info().Network], t.begun[r.Info().Network] = r, &beginning{turn: make(chan struct{}, 1)}
 	}
 	if cfg.Gas == nil {
 		if t.cfg.Gas, err = gas.New(gas.Config{DB: cfg.DB, Rails: cfg.Rails, Log: cfg.Log}); err != nil {
 			return nil, fmt.Errorf("till: %w", err)
 		}
 	}
-	t.settles, err = settle.New(settle.Config{DB: cfg.DB, Rails: cfg.Rails, Gas: t.cfg.Gas, Log: cfg.Log, AfterStep: cfg.AfterStep})
+	t.settles, err = settle.New(settle.Config{DB: cfg.DB, Rails: cfg.Rails, Gas: t.cfg.Gas, Log: cfg.Log,
+		AfterStep: cfg.AfterStep})
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}
-	t.due, err = schedule.New(schedule.Config{DB: cfg.DB, Jobs: t.jobs(), Log: cfg.Log, Exclusive: cfg.Exclusive, Started: cfg.Late})
+	t.due, err = schedule.New(schedule.Config{DB: cfg.DB, Jobs: t.jobs(), Log: cfg.Log, Exclusive: cfg.Exclusive,
+		Started: cfg.Late, Poll: cfg.Poll})
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}
@@ -228,7 +279,7 @@ func (cfg *Config) defaults() {
 		def time.Duration
 	}{
 		{&cfg.SettleWait, 45 * time.Second}, {&cfg.RepeatWait, 20 * time.Second}, {&cfg.Patience, 20 * time.Second},
-		{&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second},
+		{&cfg.OpenWait, 5 * time.Second}, {&cfg.Sweep, 30 * time.Second}, {&cfg.Poll, time.Second},
 	} {
 		if *d.v == 0 {
 			*d.v = d.def
@@ -237,14 +288,23 @@ func (cfg *Config) defaults() {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = 512
 	}
-	if cfg.Shelves == nil {
-		cfg.Shelves = Shelves
+	if cfg.Shelves == nil && len(cfg.Keys) > 0 {
+		cfg.Shelves = Shelves(cfg.Keys[0])
 	}
 	if cfg.HighWater == nil {
 		cfg.HighWater = noHighWater{}
 	}
+	if cfg.Money == nil {
+		cfg.Money = func(string, State, int64) {}
+	}
 	if cfg.Outcome == nil {
 		cfg.Outcome = func(string, State) {}
+	}
+	if cfg.Quoted == nil {
+		cfg.Quoted = func(string) {}
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(string) {}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -263,8 +323,8 @@ func (t *Till) Host() string { return t.host }
 // KeyURL names a signing key in its DID document.
 func (t *Till) KeyURL(k *attest.Key) string { return attest.DIDURL(t.host, k.KID()) }
 
-// Drain refuses new purchases and waits until those under way here are answered or ctx ends. What is left then is
-// taken up by the next process.
+// Drain refuses new purchases and waits until those under way here are answered or ctx ends. What
+// is left then is taken up by the next process.
 func (t *Till) Drain(ctx context.Context) error {
 	t.closing.Store(true)
 	for {
@@ -306,7 +366,8 @@ const (
 	prefixCert     = "cert_"
 )
 
-// statusToken is the private bearer token of a purchase: HMAC(key, purchase id), so nothing is stored.
+// statusToken is the private bearer token of a purchase: HMAC(key, purchase id), so nothing is
+// stored.
 func (t *Till) statusToken(id string) string {
 	m := hmac.New(sha256.New, t.tokenKey)
 	m.Write([]byte(id))
@@ -320,7 +381,8 @@ func (t *Till) key(kid string) (*attest.Key, error) {
 			return k, nil
 		}
 	}
-	return nil, fmt.Errorf("till: the signing key %s is not loaded; start the store with it until its purchases are delivered", kid)
+	return nil, fmt.Errorf("till: the signing key %s is not loaded; start the store with it until its purchases are "+
+		"delivered", kid)
 }
 
 // signer is the key that signs now.

@@ -25,7 +25,8 @@ func TestHello(t *testing.T) {
 	if v.status != 200 || v.body["valid"] != true {
 		t.Fatalf("verify = %d %s", v.status, v.raw)
 	}
-	st := s.do("GET", "/api/purchase-status/"+r.str("recovery", "purchase_id"), map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
+	st := s.do("GET", "/api/purchase-status/"+r.str("recovery", "purchase_id"),
+		map[string]string{"Authorization": "Bearer " + r.str("recovery", "status_token")})
 	if st.status != 200 || st.str("state") != "delivered" || st.str("billed") != "yes" {
 		t.Fatalf("status = %d %s", st.status, st.raw)
 	}

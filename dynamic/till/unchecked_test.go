@@ -18,8 +18,8 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// misled is a rail whose node answers for another chain while it is lost: there everything is final, every authorization
-// was cancelled, every signature is good, and somebody has paid.
+// misled is a rail whose node answers for another chain while it is lost: there everything is
+// final, every authorization was cancelled, every signature is good, and somebody has paid.
 type misled struct {
 	rail.Rail
 	lost *atomic.Bool
@@ -42,14 +42,16 @@ func (r misled) Final(ctx context.Context) (rail.Mark, error) {
 func (r misled) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
 	if r.lost.Load() {
 		return func(yield func(rail.Transfer, error) bool) {
-			yield(rail.Transfer{Network: fakeNetwork, Tx: "0xelsewhere", Block: from, Time: time.Now(), Payer: "elsewhere", Amount: big.NewInt(500_000),
+			yield(rail.Transfer{Network: fakeNetwork, Tx: "0xelsewhere", Block: from, Time: time.Now(),
+				Payer: "elsewhere", Amount: big.NewInt(500_000),
 				Nonce: "elsewhere", Method: "fake"}, nil)
 		}
 	}
 	return r.Rail.Incoming(ctx, from, to)
 }
 
-func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
+func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) (rail.Finding, error) {
 	if r.lost.Load() {
 		return rail.Finding{State: rail.Dead, Reason: "cancelled", Final: true}, nil
 	}
@@ -83,8 +85,8 @@ func edited(t *testing.T, s *modelSale, f func(wire map[string]any)) *modelSale 
 	return &out
 }
 
-// Nothing that the node of another chain says is believed: not what arrived there, not what became of an authorization, not
-// that a restored store may open.
+// Nothing that the node of another chain says is believed: not what arrived there, not what became
+// of an authorization, not that a restored store may open.
 func TestAnotherChainIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +136,8 @@ func TestAnotherChainIsNotBelieved(t *testing.T) {
 			t.Fatal(err)
 		}
 		lost.Store(true)
-		got, err := till.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}}, till.ReopenOptions{})
+		got, err := till.Reopen(context.Background(), m.db, []rail.Rail{misled{fakeRail{m.chain}, &lost}},
+			till.ReopenOptions{})
 		if !errors.Is(err, rail.ErrWrongChain) || len(got) != 1 || got[0].Open || got[0].Reason == "" {
 			t.Errorf("Reopen by the word of another chain = %+v, %v", got, err)
 		}
@@ -146,7 +149,8 @@ func TestAnotherChainProvesNobody(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-that-was-guessed"
 	var lost atomic.Bool
-	o := shopOptions{networks: []uint64{8453, 137}, db: ledger.NewMem(ledger.MemOptions{}), site: scarce(t, map[string]int{"secrets": 1}),
+	o := shopOptions{networks: []uint64{8453, 137}, db: ledger.NewMem(ledger.MemOptions{}),
+		site: scarce(t, map[string]int{"secrets": 1}),
 		rail: func(r rail.Rail) rail.Rail {
 			if r.Info().Network == "eip155:137" {
 				return misled{r, &lost}
@@ -164,5 +168,6 @@ func TestAnotherChainProvesNobody(t *testing.T) {
 	again := newShop(t, o)
 	forged := again.signAs(ch, 1, s.net.Buyers[1], owner.Address, nil)
 	delete(forged.wire, "resource") // it was of the other process
-	again.want("a payment that another chain calls good", again.present(secret, forged, "Idempotency-Key", key), 409, "sold_out")
+	again.want("a payment that another chain calls good", again.present(secret, forged, "Idempotency-Key", key), 409,
+		"sold_out")
 }

@@ -15,26 +15,26 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// Money that no purchase credits (M13). A payment can arrive that the ledger knows nothing of: its claim went
-// with a restore, or its authorization came with a repeat and somebody else submitted it. So the store reads for good what
-// arrives at payTo, in blocks that are final. A transfer by an authorization that no purchase credits is owed to its
-// payer: a purchase in the state uncredited, which the payer finds among the claims and the keeper in a list. What is
-// less than the cheapest good is a total of the day only. A plain transfer is a gift. What a rail shows no nonce of
+// Money that no purchase credits (M13). A payment can arrive that the ledger knows nothing of: its
+// claim went with a restore, or its authorization came with a repeat and somebody else submitted
+// it. So the store reads for good what arrives at payTo, in blocks that are final. A transfer by an
+// authorization that no purchase credits is owed to its payer: a purchase in the state uncredited,
+// which the payer finds among the claims and the keeper in a list. What is less than the cheapest
+// good is a total of the day only. A plain transfer is a gift. What a rail shows no nonce of
 // (Permit2, for one) cannot be told from one.
 //
-//	meta/swept:<network>                              the block up to which it was read; a restore reads from there
+//	budget/uncredited/swept/<network>/<pay_to>        the block up to which it was read (Swept)
 //	budget/uncredited/owed/<network>/<block>/<tx>/<log>     purchase id
 //	budget/uncredited/unsure/<network>/<block>/<tx>/<log>   a transfer whose purchase has not ended
 //	budget/uncredited/small/<network>/<day>           what was too little, together
 
 const (
-	// sweepBlocks is how many blocks one reading takes; what is further behind is read in the next rounds.
+	// sweepBlocks is how many blocks one reading takes; what is further behind is read in the next
+	// rounds.
 	sweepBlocks = 10_000
 	// sweepBatch is how many transfers are judged in one transaction.
 	sweepBatch = 200
 )
-
-func sweptKey(network string) []byte { return ledger.MetaKey("swept:" + network) }
 
 func uncreditedKey(kind string, parts ...string) []byte {
 	return ledger.BudgetKey("uncredited", append([]string{kind}, parts...)...)
@@ -56,8 +56,9 @@ func paymentOf(info rail.Info, tr rail.Transfer) rail.Payment {
 		PayTo: info.PayTo, Amount: new(big.Int).Set(tr.Amount)}
 }
 
-// owe takes a transfer into the ledger that buys nothing: what was paid is owed to its payer. The transfer is credited and
-// the authorization claimed, unless it was, so that neither ever pays for anything else.
+// owe takes a transfer into the ledger that buys nothing: what was paid is owed to its payer. The
+// transfer is credited and the authorization claimed, unless it was, so that neither ever pays for
+// anything else.
 func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason string) (*Purchase, error) {
 	now := tx.Now()
 	p := &Purchase{
@@ -80,7 +81,8 @@ func owe(tx ledger.Tx, info rail.Info, tr rail.Transfer, state State, reason str
 	)
 }
 
-// sweep reads what arrived on a network since the last time, and puts the next reading.
+// sweep reads what arrived on a network since the last time, fills what is left open there, and
+// puts the next reading.
 func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
 	more, err := t.sweepNetwork(ctx, task, t.byNet[task.ID])
 	if errors.Is(err, gas.ErrUnchecked) {
@@ -88,6 +90,9 @@ func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
 	}
 	if err != nil {
 		return err
+	}
+	if err := t.fillLeft(ctx, task.ID); err != nil {
+		return fmt.Errorf("filling numbers that are left open: %w", err)
 	}
 	pause := t.cfg.Sweep
 	if more {
@@ -98,34 +103,61 @@ func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
 	})
 }
 
-// sweepNetwork judges the transfers in the blocks that became final, and those that were unsure. more says that there are
-// further blocks.
+// sweepNetwork judges the transfers in the blocks that became final, and those that were unsure.
+// more says that there are further blocks.
 func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail) (more bool, err error) {
-	network := r.Info().Network
-	if err := t.cfg.Gas.Ready(ctx, network); err != nil {
+	if err := t.cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
 		return false, err
+	}
+	if err := t.beginReading(ctx, r); err != nil {
+		return false, nil // it has told
 	}
 	final, err := r.Final(ctx)
 	if err != nil {
 		return false, err
 	}
-	var from uint64
-	var list []rail.Transfer
-	begun := true
-	err = t.view(ctx, func(tx ledger.Tx) error {
-		list, begun = nil, true
-		v, err := tx.Get(sweptKey(network))
-		if errors.Is(err, errNotFound) {
-			begun = false
-			return nil
+	s, list, err := t.unsure(ctx, task, r.Info(), final)
+	if err != nil {
+		return false, err
+	}
+	if len(list) > 0 {
+		if err := t.judgeTransfers(ctx, task, r, list, s); err != nil {
+			return false, err
 		}
+		list = nil
+	}
+	if final.Block <= s.Block {
+		return false, nil
+	}
+	from, to := s.Block+1, min(final.Block, s.Block+sweepBlocks)
+	s.At = sooner(final.Time, time.Now())
+	for tr, err := range r.Incoming(ctx, from, to) {
 		if err != nil {
+			return false, err
+		}
+		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
+			s.Block = tr.Block - 1
+			if err := t.judgeTransfers(ctx, task, r, list, s); err != nil {
+				return false, err
+			}
+			list = nil
+		}
+		list = append(list, tr)
+	}
+	s.Block = to
+	return to < final.Block, t.judgeTransfers(ctx, task, r, list, s)
+}
+
+// unsure reads how far an address was read, which is far back where the note of it is seen to be
+// untrue, and some of the transfers of which it was not sure what they are.
+func (t *Till) unsure(ctx context.Context, task schedule.Task, info rail.Info, final rail.Mark) (s Swept,
+	list []rail.Transfer, err error) {
+	err = t.view(ctx, func(tx ledger.Tx) (err error) {
+		list = nil
+		if s, err = sweptOf(tx, info); err != nil {
 			return err
 		}
-		if from, err = ledger.ParseNumber(string(v)); err != nil {
-			return err
-		}
-		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("unsure", network))) {
+		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("unsure", info.Network))) {
 			if err != nil {
 				return err
 			}
@@ -139,40 +171,25 @@ func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail
 		}
 		return nil
 	})
-	if err != nil {
-		return false, err
+	if err != nil || !s.untrue(final) {
+		return s, list, err
 	}
-	if !begun { // nothing was sold before the first sweep
-		return false, t.judgeTransfers(ctx, task, r, nil, final.Block)
-	}
-	if len(list) > 0 {
-		if err := t.judgeTransfers(ctx, task, r, list, from); err != nil {
-			return false, err
+	t.cfg.Log.Error("a node named a final block that did not exist: what arrived is read again", "network",
+		info.Network, "named", s.Block, "final", final.Block)
+	err = t.update(ctx, func(tx ledger.Tx) (err error) {
+		if err := task.Check(tx); err != nil {
+			return err
 		}
-		list = nil
-	}
-	if final.Block <= from {
-		return false, nil
-	}
-	to := min(final.Block, from+sweepBlocks)
-	for tr, err := range r.Incoming(ctx, from+1, to) {
-		if err != nil {
-			return false, err
-		}
-		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
-			if err := t.judgeTransfers(ctx, task, r, list, tr.Block-1); err != nil {
-				return false, err
-			}
-			list = nil
-		}
-		list = append(list, tr)
-	}
-	return to < final.Block, t.judgeTransfers(ctx, task, r, list, to)
+		s, err = readAgain(tx, info, s, final)
+		return err
+	})
+	return s, list, err
 }
 
-// judgeTransfers decides about transfers in final blocks and notes that everything up to a block was read, in one
+// judgeTransfers decides about transfers in final blocks and notes how far was read, in one
 // transaction, so that each is counted once.
-func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Rail, list []rail.Transfer, to uint64) error {
+func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Rail, list []rail.Transfer,
+	s Swept) error {
 	info := r.Info()
 	var owed []*Purchase
 	err := t.update(ctx, func(tx ledger.Tx) error {
@@ -181,6 +198,9 @@ func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Ra
 			return err
 		}
 		for _, tr := range list {
+			if s.earlier(tr) {
+				continue
+			}
 			p, err := t.judgeTransfer(tx, info, tr)
 			if err != nil {
 				return err
@@ -189,15 +209,16 @@ func (t *Till) judgeTransfers(ctx context.Context, task schedule.Task, r rail.Ra
 				owed = append(owed, p)
 			}
 		}
-		return tx.Set(sweptKey(info.Network), []byte(ledger.Number(to)))
+		return noteSwept(tx, info, s)
 	})
 	if err != nil {
 		return err
 	}
 	for _, p := range owed {
-		t.cfg.Log.Warn("money arrived that no purchase credits: it is owed", "purchase", p.ID, "network", info.Network, "payer", p.Payment.Payer,
+		t.cfg.Log.Warn("money arrived that no purchase credits: it is owed", "purchase", p.ID, "network", info.Network,
+			"payer", p.Payment.Payer,
 			"usdc", usdc(p.Amount), "tx", p.Proof.Tx)
-		t.cfg.Outcome(info.Network, p.State)
+		t.tellEnd(p)
 	}
 	return nil
 }
@@ -229,8 +250,9 @@ func (t *Till) judgeTransfer(tx ledger.Tx, info rail.Info, tr rail.Transfer) (*P
 	return nil, ledger.SetJSON(tx, key, s)
 }
 
-// creditedBy reports whether a purchase credits a transfer in a final block, and whether that is sure: a purchase that has
-// not ended may still credit it, and one whose credit a reorganisation moved may still follow.
+// creditedBy reports whether a purchase credits a transfer in a final block, and whether that is
+// sure: a purchase that has not ended may still credit it, and one whose credit a reorganisation
+// moved may still follow.
 func (t *Till) creditedBy(tx ledger.Tx, info rail.Info, tr rail.Transfer) (sure, credited bool, err error) {
 	held, err := ledger.GetJSON[creditOf](tx, ledger.CreditKey(info.Network, tr.Tx, tr.LogIndex))
 	if err == nil {
@@ -259,13 +281,17 @@ func (t *Till) creditedBy(tx ledger.Tx, info rail.Info, tr rail.Transfer) (sure,
 	return err == nil && p.Final, false, err
 }
 
-// cheapest is the lowest price on the shelf.
+// cheapest is the lowest price of what is sold.
 func (t *Till) cheapest() int64 {
+	site := t.cfg.Site.Now()
 	least := int64(0)
-	for _, g := range t.cfg.Site.Now().Goods {
+	for _, g := range site.Goods {
 		if least == 0 || g.Price < least {
 			least = g.Price
 		}
+	}
+	if o := t.offer(site, PorchLine); o != nil && (least == 0 || o.Price() < least) {
+		least = o.Price()
 	}
 	return least
 }
@@ -284,8 +310,8 @@ type Owed struct {
 	Transfers  int    `json:"transfers,omitempty"` // in the total
 }
 
-// ListOwed lists what is owed for payments that no purchase credits, network by network in the order of the chain, and then
-// the daily totals of what was too little.
+// ListOwed lists what is owed for payments that no purchase credits, network by network in the
+// order of the chain, and then the daily totals of what was too little.
 func ListOwed(ctx context.Context, db ledger.DB) (out []Owed, err error) {
 	err = db.View(ctx, func(tx ledger.Tx) error {
 		out = nil
@@ -297,8 +323,9 @@ func ListOwed(ctx context.Context, db ledger.DB) (out []Owed, err error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, Owed{PurchaseID: p.ID, State: p.State, Network: p.Payment.Network, Payer: p.Payment.Payer, USDC: usdc(p.Amount),
-				Tx: p.Proof.Tx, LogIndex: p.Proof.LogIndex, Time: p.Proof.BlockTime.UTC().Format(time.RFC3339)})
+			out = append(out, Owed{PurchaseID: p.ID, State: p.State, Network: p.Payment.Network, Payer: p.Payment.Payer,
+				USDC: usdc(p.Amount),
+				Tx:   p.Proof.Tx, LogIndex: p.Proof.LogIndex, Time: p.Proof.BlockTime.UTC().Format(time.RFC3339)})
 		}
 		for e, err := range tx.Scan(ledger.Prefix(uncreditedKey("small"))) {
 			if err != nil {
@@ -312,7 +339,8 @@ func ListOwed(ctx context.Context, db ledger.DB) (out []Owed, err error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, Owed{Network: parts[3], Day: parts[4], Transfers: s.Transfers, USDC: content.FormatUSDC(s.Amount)})
+			out = append(out, Owed{Network: parts[3], Day: parts[4], Transfers: s.Transfers,
+				USDC: content.FormatUSDC(s.Amount)})
 		}
 		return nil
 	})

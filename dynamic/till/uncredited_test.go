@@ -63,8 +63,8 @@ func (m *model) owed() []till.Owed {
 	return out
 }
 
-// Broadcast, crash, restore of an older backup, reopen at once: then the transaction lands. The store does not open while
-// that can happen, so the money is found when it does.
+// Broadcast, crash, restore of an older backup, reopen at once: then the transaction lands. The
+// store does not open while that can happen, so the money is found when it does.
 func TestReopenWaitsForWhatWasSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,8 +93,10 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 				t.Fatalf("Reopen(dry %v) at once = %+v, %v; want it to wait", dry, got, err)
 			}
 			until, err := time.Parse(time.RFC3339, got[0].WaitUntil)
-			if err != nil || until.Before(time.Unix(sale.payload.Before, 0)) || until.After(restored.Add(15*time.Minute)) {
-				t.Errorf("it waits until %s, the authorization is valid until %s", got[0].WaitUntil, time.Unix(sale.payload.Before, 0).UTC())
+			if err != nil || until.Before(time.Unix(sale.payload.Before, 0)) ||
+				until.After(restored.Add(15*time.Minute)) {
+				t.Errorf("it waits until %s, the authorization is valid until %s", got[0].WaitUntil,
+					time.Unix(sale.payload.Before, 0).UTC())
 			}
 		}
 		m.pass(9 * time.Minute) // the pool has it still, and it lands
@@ -126,8 +128,8 @@ func TestReopenWaitsForWhatWasSent(t *testing.T) {
 	})
 }
 
-// Whatever lands by an authorization that no purchase credits is owed to who paid it, once, however often the process
-// dies; what is too little for any good is a total of the day.
+// Whatever lands by an authorization that no purchase credits is owed to who paid it, once, however
+// often the process dies; what is too little for any good is a total of the day.
 func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,14 +164,16 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 		}
 		unseen := m.offered(path, "eager", "never presented", 0)
 		crumb := func(nonce string) fakePayload {
-			p := fakePayload{Payer: "crumbs", Nonce: nonce, To: fakePayTo, Amount: "7", Before: time.Now().Add(time.Hour).Unix()}
+			p := fakePayload{Payer: "crumbs", Nonce: nonce, To: fakePayTo, Amount: "7",
+				Before: time.Now().Add(time.Hour).Unix()}
 			p.Sig = p.signature()
 			return p
 		}
 		under := m.begin(m.offered(path, "ordinary", "on its way", 0))
 		synctest.Wait()
 		m.chain.mu.Lock()
-		m.chain.pool = append(m.chain.pool, &fakeTx{Pays: []fakePayload{again.payload, unseen.payload, crumb("a"), crumb("b")}, Salt: "strangers"})
+		m.chain.pool = append(m.chain.pool,
+			&fakeTx{Pays: []fakePayload{again.payload, unseen.payload, crumb("a"), crumb("b")}, Salt: "strangers"})
 		m.chain.mu.Unlock()
 		m.seal()
 		if r := <-under; r.status != 200 {
@@ -204,7 +208,8 @@ func TestMoneyThatNoPurchaseCreditsIsOwed(t *testing.T) {
 	})
 }
 
-// Networks are opened one by one: what is closed is left out of the terms and refused, what is open sells.
+// Networks are opened one by one: what is closed is left out of the terms and refused, what is open
+// sells.
 func TestReopenByNetwork(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{networks: []uint64{8453, 137}})
@@ -219,7 +224,8 @@ func TestReopenByNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	restoredEarlier(t, s.db, 15*time.Minute)
-	if _, err := till.Reopen(ctx, s.db, s.rails, till.ReopenOptions{Network: "eip155:1"}); err == nil || !strings.Contains(err.Error(), "not configured") {
+	if _, err := till.Reopen(ctx, s.db, s.rails, till.ReopenOptions{Network: "eip155:1"}); err == nil ||
+		!strings.Contains(err.Error(), "not configured") {
 		t.Errorf("a network that is not configured: %v", err)
 	}
 	got, err := till.Reopen(ctx, s.db, s.rails, till.ReopenOptions{Network: "eip155:137"})
@@ -251,7 +257,8 @@ func TestReopenByNetwork(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if k := ledger.KeyText(e.Key); strings.Contains(k, "open:") || strings.Contains(k, "closed") || strings.Contains(k, "reconciled") {
+			if k := ledger.KeyText(e.Key); strings.Contains(k, "open:") || strings.Contains(k, "closed") ||
+				strings.Contains(k, "reconciled") {
 				t.Errorf("%s is left behind", k)
 			}
 		}
@@ -262,7 +269,8 @@ func TestReopenByNetwork(t *testing.T) {
 	}
 }
 
-// On a chain: a payment that was signed for the store, and that its payer sent without showing it, is found and owed.
+// On a chain: a payment that was signed for the store, and that its payer sent without showing it,
+// is found and owed.
 func TestUncreditedOnAChain(t *testing.T) {
 	t.Parallel()
 	var late sync.Map
@@ -273,7 +281,10 @@ func TestUncreditedOnAChain(t *testing.T) {
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)
 	s.buy(path, s.net.Buyers[1], nil)
 	until(t, "the first reading", func() bool {
-		err := s.db.View(t.Context(), func(tx ledger.Tx) error { _, err := tx.Get(ledger.MetaKey("swept:eip155:8453")); return err })
+		err := s.db.View(t.Context(), func(tx ledger.Tx) error {
+			_, err := tx.Get(ledger.BudgetKey("uncredited", "swept", "eip155:8453", s.net.PayTo.Hex()))
+			return err
+		})
 		return err == nil
 	})
 	s.land(p)
@@ -302,7 +313,8 @@ func TestUncreditedOnAChain(t *testing.T) {
 	}
 }
 
-// longChain is a rail on a chain that has grown by many blocks since, of which a node reads so many a second.
+// longChain is a rail on a chain that has grown by many blocks since, of which a node reads so many
+// a second.
 type longChain struct {
 	rail.Rail
 	grown *atomic.Uint64
@@ -343,7 +355,8 @@ func (r longChain) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail
 	}
 }
 
-// A store that was away for long reads what arrived meanwhile in parts, however far behind it is and however little came.
+// A store that was away for long reads what arrived meanwhile in parts, however far behind it is
+// and however little came.
 func TestWhatArrivedIsReadInParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,15 +11,16 @@ import (
 	"agentstore/dynamic/till"
 )
 
-// forgetful is a rail whose nodes have no state of a block behind the head, in which a revert is looked into.
+// forgetful is a rail whose nodes have no state of a block behind the head, in which a revert is
+// looked into.
 type forgetful struct{ rail.Rail }
 
 func (forgetful) Explain(context.Context, *rail.Payment, rail.Revert) (rail.Cause, error) {
 	return rail.Cause{}, errors.New("missing trie node")
 }
 
-// A revert that no node can explain any more is counted, as nobody's doing, and its purchase comes to its end: what else the
-// chain says of it must not wait for that.
+// A revert that no node can explain any more is counted, as nobody's doing, and its purchase comes
+// to its end: what else the chain says of it must not wait for that.
 func TestRevertThatNobodyExplains(t *testing.T) {
 	t.Parallel()
 	for _, lands := range []bool{false, true} {

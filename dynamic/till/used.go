@@ -10,8 +10,9 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// errUsed is what a transaction returns for an authorization that is claimed, where the request does not prove to come
-// from who claimed it; alreadyUsed makes the answer of it, outside the transaction.
+// errUsed is what a transaction returns for an authorization that is claimed, where the request
+// does not prove to come from who claimed it; alreadyUsed makes the answer of it, outside the
+// transaction.
 var errUsed = errors.New("till: the authorization is claimed")
 
 // The budgets of what strangers can make us read from a chain, in each process.
@@ -22,14 +23,17 @@ const (
 )
 
 var chainReads = []budget.Limit{
-	{Name: readUsed, Window: time.Minute, Process: 120, Doc: "Used authorizations of which the chain is asked whether they paid."},
-	{Name: readLate, Window: time.Minute, Process: 60, Doc: "Expired authorizations of which the chain is asked whether they paid before."},
-	{Name: readWallet, Window: time.Minute, Client: 10, Process: 300, Doc: "Contracts that are asked whether a signature is theirs."},
+	{Name: readUsed, Window: time.Minute, Process: 120,
+		Doc: "Used authorizations of which the chain is asked whether they paid."},
+	{Name: readLate, Window: time.Minute, Process: 60,
+		Doc: "Expired authorizations of which the chain is asked whether they paid before."},
+	{Name: readWallet, Window: time.Minute, Client: 10, Process: 300,
+		Doc: "Contracts that are asked whether a signature is theirs."},
 }
 
 const (
-	// useSpan is how many blocks back the use of an authorization is searched that is not among the claims. Payments are
-	// valid for about ten minutes (M4): that is 0.25 s a block.
+	// useSpan is how many blocks back the use of an authorization is searched that is not among the
+	// claims. Payments are valid for about ten minutes (M4): that is 0.25 s a block.
 	useSpan = 4096
 	// useBelieved is how long an answer of the chain that may change is not asked for again.
 	useBelieved = 15 * time.Second
@@ -45,16 +49,19 @@ type uses struct {
 	was map[string]chainWord // by claim key and amount; guarded by mu
 }
 
-// chainWord is billed as the chain has it, yes, no or unknown; until is when to ask again, zero for never.
+// chainWord is billed as the chain has it, yes, no or unknown; until is when to ask again, zero for
+// never.
 type chainWord struct {
 	billed string
 	until  time.Time
 }
 
-// charged says whether an authorization paid, as everybody can see it on its chain: yes where the Transfer to payTo is
-// there (M3), no where it was cancelled, and otherwise unknown, also where the chain does not answer or was asked too
-// often. sent and since are those of its claim, if it has one; budget is the one that the question is counted on.
-func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent []rail.Signed, since rail.Mark) string {
+// charged says whether an authorization paid, as everybody can see it on its chain: yes where the
+// Transfer to payTo is there (M3), no where it was cancelled, and otherwise unknown, also where the
+// chain does not answer or was asked too often. sent and since are those of its claim, if it has
+// one; budget is the one that the question is counted on.
+func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent []rail.Signed,
+	since rail.Mark) string {
 	key := p.ClaimKey() + "|" + p.PayTo + "|" + p.Amount.String()
 	now := time.Now()
 	t.uses.mu.Lock()
@@ -77,7 +84,8 @@ func (t *Till) charged(ctx context.Context, budget string, p *rail.Payment, sent
 	return said.billed
 }
 
-func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed, since rail.Mark, now time.Time) chainWord {
+func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed, since rail.Mark,
+	now time.Time) chainWord {
 	word := chainWord{billed: "unknown", until: now.Add(useBelieved)}
 	r, ok := t.byNet[p.Network]
 	if !ok {
@@ -111,9 +119,9 @@ func (t *Till) askChain(ctx context.Context, p *rail.Payment, sent []rail.Signed
 	return word
 }
 
-// claimedBy says of an authorization that is claimed what became of it, without a word of the purchase: what our ledger
-// proves or the chain shows to everybody. One that was recorded as answered for another purchase is never settled by us,
-// but whoever has it may have sent it.
+// claimedBy says of an authorization that is claimed what became of it, without a word of the
+// purchase: what our ledger proves or the chain shows to everybody. One that was recorded as
+// answered for another purchase is never settled by us, but whoever has it may have sent it.
 func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string, error) {
 	if c.Answered {
 		if t.charged(ctx, readUsed, p, nil, rail.Mark{}) == "yes" {
@@ -131,8 +139,8 @@ func (t *Till) claimedBy(ctx context.Context, c Claim, p *rail.Payment) (string,
 	return t.charged(ctx, readUsed, &bought.Payment, bought.settling().Signed(bought.ID), bought.Mark), nil
 }
 
-// alreadyUsed is all that a presenter learns of a used authorization that is not proved to be theirs (M1): whether it
-// paid, which everybody can see, and never of the purchase.
+// alreadyUsed is all that a presenter learns of a used authorization that is not proved to be
+// theirs (M1): whether it paid, which everybody can see, and never of the purchase.
 func (t *Till) alreadyUsed(ctx context.Context, p *rail.Payment) error {
 	c, found, err := t.claimOf(ctx, p)
 	if err != nil {

@@ -19,8 +19,10 @@ import (
 func (s *shop) used(what string, r reply, billed string) {
 	s.t.Helper()
 	s.want(what, r, 409, "payment_already_used")
-	if r.str("billed") != billed || r.body["charged_now"] != false || r.body["delivered"] != false || r.str("retry") != "never" {
-		s.t.Errorf("%s says billed %s, charged_now %v, delivered %v, retry %s: want billed %s", what, r.str("billed"), r.body["charged_now"],
+	if r.str("billed") != billed || r.body["charged_now"] != false || r.body["delivered"] != false ||
+		r.str("retry") != "never" {
+		s.t.Errorf("%s says billed %s, charged_now %v, delivered %v, retry %s: want billed %s", what, r.str("billed"),
+			r.body["charged_now"],
 			r.body["delivered"], r.str("retry"), billed)
 	}
 }
@@ -42,7 +44,8 @@ func (s *shop) withdraw(by chaintest.Key, p payment) {
 	}
 }
 
-// What a 409 says of a used authorization is what its chain shows to everybody, before a restore and after.
+// What a 409 says of a used authorization is what its chain shows to everybody, before a restore
+// and after.
 func TestWhatAUsedAuthorizationSays(t *testing.T) {
 	t.Parallel()
 	db := ledger.NewMem(ledger.MemOptions{})
@@ -88,13 +91,15 @@ func TestWhatAUsedAuthorizationSays(t *testing.T) {
 	}
 }
 
-// An authorization that is expired and paid, of which a restored ledger knows nothing, is not refused as merely expired.
+// An authorization that is expired and paid, of which a restored ledger knows nothing, is not
+// refused as merely expired.
 func TestAnExpiredAuthorizationThatPaid(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, shopOptions{})
 	const path = "/api/buy/small_blessing"
 	soon := func(a *token.Authorization) { a.ValidBefore = uint64(time.Now().Unix()) + 20 } // within the margin
-	paid, unpaid := s.sign(s.challenge(path), 0, s.net.Buyers[0], soon), s.sign(s.challenge(path), 0, s.net.Buyers[1], soon)
+	paid, unpaid := s.sign(s.challenge(path), 0, s.net.Buyers[0], soon), s.sign(s.challenge(path), 0, s.net.Buyers[1],
+		soon)
 	s.land(paid)
 	s.used("one that paid", s.present(path, paid), "yes")
 	s.used("without extensions", s.present(path, bare(paid)), "yes")
@@ -106,7 +111,10 @@ func TestAnExpiredAuthorizationThatPaid(t *testing.T) {
 // Where the chain cannot be asked, nothing is called unpaid.
 func TestAUsedAuthorizationWithoutItsChain(t *testing.T) {
 	t.Parallel()
-	s, px := newProxied(t, shopOptions{manual: true, config: func(c *till.Config) { c.SettleWait, c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond }})
+	s, px := newProxied(t, shopOptions{manual: true, config: func(c *till.Config) {
+		c.SettleWait,
+			c.RepeatWait = 200*time.Millisecond, 100*time.Millisecond
+	}})
 	const path = "/api/buy/small_blessing"
 	p := bare(s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
 	s.want("a purchase on its way", s.present(path, p), 503, "payment_unknown")
@@ -116,7 +124,8 @@ func TestAUsedAuthorizationWithoutItsChain(t *testing.T) {
 	px[0].always(pass)
 }
 
-// Repeats of what anybody can read from the chain cost our node one look each, and all together a budget.
+// Repeats of what anybody can read from the chain cost our node one look each, and all together a
+// budget.
 func TestUsedAuthorizationsAskTheChainWithinABudget(t *testing.T) {
 	t.Parallel()
 	s, px := newProxied(t, shopOptions{})
@@ -157,8 +166,9 @@ func TestUsedAuthorizationsAskTheChainWithinABudget(t *testing.T) {
 	}
 }
 
-// A payment that has paid, of which the ledger knows nothing, is told as that also where nothing could be taken: while its
-// good is sold out, while its network takes none, and while a restored store is closed.
+// A payment that has paid, of which the ledger knows nothing, is told as that also where nothing
+// could be taken: while its good is sold out, while its network takes none, and while a restored
+// store is closed.
 func TestAUsedAuthorizationWhereNothingIsTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +193,8 @@ func TestAUsedAuthorizationWhereNothingIsTaken(t *testing.T) {
 			t.Helper()
 			bare := edited(t, s, func(wire map[string]any) { delete(wire, "extensions") })
 			for how, s := range map[string]*modelSale{"whole": s, "without extensions": bare} {
-				if r := <-m.begin(s); r.status != 409 || r.code() != "payment_already_used" || r.str("billed") != "yes" {
+				if r := <-m.begin(s); r.status != 409 || r.code() != "payment_already_used" ||
+					r.str("billed") != "yes" {
 					t.Errorf("%s, %s: a payment that has paid is answered %d %s", what, how, r.status, r.raw)
 				}
 			}

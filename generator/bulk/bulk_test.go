@@ -38,9 +38,11 @@ func seal(t testing.TB, w *record.Writer, sequence int64, rows iter.Seq2[record.
 	at := taken(sequence)
 	r, err := w.Seal(t.Context(), record.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
-		Roster:  record.Roster{Listed: 4, Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 4, Complete: true}}},
+		Roster: record.Roster{Listed: 4,
+			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 4, Complete: true}}},
 		Control: record.Control{Walks: 1},
-		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +62,8 @@ func each(rows ...record.Row) iter.Seq2[record.Row, error] {
 
 // walked is a row as a walk hands it in, with text that needs care in CSV, JSON and SQL.
 func walked(host, verdict string) record.Row {
-	r := record.Row{Host: host, URL: "https://" + host + "/a,b?q=\"'<&>\u2028", Source: record.SourceDiscovery, Catalog: "bazaar", Listed: true, Verdict: verdict,
+	r := record.Row{Host: host, URL: "https://" + host + "/a,b?q=\"'<&>\u2028", Source: record.SourceDiscovery,
+		Catalog: "bazaar", Listed: true, Verdict: verdict,
 		Failed: []string{}, Advisories: []string{}, Protocols: []string{}, Battery: "v2", Fault: record.FaultNone}
 	switch verdict {
 	case record.VerdictNotProbed:
@@ -72,7 +75,8 @@ func walked(host, verdict string) record.Row {
 		r.Failed, r.Fault = []string{"status-402", "accepts"}, record.FaultDoor
 	case record.VerdictReady:
 		r.Protocols = []string{"x402"}
-		r.Offer = &record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "12",
+		r.Offer = &record.RowOffer{Networks: []string{"eip155:8453", "eip155:84532"}, Schemes: []string{"exact"},
+			MinUSDC: "0.001", MaxUSDC: "12",
 			PayTo: []record.PayTo{{Network: "eip155:8453", Digest: strings.Repeat("ab", 32)}}}
 		r.AlsoUnder = []record.AlsoUnder{{Version: "v1", Verdict: record.VerdictNotReady, Difference: "v1 wants more"}}
 	}
@@ -85,7 +89,8 @@ func walked(host, verdict string) record.Row {
 func smallRecord(t testing.TB) *record.Writer {
 	t.Helper()
 	w := testWriter(t)
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady), walked("c.example", record.VerdictNotProbed)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
+		walked("c.example", record.VerdictNotProbed)))
 	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	third(t, w)
 	return w
@@ -93,7 +98,8 @@ func smallRecord(t testing.TB) *record.Writer {
 
 func third(t testing.TB, w *record.Writer) {
 	t.Helper()
-	seal(t, w, 3, each(walked("a.example", record.VerdictNotReady), walked("b.example", record.VerdictReady), walked("d.example", record.VerdictReady)))
+	seal(t, w, 3, each(walked("a.example", record.VerdictNotReady), walked("b.example", record.VerdictReady),
+		walked("d.example", record.VerdictReady)))
 }
 
 func open(t testing.TB, w *record.Writer) *record.Record {
@@ -223,7 +229,8 @@ func TestTableIsTheRows(t *testing.T) {
 	column := func(row int, name string) string {
 		return records[row][slices.IndexFunc(columns, func(c column) bool { return c.name == name })]
 	}
-	if got := column(1, "offer_min_micro_usdc") + " " + column(1, "offer_max_micro_usdc") + " " + column(2, "offer_min_micro_usdc"); got != "1000 12000000 " {
+	if got := column(1, "offer_min_micro_usdc") + " " + column(1, "offer_max_micro_usdc") + " " +
+		column(2, "offer_min_micro_usdc"); got != "1000 12000000 " {
 		t.Errorf("amounts %q", got)
 	}
 	if got := column(4, "leaf") + " " + column(4, "previous_leaf"); got != "5 0" {
@@ -271,7 +278,8 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 				walk(kind, at+name+".")
 				continue
 			}
-			known := slices.Contains(inEvery, at+name) || slices.ContainsFunc(columns, func(c column) bool { return c.member == at+name })
+			known := slices.Contains(inEvery, at+name) ||
+				slices.ContainsFunc(columns, func(c column) bool { return c.member == at+name })
 			if !known {
 				t.Errorf("no column has %s", at+name)
 			}
@@ -290,7 +298,8 @@ func TestEveryMemberHasAColumn(t *testing.T) {
 
 func TestAWeekAddsOneDelta(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
-	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady), walked("c.example", record.VerdictNotProbed)))
+	seal(t, w, 1, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictNotReady),
+		walked("c.example", record.VerdictNotProbed)))
 	seal(t, w, 2, each(walked("a.example", record.VerdictReady), walked("b.example", record.VerdictUnreachable)))
 	write(t, w, dir)
 	before := files(t, dir)
@@ -313,7 +322,8 @@ func TestAWeekAddsOneDelta(t *testing.T) {
 		t.Error("a week later differs from a first time")
 	}
 
-	// A file that was meddled with is made again, and so is one that another program left as a delta.
+	// A file that was meddled with is made again, and so is one that another program left as a
+	// delta.
 	for _, name := range []string{fresh, fileSQLite, fileMarkdown} {
 		damaged := []byte(after[name])
 		damaged[len(damaged)/2] ^= 1

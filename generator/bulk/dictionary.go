@@ -46,7 +46,8 @@ type DictionaryView struct {
 func dictionary() Dictionary {
 	d := Dictionary{Format: DictionaryFormat, InEvery: inEvery}
 	for _, c := range columns {
-		d.Columns = append(d.Columns, DictionaryColumn{Name: c.name, Type: c.kind, Member: c.member, Absent: c.absent, Meaning: c.meaning})
+		d.Columns = append(d.Columns, DictionaryColumn{Name: c.name, Type: c.kind, Member: c.member, Absent: c.absent,
+			Meaning: c.meaning})
 	}
 	for _, t := range tables {
 		d.Tables = append(d.Tables, DictionaryTable{Name: t.name, Columns: oneLine(t.columns), Meaning: t.meaning})
@@ -73,11 +74,16 @@ func (d Dictionary) markdown() []byte {
 	var b strings.Builder
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 	b.WriteString("# The bulk files of the record\n\n" +
-		"`" + fileRows + "` has every signed row as its exact bytes, a line each, oldest round first. `" + deltaName("<week>") + "` has the rows of one week\n" +
-		"and never changes: all deltas in order, joined, are `" + fileRows + "`, so that whoever has last week's file appends one delta.\n" +
-		"`" + fileCSV + "` and the table `rows` of `" + fileSQLite + "` hold the columns below. `" + fileDigests + "` has the digest of each file.\n\n")
-	fmt.Fprintf(&b, "The members `%s` are alike in every row and stand in the table `record` and in the JSON lines alone.\n", strings.Join(d.InEvery, "` and `"))
-	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In SQLite a list is JSON text, a flag is 1 or 0, and what is\nabsent is NULL.\n\n")
+		"`" + fileRows + "` has every signed row as its exact bytes, a line each, oldest round first. `" +
+		deltaName("<week>") + "` has the rows of one week\n" +
+		"and never changes: all deltas in order, joined, are `" + fileRows +
+		"`, so that whoever has last week's file appends one delta.\n" +
+		"`" + fileCSV + "` and the table `rows` of `" + fileSQLite + "` hold the columns below. `" + fileDigests +
+		"` has the digest of each file.\n\n")
+	fmt.Fprintf(&b, "The members `%s` are alike in every row and stand in the table `record` and in the JSON lines "+
+		"alone.\n", strings.Join(d.InEvery, "` and `"))
+	b.WriteString("In CSV a list is JSON, a flag is true or false, and what is absent is empty. In SQLite a list is " +
+		"JSON text, a flag is 1 or 0, and what is\nabsent is NULL.\n\n")
 	b.WriteString("## Columns\n\n| column | type | member of the row | meaning |\n| --- | --- | --- | --- |\n")
 	for _, c := range d.Columns {
 		kind, member := c.Type, "–"

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// The log's files at any earlier size follow from those of today: full tiles never change, and a tile that was not full
-// is the beginning of what it grew into (c2sp.org/tlog-tiles).
+// The log's files at any earlier size follow from those of today: full tiles never change, and a
+// tile that was not full is the beginning of what it grew into (c2sp.org/tlog-tiles).
 
 const (
 	tileWidth = 256

@@ -44,8 +44,8 @@ func TestMemoryDoesNotFollowRows(t *testing.T) {
 	}
 }
 
-// peak watches the memory while f runs and returns the most that was in use, in bytes. It counts what SQLite has, which
-// is Go memory too or mapped outside the heap.
+// peak watches the memory while f runs and returns the most that was in use, in bytes. It counts
+// what SQLite has, which is Go memory too or mapped outside the heap.
 func peak(f func()) uint64 {
 	runtime.GC()
 	stop := make(chan struct{})

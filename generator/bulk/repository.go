@@ -24,18 +24,19 @@ import (
 	"agentstore/generator/gitpack"
 )
 
-// The repository is bare and has one branch. Its files are enough for git's dumb protocol, which needs nothing of a server
-// but to send files:
+// The repository is bare and has one branch. Its files are enough for git's dumb protocol, which
+// needs nothing of a server but to send files:
 //
 //	HEAD, config, refs/heads/main, info/refs     where the branch is
 //	objects/info/packs                           the packs, newest first
 //	objects/pack/pack-<sha1>.pack, .idx          written once
 //
-// Its history is that of the record's log: a commit for every checkpoint, which is one for each round and one for each
-// batch of observations between rounds, with the log's files as they were at that size. Proofs of time, cosignatures and
-// keys have no place in the log; what is new of them comes in a commit behind those of the checkpoints. So the commits of
-// checkpoints that come before any such commit are the same bytes whenever the repository is made, and a repository that
-// stands only ever gets more commits, in packs of their own: who pulls fetches the new packs alone.
+// Its history is that of the record's log: a commit for every checkpoint, which is one for each
+// round and one for each batch of observations between rounds, with the log's files as they were at
+// that size. Proofs of time, cosignatures and keys have no place in the log; what is new of them
+// comes in a commit behind those of the checkpoints. So the commits of checkpoints that come before
+// any such commit are the same bytes whenever the repository is made, and a repository that stands
+// only ever gets more commits, in packs of their own: who pulls fetches the new packs alone.
 
 // branch is the only branch.
 const branch = "main"
@@ -58,10 +59,11 @@ type RepositoryReport struct {
 	Written []string // files that are new or changed, in the order in which they were
 }
 
-// Repository brings the bare repository in dir, which need not exist, to the state of the record in fsys, of which rec was
-// opened. It never rewrites a commit or a pack. Only one Repository may work on a folder at a time. What a crash leaves
-// is not seen by git, and the next call goes on.
-func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string, o RepositoryOptions) (_ RepositoryReport, err error) {
+// Repository brings the bare repository in dir, which need not exist, to the state of the record in
+// fsys, of which rec was opened. It never rewrites a commit or a pack. Only one Repository may work
+// on a folder at a time. What a crash leaves is not seen by git, and the next call goes on.
+func Repository(ctx context.Context, fsys fs.FS, rec *record.Record, dir string,
+	o RepositoryOptions) (_ RepositoryReport, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing the record's repository: %w", err)
@@ -144,7 +146,8 @@ func (r *repository) open() error {
 	}
 	// What a stranger committed must not become the past of what is signed here.
 	if err := attest.VerifyGit(bytes.NewReader(r.head.Signed), r.head.Signature, r.rec.Ring()); err != nil {
-		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory, r.head.Commit, err)
+		return fmt.Errorf("%w: commit %s: %w; hint: put the repository back as it was published", ErrHistory,
+			r.head.Commit, err)
 	}
 	raw, err := r.head.Read("log/checkpoint")
 	if err != nil {
@@ -156,7 +159,8 @@ func (r *repository) open() error {
 	}
 	now, err := fs.ReadFile(r.fsys, checkpointPath(held.Size))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(now) != string(raw) {
-		return fmt.Errorf("%w, at log size %d; hint: if the record was begun anew on purpose, remove %s", ErrHistory, held.Size, r.dir)
+		return fmt.Errorf("%w, at log size %d; hint: if the record was begun anew on purpose, remove %s", ErrHistory,
+			held.Size, r.dir)
 	}
 	if err != nil {
 		return err
@@ -230,7 +234,8 @@ func (r *repository) add(ctx context.Context, m mark) error {
 		}
 	}
 	if m.round > 0 {
-		// What may be withdrawn, evidence and words, is in no commit: a history keeps everything for ever.
+		// What may be withdrawn, evidence and words, is in no commit: a history keeps everything
+		// for ever.
 		if err := r.folder(path.Join("rounds", strconv.FormatInt(m.round, 10))); err != nil {
 			return err
 		}
@@ -395,7 +400,8 @@ func (r *repository) flush(ctx context.Context) error {
 	if len(r.pending) == 0 {
 		return nil
 	}
-	name, err := gitpack.WritePack(ctx, filepath.Join(r.dir, "objects", "pack"), r.pending, gitpack.Options{Workers: r.o.Workers, Small: true})
+	name, err := gitpack.WritePack(ctx, filepath.Join(r.dir, "objects", "pack"), r.pending,
+		gitpack.Options{Workers: r.o.Workers, Small: true})
 	if err != nil {
 		return err
 	}
@@ -434,7 +440,8 @@ func (r *repository) packs() (string, error) {
 		return "", err
 	}
 	for line := range strings.Lines(string(listed)) {
-		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, ".pack\n"), "P "); ok && !slices.Contains(names, name) {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, ".pack\n"), "P "); ok &&
+			!slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -445,8 +452,8 @@ func (r *repository) packs() (string, error) {
 	return b.String() + "\n", nil
 }
 
-// replace writes a small file whole or not at all, and not at all if it is the same. A file that is shared with another
-// tree by a hard link is not touched.
+// replace writes a small file whole or not at all, and not at all if it is the same. A file that is
+// shared with another tree by a hard link is not touched.
 func (r *repository) replace(path, body string) error {
 	name := filepath.Join(r.dir, filepath.FromSlash(path))
 	if held, err := os.ReadFile(name); err == nil && string(held) == body {

@@ -34,7 +34,8 @@ const (
 )
 
 func repositoryOptions() RepositoryOptions {
-	return RepositoryOptions{Name: committer, Email: email, Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
+	return RepositoryOptions{Name: committer, Email: email,
+		Signer: attest.NewGitSigner(attest.SpecimenKeyFor(attest.PurposeGit)), Workers: 2}
 }
 
 func commitTo(t testing.TB, w *record.Writer, dir string) RepositoryReport {
@@ -50,7 +51,8 @@ func observe(t testing.TB, w *record.Writer, at string, words ...string) {
 	t.Helper()
 	var fresh []record.Observation
 	for _, word := range words {
-		fresh = append(fresh, record.Observation{At: at, Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}})
+		fresh = append(fresh, record.Observation{At: at, Kind: record.ObservationRetiredWord,
+			Word: &record.Said{Text: word}})
 	}
 	if _, err := w.Observe(t.Context(), fresh...); err != nil {
 		t.Fatal(err)
@@ -79,7 +81,8 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 			}
 			if next != nil {
 				recorded = append(recorded, exchange.Exchange{Request: next.Request, StartedAt: at.Add(-time.Hour),
-					Response: exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header, Body: answer.Body}})
+					Response: exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header,
+						Body: answer.Body}})
 				continue
 			}
 			j, err := p.Judgement(recorded, probe.Salt{1})
@@ -100,9 +103,12 @@ func judged(t testing.TB, w *record.Writer, sequence int64, n int) {
 	_, err := w.Seal(t.Context(), record.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: each(rows...),
 		Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil },
-		Roster:   record.Roster{Listed: int64(n), Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(n), Complete: true}}},
-		Control:  record.Control{Walks: 1},
-		Inflows:  record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Roster: record.Roster{Listed: int64(n),
+			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(n),
+				Complete: true}}},
+		Control: record.Control{Walks: 1},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +202,8 @@ func (s *server) forget() map[string]int {
 // verifyClone lets stock git and our own verifier look at a clone.
 func verifyClone(t *testing.T, w *record.Writer, clone string) {
 	t.Helper()
-	if out := git(t, clone, "fsck", "--strict", "--full"); strings.Contains(out, "error") || strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
+	if out := git(t, clone, "fsck", "--strict", "--full"); strings.Contains(out, "error") ||
+		strings.Contains(out, "warning") || strings.Contains(out, "dangling") {
 		t.Errorf("fsck says %s", out)
 	}
 	signers, err := attest.AllowedSigners(email, attest.SpecimenRing())
@@ -208,16 +215,19 @@ func verifyClone(t *testing.T, w *record.Writer, clone string) {
 		t.Fatal(err)
 	}
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
-		out := git(t, clone, "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "-v", commit)
+		out := git(t, clone, "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "-v",
+			commit)
 		if !strings.Contains(out, `Good "git" signature for `+email) {
 			t.Errorf("verify-commit says %s", out)
 		}
 	}
-	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
+	report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
+		audit.RecordOptions{Difficulty: 1e-12})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("our verifier says %v, %v", report.Problems, err)
 	}
-	// The clone holds every file of the record but for tiles that were outgrown and what may be withdrawn, and nothing else.
+	// The clone holds every file of the record but for tiles that were outgrown and what may be
+	// withdrawn, and nothing else.
 	held := tree(t, clone)
 	for _, name := range changed(held, tree(t, w.Dir)) {
 		withdrawable := strings.HasPrefix(name, "evidence/") || strings.HasPrefix(name, "words/")
@@ -266,7 +276,8 @@ func changed(a, b map[string]string) []string {
 	return out
 }
 
-// TestCloneAndPull publishes a record over three weeks from a plain file server to one who clones in the first.
+// TestCloneAndPull publishes a record over three weeks from a plain file server to one who clones
+// in the first.
 func TestCloneAndPull(t *testing.T) {
 	w, dir := testWriter(t), t.TempDir()
 	repo := filepath.Join(dir, "corpus.git")
@@ -324,26 +335,31 @@ func TestCloneAndPull(t *testing.T) {
 	t.Logf("the pull fetched %d bytes of the week and %d besides", fresh, small)
 
 	log := git(t, clone, "log", "--reverse", "--format=%ct %s")
-	want := fmt.Sprintf("%d Round 1, 2026-W37\n%d Observation 1\n%d Observations 2 to 3\n%d Round 2, 2026-W38\n%[4]d Proofs of time, cosignatures and keys",
-		taken(1).Unix(), time.Date(2026, 9, 15, 1, 0, 0, 0, time.UTC).Unix(), time.Date(2026, 9, 16, 1, 0, 0, 0, time.UTC).Unix(), taken(2).Unix())
+	want := fmt.Sprintf("%d Round 1, 2026-W37\n%d Observation 1\n%d Observations 2 to 3\n%d Round 2, 2026-W38\n%[4]d "+
+		"Proofs of time, cosignatures and keys",
+		taken(1).Unix(), time.Date(2026, 9, 15, 1, 0, 0, 0, time.UTC).Unix(),
+		time.Date(2026, 9, 16, 1, 0, 0, 0, time.UTC).Unix(), taken(2).Unix())
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	if again := commitTo(t, w, repo); again.Commits != 0 || again.Head != second.Head || len(changed(after, tree(t, repo))) > 0 {
+	if again := commitTo(t, w, repo); again.Commits != 0 || again.Head != second.Head ||
+		len(changed(after, tree(t, repo))) > 0 {
 		t.Errorf("the same again: %+v", again)
 	}
 	// Every commit is the record as it was then: it verifies by itself.
 	for commit := range strings.FieldsSeq(git(t, clone, "rev-list", "HEAD")) {
 		git(t, clone, "checkout", "-q", commit)
-		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(), audit.RecordOptions{Difficulty: 1e-12})
+		report, err := audit.Record(t.Context(), os.DirFS(clone), attest.SpecimenRing(),
+			audit.RecordOptions{Difficulty: 1e-12})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: %v, %v", git(t, clone, "log", "-1", "--format=%s"), report.Problems, err)
 		}
 	}
 }
 
-// TestHistoryIsAFunctionOfTheRecord makes the repository of a grown record in one go and finds the same commits as when it
-// was made week by week, and the same bytes whenever it is made the same way.
+// TestHistoryIsAFunctionOfTheRecord makes the repository of a grown record in one go and finds the
+// same commits as when it was made week by week, and the same bytes whenever it is made the same
+// way.
 func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 	w, weekly := testWriter(t), t.TempDir()
 	var heads []string
@@ -352,7 +368,8 @@ func TestHistoryIsAFunctionOfTheRecord(t *testing.T) {
 			observe(t, w, taken(n-1).Add(time.Hour).Format(time.RFC3339), fmt.Sprintf("word %d", n))
 			heads = append(heads, commitTo(t, w, weekly).Head)
 		}
-		seal(t, w, n, each(walked("a.example", record.VerdictReady), walked(fmt.Sprintf("b%d.example", n), record.VerdictNotReady)))
+		seal(t, w, n, each(walked("a.example", record.VerdictReady),
+			walked(fmt.Sprintf("b%d.example", n), record.VerdictNotReady)))
 		heads = append(heads, commitTo(t, w, weekly).Head)
 	}
 	once, twice := t.TempDir(), t.TempDir()
@@ -380,7 +397,8 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 	shorter := testWriter(t)
 	observe(t, shorter, "2026-09-13T00:00:00Z", "word")
 	for _, bad := range []*record.Writer{other, shorter} {
-		if _, err := Repository(t.Context(), os.DirFS(bad.Dir), open(t, bad), dir, repositoryOptions()); !errors.Is(err, ErrHistory) {
+		if _, err := Repository(t.Context(), os.DirFS(bad.Dir), open(t, bad), dir, repositoryOptions()); !errors.Is(err,
+			ErrHistory) {
 			t.Errorf("another history: %v", err)
 		}
 	}
@@ -389,9 +407,11 @@ func TestAnotherHistoryIsRefused(t *testing.T) {
 	}
 	// A commit of somebody's on top of ours, with another file and without a signature.
 	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "update-ref", "refs/heads/main",
-		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit-tree", "-p", "main", "-m", "a gift", "main^{tree}"))
+		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit-tree", "-p", "main", "-m", "a gift",
+			"main^{tree}"))
 	seal(t, w, 2, each(walked("b.example", record.VerdictReady)))
-	if _, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions()); !errors.Is(err, ErrHistory) {
+	if _, err := Repository(t.Context(), os.DirFS(w.Dir), open(t, w), dir, repositoryOptions()); !errors.Is(err,
+		ErrHistory) {
 		t.Errorf("a stranger's commit: %v", err)
 	}
 	empty := filepath.Join(t.TempDir(), "corpus.git")

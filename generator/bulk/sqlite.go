@@ -13,8 +13,8 @@ import (
 	"agentstore/corpus/record"
 )
 
-// database writes rows.sqlite. The same rows give the same bytes with the same version of SQLite: there is one writer,
-// one transaction, and the rows come in the order of their leaves.
+// database writes rows.sqlite. The same rows give the same bytes with the same version of SQLite:
+// there is one writer, one transaction, and the rows come in the order of their leaves.
 type database struct {
 	conn   *sqlite3.Conn
 	insert *sqlite3.Stmt
@@ -28,7 +28,8 @@ func createDatabase(file string) (*database, error) {
 	}
 	// Nobody reads the file before it is whole, so that it needs no journal of its own.
 	conn, err := sqlite3.Open((&url.URL{Scheme: "file", Path: filepath.ToSlash(abs),
-		RawQuery: "_pragma=page_size(4096)&_pragma=journal_mode(off)&_pragma=synchronous(off)&_pragma=locking_mode(exclusive)&_pragma=cache_size(-16384)"}).String())
+		RawQuery: "_pragma=page_size(4096)&_pragma=journal_mode(off)&_pragma=synchronous(off)&" +
+			"_pragma=locking_mode(exclusive)&_pragma=cache_size(-16384)"}).String())
 	if err != nil {
 		return nil, fmt.Errorf("creating the database: %w", err)
 	}
@@ -42,7 +43,8 @@ func createDatabase(file string) (*database, error) {
 			return nil, errors.Join(fmt.Errorf("creating the database: %w", err), d.close())
 		}
 	}
-	if d.insert, _, err = conn.Prepare(`INSERT INTO rows VALUES (?` + strings.Repeat(`,?`, len(columns)-1) + `)`); err != nil {
+	if d.insert, _, err = conn.Prepare(`INSERT INTO rows VALUES (?` + strings.Repeat(`,?`, len(columns)-1) +
+		`)`); err != nil {
 		return nil, errors.Join(fmt.Errorf("creating the database: %w", err), d.close())
 	}
 	return d, nil
@@ -115,8 +117,10 @@ func (d *database) finish(rec *record.Record) (err error) {
 		if err != nil {
 			return err
 		}
-		err = d.do(`INSERT INTO rounds VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, r.Sequence, r.Week, r.TakenAt, r.Battery, r.FirstLeaf, r.Rows,
-			r.Coverage.Due, r.Coverage.Probed, r.Coverage.NotProbed, r.Roster.Capped, r.Coverage.Suspect, r.Control.Walks, r.Control.Failed, r.Digest.String(), string(header))
+		err = d.do(`INSERT INTO rounds VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, r.Sequence, r.Week, r.TakenAt,
+			r.Battery, r.FirstLeaf, r.Rows,
+			r.Coverage.Due, r.Coverage.Probed, r.Coverage.NotProbed, r.Roster.Capped, r.Coverage.Suspect,
+			r.Control.Walks, r.Control.Failed, r.Digest.String(), string(header))
 		if err != nil {
 			return err
 		}

@@ -32,16 +32,19 @@ for name, query in json.load(sys.stdin).items():
 print(json.dumps(out))
 `
 	queries := map[string]string{
-		"check":        "PRAGMA integrity_check",
-		"all":          "SELECT * FROM rows ORDER BY leaf",
-		"latest":       "SELECT host, sequence, verdict FROM latest ORDER BY host",
-		"hosts":        "SELECT * FROM hosts ORDER BY host",
-		"weeks":        "SELECT sequence, hosts, observed, ready, not_ready, unreachable, not_probed FROM weeks ORDER BY sequence",
-		"gaps":         "SELECT sequence, reason, hosts FROM gaps ORDER BY sequence",
-		"failures":     "SELECT sequence, name, hosts FROM failures ORDER BY sequence, name",
-		"changes":      "SELECT host, sequence, was, verdict FROM changes ORDER BY host",
-		"addresses":    "SELECT network, host, sequence FROM addresses WHERE digest = '" + strings.Repeat("ab", 32) + "' ORDER BY host, sequence",
-		"prices":       "SELECT DISTINCT network, offer_min_micro_usdc, offer_max_micro_usdc FROM prices ORDER BY network",
+		"check":  "PRAGMA integrity_check",
+		"all":    "SELECT * FROM rows ORDER BY leaf",
+		"latest": "SELECT host, sequence, verdict FROM latest ORDER BY host",
+		"hosts":  "SELECT * FROM hosts ORDER BY host",
+		"weeks": "SELECT sequence, hosts, observed, ready, not_ready, unreachable, not_probed FROM weeks " +
+			"ORDER BY sequence",
+		"gaps":     "SELECT sequence, reason, hosts FROM gaps ORDER BY sequence",
+		"failures": "SELECT sequence, name, hosts FROM failures ORDER BY sequence, name",
+		"changes":  "SELECT host, sequence, was, verdict FROM changes ORDER BY host",
+		"addresses": "SELECT network, host, sequence FROM addresses WHERE digest = '" + strings.Repeat("ab", 32) +
+			"' ORDER BY host, sequence",
+		"prices": "SELECT DISTINCT network, offer_min_micro_usdc, offer_max_micro_usdc FROM prices ORDER BY " +
+			"network",
 		"observations": "SELECT count(*) FROM observations",
 		"record":       "SELECT origin, rounds, rows, log_size FROM record",
 		"rounds":       "SELECT sequence, rows, probed, json_extract(header, '$.digest') = digest FROM rounds",
@@ -73,13 +76,14 @@ print(json.dumps(out))
 		return strings.Join(lines, "\n")
 	}
 	for name, want := range map[string]string{
-		"check":        "ok",
-		"latest":       "a.example 3 not_ready\nb.example 3 ready\nd.example 3 ready",
-		"weeks":        "1 3 2 1 1 0 1\n2 2 1 1 0 1 0\n3 3 3 2 1 0 0",
-		"gaps":         "1 interrupted, \"really\"\n 1\n2 timeout 1",
-		"failures":     "1 accepts 1\n1 status-402 1\n3 accepts 1\n3 status-402 1",
-		"changes":      "a.example 3 ready not_ready\nb.example 3 not_ready ready",
-		"addresses":    "eip155:8453 a.example 1\neip155:8453 a.example 2\neip155:8453 b.example 3\neip155:8453 d.example 3",
+		"check":    "ok",
+		"latest":   "a.example 3 not_ready\nb.example 3 ready\nd.example 3 ready",
+		"weeks":    "1 3 2 1 1 0 1\n2 2 1 1 0 1 0\n3 3 3 2 1 0 0",
+		"gaps":     "1 interrupted, \"really\"\n 1\n2 timeout 1",
+		"failures": "1 accepts 1\n1 status-402 1\n3 accepts 1\n3 status-402 1",
+		"changes":  "a.example 3 ready not_ready\nb.example 3 not_ready ready",
+		"addresses": "eip155:8453 a.example 1\neip155:8453 a.example 2\neip155:8453 b.example 3\neip155:8453 " +
+			"d.example 3",
 		"prices":       "eip155:8453 1000 1.2e+07\neip155:84532 1000 1.2e+07",
 		"observations": "6",
 		"record":       "store.example/corpus 3 8 14",

@@ -1,7 +1,7 @@
 package bulk
 
-// observed is the condition under which a row is an observation of its host, as package derive has it: what our own
-// instrument spoiled says nothing about a door.
+// observed is the condition under which a row is an observation of its host, as package derive has
+// it: what our own instrument spoiled says nothing about a door.
 const observed = `verdict <> 'not_probed' AND NOT (verdict = 'unreachable' AND fault = 'instrument')`
 
 // table is a table of the database beside the rows.
@@ -12,7 +12,8 @@ type table struct {
 var tables = []table{
 	{"record", "one row: which record this is, and up to where it goes",
 		`origin TEXT NOT NULL, rounds INTEGER NOT NULL, rows INTEGER NOT NULL, log_size INTEGER NOT NULL, log_root TEXT NOT NULL`},
-	{"rounds", "the signed header of each round, without its rows; suspect rounds say little about a host that they did not observe",
+	{"rounds", "the signed header of each round, without its rows; suspect rounds say little about a host that they " +
+		"did not observe",
 		`sequence INTEGER PRIMARY KEY, week TEXT NOT NULL, taken_at TEXT NOT NULL, battery TEXT NOT NULL, first_leaf INTEGER NOT NULL, rows INTEGER NOT NULL,
 		due INTEGER NOT NULL, probed INTEGER NOT NULL, not_probed INTEGER NOT NULL, capped INTEGER NOT NULL, suspect INTEGER NOT NULL,
 		control_walks INTEGER NOT NULL, control_failed INTEGER NOT NULL, digest TEXT NOT NULL, header TEXT NOT NULL`},
@@ -39,7 +40,8 @@ var views = []view{
 		`SELECT host, min(week) AS first_week, max(week) AS last_week, count(*) AS rounds,
 		sum(` + observed + `) AS observed, sum(verdict = 'ready') AS ready, sum(NOT (` + observed + `)) AS gaps FROM rows GROUP BY host`},
 	{"weeks", "How did each week go, gaps included?",
-		`SELECT sequence, week, count(*) AS hosts, sum(` + observed + `) AS observed, sum(verdict = 'ready') AS ready, sum(verdict = 'not_ready') AS not_ready,
+		`SELECT sequence, week, count(*) AS hosts, sum(` + observed +
+			`) AS observed, sum(verdict = 'ready') AS ready, sum(verdict = 'not_ready') AS not_ready,
 		sum(verdict = 'unreachable') AS unreachable, sum(verdict = 'not_probed') AS not_probed FROM rows GROUP BY sequence, week`},
 	{"gaps", "Why did we not observe hosts, week by week?",
 		`SELECT sequence, week, coalesce(reason, 'instrument_degraded') AS reason, count(*) AS hosts FROM rows WHERE NOT (` + observed + `) GROUP BY sequence, week, 3`},

@@ -73,9 +73,10 @@ type Report struct {
 	Head File
 }
 
-// Write brings the bulk files in dir to the state of the record. Files that are of this state stay as they are, deltas
-// for ever. Every file is replaced as a whole, digests.json last. Only one Write may work on a folder at a time; what
-// else is in the folder stays, but for the files of an earlier Write.
+// Write brings the bulk files in dir to the state of the record. Files that are of this state stay
+// as they are, deltas for ever. Every file is replaced as a whole, digests.json last. Only one
+// Write may work on a folder at a time; what else is in the folder stays, but for the files of an
+// earlier Write.
 func Write(ctx context.Context, rec *record.Record, dir string) (_ Report, err error) {
 	defer func() {
 		if err != nil {
@@ -125,7 +126,8 @@ type writer struct {
 	files []File // of next, in the making
 }
 
-// readDigests reads what an earlier Write left. Without it, or with one that cannot be read, nothing is kept.
+// readDigests reads what an earlier Write left. Without it, or with one that cannot be read,
+// nothing is kept.
 func readDigests(dir string) Digests {
 	raw, err := os.ReadFile(filepath.Join(dir, fileDigests))
 	if err != nil {
@@ -135,14 +137,18 @@ func readDigests(dir string) Digests {
 	if err := json.Unmarshal(raw, &d, json.RejectUnknownMembers(true)); err != nil || d.Format != DigestsFormat {
 		return Digests{}
 	}
-	d.Files = slices.DeleteFunc(d.Files, func(f File) bool { return f.Path != filepath.Base(f.Path) || strings.HasPrefix(f.Path, ".") })
+	d.Files = slices.DeleteFunc(d.Files, func(f File) bool {
+		return f.Path != filepath.Base(f.Path) ||
+			strings.HasPrefix(f.Path, ".")
+	})
 	return d
 }
 
 // plan says of which record the files will be.
 func (w *writer) plan() error {
 	w.next.State = State{Format: DigestsFormat,
-		Deltas: "joined in the order of their weeks, the delta files are rows.jsonl.gz byte for byte; append the new delta to last week's file"}
+		Deltas: "joined in the order of their weeks, the delta files are rows.jsonl.gz byte for byte; append the new " +
+			"delta to last week's file"}
 	weeks := make(map[string]bool)
 	for _, r := range w.rec.Rounds() {
 		if weeks[r.Week] {
@@ -388,8 +394,8 @@ func (t *csvFile) done() (File, error) {
 	return f, errors.Join(err, doneErr)
 }
 
-// place moves what was made into the folder, digests.json last, and removes what an earlier state of the folder had and
-// this one has not.
+// place moves what was made into the folder, digests.json last, and removes what an earlier state
+// of the folder had and this one has not.
 func (w *writer) place() (Report, error) {
 	slices.SortFunc(w.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	w.next.Files = w.files

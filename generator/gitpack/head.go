@@ -25,7 +25,8 @@ type Head struct {
 	repo              *git.Repository
 }
 
-// OpenHead reads the head of a branch of the repository in dir. Without a repository or a commit it returns nil.
+// OpenHead reads the head of a branch of the repository in dir. Without a repository or a commit it
+// returns nil.
 func OpenHead(dir, branch string) (*Head, error) {
 	repo, err := git.PlainOpen(dir)
 	if errors.Is(err, git.ErrRepositoryNotExists) {

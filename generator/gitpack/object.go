@@ -1,5 +1,6 @@
-// Package gitpack makes git's objects in bulk: trees, signed commits and packs, without a work tree and without a file for
-// each object. What is written with it is a function of its input, so that equal objects give equal packs.
+// Package gitpack makes git's objects in bulk: trees, signed commits and packs, without a work tree
+// and without a file for each object. What is written with it is a function of its input, so that
+// equal objects give equal packs.
 //
 //	tree := new(gitpack.Tree)
 //	err := tree.Set("rounds/1/header.json", hash)
@@ -24,15 +25,15 @@ import (
 // Hash names an object.
 type Hash = plumbing.Hash
 
-// Signer signs the bytes of a commit and returns the armoured signature that goes into it, an SSH signature in the
-// namespace git.
+// Signer signs the bytes of a commit and returns the armoured signature that goes into it, an SSH
+// signature in the namespace git.
 type Signer = git.Signer
 
 // ErrChanged is returned when a file is not any more what it was when it was hashed.
 var ErrChanged = errors.New("a file changed while it was stored")
 
-// Object is an object to be stored. A blob is read again from its file when its turn comes, so that memory does not
-// follow the size of the tree.
+// Object is an object to be stored. A blob is read again from its file when its turn comes, so that
+// memory does not follow the size of the tree.
 type Object struct {
 	Kind plumbing.ObjectType
 	Hash Hash

@@ -34,7 +34,8 @@ type Options struct {
 	Progress func(done, total int) // called now and then from one goroutine, nil for no one to tell
 }
 
-// TempPrefix begins the names of files that a pack in the making has. What an interrupted WritePack left can be removed.
+// TempPrefix begins the names of files that a pack in the making has. What an interrupted WritePack
+// left can be removed.
 const TempPrefix = "tmp_"
 
 // WritePack stores objects as one pack, version 2, with its index
@@ -88,7 +89,8 @@ func WritePack(ctx context.Context, dir string, objects []Object, o Options) (na
 }
 
 // writeObjects writes the pack itself and returns where its objects stand and the hash at its end.
-func writeObjects(ctx context.Context, f io.Writer, objects []Object, o Options) (index []packed, trailer []byte, err error) {
+func writeObjects(ctx context.Context, f io.Writer, objects []Object, o Options) (index []packed, trailer []byte,
+	err error) {
 	sum := sha1.New()
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	w := io.MultiWriter(buffered, sum)

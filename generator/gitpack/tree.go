@@ -17,8 +17,8 @@ import (
 // ErrTree is returned for names that cannot stand together in a tree.
 var ErrTree = errors.New("not a tree of files")
 
-// Tree is a folder of a repository in the making. The zero value is an empty one. It remembers what has been encoded and
-// not changed since.
+// Tree is a folder of a repository in the making. The zero value is an empty one. It remembers what
+// has been encoded and not changed since.
 type Tree struct {
 	entries map[string]object.TreeEntry
 	folders map[string]*Tree
@@ -86,8 +86,8 @@ func (t *Tree) Remove(path string) {
 // emptyTree is the name of the tree without entries.
 var emptyTree = Sum(plumbing.TreeObject, nil)
 
-// Encode names every folder that changed since the last time and hands it to take, deepest first. It returns the name of
-// the tree. A folder without files is left out, as git knows none.
+// Encode names every folder that changed since the last time and hands it to take, deepest first.
+// It returns the name of the tree. A folder without files is left out, as git knows none.
 func (t *Tree) Encode(take func(Object)) Hash {
 	if t.hash != plumbing.ZeroHash {
 		return t.hash

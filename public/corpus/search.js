@@ -35,7 +35,7 @@
   "derived_from": {
     "week": "2026-W46",
     "sequence": 12,
-    "digest": "3206b56910c3f8df3759887819c754ddfb560acc4c22f42f7aff6db45cdadf0c",
+    "digest": "7855edc62f1b29f0054bd3a76eeee92ce40e6fdb35797ef8742702bd3da27d5f",
     "rounds": 12,
     "observations": 33,
     "index": "https://store.example/corpus.json",

@@ -143,8 +143,8 @@ var birds = map[string]beast{
 	"duck": {scene: water, draw: bird{
 		x: 88, y: 128, rx: 54, ry: 27, rot: -3, neck: "M126 118L138 90", neckW: 22,
 		hx: 142, hy: 82, hr: 18, bill: "M156 76Q172 82 184 80Q184 90 158 92Z", billFill: "a",
-		tail: "M44 118L16 102Q16 126 44 138Z", wing: "M116 118Q84 100 44 120Q66 148 108 140Q118 130 116 118Z", wingFill: "s",
-		fill: "w",
+		tail: "M44 118L16 102Q16 126 44 138Z", wing: "M116 118Q84 100 44 120Q66 148 108 140Q118 130 116 118Z",
+		wingFill: "s", fill: "w",
 		after: func(p *pen) {
 			p.path("f", "M126 74Q126 64 142 64Q160 66 159 84Q152 98 128 96Q122 88 126 74Z")
 			p.path("h", "M60 122q20 14 46 8M70 116q16 10 38 7")
@@ -171,7 +171,8 @@ var birds = map[string]beast{
 		wing: "M112 102Q84 92 58 116Q84 134 110 118Z", wingFill: "s",
 		legs: "M96 134V160M84 164l12 -4l14 3M112 132V160M100 164l12 -4l14 3", fill: "w",
 		before: func(b *body) {
-			b.limb(9, "M70 112Q34 108 20 140").limb(9, "M70 106Q34 86 16 108").limb(9, "M72 100Q50 66 22 76").limb(9, "M78 98Q64 62 44 54")
+			b.limb(9, "M70 112Q34 108 20 140").limb(9, "M70 106Q34 86 16 108").limb(9, "M72 100Q50 66 22 76").limb(9,
+				"M78 98Q64 62 44 54")
 		},
 		after: func(p *pen) {
 			p.path("a", "M126 44Q122 32 130 36Q130 24 137 33Q144 22 147 35Q156 32 150 46Q138 38 126 44Z")

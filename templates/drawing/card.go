@@ -12,7 +12,8 @@ import (
 func AnimalCard(animal, strength string, seed []byte) string {
 	d := newDice("card", seed)
 	animal, strength = shorten(animal, 40), shorten(strength, 40)
-	p := newPen(220, 310, "Lucky "+animal+": "+strength, "An animal card with a drawing of the "+animal+" and the word for its strength, "+strength+".")
+	p := newPen(220, 310, "Lucky "+animal+": "+strength, "An animal card with a drawing of the "+animal+
+		" and the word for its strength, "+strength+".")
 	p.rect("p", 0, 0, 220, 310, 10)
 	p.rect("l", 7, 7, 206, 296, 7)
 	p.rect("m", 12, 12, 196, 286, 5)

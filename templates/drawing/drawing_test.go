@@ -34,7 +34,8 @@ func all(text string, seed []byte) map[string]string {
 
 var (
 	longNumber = regexp.MustCompile(`[0-9]\.[0-9]{2,}`)
-	reference  = regexp.MustCompile(`(?:href|src)="[^#]|url\([^#]|<(?:script|image|foreignObject|iframe|a)\b|\bon[a-z]+=|@import`)
+	reference  = regexp.MustCompile(
+		`(?:href|src)="[^#]|url\([^#]|<(?:script|image|foreignObject|iframe|a)\b|\bon[a-z]+=|@import`)
 	styleBlock = regexp.MustCompile(`<style>.*?</style>|<title>.*?</title>|<desc>.*?</desc>|<text[^>]*>.*?</text>`)
 )
 
@@ -107,6 +108,17 @@ func FuzzAnyTextIsWellFormed(f *testing.F) {
 			checkSVG(t, name, svg)
 		}
 	})
+}
+
+// The stamp of every week is well formed, and says what it is and no more.
+func TestEveryStampIsWellFormed(t *testing.T) {
+	for week := range 53 {
+		s := Stamped{Week: "2026-W" + fmt.Sprintf("%02d", week+1), Line: strings.Repeat("<Here> & ", 9),
+			Date:     "2026-11-23",
+			Identity: "did:web:" + strings.Repeat("a", 60)}
+		checkSVG(t, s.Week, Stamp(s))
+	}
+	checkSVG(t, "sticker", Stamp(Stamped{Line: "Signed.", Date: "2026-11-23"}))
 }
 
 func TestSameSeedSameBytes(t *testing.T) {
@@ -206,7 +218,8 @@ func TestLongTextIsSetSmallerThenCut(t *testing.T) {
 	if got := set("Otto"); !strings.Contains(got, `font-size="20">Otto<`) {
 		t.Errorf("short text: %s", got)
 	}
-	if got := set("Wilhelmina II"); strings.Contains(got, `font-size="20"`) || !strings.Contains(got, ">Wilhelmina II<") {
+	if got := set("Wilhelmina II"); strings.Contains(got, `font-size="20"`) ||
+		!strings.Contains(got, ">Wilhelmina II<") {
 		t.Errorf("middling text: %s", got)
 	}
 	if got := set(strings.Repeat("mm", 40)); !strings.Contains(got, "m…<") || len(got) > 90 {

@@ -26,7 +26,8 @@ func TuesdayJar(date time.Time, number int64) string {
 	}
 
 	id := "j" + strconv.FormatInt(date.Unix()/86400, 36)
-	const glass = "M66 66C66 80 46 82 46 104V250C46 262 52 268 64 268H156C168 268 174 262 174 250V104C174 82 154 80 154 66Z"
+	const glass = "M66 66C66 80 46 82 46 104V250C46 262 52 268 64 268H156C168 268 174 262 174 250V104C174 82 154 80 " +
+		"154 66Z"
 	p.raw(`<clipPath id="`, id, `"><path d="`, glass, `"/></clipPath>`)
 	p.raw(`<g clip-path="url(#`, id, `)">`)
 	tuesdayLight(p, d)
@@ -59,7 +60,8 @@ func tuesdayLight(p *pen, d *dice) {
 	case 0: // sun
 		p.circle("a", sx, sy, 13)
 		for i := range 8 {
-			p.raw(`<path class="r" d="M`, xy(sx, sy-18), `v-6" transform="rotate(`, strconv.Itoa(i*45), ` `, xy(sx, sy), `)"/>`)
+			p.raw(`<path class="r" d="M`, xy(sx, sy-18), `v-6" transform="rotate(`, strconv.Itoa(i*45), ` `, xy(sx, sy),
+				`)"/>`)
 		}
 	case 1: // cloud and rain
 		p.path("o", "M"+xy(sx-26, sy+8)+"a11 11 0 0 1 6 -20a15 15 0 0 1 28 -3a12 12 0 0 1 14 23Z")
@@ -78,7 +80,8 @@ func tuesdayLight(p *pen, d *dice) {
 			p.path("l", "M"+xy(58+float64(i)*26+d.in(-3, 3), d.in(92, 126))+"q4 -6 8 0q4 -6 8 0")
 		}
 	}
-	hill := "M40 " + num(horizon) + "Q" + xy(d.in(70, 100), horizon-d.in(4, 12)) + " 110 " + num(horizon) + "T180 " + num(horizon)
+	hill := "M40 " + num(horizon) + "Q" + xy(d.in(70, 100), horizon-d.in(4, 12)) + " 110 " + num(horizon) + "T180 " +
+		num(horizon)
 	p.path("s", hill+"V270H40Z")
 	p.path("l", hill)
 	y := num(horizon + 20)
@@ -89,13 +92,15 @@ func tuesdayLight(p *pen, d *dice) {
 	case 1: // a tree
 		p.path("o", "M84 "+y+"v-12a12 12 0 1 1 4 0v12Z")
 	case 2: // a kettle
-		p.path("o", "M122 "+y+"q-5 -19 12 -19q17 0 12 19ZM146 "+num(horizon+11)+"l9 -9M128 "+num(horizon+3)+"q6 -13 12 0")
+		p.path("o", "M122 "+y+"q-5 -19 12 -19q17 0 12 19ZM146 "+num(horizon+11)+"l9 -9M128 "+num(horizon+3)+
+			"q6 -13 12 0")
 		p.path("o", "M122 "+y+"q-5 -19 12 -19q17 0 12 19Z")
 	case 3: // a bicycle
 		b := horizon + 11
 		p.circle("l", 92, b, 9)
 		p.circle("l", 122, b, 9)
-		p.path("l", "M92 "+num(b)+"l9 -14h16l5 14M101 "+num(b-14)+"l8 14h-17M109 "+num(b)+"l8 -14l-2 -5h6M98 "+num(b-17)+"h7")
+		p.path("l", "M92 "+num(b)+"l9 -14h16l5 14M101 "+num(b-14)+"l8 14h-17M109 "+num(b)+"l8 -14l-2 -5h6M98 "+
+			num(b-17)+"h7")
 	case 4: // a cat, looking out
 		p.path("f", "M76 "+y+"q-4 -18 6 -22l-2 -9l6 4h6l6 -4l-1 9q9 6 5 22Z")
 		p.path("l", "M100 "+y+"q12 0 11 -11")

@@ -11,7 +11,8 @@ import (
 // that no two certificates carry the same one.
 func Ornament(seed []byte) string {
 	d := newDice("ornament", seed)
-	p := newPen(160, 160, "Rosette", "An engine-turned rosette drawn from the certificate's digest "+hex.EncodeToString(d.seed[:4])+".")
+	p := newPen(160, 160, "Rosette", "An engine-turned rosette drawn from the certificate's digest "+
+		hex.EncodeToString(d.seed[:4])+".")
 	for ring, class := range []string{"m", "h", "r"} {
 		petals := float64(5 + d.pick(9))
 		inner := d.in(0.45, 0.72)

@@ -123,7 +123,8 @@ func (p *pen) text(class string, x, y, size, max float64, s string) {
 	if w := width(s, size); w > max {
 		size *= max / w
 	}
-	p.raw(`<text`, classAttr(class), ` x="`, num(x), `" y="`, num(y), `" font-size="`, num(size), `">`, escape(s), `</text>`)
+	p.raw(`<text`, classAttr(class), ` x="`, num(x), `" y="`, num(y), `" font-size="`, num(size), `">`, escape(s),
+		`</text>`)
 }
 
 // width estimates how wide a text is set, in the same unit as size.

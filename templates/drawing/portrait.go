@@ -12,7 +12,8 @@ func Portrait(address string) string {
 	}
 	d := newDice("portrait", []byte(address))
 	label := shortAddress(address)
-	p := newPen(240, 300, "Portrait of "+label, "A head and shoulders in ink, every feature drawn from the digits of the address.")
+	p := newPen(240, 300, "Portrait of "+label, "A head and shoulders in ink, every feature drawn from the digits of "+
+		"the address.")
 	p.rect("p", 0, 0, 240, 300, 0)
 	p.rect("l", 12, 12, 216, 246, 0)
 	p.rect("m", 18, 18, 204, 234, 0)
@@ -108,7 +109,8 @@ func (f face) ears(p *pen, d *dice) {
 	ring := d.one(4)
 	f.both(p, func() {
 		x := 120 + f.w
-		p.path("o", "M"+xy(x-1, f.y-size)+"q"+xy(size*1.2, -size*0.7)+" "+xy(size, size*0.8)+"q"+xy(-1, size)+" "+xy(-size, size*0.9))
+		p.path("o", "M"+xy(x-1, f.y-size)+"q"+xy(size*1.2, -size*0.7)+" "+xy(size, size*0.8)+"q"+xy(-1, size)+" "+
+			xy(-size, size*0.9))
 		if ring {
 			p.circle("a", x+size*0.55, f.y+size*0.95, 2.3)
 		}
@@ -118,7 +120,8 @@ func (f face) ears(p *pen, d *dice) {
 func (f face) shoulders(p *pen, d *dice) {
 	neck := f.y + f.h - 8
 	slope := d.in(0, 16)
-	p.path("o", "M32 252Q"+xy(36, 214+slope)+" 84 208L102 200V"+num(neck)+"H138V200L156 208Q"+xy(204, 214+slope)+" 208 252Z")
+	p.path("o", "M32 252Q"+xy(36, 214+slope)+" 84 208L102 200V"+num(neck)+"H138V200L156 208Q"+xy(204, 214+slope)+
+		" 208 252Z")
 	switch d.pick(7) {
 	case 0: // shirt and tie
 		p.path("l", "M101 202L120 222L139 202M92 206L110 236L120 222L130 236L148 206")
@@ -199,7 +202,8 @@ func (f face) nose(p *pen, d *dice) {
 	side := map[bool]string{true: "-", false: ""}[d.one(2)]
 	switch d.pick(5) {
 	case 0:
-		p.path("l", "M120 "+num(y)+"q"+side+"2 "+num(l*0.6)+" "+side+"7 "+num(l)+"h"+map[string]string{"-": "", "": "-"}[side]+"8")
+		p.path("l", "M120 "+num(y)+"q"+side+"2 "+num(l*0.6)+" "+side+"7 "+num(l)+"h"+
+			map[string]string{"-": "", "": "-"}[side]+"8")
 	case 1:
 		p.path("l", "M120 "+num(y)+"c"+side+"12 "+num(l*0.3)+" "+side+"14 "+num(l)+" 0 "+num(l))
 	case 2:
@@ -221,7 +225,8 @@ func (f face) mouth(p *pen, d *dice) {
 	case 2:
 		p.path("l", "M"+xy(120-w, y+2)+"q"+xy(w*1.3, 4)+" "+xy(2*w, -6))
 	case 3: // moustache
-		p.path("f", "M120 "+num(y-5)+"q-10 -6 -18 1q-5 5 -11 2q5 11 18 7q8 -2 11 -6q3 4 11 6q13 4 18 -7q-6 3 -11 -2q-8 -7 -18 -1Z")
+		p.path("f", "M120 "+num(y-5)+"q-10 -6 -18 1q-5 5 -11 2q5 11 18 7q8 -2 11 -6q3 4 11 6q13 4 18 -7q-6 3 -11 "+
+			"-2q-8 -7 -18 -1Z")
 		p.path("l", "M"+xy(113, y+7)+"q7 3 14 0")
 	case 4: // full beard
 		b := f.y + f.h
@@ -230,9 +235,11 @@ func (f face) mouth(p *pen, d *dice) {
 			"Q"+xy(120+j*0.7, y-8)+" "+xy(120, y-9)+"Q"+xy(120-j*0.7, y-8)+" "+xy(120-j, f.y+4)+"Z")
 		p.path("j", "M"+xy(112, y+1)+"q8 5 16 0")
 	case 5:
-		p.path("r", "M"+xy(120-w*0.7, y)+"q"+xy(w*0.4, -5)+" "+xy(w*0.7, -1)+"q"+xy(w*0.3, -4)+" "+xy(w*0.7, 1)+"q"+xy(-w*0.7, 9)+" "+xy(-w*1.4, 0)+"Z")
+		p.path("r", "M"+xy(120-w*0.7, y)+"q"+xy(w*0.4, -5)+" "+xy(w*0.7, -1)+"q"+xy(w*0.3, -4)+" "+xy(w*0.7, 1)+"q"+
+			xy(-w*0.7, 9)+" "+xy(-w*1.4, 0)+"Z")
 	case 6:
-		p.path("l", "M"+xy(120-w*0.6, y)+"h"+num(w*1.2)+"M"+xy(120-w*0.6, y)+"l-3 -3M"+xy(120+w*0.6, y)+"l3 -3M116 "+num(y+8)+"h8")
+		p.path("l", "M"+xy(120-w*0.6, y)+"h"+num(w*1.2)+"M"+xy(120-w*0.6, y)+"l-3 -3M"+xy(120+w*0.6, y)+"l3 -3M116 "+
+			num(y+8)+"h8")
 	}
 }
 
@@ -266,13 +273,17 @@ func (f face) top(p *pen, kind int) {
 		"C" + xy(x+w*0.6, t-8) + " " + xy(x+w+3, t-2) + " " + xy(x+w, f.y-f.h*0.25)
 	switch kind {
 	case 0: // a parting
-		p.path("f", fringe+"Q"+xy(x+w*0.7, t+f.h*0.42)+" "+xy(x-w*0.3, t+f.h*0.2)+"Q"+xy(x-w*0.8, t+f.h*0.45)+" "+xy(x-w, f.y-f.h*0.25)+"Z")
+		p.path("f", fringe+"Q"+xy(x+w*0.7, t+f.h*0.42)+" "+xy(x-w*0.3, t+f.h*0.2)+"Q"+xy(x-w*0.8, t+f.h*0.45)+" "+
+			xy(x-w, f.y-f.h*0.25)+"Z")
 	case 1: // bowler
 		p.path("o", "M"+xy(x-w*0.86, t+16)+"C"+xy(x-w*0.9, t-44)+" "+xy(x+w*0.9, t-44)+" "+xy(x+w*0.86, t+16)+"Z")
-		p.path("a", "M"+xy(x-w*0.88, t+4)+"Q"+xy(x, t-2)+" "+xy(x+w*0.88, t+4)+"L"+xy(x+w*0.86, t+16)+"H"+num(x-w*0.86)+"Z")
-		p.path("o", "M"+xy(x-w-14, t+10)+"Q"+xy(x, t+28)+" "+xy(x+w+14, t+10)+"Q"+xy(x+w+8, t+22)+" "+xy(x, t+24)+"Q"+xy(x-w-8, t+22)+" "+xy(x-w-14, t+10)+"Z")
+		p.path("a", "M"+xy(x-w*0.88, t+4)+"Q"+xy(x, t-2)+" "+xy(x+w*0.88, t+4)+"L"+xy(x+w*0.86, t+16)+"H"+num(x-w*0.86)+
+			"Z")
+		p.path("o", "M"+xy(x-w-14, t+10)+"Q"+xy(x, t+28)+" "+xy(x+w+14, t+10)+"Q"+xy(x+w+8, t+22)+" "+xy(x, t+24)+"Q"+
+			xy(x-w-8, t+22)+" "+xy(x-w-14, t+10)+"Z")
 	case 2: // beret
-		p.path("a", "M"+xy(x-w-10, t+12)+"Q"+xy(x-w-14, t-24)+" "+xy(x+8, t-22)+"Q"+xy(x+w+22, t-16)+" "+xy(x+w+6, t+14)+"Q"+xy(x, t+4)+" "+xy(x-w-10, t+12)+"Z")
+		p.path("a", "M"+xy(x-w-10, t+12)+"Q"+xy(x-w-14, t-24)+" "+xy(x+8, t-22)+"Q"+xy(x+w+22, t-16)+" "+
+			xy(x+w+6, t+14)+"Q"+xy(x, t+4)+" "+xy(x-w-10, t+12)+"Z")
 		p.path("l", "M"+xy(x+6, t-22)+"q1 -7 6 -8")
 	case 3: // wool hat
 		p.path("o", "M"+xy(x-w-2, t+22)+"C"+xy(x-w-2, t-34)+" "+xy(x+w+2, t-34)+" "+xy(x+w+2, t+22)+"Z")
@@ -282,9 +293,11 @@ func (f face) top(p *pen, kind int) {
 			p.line("h", x-w+4+float64(i)*w*0.31, t+17, x-w+4+float64(i)*w*0.31, t+26)
 		}
 	case 4, 6: // a fringe for the bob, a hairline for curls
-		p.path("f", fringe+"Q"+xy(x+w*0.8, t+f.h*0.3)+" "+xy(x, t+f.h*0.28)+"Q"+xy(x-w*0.8, t+f.h*0.3)+" "+xy(x-w, f.y-f.h*0.25)+"Z")
+		p.path("f", fringe+"Q"+xy(x+w*0.8, t+f.h*0.3)+" "+xy(x, t+f.h*0.28)+"Q"+xy(x-w*0.8, t+f.h*0.3)+" "+
+			xy(x-w, f.y-f.h*0.25)+"Z")
 	case 5: // centre parting over plaits
-		p.path("f", fringe+"Q"+xy(x+w*0.5, t+f.h*0.4)+" "+xy(x, t+4)+"Q"+xy(x-w*0.5, t+f.h*0.4)+" "+xy(x-w, f.y-f.h*0.25)+"Z")
+		p.path("f", fringe+"Q"+xy(x+w*0.5, t+f.h*0.4)+" "+xy(x, t+4)+"Q"+xy(x-w*0.5, t+f.h*0.4)+" "+
+			xy(x-w, f.y-f.h*0.25)+"Z")
 	case 7: // three hairs, each on duty
 		p.path("l", "M"+xy(x-6, t)+"q-5 -10 -1 -17M"+xy(x, t)+"q1 -12 6 -19M"+xy(x+6, t+1)+"q6 -9 14 -10")
 	case 8: // bald at the top, tufts at the sides
@@ -297,7 +310,8 @@ func (f face) top(p *pen, kind int) {
 		p.path("r", "M"+xy(x-20, t-22)+"L"+xy(x+20, t-8))
 	case 10: // peaked cap
 		p.path("o", "M"+xy(x-w-3, t+16)+"Q"+xy(x-w-6, t-22)+" "+xy(x, t-22)+"Q"+xy(x+w+6, t-22)+" "+xy(x+w+3, t+16)+"Z")
-		p.path("f", "M"+xy(x-w-3, t+16)+"Q"+xy(x, t+6)+" "+xy(x+w+3, t+16)+"Q"+xy(x+w*0.5, t+30)+" "+xy(x, t+28)+"Q"+xy(x-w*0.5, t+30)+" "+xy(x-w-3, t+16)+"Z")
+		p.path("f", "M"+xy(x-w-3, t+16)+"Q"+xy(x, t+6)+" "+xy(x+w+3, t+16)+"Q"+xy(x+w*0.5, t+30)+" "+xy(x, t+28)+"Q"+
+			xy(x-w*0.5, t+30)+" "+xy(x-w-3, t+16)+"Z")
 		p.circle("a", x, t-2, 5)
 	}
 }

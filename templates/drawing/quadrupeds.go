@@ -146,8 +146,8 @@ var quadrupeds = map[string]beast{
 	}),
 	"donkey": onLand(quad{
 		x: 84, y: 102, rx: 46, ry: 25, hips: 52, chest: 116, leg: 11, fill: "g",
-		neck: "M116 92L140 62", neckW: 24, hx: 148, hy: 54, hr: 18, hry: 13, hrot: 40, mx: 162, my: 70, mrx: 12, mry: 10, mrot: 40,
-		tail: "M40 96Q26 104 28 126", tailW: 4,
+		neck: "M116 92L140 62", neckW: 24, hx: 148, hy: 54, hr: 18, hry: 13, hrot: 40, mx: 162, my: 70, mrx: 12,
+		mry: 10, mrot: 40, tail: "M40 96Q26 104 28 126", tailW: 4,
 		before: func(b *body) { b.round(132, 24, 7, 22, -14).round(146, 22, 7, 22, 8) },
 		after: func(p *pen) {
 			p.path("f", "M24 124q4 -6 8 0l2 16q-6 6 -11 0ZM104 78L128 44L136 44L116 84Z")
@@ -187,13 +187,15 @@ var quadrupeds = map[string]beast{
 	}),
 	"cow": onLand(quad{
 		x: 84, y: 100, rx: 52, ry: 29, hips: 46, chest: 118, leg: 13,
-		neck: "M122 90L142 80", neckW: 30, hx: 150, hy: 78, hr: 18, hry: 16, hrot: 30, mx: 164, my: 91, mrx: 14, mry: 11, mrot: 30,
-		tail: "M34 92Q22 104 24 128", tailW: 4,
+		neck: "M122 90L142 80", neckW: 30, hx: 150, hy: 78, hr: 18, hry: 16, hrot: 30, mx: 164, my: 91, mrx: 14,
+		mry: 11, mrot: 30, tail: "M34 92Q22 104 24 128", tailW: 4,
 		before: func(b *body) {
-			b.round(128, 68, 11, 6, 24).limb(5, "M146 62Q142 50 150 46").limb(5, "M156 62Q160 52 168 52").round(66, 130, 11, 8, 0)
+			b.round(128, 68, 11, 6, 24).limb(5, "M146 62Q142 50 150 46").limb(5, "M156 62Q160 52 168 52").round(66, 130,
+				11, 8, 0)
 		},
 		after: func(p *pen) {
-			p.path("f", "M20 124h8l2 14q-6 6 -11 0ZM52 76q20 -6 26 8q0 22 -16 20q-22 -4 -10 -28ZM92 104q18 -8 24 4q2 18 -14 16q-16 -2 -10 -20ZM100 72q14 0 16 8q-8 8 -18 2Z")
+			p.path("f", "M20 124h8l2 14q-6 6 -11 0ZM52 76q20 -6 26 8q0 22 -16 20q-22 -4 -10 -28ZM92 104q18 -8 24 4q2 "+
+				"18 -14 16q-16 -2 -10 -20ZM100 72q14 0 16 8q-8 8 -18 2Z")
 			p.ellipse("s", 167, 93, 10, 8, 30)
 			p.circle("f", 164, 91, 1.6)
 			p.circle("f", 171, 93, 1.6)
@@ -242,7 +244,8 @@ var quadrupeds = map[string]beast{
 		x: 86, y: 108, rx: 40, ry: 26, hips: 66, chest: 108, leg: 8,
 		hx: 146, hy: 92, hr: 15, hry: 11, hrot: 40,
 		before: func(b *body) {
-			for _, c := range []point{{46, 106}, {56, 90}, {74, 82}, {94, 80}, {112, 88}, {122, 104}, {112, 122}, {94, 130}, {74, 130}, {54, 122}} {
+			for _, c := range []point{{46, 106}, {56, 90}, {74, 82}, {94, 80}, {112, 88}, {122, 104}, {112, 122},
+				{94, 130}, {74, 130}, {54, 122}} {
 				b.round(c.x, c.y, 15, 14, 0)
 			}
 			b.limb(20, "M116 98L138 86")
@@ -258,10 +261,11 @@ var quadrupeds = map[string]beast{
 	}),
 	"goat": onLand(quad{
 		x: 82, y: 106, rx: 40, ry: 23, hips: 54, chest: 110, leg: 9,
-		neck: "M112 96L132 66", neckW: 22, hx: 142, hy: 60, hr: 17, hry: 12, hrot: 24, mx: 156, my: 67, mrx: 9, mry: 7, mrot: 24,
-		tail: "M42 98L34 84", tailW: 7,
+		neck: "M112 96L132 66", neckW: 22, hx: 142, hy: 60, hr: 17, hry: 12, hrot: 24, mx: 156, my: 67, mrx: 9, mry: 7,
+		mrot: 24, tail: "M42 98L34 84", tailW: 7,
 		before: func(b *body) {
-			b.round(124, 62, 11, 5, 30).limb(6, "M136 50Q132 26 112 24").limb(6, "M144 48Q144 26 128 18").shape("M146 76L150 96L158 74Z")
+			b.round(124, 62, 11, 5, 30).limb(6, "M136 50Q132 26 112 24").limb(6,
+				"M144 48Q144 26 128 18").shape("M146 76L150 96L158 74Z")
 		},
 		after: func(p *pen) {
 			p.path("h", "M130 36l6 -3M124 29l4 -5M140 34l6 -2M135 25l5 -4M150 80l1 10")
@@ -300,8 +304,8 @@ var quadrupeds = map[string]beast{
 	}),
 	"horse": onLand(quad{
 		x: 82, y: 98, rx: 44, ry: 23, hips: 52, chest: 112, leg: 10,
-		neck: "M112 88L140 50", neckW: 24, hx: 148, hy: 46, hr: 18, hry: 12, hrot: 44, mx: 161, my: 61, mrx: 10, mry: 8, mrot: 44,
-		before: func(b *body) { b.shape("M138 36L138 16L150 32Z").limb(10, "M42 88Q20 92 20 134") },
+		neck: "M112 88L140 50", neckW: 24, hx: 148, hy: 46, hr: 18, hry: 12, hrot: 44, mx: 161, my: 61, mrx: 10, mry: 8,
+		mrot: 44, before: func(b *body) { b.shape("M138 36L138 16L150 32Z").limb(10, "M42 88Q20 92 20 134") },
 		after: func(p *pen) {
 			p.path("f", "M136 26Q118 34 112 58Q106 74 98 78L108 84Q126 66 134 46Q142 40 146 30Z")
 			p.path("f", "M36 84Q14 92 12 138q8 6 16 0Q26 104 46 94Z")
@@ -347,7 +351,8 @@ var quadrupeds = map[string]beast{
 		x: 88, y: 134, rx: 38, ry: 28, rot: -8, hips: 78, chest: 116, leg: 9,
 		hx: 128, hy: 108, hr: 21, hry: 18, mx: 141, my: 115, mrx: 10, mry: 8,
 		before: func(b *body) {
-			b.round(116, 70, 8, 25, -8).round(134, 70, 8, 25, 10).round(50, 140, 12, 12, 0).limb(11, "M70 158H98").round(76, 144, 22, 17, 0)
+			b.round(116, 70, 8, 25, -8).round(134, 70, 8, 25, 10).round(50, 140, 12, 12, 0).limb(11,
+				"M70 158H98").round(76, 144, 22, 17, 0)
 		},
 		after: func(p *pen) {
 			p.ellipse("s", 116, 70, 4, 18, -8)

@@ -11,7 +11,8 @@ import (
 func Rock(seed []byte, name string) string {
 	d := newDice("rock", seed)
 	name = shorten(name, 80)
-	p := newPen(240, 240, "Portrait of a rock named "+name, "A line drawing of one rock on the ground, signed with its name.")
+	p := newPen(240, 240, "Portrait of a rock named "+name,
+		"A line drawing of one rock on the ground, signed with its name.")
 	p.rect("p", 0, 0, 240, 240, 0)
 
 	const ground, cx = 174.0, 120.0
@@ -162,7 +163,8 @@ func company(p *pen, d *dice, cx, ground, rx float64) {
 	case 1: // a daisy
 		p.path("l", "M"+xy(x, ground)+"q3 -16 0 -30")
 		for i := range 7 {
-			p.raw(`<ellipse class="o" cx="`, num(x), `" cy="`, num(ground-36), `" rx="2.4" ry="5.5" transform="rotate(`, num(float64(i)*360/7), ` `, xy(x, ground-30.5), `)"/>`)
+			p.raw(`<ellipse class="o" cx="`, num(x), `" cy="`, num(ground-36), `" rx="2.4" ry="5.5" transform="rotate(`,
+				num(float64(i)*360/7), ` `, xy(x, ground-30.5), `)"/>`)
 		}
 		p.circle("a", x, ground-30.5, 3.4)
 	case 2: // a smaller one

@@ -1,274 +1,238 @@
-// Package kit is the command line of the seller's kit, which the binary check and the verb store check share: a battery
-// run on live doors or on a saved recording, as text, JSON or SARIF, with an exit code for a build. It judges with
-// corpus/probe alone, so it says what the store says; it needs no store, no key and, for a recording, no network.
+// Package kit is the command line of the seller's kit, which the binary check and the verb store
+// check share: a battery run on live doors or on a saved recording, as text, JSON, SARIF or JUnit,
+// with an exit code for a build. It judges with corpus/probe alone, so it says what the store says;
+// it needs no store, no key and, for a recording, no network. Where it is given a wallet it also
+// buys, with cmd/check/purchase.
 package kit
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/netip"
+	"net/http"
 	"os"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
+	"agentstore/cmd/check/purchase"
+	"agentstore/corpus/attest/wallet"
 	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The exit codes.
+// The exit codes. None hides another: what was found is told also where something else could not be
+// found out.
 const (
 	ExitFine    = 0
 	ExitTrouble = 1 // it could not be found out
 	ExitUsage   = 2
 	ExitFound   = 3 // something that -fail-on names was found
+	ExitBoth    = 4 // found, and of another door it could not be found out
 )
 
 const usage = `usage: %s [flags] URL…
+       %[1]s [flags] -discover HOST
        %[1]s [flags] -exchange FILE
 
-Reads each URL as a buyer would request it, pays nothing, and judges the answer by a battery of checks.
+Reads each URL as a buyer would request it, pays nothing unless -pay names a wallet, and judges the answer by a
+battery of checks.
 
 `
 
+const exits = `
+Exit codes: 0 nothing that -fail-on names; 1 it could not be found out; 2 called wrongly; 3 found;
+4 found, and of another door it could not be found out.
+`
+
+// page is where the batteries are explained.
+const page = "https://store.example/try"
+
 // settings are the flags.
 type settings struct {
-	battery, sarif, at, save, exchange, failOn string
-	json                                       bool
-	contact, networks, ports, ca               string
-	timeout                                    time.Duration
+	battery, sarif, junit, at, save, exchange, failOn  string
+	discoverHost, baselineFile, method, data           string
+	pay, maxUSD, rpc, payNetwork, payProtocol, journal string
+	json, local                                        bool
+	contact, networks, ports, ca                       string
+	headers                                            http.Header
+	timeout                                            time.Duration
+	hostsFile                                          string
+
+	body   []byte      // of -data
+	wallet *wallet.Key // of -pay
+	max    int64       // of -max-usd, in atomic USDC
+
+	named []string // of -fail-on
+	find  findings
+	base  map[string]probe.Report // nil without a baseline
 }
 
 // found is what is known of one door.
 type found struct {
 	report  probe.Report
 	private bool
+	bought  []purchase.Row // nil where nothing was to be bought
 }
 
 // Run is the whole command; name is how it was called. It returns the exit code.
 func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
-	var s settings
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.StringVar(&s.battery, "battery", probe.Current(), "version of the battery: "+strings.Join(probe.Versions(), " or "))
-	fs.BoolVar(&s.json, "json", false, "print the reports as JSON: one object for one URL, a list for several")
-	fs.StringVar(&s.sarif, "sarif", "", "also write SARIF 2.1.0 to this file; - is standard output, instead of text")
-	fs.StringVar(&s.at, "at", "", "file of your repository that SARIF results are shown at; without it they point at the URL")
-	fs.StringVar(&s.save, "save", "", "keep the recording of one URL in this file (0600: it holds what the door sent, unredacted)")
-	fs.StringVar(&s.exchange, "exchange", "", "judge the recording in this file instead of a live door; no request is made")
-	fs.StringVar(&s.failOn, "fail-on", "not_ready,unreachable,method_unresolved", "what makes the exit code 3: verdicts, names of checks or advisories, advisory for any of them, never; separated by commas")
-	fs.StringVar(&s.contact, "contact", "https://store.example/try", "address in the User-Agent at which whoever runs this can be reached")
-	fs.StringVar(&s.networks, "allow-network", "", "networks of your own that may be read although they are not public, such as 127.0.0.0/8; separated by commas")
-	fs.StringVar(&s.ports, "allow-port", "", "ports of your own doors beside 443; separated by commas")
-	fs.StringVar(&s.ca, "ca", "", "PEM file of certificates to check your own doors' certificates against")
-	fs.DurationVar(&s.timeout, "timeout", 0, "of one request; 0 is the 8 seconds of the battery")
-	fs.Usage = func() {
-		fmt.Fprintf(stderr, usage, name)
-		fs.PrintDefaults()
-		fmt.Fprint(stderr, "\nExit codes: 0 nothing that -fail-on names; 1 it could not be found out; 2 called wrongly; 3 found.\n")
-	}
+	s := settings{headers: http.Header{}, hostsFile: hostsFile}
+	fs := s.flags(name, stderr)
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitFine
 		}
 		return ExitUsage
 	}
-	fail, err := s.check(fs.Args())
-	if err != nil {
+	if err := s.check(fs.Args()); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return ExitUsage
 	}
 	all, err := s.read(ctx, fs.Args(), stderr)
+	bad := map[string][]string{}
+	for _, f := range all {
+		names := s.find(f.report)
+		if s.base != nil {
+			names = worse(f.report, s.base[f.report.URL], s.find)
+		}
+		names = append(names, badRows(f.bought, s.named)...)
+		if len(names) > 0 {
+			bad[f.report.URL] = names
+		}
+	}
 	if len(all) > 0 { // what could be read is told, whatever became of the rest
-		err = errors.Join(s.write(all, len(fs.Args()) > 1, stdout), err)
+		err = errors.Join(s.write(all, bad, len(fs.Args()) > 1 || s.discoverHost != "", stdout), err)
 	}
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			fmt.Fprintf(stderr, "%s: %s\n", name, line)
 		}
-		return ExitTrouble
 	}
-	for _, f := range all {
-		if fail(f.report) {
-			return ExitFound
-		}
+	switch {
+	case err != nil && len(bad) > 0:
+		return ExitBoth
+	case err != nil:
+		return ExitTrouble
+	case len(bad) > 0:
+		return ExitFound
 	}
 	return ExitFine
 }
 
-// check judges the flags together and returns what -fail-on asks.
-func (s *settings) check(urls []string) (func(probe.Report) bool, error) {
+func (s *settings) flags(name string, stderr io.Writer) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	for _, f := range []struct {
+		to             *string
+		name, or, does string
+	}{
+		{&s.battery, "battery", probe.Current(), "version of the battery: " + strings.Join(probe.Versions(), " or ")},
+		{&s.sarif, "sarif", "", "also write SARIF 2.1.0 to this file; - is standard output, instead of text"},
+		{&s.junit, "junit", "", "also write JUnit XML to this file"},
+		{&s.at, "at", "", "file of your repository that SARIF results are shown at; without it they point at the URL"},
+		{&s.save, "save", "", "keep the recording of one URL in this file (0600: it holds what the door sent, " +
+			"unredacted)"},
+		{&s.exchange, "exchange", "", "judge the recording in this file instead of a live door; no request is made"},
+		{&s.discoverHost, "discover", "", "read every door that this host, or origin, names in /.well-known/x402 " +
+			"and, with answer 402, in /openapi.json"},
+		{&s.baselineFile, "baseline", "", "file that -json wrote before: only what got worse since is found"},
+		{&s.failOn, "fail-on", "not_ready,unreachable,method_unresolved,purchase", "what makes the exit code 3: " +
+			"verdicts, names of checks (also when one before them failed) or advisories, advisory for any of them, " +
+			"names of what -pay sees to or purchase for any of it, never; separated by commas"},
+		{&s.pay, "pay", "", "file (0600) with the key of an EVM wallet, 32 bytes of hex: buy at the one URL, see " +
+			"good, settlement and receipt, and lose the answer to a payment in seven ways"},
+		{&s.maxUSD, "max-usd", "0.10", "the most that -pay may spend in all; nine payments see to everything"},
+		{&s.payProtocol, "pay-protocol", "", "the protocol that -pay pays by, x402 or mpp; else x402"},
+		{&s.payNetwork, "pay-network", "", "the network (CAIP-2) that -pay pays on; else the first that it can"},
+		{&s.rpc, "rpc", "", "node of that network, asked what was charged; without one the door's words count"},
+		{&s.journal, "journal", "check-purchases", "folder that keeps each payment of -pay before it is sent; store " +
+			"buy -resume -journal of a folder in it presents again what was cut short"},
+		{&s.method, "method", "", "ask your own door with this method, GET or POST, on your word; needs -local or " +
+			"-allow-network. Buyers learn the method from your own files"},
+		{&s.data, "data", "", "JSON to send with POST, or @FILE that holds it; without it an empty object"},
+		{&s.contact, "contact", page, "address in the User-Agent at which whoever runs this can be reached"},
+		{&s.networks, "allow-network", "", "networks of your own that may be read although they are not public, such " +
+			"as 127.0.0.0/8; separated by commas"},
+		{&s.ports, "allow-port", "", "ports of your own doors beside 443; separated by commas"},
+		{&s.ca, "ca", "", "PEM file of certificates to check your own doors' certificates against"},
+	} {
+		fs.StringVar(f.to, f.name, f.or, f.does)
+	}
+	fs.BoolVar(&s.json, "json", false, "print the reports as JSON: one object for one URL, a list for several")
+	fs.BoolVar(&s.local, "local", false, "read doors on this machine: http, localhost at any port, and names of its "+
+		"hosts file; nothing else")
+	fs.Func("header", "`Name: value` that is sent to your own networks, such as a token of a staging server; may be "+
+		"given several times, and needs -local or -allow-network", s.addHeader)
+	fs.DurationVar(&s.timeout, "timeout", 0, "of one request; 0 is the 8 seconds of the battery")
+	fs.Usage = func() {
+		fmt.Fprintf(stderr, usage, name)
+		fs.PrintDefaults()
+		fmt.Fprint(stderr, exits)
+	}
+	return fs
+}
+
+// maxHeader bounds the value of one -header, in bytes.
+const maxHeader = 8 << 10
+
+var (
+	headerName  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	headerValue = regexp.MustCompile(`^[ -~]+$`)
+)
+
+// addHeader reads one -header. Its value may be a secret, so no message repeats it.
+func (s *settings) addHeader(text string) error {
+	name, value, ok := strings.Cut(text, ":")
+	name, value = http.CanonicalHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
+	if !ok || !headerName.MatchString(name) || !headerValue.MatchString(value) ||
+		len(value) > maxHeader {
+		return errors.New("it takes Name: value")
+	}
+	if slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "User-Agent"}, name) {
+		return fmt.Errorf("%s is the client's own", name)
+	}
+	s.headers.Add(name, value)
+	return nil
+}
+
+// check judges the flags together and reads what they name.
+func (s *settings) check(urls []string) (err error) {
+	ways := 0
+	for _, used := range []bool{len(urls) > 0, s.exchange != "", s.discoverHost != ""} {
+		if used {
+			ways++
+		}
+	}
 	switch {
-	case (s.exchange == "") == (len(urls) == 0):
-		return nil, errors.New("give either URLs or -exchange FILE")
+	case ways != 1:
+		return errors.New("give one of URLs, -discover HOST and -exchange FILE")
 	case !slices.Contains(probe.Versions(), s.battery):
-		return nil, fmt.Errorf("-battery %s: there is %s", s.battery, strings.Join(probe.Versions(), " and "))
+		return fmt.Errorf("-battery %s: there is %s", s.battery, strings.Join(probe.Versions(), " and "))
 	case s.save != "" && len(urls) != 1:
-		return nil, errors.New("-save takes one URL")
+		return errors.New("-save takes one URL")
 	case s.json && s.sarif == "-":
-		return nil, errors.New("-json and -sarif - both want standard output")
+		return errors.New("-json and -sarif - both want standard output")
+	case len(s.headers) > 0 && !s.local && s.networks == "":
+		return errors.New("-header is sent to your own networks alone: say them with -local or -allow-network")
 	}
-	return failOn(s.failOn)
-}
-
-// failOn reads the list of what makes a build fail.
-func failOn(list string) (func(probe.Report) bool, error) {
-	var words []string
-	for w := range strings.SplitSeq(list, ",") {
-		if w = strings.TrimSpace(w); w != "" && w != "never" {
-			words = append(words, w)
-		}
+	if err := errors.Join(s.checkMethod(), s.checkPay(urls)); err != nil {
+		return err
 	}
-	known := []string{"advisory", string(probe.Ready), string(probe.NotReady), string(probe.Unreachable), string(probe.MethodUnresolved), string(probe.NotProbed)}
-	for _, b := range probe.Batteries() {
-		for _, c := range b.Checks {
-			known = append(known, c.Name)
-		}
+	if s.named, err = failOn(s.failOn); err != nil {
+		return err
 	}
-	for _, a := range probe.Advisories() {
-		known = append(known, a.Name)
+	s.find = func(r probe.Report) []string { return match(r, s.named) }
+	if s.baselineFile == "" {
+		return err
 	}
-	for _, w := range words {
-		if !slices.Contains(known, w) {
-			return nil, fmt.Errorf("-fail-on %s: no verdict, check or advisory has this name", w)
-		}
-	}
-	return func(r probe.Report) bool {
-		for _, w := range words {
-			if w == string(r.Verdict) || w == "advisory" && len(r.Advisories) > 0 ||
-				slices.ContainsFunc(r.Checks, func(c probe.CheckResult) bool { return c.Name == w && !c.OK }) ||
-				slices.ContainsFunc(r.Advisories, func(n probe.Note) bool { return n.Name == w }) {
-				return true
-			}
-		}
-		return false
-	}, nil
-}
-
-// read judges the recording, or walks to each URL in turn. What could be read is returned beside the error.
-func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([]found, error) {
-	if s.exchange != "" {
-		f, err := s.rejudge(stderr)
-		if err != nil {
-			return nil, err
-		}
-		return []found{f}, nil
-	}
-	client, err := s.client()
-	if err != nil {
-		return nil, err
-	}
-	var all []found
-	var failed []error
-	for _, url := range urls {
-		f, err := s.readOne(ctx, client, url)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("reading %s: %w", url, err))
-			continue
-		}
-		all = append(all, f)
-	}
-	return all, errors.Join(failed...)
-}
-
-func (s *settings) readOne(ctx context.Context, client *fetch.Client, url string) (found, error) {
-	checker, err := probe.NewPreflight(s.battery, mustParse(client, url), probe.Declaration{})
-	if err != nil {
-		return found{}, err
-	}
-	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: url})
-	if err != nil || s.save == "" {
-		return found{report, recording.Private}, err
-	}
-	raw, err := recording.Encode()
-	if err != nil {
-		return found{}, err
-	}
-	if err := os.WriteFile(s.save, raw, 0o600); err != nil {
-		return found{}, fmt.Errorf("saving the recording: %w", err)
-	}
-	return found{report, recording.Private}, nil
-}
-
-// mustParse brings a URL into the form that is requested; what cannot be is refused by the walk, which says why.
-func mustParse(client *fetch.Client, url string) string {
-	if canonical, err := client.Parse(url, fetch.Rule{}); err == nil {
-		return canonical
-	}
-	return cmp.Or(url, "-")
-}
-
-// rejudge judges a saved recording. The same file and battery give the same bytes on any day.
-func (s *settings) rejudge(stderr io.Writer) (found, error) {
-	raw, err := os.ReadFile(s.exchange)
-	if err != nil {
-		return found{}, fmt.Errorf("reading the recording: %w", err)
-	}
-	recording, err := walk.Decode(raw)
-	if err != nil {
-		return found{}, err
-	}
-	checker, err := probe.NewPreflight(s.battery, recording.Start, probe.Declaration{})
-	if err != nil {
-		return found{}, err
-	}
-	if recording.Checker != checker.Name() {
-		fmt.Fprintf(stderr, "recorded for %s, judged by %s: where the verdicts differ, the instrument moved and not the door\n", recording.Checker, checker.Name())
-	}
-	exchanges := recording.Exchanges[:min(len(recording.Exchanges), checker.MaxRequests())]
-	report, err := probe.Replay(exchanges, checker)
-	return found{report, recording.Private}, err
-}
-
-// client makes the guarded client. Its key is made for the run: it identifies nobody and lets a door see that the
-// requests belong together.
-func (s *settings) client() (*fetch.Client, error) {
-	key, err := attest.Generate(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	cfg := fetch.Config{UserAgent: "store-check/1 (+" + s.contact + ")", Key: key, Agent: "https://check.invalid", Timeout: s.timeout}
-	if s.networks == "" && s.ports == "" && s.ca == "" {
-		return fetch.New(cfg)
-	}
-	cfg.Allow = &fetch.Allow{}
-	for w := range words(s.networks) {
-		p, err := netip.ParsePrefix(w)
-		if err != nil {
-			return nil, fmt.Errorf("-allow-network: %w", err)
-		}
-		cfg.Allow.Networks = append(cfg.Allow.Networks, p)
-	}
-	for w := range words(s.ports) {
-		n, err := strconv.ParseUint(w, 10, 16)
-		if err != nil {
-			return nil, fmt.Errorf("-allow-port: %w", err)
-		}
-		cfg.Allow.Ports = append(cfg.Allow.Ports, uint16(n))
-	}
-	if s.ca != "" {
-		pem, err := os.ReadFile(s.ca)
-		if err != nil {
-			return nil, fmt.Errorf("-ca: %w", err)
-		}
-		cfg.Allow.Roots = x509.NewCertPool()
-		if !cfg.Allow.Roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("-ca: %s holds no certificate", s.ca)
-		}
-	}
-	return fetch.New(cfg)
+	s.base, err = baseline(s.baselineFile)
+	return err
 }
 
 // words yields the items of a list that is separated by commas.
@@ -282,17 +246,18 @@ func words(list string) func(yield func(string) bool) {
 	}
 }
 
-// write prints the reports in the forms that were asked for. JSON is a list where several doors were asked for.
-func (s *settings) write(all []found, several bool, stdout io.Writer) error {
+// write prints the reports in the forms that were asked for. JSON is a list where several doors
+// were asked for.
+func (s *settings) write(all []found, bad map[string][]string, several bool, stdout io.Writer) error {
 	var b []byte
 	var err error
 	switch {
 	case s.json && !several:
-		b, err = encode(all[0].report)
+		b, err = encode(all[0].shown())
 	case s.json:
-		reports := make([]probe.Report, len(all))
+		reports := make([]any, len(all))
 		for i, f := range all {
-			reports[i] = f.report
+			reports[i] = f.shown()
 		}
 		b, err = encode(reports)
 	case s.sarif != "-":
@@ -312,6 +277,15 @@ func (s *settings) write(all []found, several bool, stdout io.Writer) error {
 			if err := os.WriteFile(s.sarif, log, 0o644); err != nil {
 				return fmt.Errorf("writing SARIF: %w", err)
 			}
+		}
+	}
+	if s.junit != "" {
+		x, err := junit(all, bad)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.junit, x, 0o644); err != nil {
+			return fmt.Errorf("writing JUnit: %w", err)
 		}
 	}
 	_, err = stdout.Write(b)

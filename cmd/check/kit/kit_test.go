@@ -34,7 +34,8 @@ func doors(t *testing.T) (base string, flags []string) {
 	}))
 	t.Cleanup(s.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
@@ -80,21 +81,26 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d\n%s%s", c.name, code, c.want, out, errs)
 		}
 	}
-	if code, _, errs := run(t, base+"/dust-correct"); code != kit.ExitTrouble || !strings.Contains(errs, "target_refused") {
+	if code, _, errs := run(t, base+"/dust-correct"); code != kit.ExitTrouble ||
+		!strings.Contains(errs, "target_refused") {
 		t.Errorf("a loopback door without allowance: %d %s", code, errs)
 	}
 }
 
-// TestWhatCouldBeReadIsTold: one URL that is refused hides no report of the others, and the exit code still says so.
+// TestWhatCouldBeReadIsTold: one URL that is refused hides no report of the others, and the exit
+// code still says so.
 func TestWhatCouldBeReadIsTold(t *testing.T) {
 	base, flags := doors(t)
 	file := filepath.Join(t.TempDir(), "log.sarif")
-	code, out, errs := run(t, append(flags, "-json", "-sarif", file, "nonsense", base+"/empty-accepts", "https://10.0.0.1/")...)
+	code, out, errs := run(t, append(flags, "-json", "-sarif", file, "nonsense", base+"/empty-accepts",
+		"https://10.0.0.1/")...)
 	var reports []probe.Report
-	if err := json.Unmarshal([]byte(out), &reports); err != nil || len(reports) != 1 || reports[0].Verdict != probe.NotReady {
+	if err := json.Unmarshal([]byte(out), &reports); err != nil || len(reports) != 1 ||
+		reports[0].Verdict != probe.NotReady {
 		t.Errorf("reports %v %s", err, out)
 	}
-	if code != kit.ExitTrouble || strings.Count(errs, "check: reading ") != 2 || !strings.Contains(errs, "nonsense: url_unparseable") || !strings.Contains(errs, "10.0.0.1/: target_refused") {
+	if code != kit.ExitBoth || strings.Count(errs, "check: reading ") != 2 ||
+		!strings.Contains(errs, "nonsense: url_unparseable") || !strings.Contains(errs, "10.0.0.1/: target_refused") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	if log, err := os.ReadFile(file); err != nil || !strings.Contains(string(log), "/empty-accepts") {
@@ -115,8 +121,10 @@ func TestARecordingIsJudgedAgainToTheByte(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", id, info.Mode(), err)
 		}
-		// The older battery reads the newer one's recording, and says that it is another instrument.
-		if _, old, errs := run(t, "-json", "-battery", "v1", "-exchange", file); !strings.Contains(old, `"version": "v1"`) || !strings.Contains(errs, "the instrument moved") {
+		// The older battery reads the newer one's recording, and says that it is another
+		// instrument.
+		if _, old, errs := run(t, "-json", "-battery", "v1", "-exchange", file); !strings.Contains(old,
+			`"version": "v1"`) || !strings.Contains(errs, "the instrument moved") {
 			t.Errorf("%s under v1: %s %s", id, errs, old)
 		}
 	}
@@ -125,7 +133,8 @@ func TestARecordingIsJudgedAgainToTheByte(t *testing.T) {
 func TestTextSaysWhatToChange(t *testing.T) {
 	base, flags := doors(t)
 	_, out, _ := run(t, append(flags, base+"/testnet-network")...)
-	for _, want := range []string{"NOT_READY under battery v2", "FAIL  network-mainnet", "        fix: ", "ready under v1", "private: read with allowances", "evidence "} {
+	for _, want := range []string{"NOT_READY under battery v2", "FAIL  network-mainnet", "        fix: ",
+		"ready under v1", "private: read with allowances", "evidence "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -135,7 +144,8 @@ func TestTextSaysWhatToChange(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	base, flags := doors(t)
 	file := filepath.Join(t.TempDir(), "doors.sarif")
-	if code, out, errs := run(t, append(flags, "-sarif", file, "-at", "doors.toml", base+"/testnet-network", base+"/dust-correct")...); code != kit.ExitFound || out == "" {
+	if code, out, errs := run(t, append(flags, "-sarif", file, "-at", "doors.toml", base+"/testnet-network",
+		base+"/dust-correct")...); code != kit.ExitFound || out == "" {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	raw, err := os.ReadFile(file)
@@ -191,7 +201,8 @@ func TestSARIF(t *testing.T) {
 	if errors != 1 {
 		t.Errorf("%d errors, want 1", errors)
 	}
-	if code, out, _ := run(t, append(flags, "-sarif", "-", base+"/dust-correct")...); code != kit.ExitFine || !strings.HasPrefix(out, "{") {
+	if code, out, _ := run(t, append(flags, "-sarif", "-", base+"/dust-correct")...); code != kit.ExitFine ||
+		!strings.HasPrefix(out, "{") {
 		t.Errorf("to standard output: %d %.40s", code, out)
 	}
 }

@@ -1,13 +1,17 @@
 package kit
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
+	"agentstore/cmd/check/purchase"
 	"agentstore/corpus/probe"
 )
 
-// The part of SARIF 2.1.0 (OASIS) that code scanners read. Eighty lines of it weigh less than any module that writes it.
+// The part of SARIF 2.1.0 (OASIS) that code scanners read. Eighty lines of it weigh less than any
+// module that writes it.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -24,6 +28,7 @@ type (
 	sarifDriver struct {
 		Name    string      `json:"name"`
 		Version string      `json:"version"`
+		URI     string      `json:"informationUri"`
 		Rules   []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
@@ -39,12 +44,13 @@ type (
 		Text string `json:"text"`
 	}
 	sarifResult struct {
-		RuleID       string            `json:"ruleId"`
-		RuleIndex    int               `json:"ruleIndex"`
-		Level        string            `json:"level"` // error for a check, note for an advisory
-		Message      sarifText         `json:"message"`
-		Locations    []sarifLocation   `json:"locations"`
-		Fingerprints map[string]string `json:"partialFingerprints"` // of door and rule, so that a finding is known again
+		RuleID    string          `json:"ruleId"`
+		RuleIndex int             `json:"ruleIndex"`
+		Level     string          `json:"level"` // error for a check, note for an advisory
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+		// of door and rule, so that a finding is known again
+		Fingerprints map[string]string `json:"partialFingerprints"`
 	}
 	sarifLocation struct {
 		Physical sarifPhysical  `json:"physicalLocation"`
@@ -64,13 +70,16 @@ type (
 	}
 )
 
-// sarif makes the log of a battery's run: every check and advisory is a rule, what failed or was raised is a result.
+// sarif makes the log of a battery's run: every check and advisory is a rule, what failed or was
+// raised is a result.
 func sarif(all []found, battery, at string) sarifLog {
 	run := sarifRun{Results: []sarifResult{}}
-	run.Tool.Driver = sarifDriver{Name: "store-check", Version: "battery-" + battery}
+	// Viewers compare versions as numbers (SARIF2005): it is that of the battery.
+	run.Tool.Driver = sarifDriver{Name: "store-check", Version: strings.TrimPrefix(battery, "v"), URI: page}
 	index := map[string]int{}
 	rule := func(name, level string, doc probe.Doc, fix string) {
-		r := sarifRule{ID: name, Short: sarifText{doc.Title}, Full: sarifText{doc.Reason + " " + doc.Citation}, Help: sarifText{fix}}
+		r := sarifRule{ID: name, Short: sarifText{doc.Title}, Full: sarifText{doc.Reason + " " + doc.Citation},
+			Help: sarifText{fix}}
 		r.Level.Level = level
 		index[name] = len(run.Tool.Driver.Rules)
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, r)
@@ -85,6 +94,12 @@ func sarif(all []found, battery, at string) sarifLog {
 	for _, a := range probe.Advisories() {
 		rule(a.Name, "note", a.Doc, a.Fix)
 	}
+	// A verdict that no check stands for.
+	rule(string(probe.MethodUnresolved), "error", probe.Doc{Title: "The door says how it is asked",
+		Reason: "It refused GET and named no other method, so nothing could be judged."}, advisoryFix(otherMethod))
+	for _, c := range purchase.Checks() {
+		rule(c.Name, "error", probe.Doc{Title: c.Title, Reason: c.Reason}, c.Fix)
+	}
 	for _, f := range all {
 		add := func(name, level, detail string) {
 			sum := sha256.Sum256([]byte(f.report.URL + "\n" + name))
@@ -94,12 +109,22 @@ func sarif(all []found, battery, at string) sarifLog {
 				where.Physical.Artifact.URI = at
 			}
 			run.Results = append(run.Results, sarifResult{RuleID: name, RuleIndex: index[name], Level: level,
-				Message: sarifText{f.report.URL + ": " + detail + ". " + run.Tool.Driver.Rules[index[name]].Help.Text}, Locations: []sarifLocation{where},
+				Message: sarifText{f.report.URL + ": " + detail + ". " +
+					cmp.Or(fixOf(f.report, name), run.Tool.Driver.Rules[index[name]].Help.Text)},
+				Locations:    []sarifLocation{where},
 				Fingerprints: map[string]string{"doorAndRule/v1": hex.EncodeToString(sum[:])}})
 		}
 		for _, c := range f.report.Checks {
 			if !c.OK {
 				add(c.Name, "error", c.Detail)
+			}
+		}
+		if f.report.Verdict == probe.MethodUnresolved {
+			add(string(f.report.Verdict), "error", "it refused GET and named no other method. "+methodFix(f.report))
+		}
+		for _, r := range f.bought {
+			if r.State == probe.Fail {
+				add(r.Name, "error", r.Detail)
 			}
 		}
 		for _, n := range f.report.Advisories {

@@ -3,13 +3,15 @@ package kit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agentstore/corpus/probe"
 	"agentstore/corpus/visible"
 )
 
-// text writes the reports for a terminal or a build's log: the word first, then every check, each failure with its fix.
+// text writes the reports for a terminal or a build's log: the word first, then every check, each
+// failure with its fix.
 func text(all []found) []byte {
 	var b bytes.Buffer
 	for i, f := range all {
@@ -23,18 +25,19 @@ func text(all []found) []byte {
 
 func one(b *bytes.Buffer, f found) {
 	r := f.report
-	show(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version, r.Evidence.ObservedAt)
-	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict, r.AlsoUnder.Version)
+	show(b, "%s\n%s under battery %s at %s\n", r.URL, strings.ToUpper(string(r.Verdict)), r.Version,
+		r.Evidence.ObservedAt)
+	show(b, "  %s: %s\n  fault: %s; %s under %s", r.ReachedLevel, r.ReachedLevelMeaning, r.Fault, r.AlsoUnder.Verdict,
+		r.AlsoUnder.Version)
 	if r.AlsoUnder.Difference != "" {
 		show(b, " (%s)", r.AlsoUnder.Difference)
 	}
 	b.WriteByte('\n')
+	if by := r.ProbeMethod.DeclaredBy; by != "" {
+		show(b, "  asked with %s, declared by %s\n", r.ProbeMethod.Used, by)
+	}
 	if f.private {
 		b.WriteString("  private: read with allowances for your own network; not for publication\n")
-	}
-	fixes := map[string]string{}
-	for _, m := range r.Remediation {
-		fixes[m.Check] = m.Fix
 	}
 	b.WriteByte('\n')
 	for _, c := range r.ChecksVector {
@@ -42,7 +45,7 @@ func one(b *bytes.Buffer, f found) {
 		case c.State == probe.Pass:
 			show(b, "  pass  %-24s %s\n", c.Name, c.Detail)
 		case c.State == probe.Fail:
-			show(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixes[c.Name])
+			show(b, "  FAIL  %-24s %s\n        fix: %s\n", c.Name, c.Detail, fixOf(r, c.Name))
 		case c.BlockedBy != "":
 			show(b, "  -     %-24s not reached: %s failed\n", c.Name, c.BlockedBy)
 		default:
@@ -55,7 +58,31 @@ func one(b *bytes.Buffer, f found) {
 		}
 		show(b, "  note  %-24s %s\n        fix: %s\n", n.Name, n.Detail, advisoryFix(n.Name))
 	}
+	if r.Verdict == probe.MethodUnresolved {
+		show(b, "\n  fix: %s\n", methodFix(r))
+	}
+	boughtText(b, f.bought)
 	show(b, "\n  evidence %s\n", r.Evidence.Digest)
+}
+
+// otherMethod is the advisory of a door that may take another method than GET.
+const otherMethod = "maybe-other-method"
+
+// fixOf is what to change about a failed check. Where GET found nothing, the method that the door
+// takes is more likely wrong than its gate.
+func fixOf(r probe.Report, check string) string {
+	for _, m := range r.Remediation {
+		if m.Check != check {
+			continue
+		}
+		if check == "status-402" && slices.ContainsFunc(r.Advisories, func(n probe.Note) bool {
+			return n.Name == otherMethod
+		}) {
+			return "If the door takes POST: " + advisoryFix(otherMethod) + " If it takes GET: " + m.Fix
+		}
+		return m.Fix
+	}
+	return ""
 }
 
 // show writes as Fprintf does, whatever a door says in its answers or a recording in its members.
@@ -75,4 +102,9 @@ func advisoryFix(name string) string {
 		}
 	}
 	return ""
+}
+
+// methodFix is what the owner of a door does that refused to be asked and said nothing of how.
+func methodFix(r probe.Report) string {
+	return strings.TrimPrefix(strings.Join(r.NextSteps, " "), "Sellers: ")
 }

@@ -8,7 +8,8 @@ import (
 	"agentstore/corpus/probe"
 )
 
-// TestTextHidesNothing puts what a screen would obey into every text of a report but the words that are ours.
+// TestTextHidesNothing puts what a screen would obey into every text of a report but the words that
+// are ours.
 func TestTextHidesNothing(t *testing.T) {
 	report := func(s string) probe.Report {
 		var r probe.Report
@@ -17,7 +18,8 @@ func TestTextHidesNothing(t *testing.T) {
 		r.Evidence.ObservedAt, r.Evidence.Digest = s, s
 		r.Remediation = []probe.Remedy{{Check: s, Fix: s}}
 		for _, state := range []probe.State{probe.Pass, probe.Fail, ""} {
-			r.ChecksVector = append(r.ChecksVector, probe.VectorEntry{Name: s, State: state, Detail: s}, probe.VectorEntry{Name: s, State: state, BlockedBy: s})
+			r.ChecksVector = append(r.ChecksVector, probe.VectorEntry{Name: s, State: state, Detail: s},
+				probe.VectorEntry{Name: s, State: state, BlockedBy: s})
 		}
 		r.Advisories = []probe.Note{{Name: s, Detail: s}}
 		return r

@@ -16,8 +16,8 @@ const (
 	version  = 0x20000000
 )
 
-// step is an operation on the way from what is committed to, to the Merkle root of its block: prepend and append, or a
-// SHA-256 where both are nil.
+// step is an operation on the way from what is committed to, to the Merkle root of its block:
+// prepend and append, or a SHA-256 where both are nil.
 type step struct{ prepend, append []byte }
 
 func (s step) apply(message []byte) []byte {
@@ -72,8 +72,8 @@ func heightScript(height int64) []byte {
 	return append([]byte{byte(len(b))}, b...)
 }
 
-// Mine makes a block with a transaction that commits to 32 bytes, hands it to the node and returns its height and the
-// way from the commitment to its Merkle root.
+// Mine makes a block with a transaction that commits to 32 bytes, hands it to the node and returns
+// its height and the way from the commitment to its Merkle root.
 func (n *Node) Mine(commitment [32]byte) (int64, []step) {
 	n.t.Helper()
 	if len(n.mature) < 2 || n.height < maturity+2 {
@@ -81,7 +81,8 @@ func (n *Node) Mine(commitment [32]byte) (int64, []step) {
 	}
 	// Three transactions, so that the tree has a level at which the last stands beside itself.
 	other := transaction(n.mature[0], 0, nil, output{reward, anybody})
-	committing := transaction(n.mature[1], 0, nil, output{0, append([]byte{0x6a, 32}, commitment[:]...)}, output{reward, anybody})
+	committing := transaction(n.mature[1], 0, nil, output{0, append([]byte{0x6a, 32}, commitment[:]...)},
+		output{reward, anybody})
 	n.mature = n.mature[2:]
 	return n.mine([][]byte{other, committing}, commitment[:]...)
 }

@@ -23,8 +23,8 @@ var (
 	bitcoinTag = []byte{0x05, 0x88, 0x96, 0x0d, 0x73, 0xd7, 0x19, 0x01}
 )
 
-// Calendar is an OpenTimestamps calendar: it takes digests, puts one commitment to all it holds into a block when it is
-// told to, and answers from then on how each digest got there.
+// Calendar is an OpenTimestamps calendar: it takes digests, puts one commitment to all it holds
+// into a block when it is told to, and answers from then on how each digest got there.
 type Calendar struct {
 	node *Node
 	uri  string
@@ -70,7 +70,8 @@ func (c *Calendar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "Pending confirmation in Bitcoin blockchain", http.StatusNotFound)
 }
 
-// Mine commits to everything that was submitted since the last time and returns the height of the block.
+// Mine commits to everything that was submitted since the last time and returns the height of the
+// block.
 func (c *Calendar) Mine() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,8 @@ func (c *Calendar) Mine() int64 {
 	}
 	height, path := c.node.Mine([32]byte(level[0]))
 	for i, commitment := range c.held {
-		c.done[string(commitment)] = attestation(steps(nil, slices.Concat(ways[i], path)), bitcoinTag, binary.AppendUvarint(nil, uint64(height)))
+		c.done[string(commitment)] = attestation(steps(nil, slices.Concat(ways[i], path)), bitcoinTag,
+			binary.AppendUvarint(nil, uint64(height)))
 	}
 	c.held = nil
 	return height

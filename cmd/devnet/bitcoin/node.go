@@ -1,6 +1,7 @@
-// Package bitcoin runs a Bitcoin node for tests, on a network of its own, and calendars that commit to its blocks: what
-// proofs of time are made and judged with. The node is btcd in simnet mode, built from .tools/btcd.mod and unmodified;
-// the blocks are made here, and the node takes those that follow Bitcoin's rules.
+// Package bitcoin runs a Bitcoin node for tests, on a network of its own, and calendars that commit
+// to its blocks: what proofs of time are made and judged with. The node is btcd in simnet mode,
+// built from .tools/btcd.mod and unmodified; the blocks are made here, and the node takes those
+// that follow Bitcoin's rules.
 //
 //	node := bitcoin.Start(t)
 //	calendar := bitcoin.NewCalendar(node, "https://calendar.example")
@@ -40,23 +41,26 @@ type Node struct {
 
 const user, password = "devnet", "devnet"
 
-// Start builds btcd, which takes a while for the first time, starts it on a free port of the loopback interface and mines
-// until there is something to spend. It ends with the test. Where btcd cannot be built the test is skipped; with CI set
-// it fails.
+// Start builds btcd, which takes a while for the first time, starts it on a free port of the
+// loopback interface and mines until there is something to spend. It ends with the test. Where btcd
+// cannot be built the test is skipped; with CI set it fails.
 func Start(t testing.TB) *Node {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	top := filepath.Join(filepath.Dir(here), "..", "..", "..")
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "btcd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-modfile="+filepath.Join(".tools", "btcd.mod"), "-o", bin, "github.com/btcsuite/btcd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-modfile="+filepath.Join(".tools", "btcd.mod"), "-o", bin,
+		"github.com/btcsuite/btcd")
 	build.Dir = top
 	if out, err := build.CombinedOutput(); err != nil {
 		npmtest.Unavailable(t, fmt.Errorf("building btcd: %w: %s", err, out))
 	}
 	n := &Node{t: t}
-	n.url = "http://" + daemon.Start(t, "RPC server listening on ", bin, "--simnet", "--nolisten", "--nodnsseed", "--notls", "--nocfilters", "--rpclisten=127.0.0.1:0", "--rpcuser="+user, "--rpcpass="+password,
-		"--configfile="+filepath.Join(dir, "none"), "--datadir="+filepath.Join(dir, "data"), "--logdir="+filepath.Join(dir, "logs"))
+	n.url = "http://" + daemon.Start(t, "RPC server listening on ", bin, "--simnet", "--nolisten", "--nodnsseed",
+		"--notls", "--nocfilters", "--rpclisten=127.0.0.1:0", "--rpcuser="+user, "--rpcpass="+password,
+		"--configfile="+filepath.Join(dir, "none"), "--datadir="+filepath.Join(dir, "data"), "--logdir="+
+			filepath.Join(dir, "logs"))
 	var genesis string
 	n.call(&genesis, "getblockhash", 0)
 	n.tip = fromText(t, genesis)
@@ -121,8 +125,8 @@ func (n *Node) Header(height int64) []byte {
 	return b
 }
 
-// ServeHTTP answers like the explorers that stock verifiers ask: /block-height/{height} with a block's hash, and
-// /block/{hash} with its Merkle root and time, as the node knows them.
+// ServeHTTP answers like the explorers that stock verifiers ask: /block-height/{height} with a
+// block's hash, and /block/{hash} with its Merkle root and time, as the node knows them.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if height, ok := strings.CutPrefix(r.URL.Path, "/block-height/"); ok {
 		var hash string

@@ -1,6 +1,6 @@
-// Package browser lets tests look at pages in a Chromium: it speaks the DevTools protocol with it through two pipes, gives
-// a page the screen that a test wants, asks it for values, and holds it against axe-core, at the version of
-// package-lock.json.
+// Package browser lets tests look at pages in a Chromium: it speaks the DevTools protocol with it
+// through two pipes, gives a page the screen that a test wants, asks it for values, and holds it
+// against axe-core, at the version of package-lock.json.
 //
 //	b := browser.Start(t)
 //	p := b.Open(server.URL+"/menu", browser.Screen{Width: 320, Dark: true})
@@ -33,7 +33,8 @@ type Browser struct {
 	axe  string
 }
 
-// Start starts a Chromium that ends with the test. Without one the test is skipped; with CI set it fails.
+// Start starts a Chromium that ends with the test. Without one the test is skipped; with CI set it
+// fails.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -49,15 +50,19 @@ func Start(t testing.TB) *Browser {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-features=WebMCP",
+		"--user-data-dir="+t.TempDir(),
+		"--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, answers} // 3 and 4
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = theirs.Close(), answers.Close()
 	t.Cleanup(func() {
-		// Its helpers write into its folder until they are gone, which closing waits for and killing does not.
+		// Its helpers write into its folder until they are gone, which closing waits for and
+		// killing does not.
 		if _, err := mine.Write([]byte("{\"id\":0,\"method\":\"Browser.close\"}\x00")); err != nil {
 			cancel()
 		}
@@ -70,6 +75,14 @@ func Start(t testing.TB) *Browser {
 
 // call makes one call and decodes its result into result, which may be nil; events are read over.
 func (b *Browser) call(session, method string, params map[string]any, result any) {
+	b.t.Helper()
+	if refused := b.ask(session, method, params, result); refused != nil {
+		b.t.Fatalf("%s: %v", method, refused)
+	}
+}
+
+// ask is call, but gives the error that the browser answers with.
+func (b *Browser) ask(session, method string, params map[string]any, result any) (refused any) {
 	b.t.Helper()
 	b.next++
 	msg := map[string]any{"id": b.next, "method": method, "params": params}
@@ -99,16 +112,13 @@ func (b *Browser) call(session, method string, params map[string]any, result any
 		if answer.ID != b.next {
 			continue
 		}
-		if answer.Error != nil {
-			b.t.Fatalf("%s: %v", method, answer.Error)
-		}
-		if result == nil {
-			return
+		if answer.Error != nil || result == nil {
+			return answer.Error
 		}
 		if err := json.Unmarshal(answer.Result, result); err != nil {
 			b.t.Fatalf("%s: %v", method, err)
 		}
-		return
+		return nil
 	}
 }
 
@@ -144,9 +154,11 @@ func (p *Page) Show(s Screen) {
 	if s.Dark {
 		scheme = "dark"
 	}
-	p.b.call(p.session, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	p.b.call(p.session, "Emulation.setEmulatedMedia",
+		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	if s.Width > 0 {
-		p.b.call(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": s.Width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+		p.b.call(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": s.Width, "height": 900,
+			"deviceScaleFactor": 1, "mobile": false}, nil)
 	}
 }
 
@@ -163,7 +175,8 @@ func (p *Page) Go(address string) {
 	}
 }
 
-// Eval evaluates an expression on the page, awaits it where it is a promise, and decodes its value into v.
+// Eval evaluates an expression on the page, awaits it where it is a promise, and decodes its value
+// into v.
 func (p *Page) Eval(expression string, v any) {
 	p.b.t.Helper()
 	var answer struct {
@@ -173,7 +186,8 @@ func (p *Page) Eval(expression string, v any) {
 			Exception struct{ Description string }
 		} `json:"exceptionDetails"`
 	}
-	p.b.call(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &answer)
+	p.b.call(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true,
+		"returnByValue": true}, &answer)
 	if f := answer.Failed; f != nil {
 		p.b.t.Fatalf("%.200s: %s %s", expression, f.Text, f.Exception.Description)
 	}
@@ -185,14 +199,40 @@ func (p *Page) Eval(expression string, v any) {
 	}
 }
 
+// Until waits for an expression to become true, also on a page that the present one goes to.
+func (p *Page) Until(expression string) {
+	p.b.t.Helper()
+	for range 6000 {
+		var answer struct{ Result struct{ Value any } }
+		// A timer of the page's own, so that others have time to answer it.
+		refused := p.b.ask(p.session, "Runtime.evaluate", map[string]any{"awaitPromise": true, "returnByValue": true,
+			"expression": "new Promise(r => setTimeout(r, 20)).then(() => Boolean(" + expression + "))"}, &answer)
+		if refused == nil && answer.Result.Value == true {
+			return
+		}
+	}
+	var text string
+	p.Eval("location.href + ' ' + document.body.innerText", &text)
+	p.b.t.Fatalf("never true: %s\n%.3000s", expression, text)
+}
+
+// Screenshot is a picture of the whole page, PNG.
+func (p *Page) Screenshot() (png []byte) {
+	p.b.t.Helper()
+	var shot struct{ Data []byte }
+	p.b.call(p.session, "Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
+	return shot.Data
+}
+
 // Close closes the page.
 func (p *Page) Close() {
 	p.b.t.Helper()
 	p.b.call("", "Target.closeTarget", map[string]any{"targetId": p.target}, nil)
 }
 
-// Axe returns what axe-core finds wrong with the page as it is shown, by the named rules, each finding with the rule and the
-// elements. Without rules it is every rule for WCAG 2.2 at the levels A and AA.
+// Axe returns what axe-core finds wrong with the page as it is shown, by the named rules, each
+// finding with the rule and the elements. Without rules it is every rule for WCAG 2.2 at the levels
+// A and AA.
 func (p *Page) Axe(rules ...string) []string {
 	p.b.t.Helper()
 	if p.b.axe == "" {
@@ -207,10 +247,13 @@ func (p *Page) Axe(rules ...string) []string {
 	if p.Eval("!!window.axe", &there); !there {
 		p.Eval(p.b.axe+";0", nil)
 	}
-	options := map[string]any{"resultTypes": []string{"violations"}, "rules": map[string]any{"target-size": map[string]bool{"enabled": true}},
-		"runOnly": map[string]any{"type": "tag", "values": []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"}}}
+	options := map[string]any{"resultTypes": []string{"violations"},
+		"rules": map[string]any{"target-size": map[string]bool{"enabled": true}},
+		"runOnly": map[string]any{"type": "tag", "values": []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa",
+			"wcag22aa"}}}
 	if len(rules) > 0 {
-		options = map[string]any{"resultTypes": []string{"violations"}, "runOnly": map[string]any{"type": "rule", "values": rules}}
+		options = map[string]any{"resultTypes": []string{"violations"}, "runOnly": map[string]any{"type": "rule",
+			"values": rules}}
 	}
 	raw, err := json.Marshal(options)
 	if err != nil {
@@ -227,7 +270,8 @@ func (p *Page) Axe(rules ...string) []string {
 	var out []string
 	for _, f := range found {
 		for _, n := range f.Nodes {
-			out = append(out, fmt.Sprintf("%s at %v: %s", f.ID, n.Target, strings.Join(strings.Fields(n.FailureSummary), " ")))
+			out = append(out, fmt.Sprintf("%s at %v: %s", f.ID, n.Target, strings.Join(strings.Fields(n.FailureSummary),
+				" ")))
 		}
 	}
 	return out

@@ -8,7 +8,8 @@ import (
 	"agentstore/cmd/devnet/browser"
 )
 
-// TestAxeComplains shows a page with one mistake of each kind that the pages are held against, on the screen that shows it.
+// TestAxeComplains shows a page with one mistake of each kind that the pages are held against, on
+// the screen that shows it.
 func TestAxeComplains(t *testing.T) {
 	const page = `data:text/html,<!doctype html><html lang=en><title>x</title><meta name=viewport content="width=device-width">
 		<style>@media (prefers-color-scheme: dark) { body { background: %23111; color: %23333 } }</style>
@@ -21,7 +22,8 @@ func TestAxeComplains(t *testing.T) {
 		t.Errorf("the page is %d wide", width)
 	}
 	for _, rule := range []string{"scrollable-region-focusable", "target-size", "color-contrast"} {
-		if found := p.Axe(rule); !slices.ContainsFunc(found, func(s string) bool { return strings.HasPrefix(s, rule) }) {
+		if found := p.Axe(rule); !slices.ContainsFunc(found,
+			func(s string) bool { return strings.HasPrefix(s, rule) }) {
 			t.Errorf("%s is not among %q", rule, found)
 		}
 	}

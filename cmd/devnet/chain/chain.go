@@ -1,6 +1,7 @@
-// Package chain runs real EVM chains in this process: the unmodified go-ethereum node (pool, EVM, receipts, JSON-RPC over
-// HTTP on loopback) with a sealing loop of our own, born with the contracts of package token. It is not a wallet and not
-// a network: no peers, no consensus, everything in memory.
+// Package chain runs real EVM chains in this process: the unmodified go-ethereum node (pool, EVM,
+// receipts, JSON-RPC over HTTP on loopback) with a sealing loop of our own, born with the contracts
+// of package token. It is not a wallet and not a network: no peers, no consensus, everything in
+// memory.
 //
 //	c, err := chain.Start(chain.Config{ChainID: 8453, Alloc: alloc, Automine: true, Lead: chain.DefaultLead, Heartbeat: chain.DefaultHeartbeat})
 //	defer c.Stop()
@@ -8,27 +9,30 @@
 //
 // # Sealing
 //
-// A block must be at least one second younger than its parent, so a chain that seals on every transaction runs away from
-// the wall clock and authorizations expire. With Automine a block is sealed as soon as the pool holds something, while
-// its time leads the clock by at most Lead seconds; after such a burst one block a second follows. An idle chain gets an
-// empty block when its head is older than Heartbeat, so that calls at the latest block see a fresh time.
-// Without Automine nothing is sealed until Seal, SealTxs or AdjustTime.
+// A block must be at least one second younger than its parent, so a chain that seals on every
+// transaction runs away from the wall clock and authorizations expire. With Automine a block is
+// sealed as soon as the pool holds something, while its time leads the clock by at most Lead
+// seconds; after such a burst one block a second follows. An idle chain gets an empty block when
+// its head is older than Heartbeat, so that calls at the latest block see a fresh time. Without
+// Automine nothing is sealed until Seal, SealTxs or AdjustTime.
 //
 // # Safe and finalized
 //
-// Every sealed block moves the finalized block to FinalDepth below the head and the safe block to half of that, so
-// eth_getBlockByNumber answers both from the first block on (genesis at first), and a Fork cannot go below what was
-// finalized.
+// Every sealed block moves the finalized block to FinalDepth below the head and the safe block to
+// half of that, so eth_getBlockByNumber answers both from the first block on (genesis at first),
+// and a Fork cannot go below what was finalized.
 //
 // # Unknown transactions
 //
-// Until its first block is indexed, the node answers eth_getTransactionReceipt with the error "transaction indexing is in
-// progress" instead of null, as any fresh go-ethereum does. It means unknown, not failed.
+// Until its first block is indexed, the node answers eth_getTransactionReceipt with the error
+// "transaction indexing is in progress" instead of null, as any fresh go-ethereum does. It means
+// unknown, not failed.
 //
 // # Danger
 //
-// Chain id, token address and EIP-712 domain are those of real networks, so what is signed for such a chain is valid on
-// the real one. Keys used here must be made for the run and hold nothing anywhere else.
+// Chain id, token address and EIP-712 domain are those of real networks, so what is signed for such
+// a chain is valid on the real one. Keys used here must be made for the run and hold nothing
+// anywhere else.
 package chain
 
 import (
@@ -77,10 +81,13 @@ type Config struct {
 	// GenesisTime is the time of block 0 in Unix seconds; 0 is two seconds ago.
 	GenesisTime uint64
 
-	Automine   bool          // seal by itself; otherwise only by Seal and its kin
-	Lead       int           // seconds a block's time may be ahead of the clock when sealing by itself; 0 is one block a second
-	Heartbeat  time.Duration // age of the head at which an empty block is sealed by itself; 0 is never
-	FinalDepth int           // blocks from the head down to the finalized block; 0 is DefaultFinalDepth, negative is none
+	Automine bool // seal by itself; otherwise only by Seal and its kin
+	// seconds a block's time may be ahead of the clock when sealing by itself; 0 is one block a
+	// second
+	Lead      int
+	Heartbeat time.Duration // age of the head at which an empty block is sealed by itself; 0 is never
+	// blocks from the head down to the finalized block; 0 is DefaultFinalDepth, negative is none
+	FinalDepth int
 }
 
 // A Chain is one running chain. Its methods may be called concurrently.
@@ -224,23 +231,26 @@ func (c *Chain) SetAutomine(on bool) {
 	c.poke()
 }
 
-// Seal seals one block with what the pool holds and returns its header. When it returns, pool and chain agree.
+// Seal seals one block with what the pool holds and returns its header. When it returns, pool and
+// chain agree.
 func (c *Chain) Seal() (*types.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seal(nil, false)
 }
 
-// SealTxs seals one block with exactly these transactions, none for an empty block; what else is pending stays pending.
-// The transactions need not have been in the pool; they must be valid on top of the head.
+// SealTxs seals one block with exactly these transactions, none for an empty block; what else is
+// pending stays pending. The transactions need not have been in the pool; they must be valid on top
+// of the head.
 func (c *Chain) SealTxs(txs ...*types.Transaction) (*types.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seal(txs, len(txs) == 0)
 }
 
-// AdjustTime moves the chain's clock by d against the wall clock, for good, and seals an empty block at the new time.
-// A block is never older than its parent, so a negative d only stops the chain's clock until the wall clock is there.
+// AdjustTime moves the chain's clock by d against the wall clock, for good, and seals an empty
+// block at the new time. A block is never older than its parent, so a negative d only stops the
+// chain's clock until the wall clock is there.
 func (c *Chain) AdjustTime(d time.Duration) (*types.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,9 +258,9 @@ func (c *Chain) AdjustTime(d time.Duration) (*types.Header, error) {
 	return c.seal(nil, true)
 }
 
-// Fork makes the canonical block with the given number the head again, as a reorganisation does: later blocks leave the
-// chain and their transactions return to the pool, from where Automine seals them at once (Drop forgets them).
-// Going below the finalized block is an error.
+// Fork makes the canonical block with the given number the head again, as a reorganisation does:
+// later blocks leave the chain and their transactions return to the pool, from where Automine seals
+// them at once (Drop forgets them). Going below the finalized block is an error.
 func (c *Chain) Fork(number uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,10 +268,10 @@ func (c *Chain) Fork(number uint64) error {
 	return c.fork(number)
 }
 
-// Reorg replaces all blocks above number by as many and one more, the first with exactly txs, the others empty, in one
-// step: a client sees the old chain or the new one. The old blocks' transactions that are not among txs return to the
-// pool, from where Automine seals them again (with Automine off, Drop forgets them). Going below the finalized block is
-// an error.
+// Reorg replaces all blocks above number by as many and one more, the first with exactly txs, the
+// others empty, in one step: a client sees the old chain or the new one. The old blocks'
+// transactions that are not among txs return to the pool, from where Automine seals them again
+// (with Automine off, Drop forgets them). Going below the finalized block is an error.
 func (c *Chain) Reorg(number uint64, txs ...*types.Transaction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -317,7 +327,8 @@ func (c *Chain) base(number uint64) (*types.Block, error) {
 
 // seal builds one block on the head and makes it the head. Holds c.mu.
 func (c *Chain) seal(txs []*types.Transaction, empty bool) (*types.Header, error) {
-	// The pool follows the chain on a goroutine of its own: wait for it, or the block is built from an old view.
+	// The pool follows the chain on a goroutine of its own: wait for it, or the block is built from
+	// an old view.
 	if err := c.eth.TxPool().Sync(); err != nil {
 		return nil, fmt.Errorf("sealing a block: %w", err)
 	}
@@ -360,7 +371,8 @@ func (c *Chain) adopt(block *types.Block) error {
 	return nil
 }
 
-// finalize puts the safe block at its distance from head, and moves the finalized block up, never down.
+// finalize puts the safe block at its distance from head, and moves the finalized block up, never
+// down.
 func (c *Chain) finalize(head *types.Header) {
 	bc := c.eth.BlockChain()
 	depth := uint64(max(c.cfg.FinalDepth, 0))
@@ -377,8 +389,8 @@ func (c *Chain) finalize(head *types.Header) {
 // now is the chain's clock. Holds c.mu.
 func (c *Chain) now() time.Time { return time.Now().Add(c.offset) }
 
-// Genesis describes block 0 of a chain: every rule up to Osaka, the system contracts that those rules call, and alloc.
-// Written as JSON it is the genesis.json that other nodes read.
+// Genesis describes block 0 of a chain: every rule up to Osaka, the system contracts that those
+// rules call, and alloc. Written as JSON it is the genesis.json that other nodes read.
 func Genesis(chainID, unix uint64, alloc types.GenesisAlloc) *core.Genesis {
 	all := core.SystemContractAllocs()
 	maps.Copy(all, alloc)

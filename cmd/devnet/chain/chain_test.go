@@ -54,7 +54,8 @@ func TestTokensStandInForTheRealOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if domain := common.BytesToHash(got); !strings.HasPrefix(domain.Hex(), "0x"+c.Domain) || domain != c.DomainSeparator() {
+		if domain := common.BytesToHash(got); !strings.HasPrefix(domain.Hex(), "0x"+c.Domain) ||
+			domain != c.DomainSeparator() {
 			t.Errorf("%s: domain separator = %s, want 0x%s…", c.Name, domain, c.Domain)
 		}
 		block, err := rpc.HeaderByNumber(t.Context(), common.Big0)
@@ -65,7 +66,8 @@ func TestTokensStandInForTheRealOnes(t *testing.T) {
 	}
 }
 
-// Bursts do not drive the chain's clock away from the wall clock, so that authorizations of a minute stay valid.
+// Bursts do not drive the chain's clock away from the wall clock, so that authorizations of a
+// minute stay valid.
 func TestBurstsKeepNearTheClock(t *testing.T) {
 	t.Parallel()
 	const lead, bursts, each = 2, 4, 100
@@ -108,7 +110,8 @@ func TestPaymentsWithinTheLeadAreInstant(t *testing.T) {
 // A chain that was idle for an hour gets a head of now without any transaction.
 func TestHeartbeat(t *testing.T) {
 	start := time.Now().Unix()
-	c, err := chain.Start(chain.Config{ChainID: 8453, Automine: true, Heartbeat: time.Hour / 2, GenesisTime: uint64(time.Now().Add(-time.Hour).Unix())})
+	c, err := chain.Start(chain.Config{ChainID: 8453, Automine: true, Heartbeat: time.Hour / 2,
+		GenesisTime: uint64(time.Now().Add(-time.Hour).Unix())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +205,8 @@ func TestManualSealing(t *testing.T) {
 	n.Await(n.Send(n.Relayer, n.Asset, n.SignTransfer(n.Buyers[0], n.PayTo, 4).Call()).Hash())
 }
 
-// A block taken out of the chain takes its receipt along; the transaction waits in the pool and pays again.
+// A block taken out of the chain takes its receipt along; the transaction waits in the pool and
+// pays again.
 func TestFork(t *testing.T) {
 	n := chaintest.New(t, chaintest.Options{Manual: true})
 	n.MustSeal()
@@ -242,7 +246,8 @@ func TestFork(t *testing.T) {
 func TestReorg(t *testing.T) {
 	n := chaintest.New(t, chaintest.Options{Manual: true})
 	pay := n.SignTransfer(n.Buyers[0], n.PayTo, 7)
-	cancel := token.CancelCall(pay.From, pay.Nonce, n.SignDigest(n.Buyers[0], token.CancelDigest(pay.From, pay.Nonce, n.DomainSeparator())))
+	cancel := token.CancelCall(pay.From, pay.Nonce,
+		n.SignDigest(n.Buyers[0], token.CancelDigest(pay.From, pay.Nonce, n.DomainSeparator())))
 	rival := n.Transaction(n.Buyers[0], n.Asset, cancel)
 	tx := n.Send(n.Relayer, n.Asset, pay.Call())
 	n.MustSeal()
@@ -275,7 +280,8 @@ func TestSafeAndFinalized(t *testing.T) {
 		return h.Number.Uint64()
 	}
 	for head := range uint64(41) { // past 32, where go-ethereum's own beacon would make the head final
-		if safe, final := at(rpc.SafeBlockNumber), at(rpc.FinalizedBlockNumber); safe != head-min(head, 3) || final != head-min(head, 6) {
+		if safe, final := at(rpc.SafeBlockNumber), at(rpc.FinalizedBlockNumber); safe != head-min(head, 3) ||
+			final != head-min(head, 6) {
 			t.Errorf("at head %d: safe = %d, finalized = %d", head, safe, final)
 		}
 		n.MustSealTxs()
@@ -304,9 +310,11 @@ func TestConcurrentSenders(t *testing.T) {
 	var txs []*types.Transaction
 	for i := range 40 {
 		tx := n.Transaction(n.Relayer, n.Asset, n.SignTransfer(n.Buyers[i%5], n.PayTo, 1).Call())
-		signed, err := types.SignNewTx(n.Relayer.Private, types.LatestSignerForChainID(tx.ChainId()), &types.DynamicFeeTx{
-			ChainID: tx.ChainId(), Nonce: uint64(i), GasTipCap: tx.GasTipCap(), GasFeeCap: tx.GasFeeCap(), Gas: tx.Gas(), To: tx.To(), Data: tx.Data(),
-		})
+		signed, err := types.SignNewTx(n.Relayer.Private, types.LatestSignerForChainID(tx.ChainId()),
+			&types.DynamicFeeTx{
+				ChainID: tx.ChainId(), Nonce: uint64(i), GasTipCap: tx.GasTipCap(), GasFeeCap: tx.GasFeeCap(),
+				Gas: tx.Gas(), To: tx.To(), Data: tx.Data(),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,8 @@ func ByID(chainID uint64) (Network, bool) {
 // ID returns the CAIP-2 id, such as eip155:8453.
 func (n Network) ID() string { return fmt.Sprintf("eip155:%d", n.ChainID) }
 
-// Addresses of the contracts beside the token. Multicall is where real chains have it; the others are our own choice.
+// Addresses of the contracts beside the token. Multicall, and Permit2 with its proxy (token), are
+// where real chains have them; the others are our own choice.
 var (
 	Multicall = common.HexToAddress("0xcA11bde05977b3631167028862bE2a173976CA11")
 	Delegate  = common.HexToAddress("0x00000000000000000000000000000000DE1E6A7E")
@@ -64,17 +65,23 @@ type Opening struct {
 	Dollars map[common.Address]int64          // token balances in atomic units
 	Wallets map[common.Address]common.Address // EIP-1271 wallets, address to owner
 	Code    map[common.Address][]byte         // further contracts
+	Permit2 []common.Address                  // accounts that allow Permit2 to move their dollars
 }
 
-// Alloc returns the genesis accounts of network n: the token at its asset address, the contracts beside it, gas, wallets.
+// Alloc returns the genesis accounts of network n: the token at its asset address, the contracts
+// beside it, gas, wallets.
 func (n Network) Alloc(o Opening) types.GenesisAlloc {
-	dollar := token.Dollar{Name: TokenName, Version: TokenVersion, Symbol: TokenSymbol, Minter: o.Minter, Balances: o.Dollars}
+	dollar := token.Dollar{Name: TokenName, Version: TokenVersion, Symbol: TokenSymbol, Minter: o.Minter,
+		Balances: o.Dollars, Approved: o.Permit2}
 	alloc := types.GenesisAlloc{
 		n.Asset:   dollar.Account(),
 		Multicall: token.Plain(token.MulticallContract),
 		Delegate:  token.Plain(token.DelegateContract),
 		Factory:   token.Plain(token.FactoryContract),
 		Spender:   token.Plain(token.SpenderContract),
+
+		token.Permit2Address: token.Plain(token.Permit2Contract),
+		token.ProxyAddress:   token.Plain(token.ProxyContract),
 	}
 	for wallet, owner := range o.Wallets {
 		alloc[wallet] = token.Wallet(owner)
@@ -88,7 +95,8 @@ func (n Network) Alloc(o Opening) types.GenesisAlloc {
 	return alloc
 }
 
-// WriteGenesis writes the chain's genesis.json, from which another node makes the same block 0 contents.
+// WriteGenesis writes the chain's genesis.json, from which another node makes the same block 0
+// contents.
 func (c *Chain) WriteGenesis(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -98,8 +106,8 @@ func (c *Chain) WriteGenesis(w io.Writer) error {
 	return nil
 }
 
-// rules are the rules of a chain that starts on every live fork. The future fork that go-ethereum's own developer chain
-// turns on (Bogota) is left off: it changes what gas costs.
+// rules are the rules of a chain that starts on every live fork. The future fork that go-ethereum's
+// own developer chain turns on (Bogota) is left off: it changes what gas costs.
 func rules(chainID uint64) *params.ChainConfig {
 	conf := *params.AllDevChainProtocolChanges
 	conf.ChainID = new(big.Int).SetUint64(chainID)

@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/txpool"
 )
 
-// watch wakes the sealing loop whenever the pool takes transactions. It is a goroutine of its own because the pool stands
-// still until its events are received, and sealing waits for the pool.
+// watch wakes the sealing loop whenever the pool takes transactions. It is a goroutine of its own
+// because the pool stands still until its events are received, and sealing waits for the pool.
 func (c *Chain) watch(ctx context.Context) {
 	arrived := make(chan core.NewTxsEvent, 64)
 	sub := c.eth.TxPool().SubscribeTransactions(arrived, true)
@@ -26,11 +26,13 @@ func (c *Chain) watch(ctx context.Context) {
 	}
 }
 
-// look is how often the sealing loop looks at the pool unasked. The pool tells nobody of a transaction that it takes while
-// it moves to a new head, about once in some hundred runs of ten payments.
+// look is how often the sealing loop looks at the pool unasked. The pool tells nobody of a
+// transaction that it takes while it moves to a new head, about once in some hundred runs of ten
+// payments.
 const look = time.Second
 
-// seals is the sealing loop. It sleeps until the pool gets something, the head grows old, or the next second makes room.
+// seals is the sealing loop. It sleeps until the pool gets something, the head grows old, or the
+// next second makes room.
 func (c *Chain) seals(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -77,15 +79,16 @@ func (c *Chain) sealDue() time.Duration {
 	return 0
 }
 
-// untilRoom returns how long until a block after one at parent may be sealed: at once while its time leads the clock by
-// at most Lead seconds.
+// untilRoom returns how long until a block after one at parent may be sealed: at once while its
+// time leads the clock by at most Lead seconds.
 func (c *Chain) untilRoom(parent uint64) time.Duration {
 	now := c.now()
 	earliest := time.Unix(int64(parent)+1-int64(max(c.cfg.Lead, 0)), 0)
 	return max(earliest.Sub(now), 0)
 }
 
-// untilHeartbeat returns how long until a head sealed at the given time is too old to be the latest.
+// untilHeartbeat returns how long until a head sealed at the given time is too old to be the
+// latest.
 func (c *Chain) untilHeartbeat(head uint64) time.Duration {
 	if c.cfg.Heartbeat <= 0 {
 		return time.Hour

@@ -1,6 +1,6 @@
-// Package chaintest gives tests fresh local chains with people on them: a relayer with gas, buyers with dollars, a poor
-// buyer, a contract wallet, an address to be paid at. What it signs and reads goes through go-ethereum and package token,
-// never through the code under test.
+// Package chaintest gives tests fresh local chains with people on them: a relayer with gas, buyers
+// with dollars, a poor buyer, a contract wallet, an address to be paid at. What it signs and reads
+// goes through go-ethereum and package token, never through the code under test.
 //
 //	net := chaintest.New(t, chaintest.Options{Manual: true})
 //	pay := net.SignTransfer(net.Buyers[0], net.PayTo, 500_000)
@@ -8,13 +8,15 @@
 //	net.MustSeal()
 //	net.Receipt(tx.Hash())
 //
-// Every New has keys of its own, made for the run. All helpers end the test on errors that are not its subject, so they
-// are for the test's own goroutine.
+// Every New has keys of its own, made for the run. All helpers end the test on errors that are not
+// its subject, so they are for the test's own goroutine.
 package chaintest
 
 import (
 	"crypto/ecdsa"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +37,7 @@ type Options struct {
 	Buyers   int      // funded buyers; 0 is 5
 	Manual   bool     // nothing is sealed until the test says so
 	Code     [][]byte // contracts that pay, such as token.Turncoat
+	Permit2  bool     // everybody who may pay allows Permit2 to move its dollars
 
 	Genesis    uint64        // chain.Config.GenesisTime
 	Lead       int           // as in chain.Config; 0 is chain.DefaultLead
@@ -120,7 +123,7 @@ func New(t testing.TB, o Options) *Net {
 		}
 		c, err := chain.Start(chain.Config{
 			ChainID:     id,
-			Alloc:       network.Alloc(n.opening()),
+			Alloc:       network.Alloc(n.opening(o.Permit2)),
 			GenesisTime: o.Genesis,
 			Automine:    !o.Manual,
 			Lead:        o.Lead,
@@ -199,7 +202,7 @@ func people(t testing.TB, o Options) People {
 	return p
 }
 
-func (p People) opening() chain.Opening {
+func (p People) opening(permit2 bool) chain.Opening {
 	o := chain.Opening{
 		Minter:  p.Minter.Address,
 		Gas:     []common.Address{p.Relayer.Address, p.Minter.Address, p.Wallet.Owner.Address},
@@ -213,6 +216,9 @@ func (p People) opening() chain.Opening {
 	for _, b := range p.Buyers {
 		o.Gas = append(o.Gas, b.Address)
 		o.Dollars[b.Address] = BuyerFunds
+	}
+	if permit2 {
+		o.Permit2 = append(slices.Collect(maps.Keys(o.Dollars)), p.Poor.Address)
 	}
 	return o
 }

@@ -36,16 +36,19 @@ type Payment struct {
 	Signature []byte // 65 bytes r, s, v with v 27 or 28, unless a test changed it
 }
 
-// Call returns the calldata of transferWithAuthorization: (v, r, s) for 65 bytes of signature, bytes for others.
+// Call returns the calldata of transferWithAuthorization: (v, r, s) for 65 bytes of signature,
+// bytes for others.
 func (p Payment) Call() []byte { return token.TransferCall(p.Authorization, p.Signature) }
 
-// DomainSeparator returns the token's EIP-712 domain separator, computed here, not read from the chain.
+// DomainSeparator returns the token's EIP-712 domain separator, computed here, not read from the
+// chain.
 func (n *Node) DomainSeparator() common.Hash {
 	return token.Domain(chain.TokenName, chain.TokenVersion, n.ChainID, n.Asset)
 }
 
-// Authorize returns an unsigned authorization of value atomic units, valid from 0 until five minutes, which is what
-// stores advertise, after the later of the wall clock and the head's time, with a random nonce.
+// Authorize returns an unsigned authorization of value atomic units, valid from 0 until five
+// minutes, which is what stores advertise, after the later of the wall clock and the head's time,
+// with a random nonce.
 func (n *Node) Authorize(from, to common.Address, value int64) token.Authorization {
 	n.T.Helper()
 	a := token.Authorization{From: from, To: to, Value: big.NewInt(value)}
@@ -99,7 +102,8 @@ func (n *Node) Balance(owner common.Address) int64 {
 	return n.word(token.BalanceCall(owner)).Int64()
 }
 
-// Used reports whether the authorization (authorizer, nonce) is spent or cancelled at the latest block.
+// Used reports whether the authorization (authorizer, nonce) is spent or cancelled at the latest
+// block.
 func (n *Node) Used(authorizer common.Address, nonce common.Hash) bool {
 	n.T.Helper()
 	return n.word(token.StateCall(authorizer, nonce)).Sign() != 0
@@ -114,7 +118,8 @@ func (n *Node) word(data []byte) *big.Int {
 	return new(big.Int).SetBytes(out)
 }
 
-// Transaction returns a signed transaction to to with the key's next nonce and a generous fee, not sent anywhere.
+// Transaction returns a signed transaction to to with the key's next nonce and a generous fee, not
+// sent anywhere.
 func (n *Node) Transaction(k Key, to common.Address, data []byte) *types.Transaction {
 	n.T.Helper()
 	nonce, err := n.RPC.PendingNonceAt(n.T.Context(), k.Address)
@@ -141,7 +146,8 @@ func (n *Node) sign(k Key, data types.TxData) *types.Transaction {
 	return tx
 }
 
-// Send signs and broadcasts a call of to, and returns the transaction; it does not wait for a block.
+// Send signs and broadcasts a call of to, and returns the transaction; it does not wait for a
+// block.
 func (n *Node) Send(k Key, to common.Address, data []byte) *types.Transaction {
 	n.T.Helper()
 	tx := n.Transaction(k, to, data)
@@ -149,8 +155,8 @@ func (n *Node) Send(k Key, to common.Address, data []byte) *types.Transaction {
 	return tx
 }
 
-// broadcast sends a transaction and waits until the node counts its nonce: go-ethereum takes a transaction first and
-// puts it among the pending ones a little later.
+// broadcast sends a transaction and waits until the node counts its nonce: go-ethereum takes a
+// transaction first and puts it among the pending ones a little later.
 func (n *Node) broadcast(k Key, tx *types.Transaction) {
 	n.T.Helper()
 	if err := n.RPC.SendTransaction(n.T.Context(), tx); err != nil {
@@ -168,8 +174,8 @@ func (n *Node) counted(k Key, tx *types.Transaction) {
 	})
 }
 
-// until asks again and again, and ends the test when what it waits for does not come within ten seconds.
-// patience turns a hang into a failure. No machine is so slow that a node takes as long.
+// until asks again and again, and ends the test when what it waits for does not come within ten
+// seconds. patience turns a hang into a failure. No machine is so slow that a node takes as long.
 const patience = 5 * time.Minute
 
 func (n *Node) until(what string, done func() bool) {
@@ -190,7 +196,8 @@ func (n *Node) until(what string, done func() bool) {
 func (n *Node) Receipt(hash common.Hash) *types.Receipt {
 	n.T.Helper()
 	r, err := n.RPC.TransactionReceipt(n.T.Context(), hash)
-	if indexing := err != nil && strings.Contains(err.Error(), "indexing is in progress"); indexing || errors.Is(err, ethereum.NotFound) {
+	if indexing := err != nil && strings.Contains(err.Error(), "indexing is in progress"); indexing ||
+		errors.Is(err, ethereum.NotFound) {
 		return nil
 	}
 	if err != nil {
@@ -199,8 +206,8 @@ func (n *Node) Receipt(hash common.Hash) *types.Receipt {
 	return r
 }
 
-// Await returns the receipt of a transaction as soon as a block holds it, and ends the test where that never happens.
-// It is for nodes that seal by themselves.
+// Await returns the receipt of a transaction as soon as a block holds it, and ends the test where
+// that never happens. It is for nodes that seal by themselves.
 func (n *Node) Await(hash common.Hash) *types.Receipt {
 	n.T.Helper()
 	var r *types.Receipt
@@ -208,8 +215,8 @@ func (n *Node) Await(hash common.Hash) *types.Receipt {
 	return r
 }
 
-// Revert calls to at the latest block and returns the text it reverts with, decoded from the error's data; "" if the call
-// succeeds, "?" and the error if it fails without a text.
+// Revert calls to at the latest block and returns the text it reverts with, decoded from the
+// error's data; "" if the call succeeds, "?" and the error if it fails without a text.
 func (n *Node) Revert(from, to common.Address, data []byte) string {
 	n.T.Helper()
 	_, err := n.RPC.CallContract(n.T.Context(), ethereum.CallMsg{From: from, To: &to, Data: data}, nil)
@@ -226,9 +233,9 @@ func (n *Node) Revert(from, to common.Address, data []byte) string {
 	return "? " + err.Error()
 }
 
-// Delegate broadcasts the transaction with which an account that has gas delegates its code to target (EIP-7702); the
-// zero address takes the delegation back. A target without isValidSignature, such as chain.Multicall, makes an account
-// whose own signatures the token refuses.
+// Delegate broadcasts the transaction with which an account that has gas delegates its code to
+// target (EIP-7702); the zero address takes the delegation back. A target without isValidSignature,
+// such as chain.Multicall, makes an account whose own signatures the token refuses.
 func (n *Node) Delegate(k Key, target common.Address) *types.Transaction {
 	n.T.Helper()
 	id := uint256.NewInt(n.ChainID)
@@ -239,7 +246,8 @@ func (n *Node) Delegate(k Key, target common.Address) *types.Transaction {
 		if err != nil {
 			n.T.Fatal(err)
 		}
-		auth, err := types.SignSetCode(k.Private, types.SetCodeAuthorization{ChainID: *id, Address: target, Nonce: nonce + 1})
+		auth, err := types.SignSetCode(k.Private, types.SetCodeAuthorization{ChainID: *id, Address: target,
+			Nonce: nonce + 1})
 		if err != nil {
 			n.T.Fatal(err)
 		}
@@ -252,7 +260,8 @@ func (n *Node) Delegate(k Key, target common.Address) *types.Transaction {
 			AuthList:  []types.SetCodeAuthorization{auth},
 		})
 		err = n.RPC.SendTransaction(n.T.Context(), tx)
-		if err != nil && !strings.Contains(err.Error(), "nonce too low") && !strings.Contains(err.Error(), "in-flight transaction limit") {
+		if err != nil && !strings.Contains(err.Error(), "nonce too low") &&
+			!strings.Contains(err.Error(), "in-flight transaction limit") {
 			n.T.Fatal(err)
 		}
 		return err == nil
@@ -261,10 +270,36 @@ func (n *Node) Delegate(k Key, target common.Address) *types.Transaction {
 	return tx
 }
 
-// CounterfactualWallet returns the address at which chain.Factory deploys the wallet of owner under salt.
+// Undelegate returns the transaction with which a sponsor takes back the delegation of k in the
+// block that it was made in, not broadcast: a pool holds one transaction of a delegated account at
+// a time.
+func (n *Node) Undelegate(sponsor, k Key) *types.Transaction {
+	n.T.Helper()
+	has, err := n.RPC.NonceAt(n.T.Context(), k.Address, nil)
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	nonce, err := n.RPC.PendingNonceAt(n.T.Context(), sponsor.Address)
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	id := uint256.NewInt(n.ChainID)
+	auth, err := types.SignSetCode(k.Private, types.SetCodeAuthorization{ChainID: *id, Nonce: has + 2})
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	return n.sign(sponsor, &types.SetCodeTx{
+		ChainID: id, Nonce: nonce, GasTipCap: uint256.NewInt(1_000_000_000), GasFeeCap: uint256.NewInt(20_000_000_000),
+		Gas: 300_000, AuthList: []types.SetCodeAuthorization{auth},
+	})
+}
+
+// CounterfactualWallet returns the address at which chain.Factory deploys the wallet of owner under
+// salt.
 func (n *Node) CounterfactualWallet(owner common.Address, salt common.Hash) common.Address {
 	n.T.Helper()
-	out, err := n.RPC.CallContract(n.T.Context(), ethereum.CallMsg{To: &chain.Factory, Data: token.WalletAddressCall(owner, salt)}, nil)
+	out, err := n.RPC.CallContract(n.T.Context(),
+		ethereum.CallMsg{To: &chain.Factory, Data: token.WalletAddressCall(owner, salt)}, nil)
 	if err != nil || len(out) != 32 {
 		n.T.Fatalf("asking the factory: %x, %v", out, err)
 	}

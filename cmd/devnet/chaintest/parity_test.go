@@ -13,7 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// eachNode runs a test on a chain of ours and on anvil, both sealing by themselves, with the same people.
+// eachNode runs a test on a chain of ours and on anvil, both sealing by themselves, with the same
+// people.
 func eachNode(t *testing.T, test func(t *testing.T, p People, n *Node)) {
 	net := New(t, Options{Lead: 60})
 	t.Run("geth", func(t *testing.T) {
@@ -42,7 +43,8 @@ func highS(sig []byte) []byte {
 	return out
 }
 
-// The token refuses with the texts that the real one is known to refuse with, and pays where the real one pays.
+// The token refuses with the texts that the real one is known to refuse with, and pays where the
+// real one pays.
 func TestOutcomesAndTexts(t *testing.T) {
 	const price = 10_000
 	eachNode(t, func(t *testing.T, p People, n *Node) {
@@ -56,7 +58,8 @@ func TestOutcomesAndTexts(t *testing.T) {
 		mined(n, p.Relayer, n.Asset, spent.Call(), types.ReceiptStatusSuccessful)
 		cancelled := n.SignTransfer(buyer, p.PayTo, price)
 		mined(n, p.Relayer, n.Asset, token.CancelCall(buyer.Address, cancelled.Nonce,
-			n.SignDigest(buyer, token.CancelDigest(buyer.Address, cancelled.Nonce, n.DomainSeparator()))), types.ReceiptStatusSuccessful)
+			n.SignDigest(buyer, token.CancelDigest(buyer.Address, cancelled.Nonce, n.DomainSeparator()))),
+			types.ReceiptStatusSuccessful)
 		expired := fresh()
 		expired.ValidBefore = n.HeadTime() - 1
 		early := fresh()
@@ -76,15 +79,18 @@ func TestOutcomesAndTexts(t *testing.T) {
 			{"v, r, s", ok.Call(), ""},
 			{"bytes", token.TransferBytesCall(ok.Authorization, ok.Signature), ""},
 			{"v as 0 or 1", token.TransferCall(ok.Authorization, v0), "ECRecover: invalid signature 'v' value"},
-			{"high s", token.TransferCall(ok.Authorization, highS(ok.Signature)), "ECRecover: invalid signature 's' value"},
+			{"high s", token.TransferCall(ok.Authorization, highS(ok.Signature)),
+				"ECRecover: invalid signature 's' value"},
 			{"64 bytes", token.TransferCall(ok.Authorization, short), "ECRecover: invalid signature length"},
-			{"no point", token.TransferCall(ok.Authorization, append(make([]byte, 64), 27)), "ECRecover: invalid signature"},
+			{"no point", token.TransferCall(ok.Authorization, append(make([]byte, 64), 27)),
+				"ECRecover: invalid signature"},
 			{"replay", spent.Call(), "FiatTokenV2: authorization is used or canceled"},
 			{"cancelled", cancelled.Call(), "FiatTokenV2: authorization is used or canceled"},
 			{"expired", n.Sign(buyer, expired).Call(), "FiatTokenV2: authorization is expired"},
 			{"not yet", n.Sign(buyer, early).Call(), "FiatTokenV2: authorization is not yet valid"},
 			{"wrong signer", n.Sign(p.Poor, fresh()).Call(), "FiatTokenV2: invalid signature"},
-			{"wrong name", other(token.Domain("USDC", "2", n.ChainID, n.Asset)).Call(), "FiatTokenV2: invalid signature"},
+			{"wrong name", other(token.Domain("USDC", "2", n.ChainID, n.Asset)).Call(),
+				"FiatTokenV2: invalid signature"},
 			{"wrong chain", other(token.Domain("USD Coin", "2", 1, n.Asset)).Call(), "FiatTokenV2: invalid signature"},
 			{"too much", n.SignTransfer(buyer, p.PayTo, BuyerFunds+1).Call(), "ERC20: transfer amount exceeds balance"},
 			{"no dollars", n.SignTransfer(p.Poor, p.PayTo, 1).Call(), "ERC20: transfer amount exceeds balance"},
@@ -106,7 +112,8 @@ func TestOutcomesAndTexts(t *testing.T) {
 		}
 
 		mined(n, p.Minter, n.Asset, token.BlacklistCall(p.Buyers[1].Address), types.ReceiptStatusSuccessful)
-		if got, want := n.Revert(p.Relayer.Address, n.Asset, n.SignTransfer(p.Buyers[1], p.PayTo, 1).Call()), "Blacklistable: account is blacklisted"; got != want {
+		if got, want := n.Revert(p.Relayer.Address, n.Asset, n.SignTransfer(p.Buyers[1], p.PayTo, 1).Call()),
+			"Blacklistable: account is blacklisted"; got != want {
 			t.Errorf("blacklisted payer: %q, want %q", got, want)
 		}
 		mined(n, p.Minter, n.Asset, token.PauseCall(), types.ReceiptStatusSuccessful)
@@ -124,11 +131,13 @@ func TestOutcomesAndTexts(t *testing.T) {
 }
 
 func permit(n *Node, owner Key, spender common.Address, deadline uint64) []byte {
-	sig := n.SignDigest(owner, token.PermitDigest(owner.Address, spender, big.NewInt(7), 0, deadline, n.DomainSeparator()))
+	sig := n.SignDigest(owner, token.PermitDigest(owner.Address, spender, big.NewInt(7), 0, deadline,
+		n.DomainSeparator()))
 	return token.PermitCall(owner.Address, spender, big.NewInt(7), deadline, sig)
 }
 
-// usedThenPaid lists the payments a receipt proves: each AuthorizationUsed whose very next log is its Transfer.
+// usedThenPaid lists the payments a receipt proves: each AuthorizationUsed whose very next log is
+// its Transfer.
 func usedThenPaid(asset common.Address, r *types.Receipt) (out []common.Hash) {
 	used := crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
 	paid := crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
@@ -158,8 +167,8 @@ func TestTransferLogsAndGas(t *testing.T) {
 	})
 }
 
-// A contract of the buyer's own spends many authorizations in one transaction; each is proved by its own two logs, and
-// events that the contract forges prove nothing.
+// A contract of the buyer's own spends many authorizations in one transaction; each is proved by
+// its own two logs, and events that the contract forges prove nothing.
 func TestManyAuthorizationsInOneTransaction(t *testing.T) {
 	eachNode(t, func(t *testing.T, p People, n *Node) {
 		var calls [][]byte
@@ -175,7 +184,8 @@ func TestManyAuthorizationsInOneTransaction(t *testing.T) {
 		if got := n.Balance(p.PayTo); got != 7000 {
 			t.Errorf("payTo has %d, want 7000", got)
 		}
-		r = mined(n, p.Buyers[0], chain.Spender, token.ForgeCall(n.Authorize(p.Buyers[0].Address, p.PayTo, 9)), types.ReceiptStatusSuccessful)
+		r = mined(n, p.Buyers[0], chain.Spender, token.ForgeCall(n.Authorize(p.Buyers[0].Address, p.PayTo, 9)),
+			types.ReceiptStatusSuccessful)
 		if got := usedThenPaid(n.Asset, r); len(r.Logs) != 2 || got != nil {
 			t.Errorf("%d forged logs prove %v, want nothing", len(r.Logs), got)
 		}
@@ -184,8 +194,8 @@ func TestManyAuthorizationsInOneTransaction(t *testing.T) {
 	})
 }
 
-// A delegated account (EIP-7702) is asked for its signature: a delegate that answers pays, one that cannot does not,
-// although the signature recovers to the account.
+// A delegated account (EIP-7702) is asked for its signature: a delegate that answers pays, one that
+// cannot does not, although the signature recovers to the account.
 func TestDelegatedAccounts(t *testing.T) {
 	eachNode(t, func(t *testing.T, p People, n *Node) {
 		for i, tt := range []struct {
@@ -217,17 +227,20 @@ func TestWalletFromTheFactory(t *testing.T) {
 		w := Wallet{n.CounterfactualWallet(p.Buyers[2].Address, common.Hash{1}), p.Buyers[2]}
 		mined(n, p.Buyers[0], n.Asset, token.PayCall(w.Address, big.NewInt(100)), types.ReceiptStatusSuccessful)
 		pay := n.SignWallet(w, p.PayTo, 60)
-		if got, want := n.Revert(p.Relayer.Address, n.Asset, pay.Call()), "FiatTokenV2: invalid signature"; got != want {
+		if got, want := n.Revert(p.Relayer.Address, n.Asset, pay.Call()),
+			"FiatTokenV2: invalid signature"; got != want {
 			t.Errorf("before it has code: %q, want %q", got, want)
 		}
 		for range 2 { // deploying again is harmless
-			mined(n, p.Relayer, chain.Factory, token.DeployCall(w.Owner.Address, common.Hash{1}), types.ReceiptStatusSuccessful)
+			mined(n, p.Relayer, chain.Factory, token.DeployCall(w.Owner.Address, common.Hash{1}),
+				types.ReceiptStatusSuccessful)
 		}
 		mined(n, p.Relayer, n.Asset, pay.Call(), types.ReceiptStatusSuccessful)
 		if got := n.Balance(w.Address); got != 40 {
 			t.Errorf("the wallet has %d, want 40", got)
 		}
-		mined(n, w.Owner, w.Address, token.ExecuteCall(n.Asset, new(big.Int), token.PayCall(p.PayTo, big.NewInt(40))), types.ReceiptStatusSuccessful)
+		mined(n, w.Owner, w.Address, token.ExecuteCall(n.Asset, new(big.Int), token.PayCall(p.PayTo, big.NewInt(40))),
+			types.ReceiptStatusSuccessful)
 		if got := n.Balance(p.PayTo); got != 100 {
 			t.Errorf("payTo has %d, want 100", got)
 		}

@@ -5,10 +5,14 @@
 //
 //   KEY=0x… node buy.mjs URL…
 //
-// KEY      private key of the buyer
+// KEY      private key of the buyer: hex, on Solana base58 of its 64 bytes
 // NETWORK  CAIP-2 network to pay on, or a pattern; eip155:* if not given
 // SPEND    off lets the client pay more than its own limit of 1 USD
 // WALLET   address of a contract wallet (EIP-1271) that pays; KEY is its owner's
+// DELEGATE the account, which delegates to this contract (EIP-7702), pays as viem's smart account; takes RPC
+// FACTORY  deploys the wallets that pay, KEY being their owner's: viem's smart accounts (ERC-6492); takes RPC and SALTS
+// SALTS    of FACTORY's wallets, 32 bytes in hex, one for each URL, separated by commas
+// RPC      JSON-RPC address of the chain
 // AT_ONCE  buys all of them at the same time
 // BODY     JSON that is sent with POST; without it the method is GET
 // TIMEOUTS milliseconds after which the application gives up, for each URL, separated by commas; 0 or none is never
@@ -16,19 +20,52 @@
 // Exits with 0 only if every URL was answered 200 and its payment settled.
 import {wrapFetchWithPayment, x402Client, x402HTTPClient} from '@x402/fetch';
 import {ExactEvmScheme} from '@x402/evm/exact/client';
+import {ExactSvmScheme} from '@x402/svm/exact/client';
+import {createKeyPairSignerFromBytes, getBase58Encoder} from '@solana/kit';
+import {createPublicClient, encodeFunctionData, http as transport, parseAbi} from 'viem';
+import {entryPoint08Abi, entryPoint08Address, toSimple7702SmartAccount, toSmartAccount} from 'viem/account-abstraction';
 import {privateKeyToAccount} from 'viem/accounts';
 
-const {KEY, NETWORK, SPEND, WALLET, AT_ONCE, BODY, TIMEOUTS} = process.env;
-const owner = privateKeyToAccount(KEY);
-const signer = WALLET ? {address: WALLET, signTypedData: message => owner.signTypedData(message)} : owner;
-const client = new x402Client().register(NETWORK || 'eip155:*', new ExactEvmScheme(signer));
-if (SPEND === 'off') client.setSpendControls(false);
-const http = new x402HTTPClient(client);
+const {KEY, NETWORK, SPEND, WALLET, DELEGATE, FACTORY, SALTS, RPC, AT_ONCE, BODY, TIMEOUTS} = process.env;
+const solana = NETWORK?.startsWith('solana:');
+const owner = solana ? undefined : privateKeyToAccount(KEY);
+
+// How a URL is paid for.
+async function scheme(i) {
+  if (!solana) return new ExactEvmScheme(await payer(i));
+  return new ExactSvmScheme(await createKeyPairSignerFromBytes(getBase58Encoder().encode(KEY)), {rpcUrl: RPC});
+}
 
 const timeouts = (TIMEOUTS || '').split(',').map(Number);
+const salts = (SALTS || '').split(',');
+
+// The account that pays for a URL.
+async function payer(i) {
+  if (WALLET) return {address: WALLET, signTypedData: message => owner.signTypedData(message)};
+  if (!DELEGATE && !FACTORY) return owner;
+  const client = createPublicClient({transport: transport(RPC)});
+  const account = DELEGATE ? await toSimple7702SmartAccount({client, owner, implementation: DELEGATE}) : await deployed(client, salts[i]);
+  return {address: account.address, signTypedData: message => account.signTypedData(message)};
+}
+
+// The devnet's wallet as a smart account of viem, which wraps what it signs until the wallet is deployed.
+function deployed(client, salt) {
+  const abi = parseAbi(['function deploy(address,bytes32) returns (address)', 'function addressOf(address,bytes32) view returns (address)']);
+  const args = [owner.address, salt];
+  return toSmartAccount({
+    client,
+    entryPoint: {abi: entryPoint08Abi, address: entryPoint08Address, version: '0.8'},
+    getAddress: () => client.readContract({address: FACTORY, abi, functionName: 'addressOf', args}),
+    getFactoryArgs: async () => ({factory: FACTORY, factoryData: encodeFunctionData({abi, functionName: 'deploy', args})}),
+    signTypedData: message => owner.signTypedData(message),
+  });
+}
 
 async function buy(url, i) {
   let payment;
+  const client = new x402Client().register(NETWORK || 'eip155:*', await scheme(i));
+  if (SPEND === 'off') client.setSpendControls(false);
+  const http = new x402HTTPClient(client);
   const watched = (input, init) => {
     const headers = new Headers(init?.headers ?? input.headers);
     payment = headers.get('PAYMENT-SIGNATURE') ?? payment;

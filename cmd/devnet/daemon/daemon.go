@@ -1,4 +1,5 @@
-// Package daemon runs programs of others beside a test, each as long as the test and never longer.
+// Package daemon runs programs of others beside a test or another program, never for longer than
+// that.
 package daemon
 
 import (
@@ -12,33 +13,46 @@ import (
 	"time"
 )
 
-// patience turns a hang into a failure. No machine is so slow that a program takes as long to begin.
+// patience turns a hang into a failure. No machine is so slow that a program takes as long to
+// begin.
 const patience = 5 * time.Minute
 
-// Start runs a program until the test ends and returns what it says, on either output, behind the words listens: where
-// it listens. It fails the test when the program ends before. The program ends with this process however that dies.
+// Start runs a program until the test ends and returns what it says, on either output, behind the
+// words listens: where it listens. It fails the test when the program ends before.
 func Start(t testing.TB, listens, program string, args ...string) string {
 	t.Helper()
-	name := filepath.Base(program)
-	// The shell ends the program when this process lets go of its standard input, be it by dying.
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `"$@" 2>&1 & p=$!; exec >&- 2>&-; read _; kill $p; wait $p`, "sh", program}, args...)...)
-	in, err := cmd.StdinPipe()
+	at, stop, err := Open(listens, program, args...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return at
+}
+
+// Open is Start for programs, until stop is called. The program ends with this process however that
+// dies.
+func Open(listens, program string, args ...string) (at string, stop func(), err error) {
+	name := filepath.Base(program)
+	// The shell ends the program when this process lets go of its standard input, be it by dying.
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `"$@" 2>&1 & p=$!; exec >&- 2>&-; read _; kill $p; wait $p`,
+		"sh", program}, args...)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
 	drained := make(chan struct{})
-	t.Cleanup(func() {
+	stop = func() {
 		in.Close()
 		<-drained
 		cmd.Wait() // the status is that of a killed process
-	})
+	}
 	address := make(chan string, 1)
 	said := new(strings.Builder)
 	go func() {
@@ -57,11 +71,12 @@ func Start(t testing.TB, listens, program string, args ...string) string {
 	select {
 	case at, ok := <-address:
 		if !ok {
-			t.Fatalf("%s ended before it listened:\n%s", name, said)
+			stop()
+			return "", nil, fmt.Errorf("%s ended before it listened:\n%s", name, said)
 		}
-		return at
+		return at, stop, nil
 	case <-time.After(patience):
-		t.Fatalf("%s does not listen", name)
-		return ""
+		stop()
+		return "", nil, fmt.Errorf("%s does not listen", name)
 	}
 }

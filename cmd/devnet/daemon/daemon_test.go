@@ -13,7 +13,8 @@ import (
 func TestStart(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	t.Run("while the test runs", func(t *testing.T) {
-		script := `echo $$ > ` + pidFile + `; echo begins; echo "it listens on 127.0.0.1:7 " >&2; exec tail -f ` + pidFile
+		script := `echo $$ > ` + pidFile + `; echo begins; echo "it listens on 127.0.0.1:7 " >&2; exec tail -f ` +
+			pidFile
 		if at := Start(t, "listens on ", "/bin/sh", "-c", script); at != "127.0.0.1:7" {
 			t.Errorf("it listens at %q", at)
 		}

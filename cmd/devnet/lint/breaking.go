@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Breaking lists what a newer OpenAPI description takes away from an older one, a line each: what a client sends must
-// go on being taken, what it reads must go on being there with its type. Within a version things are only added
-// (interface specification, Versioning 1). The judge is oasdiff, from a module file of its own; breaking.txt makes
-// errors of changes that matter to our clients and not to everybody's. What became paid it cannot know, because that
-// stands in an extension.
+// Breaking lists what a newer OpenAPI description takes away from an older one, a line each: what a
+// client sends must go on being taken, what it reads must go on being there with its type. Within a
+// version things are only added (interface specification, Versioning 1). The judge is oasdiff, from
+// a module file of its own; breaking.txt makes errors of changes that matter to our clients and not
+// to everybody's. What became paid it cannot know, because that stands in an extension.
 func Breaking(t testing.TB, older, newer []byte) []string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
@@ -26,8 +26,10 @@ func Breaking(t testing.TB, older, newer []byte) []string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(src, "../../../.tools/oasdiff.mod"), "oasdiff", "breaking", "--format", "json",
-		"--severity-levels", filepath.Join(src, "breaking.txt"), filepath.Join(dir, "older.json"), filepath.Join(dir, "newer.json"))
+	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(src, "../../../.tools/oasdiff.mod"), "oasdiff",
+		"breaking", "--format", "json",
+		"--severity-levels", filepath.Join(src, "breaking.txt"), filepath.Join(dir, "older.json"),
+		filepath.Join(dir, "newer.json"))
 	cmd.Dir = src // its own configuration is looked for there, and there is none
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

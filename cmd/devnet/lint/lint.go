@@ -1,5 +1,6 @@
-// Package lint lets tests hold an OpenAPI description against three checkers that are not ours: kin-openapi, spectral and
-// redocly, the last two at the versions of package-lock.json and without a network.
+// Package lint lets tests hold an OpenAPI description against three checkers that are not ours:
+// kin-openapi, spectral and redocly, the last two at the versions of package-lock.json and without
+// a network.
 package lint
 
 import (
@@ -14,7 +15,8 @@ import (
 	"agentstore/cmd/devnet/npmtest"
 )
 
-// A Linter is a program of the locked packages, and the arguments before the file that make it check one.
+// A Linter is a program of the locked packages, and the arguments before the file that make it
+// check one.
 type Linter struct {
 	Name string
 	args []string
@@ -26,8 +28,8 @@ var Linters = []Linter{
 	{"redocly", []string{"lint", "--extends", "recommended", "--format", "stylish"}},
 }
 
-// OpenAPI checks the description in file with every linter. Their errors are errors of the test, anything else that they
-// say is logged.
+// OpenAPI checks the description in file with every linter. Their errors are errors of the test,
+// anything else that they say is logged.
 func OpenAPI(t testing.TB, file string) {
 	t.Helper()
 	for _, l := range Linters {
@@ -39,8 +41,8 @@ func OpenAPI(t testing.TB, file string) {
 	}
 }
 
-// Check returns what the linter says of a file and whether it finds no errors. Telemetry and looking for newer versions
-// are off.
+// Check returns what the linter says of a file and whether it finds no errors. Telemetry and
+// looking for newer versions are off.
 func (l Linter) Check(t testing.TB, file string) (said string, ok bool) {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
@@ -60,7 +62,8 @@ func (l Linter) Check(t testing.TB, file string) (said string, ok bool) {
 	}
 	c := exec.CommandContext(t.Context(), filepath.Join(bin, l.Name), append(slices.Clone(l.args), file)...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "HOME="+dir, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "NO_COLOR=1")
+	c.Env = append(os.Environ(), "HOME="+dir, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true",
+		"NO_COLOR=1")
 	out, err := c.CombinedOutput()
 	if _, complains := errors.AsType[*exec.ExitError](err); err != nil && !complains {
 		t.Fatal(err)

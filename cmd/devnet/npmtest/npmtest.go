@@ -1,11 +1,14 @@
-// Package npmtest installs locked npm packages for tests, once per lock file, outside the repository.
+// Package npmtest installs locked npm packages for tests, once per lock file, outside the
+// repository.
 //
 // A directory in the repository holds package.json and package-lock.json. Install copies them to
-// <user cache>/agentstore-npm/<sha256 of the lock>, runs npm ci there and leaves the result for every later run, which
-// then needs no network. Nothing is installed if the lock file has been installed before.
+// <user cache>/agentstore-npm/<sha256 of the lock>, runs npm ci there and leaves the result for
+// every later run, which then needs no network. Nothing is installed if the lock file has been
+// installed before.
 package npmtest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,8 +25,9 @@ import (
 // MinNode is the oldest major version of Node.js that will do.
 const MinNode = 20
 
-// Install returns the node_modules folder with what dir's lock file names, installing it if that was never done.
-// Without Node.js of at least MinNode or without npm, or when installing fails, the test is skipped; with CI set it fails.
+// Install returns the node_modules folder with what dir's lock file names, installing it if that
+// was never done. Without Node.js of at least MinNode or without npm, or when installing fails, the
+// test is skipped; with CI set it fails.
 func Install(t testing.TB, dir string) string {
 	t.Helper()
 	Node(t)
@@ -37,23 +41,33 @@ func Install(t testing.TB, dir string) string {
 // Node returns the path of a Node.js that is new enough, or skips the test as Install does.
 func Node(t testing.TB) string {
 	t.Helper()
-	node, err := exec.LookPath("node")
+	node, err := FindNode()
 	if err != nil {
 		Unavailable(t, err)
-	}
-	out, err := exec.CommandContext(t.Context(), node, "--version").Output()
-	if err != nil {
-		Unavailable(t, fmt.Errorf("asking node for its version: %w", err))
-	}
-	version := strings.TrimSpace(string(out))
-	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	if n, err := strconv.Atoi(major); err != nil || n < MinNode {
-		Unavailable(t, fmt.Errorf("node is %s, want at least v%d", version, MinNode))
 	}
 	return node
 }
 
-// Unavailable ends a test for want of an outside program: skipped on a developer's machine, failed where CI is set.
+// FindNode is Node for programs.
+func FindNode() (string, error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(node, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking node for its version: %w", err)
+	}
+	version := strings.TrimSpace(string(out))
+	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < MinNode {
+		return "", fmt.Errorf("node is %s, want at least v%d", version, MinNode)
+	}
+	return node, nil
+}
+
+// Unavailable ends a test for want of an outside program: skipped on a developer's machine, failed
+// where CI is set.
 func Unavailable(t testing.TB, why error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -88,7 +102,8 @@ func Modules(dir string) (string, error) {
 	if _, err := os.Stat(modules); err == nil { // another process was first
 		return modules, nil
 	}
-	// The folder gets its name when it is whole: a run that was killed leaves nothing that looks installed.
+	// The folder gets its name when it is whole: a run that was killed leaves nothing that looks
+	// installed.
 	work, err := os.MkdirTemp(home, "installing-")
 	if err != nil {
 		return "", err
@@ -103,13 +118,11 @@ func Modules(dir string) (string, error) {
 			return "", err
 		}
 	}
-	ci := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	ci.Dir = work
-	if out, err := ci.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci for %s: %w\n%s", dir, err, out)
+	if err := install(work); err != nil {
+		return "", fmt.Errorf("installing the packages of %s: %w", dir, err)
 	}
 	if _, err := os.Stat(filepath.Join(work, "node_modules")); err != nil {
-		return "", fmt.Errorf("npm ci for %s installed nothing: %w", dir, err)
+		return "", fmt.Errorf("npm installed nothing for %s: %w", dir, err)
 	}
 	if err := os.RemoveAll(whole); err != nil {
 		return "", err
@@ -117,7 +130,38 @@ func Modules(dir string) (string, error) {
 	return modules, os.Rename(work, whole)
 }
 
-// place returns the node_modules folder of a lock file's packages, which exists once they are installed.
+// install installs what the lock in a folder holds. npm ci refuses a lock without the packages that
+// others need on their machines, which a registry need not have; npm install takes what is locked
+// all the same, and must leave the lock as it is.
+func install(dir string) error {
+	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	npm := func(args ...string) error {
+		c := exec.Command("npm", append(args, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("npm %s: %w\n%s", args[0], err, out)
+		}
+		return nil
+	}
+	err = npm("ci")
+	if err == nil || !strings.Contains(err.Error(), "from lock file") {
+		return err
+	}
+	if other := npm("install", "--no-save"); other != nil {
+		return errors.Join(err, other)
+	}
+	after, missing := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if missing != nil || !bytes.Equal(lock, after) {
+		return err
+	}
+	return nil
+}
+
+// place returns the node_modules folder of a lock file's packages, which exists once they are
+// installed.
 func place(lock []byte) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

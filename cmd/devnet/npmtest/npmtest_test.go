@@ -72,8 +72,8 @@ func TestAFailedInstallLeavesNothing(t *testing.T) {
 	}
 }
 
-// Whoever has run this test has every npm package that any test wants, and needs no network for them any more. No lock
-// file of any command names a registry.
+// Whoever has run this test has every npm package that any test wants, and needs no network for
+// them any more. No lock file of any command names a registry.
 func TestEveryLockInstalls(t *testing.T) {
 	Node(t)
 	found := 0

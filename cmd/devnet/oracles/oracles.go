@@ -1,8 +1,10 @@
-// Package oracles runs stock npm packages beside our checkers in tests: the selection of @x402/core, the offers and
-// receipts of @x402/extensions, the signatures of jose, @a2a-js/sdk and http-message-sig, the schemas of ajv, the proofs
-// of time of opentimestamps, all at the versions of package-lock.json and unmodified. opentimestamps asks for a package
-// called fs, which Node.js has itself; package.json puts one in its place that others need anyway. Each script reads a
-// line of JSON and writes one, in one process.
+// Package oracles runs stock npm packages beside our checkers in tests: the selection of
+// @x402/core, the offers and receipts of @x402/extensions, the signatures of jose, @a2a-js/sdk and
+// http-message-sig, the schemas of ajv, the proofs of time of opentimestamps, all at the versions
+// of package-lock.json and unmodified; and, by a lock of its own, the library of Standard Webhooks.
+// opentimestamps asks for a package called fs, which Node.js
+// has itself; package.json puts one in its place that others need anyway. Each script reads a line
+// of JSON and writes one, in one process.
 //
 //	oracles.Ask(t, "select.mjs", questions, &answers)
 package oracles
@@ -21,11 +23,11 @@ import (
 	"agentstore/cmd/devnet/npmtest"
 )
 
-//go:embed *.mjs
+//go:embed *.mjs webhooks/*.mjs
 var scripts embed.FS
 
-// Ask puts each question to the script, as a line of JSON, and decodes its answers in the same order. A script that
-// cannot run or does not answer everything ends the test.
+// Ask puts each question to the script, as a line of JSON, and decodes its answers in the same
+// order. A script that cannot run or does not answer everything ends the test.
 func Ask[Q, A any](t testing.TB, script string, questions []Q, answers *[]A) {
 	t.Helper()
 	node := npmtest.Node(t)
@@ -36,8 +38,9 @@ func Ask[Q, A any](t testing.TB, script string, questions []Q, answers *[]A) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, script), source, 0o644),
-		os.Symlink(npmtest.Install(t, filepath.Dir(here)), filepath.Join(dir, "node_modules"))); err != nil {
+	modules := npmtest.Install(t, filepath.Join(filepath.Dir(here), filepath.Dir(script))) // of the lock beside it
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, filepath.Base(script)), source, 0o644),
+		os.Symlink(modules, filepath.Join(dir, "node_modules"))); err != nil {
 		t.Fatal(err)
 	}
 	var in, out, stderr bytes.Buffer
@@ -48,7 +51,7 @@ func Ask[Q, A any](t testing.TB, script string, questions []Q, answers *[]A) {
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), node, script)
+	c := exec.CommandContext(t.Context(), node, filepath.Base(script))
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, &in, &out, &stderr
 	if err := c.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, stderr.Bytes())

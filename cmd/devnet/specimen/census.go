@@ -39,25 +39,30 @@ func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	w := m.writer()
 	rec := func() (*record.Record, error) { return record.Open(os.DirFS(m.dir), w.Ring) }
 	cfg := census.Config{
-		Owner: "first", Store: m.store, Client: m.client, Control: census.Control{URL: "https://" + controlHost + "/paid", Client: m.own},
+		Owner: "first", Store: m.store, Client: m.client, Control: census.Control{URL: "https://" + controlHost +
+			"/paid", Client: m.own},
 		Sources: []census.Source{
 			census.Declared("declared doors", nil),
 			census.Discovery("bazaar", "https://"+bazaar), census.Discovery("catalog", "https://"+catalog),
-			census.List("keeper's list", keepersList, "doors.txt"), census.WellKnown("keeper's hosts", keepersList, "doors.txt"),
+			census.List("keeper's list", keepersList, "doors.txt"), census.WellKnown("keeper's hosts", keepersList,
+				"doors.txt"),
 			census.Revisits("revisits", census.DefaultRevisits),
 		},
 		Inflows: &inflows{week: week}, Record: rec, Writer: w, Cap: most(week), Batch: 8,
-		// Walks in the order of the roster, which no timing changes, make the same batches for the control door every time.
+		// Walks in the order of the roster, which no timing changes, make the same batches for the
+		// control door every time.
 		Domain: func(host string) string { return host },
 		Salt:   salt,
 		Now:    m.clock.Now,
 		Sleep:  func(ctx context.Context, _ time.Duration) error { runtime.Gosched(); return ctx.Err() },
 	}
-	// For another site its store numbers what is observed, so that rounds made for it say nothing of a lot.
+	// For another site its store numbers what is observed, so that rounds made for it say nothing
+	// of a lot.
 	if m.site == nil {
 		cfg.Publish = m.publish
 	}
-	cfg.Random, cfg.Difficulty = &counter{n: uint64(week) << 40}, leastWork // values of a specimen are no secret, and the same every time
+	// values of a specimen are no secret, and the same every time
+	cfg.Random, cfg.Difficulty = &counter{n: uint64(week) << 40}, leastWork
 	if week != withoutBlock {
 		cfg.Headers = chain{week: week, at: m.clock.Now()}
 	}
@@ -82,8 +87,8 @@ func (m *maker) census(ctx context.Context, week int) (record.Round, error) {
 	return round, nil
 }
 
-// die runs a census that ends on its first walk, which is to interruptedHost, as if its machine had lost power: nothing
-// of the walk is kept but that it was begun.
+// die runs a census that ends on its first walk, which is to interruptedHost, as if its machine had
+// lost power: nothing of the walk is kept but that it was begun.
 func (m *maker) die(ctx context.Context, cfg census.Config) error {
 	mortal := &mortal{Store: m.store, at: interruptedHost}
 	cfg.Store = mortal
@@ -118,11 +123,13 @@ func (m *mortal) TakeShard(ctx context.Context, week, owner string, ttl time.Dur
 	return census.Shard{}, errors.Join(errDied, m.Store.Commit(ctx, s, census.Commit{Claims: s.Todo[i : i+1]}, ttl))
 }
 
-// inflows tells of transfers that follow from the week and the addresses. On Solana nothing could be read in one week.
+// inflows tells of transfers that follow from the week and the addresses. On Solana nothing could
+// be read in one week.
 type inflows struct{ week int }
 
 // Count implements census.Inflows.
-func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string][]string) ([]record.NetworkInflow, error) {
+func (f *inflows) Count(_ context.Context, _, _ time.Time, addresses map[string][]string) ([]record.NetworkInflow,
+	error) {
 	var out []record.NetworkInflow
 	for _, network := range slices.Sorted(maps.Keys(addresses)) {
 		n := record.NetworkInflow{Network: network, Read: true}

@@ -16,9 +16,10 @@ import (
 	"agentstore/corpus/record"
 )
 
-// fates is what the record must say of each host, a letter a week: R ready, N not ready, U unreachable, in lower case
-// where no list named the host and it was visited again; c the control door failed, k beyond the cap, i interrupted, m no
-// method was named, - refused by the guard, . no row.
+// fates is what the record must say of each host, a letter a week: R ready, N not ready, U
+// unreachable, in lower case where no list named the host and it was visited again; c the control
+// door failed, k beyond the cap, i interrupted, m no method was named, b a bot wall answered,
+// - refused by the guard, . no row.
 var fates = []struct{ host, weeks string }{
 	{longHost, ".......RRRRR"},
 	{"almanac.mill.street", "RRkcRRRRRRRR"},
@@ -32,7 +33,7 @@ var fates = []struct{ host, weeks string }{
 	{"candle.hill.street", "RRkRRRRRRRRR"},
 	{"chart.mill.street", "RRRcRRRcRRRR"},
 	{"compass.mill.street", "....RRRRRRRR"},
-	{"crane.quay.street", "....NNRRRRRR"},
+	{"crane.quay.street", "....bbRRRRRR"},
 	{"drum.hill.street", "....RRRRRRRR"},
 	{"easel.hill.street", "....RRRRRRRR"},
 	{"echo.mill.street", "....RRRRRRRR"},
@@ -85,9 +86,11 @@ var fates = []struct{ host, weeks string }{
 
 // letter is what fates says of a row.
 func letter(r record.Row) string {
-	s := map[string]string{record.VerdictReady: "R", record.VerdictNotReady: "N", record.VerdictUnreachable: "U"}[r.Verdict]
+	s := map[string]string{record.VerdictReady: "R", record.VerdictNotReady: "N",
+		record.VerdictUnreachable: "U"}[r.Verdict]
 	if s == "" {
-		s = map[string]string{record.ReasonControlFailed: "c", "beyond_cap": "k", "interrupted": "i", record.ReasonMethodUnresolved: "m", "target_refused": "-"}[r.Reason]
+		s = map[string]string{record.ReasonControlFailed: "c", "beyond_cap": "k", "interrupted": "i",
+			record.ReasonMethodUnresolved: "m", probe.ReasonChallenged: "b", "target_refused": "-"}[r.Reason]
 	}
 	if r.Source == record.SourceRevisit {
 		s = strings.ToLower(s)
@@ -147,7 +150,8 @@ func TestFatesAreAsScripted(t *testing.T) {
 	}
 }
 
-// TestRowsSayWhatTheStreetWants holds every row that was observed against the row of the street that stood there.
+// TestRowsSayWhatTheStreetWants holds every row that was observed against the row of the street
+// that stood there.
 func TestRowsSayWhatTheStreetWants(t *testing.T) {
 	_, all := rounds(t)
 	seen := 0
@@ -165,10 +169,16 @@ func TestRowsSayWhatTheStreetWants(t *testing.T) {
 			seen++
 			// An advisory is raised from the day on which the instrument has it.
 			raised := slices.DeleteFunc(slices.Clone(door.Want.Advisories), func(name string) bool {
-				return slices.ContainsFunc(probe.Advisories(), func(a probe.Advisory) bool { return a.Name == name && row.ObservedAt[:10] < a.Since })
+				return slices.ContainsFunc(probe.Advisories(), func(a probe.Advisory) bool {
+					return a.Name == name &&
+						row.ObservedAt[:10] < a.Since
+				})
 			})
-			want := street.Want{V1: door.Want.V1, V2: door.Want.V2, FailedV2: door.Want.FailedV2, Advisories: raised, Level: door.Want.Level, Fault: door.Want.Fault, Protocols: door.Want.Protocols}
-			got := street.Want{V1: probe.Verdict(row.AlsoUnder[0].Verdict), V2: probe.Verdict(row.Verdict), FailedV2: row.Failed, Advisories: row.Advisories, Level: row.ReachedLevel, Fault: probe.Fault(row.Fault), Protocols: row.Protocols}
+			want := street.Want{V1: door.Want.V1, V2: door.Want.V2, FailedV2: door.Want.FailedV2, Advisories: raised,
+				Level: door.Want.Level, Fault: door.Want.Fault, Protocols: door.Want.Protocols}
+			got := street.Want{V1: probe.Verdict(row.AlsoUnder[0].Verdict), V2: probe.Verdict(row.Verdict),
+				FailedV2: row.Failed, Advisories: row.Advisories, Level: row.ReachedLevel,
+				Fault: probe.Fault(row.Fault), Protocols: row.Protocols}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("in week %d %s is %s (-want +got):\n%s", week, role.Host, door.Name, diff)
 			}
@@ -217,8 +227,9 @@ func TestTermsMoveAsScripted(t *testing.T) {
 	}
 }
 
-// TestNothingIsCalledUnreachableWhileTheControlFails looks at the weeks in which the walker's own line was down; hosts
-// that had no answer to give in the second of them are not called unreachable either.
+// TestNothingIsCalledUnreachableWhileTheControlFails looks at the weeks in which the walker's own
+// line was down; hosts that had no answer to give in the second of them are not called unreachable
+// either.
 func TestNothingIsCalledUnreachableWhileTheControlFails(t *testing.T) {
 	heads, all := rounds(t)
 	for _, week := range []int{38, 42} {
@@ -251,7 +262,8 @@ func TestRoundsOwnUpToWhatTheyMissed(t *testing.T) {
 	for week, h := range heads {
 		capped, dropped := week == 37 || week == 45, week == 38
 		incomplete := week == 40
-		if h.Roster.Capped != capped || h.Coverage.Dropped != dropped || h.Coverage.Suspect != (capped || dropped || incomplete) {
+		if h.Roster.Capped != capped || h.Coverage.Dropped != dropped || h.Coverage.Suspect != (capped || dropped ||
+			incomplete) {
 			t.Errorf("week %d: capped %v, %+v", week, h.Roster.Capped, h.Coverage)
 		}
 		for _, s := range h.Roster.Sources {

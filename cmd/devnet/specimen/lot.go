@@ -13,7 +13,8 @@ import (
 // withoutBlock is the week in which no block can be had, so that the census draws its own lot.
 const withoutBlock = 40
 
-// chain tells of the blocks that order a week's roster. They were made at home, and say so by their difficulty.
+// chain tells of the blocks that order a week's roster. They were made at home, and say so by their
+// difficulty.
 type chain struct {
 	week int
 	at   time.Time // when the census begins
@@ -41,7 +42,8 @@ func (m *maker) publish(ctx context.Context, closed record.ClosedRoster) (time.T
 		return at, nil
 	}
 	at := m.clock.Now().UTC().Truncate(time.Second)
-	_, err := m.writer().Observe(ctx, record.Observation{At: at.Format(time.RFC3339), Kind: record.ObservationRoster, Roster: &closed})
+	_, err := m.writer().Observe(ctx, record.Observation{At: at.Format(time.RFC3339), Kind: record.ObservationRoster,
+		Roster: &closed})
 	if err == nil {
 		m.closed[closed.Week] = at
 	}

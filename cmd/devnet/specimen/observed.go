@@ -16,7 +16,8 @@ import (
 // stamp of an observation.
 func at(week, day, hour int) string { return moment(week, day, hour).Format(time.RFC3339) }
 
-// monday is what is observed in a week before its census: hosts that declared themselves, and a key that changed hands.
+// monday is what is observed in a week before its census: hosts that declared themselves, and a key
+// that changed hands.
 func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, error) {
 	if week == 41 && m.site == nil {
 		handover, err := m.handOver(ctx)
@@ -25,11 +26,13 @@ func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, err
 		}
 		return []record.Observation{{At: at(week, 0, 9), Kind: record.ObservationKeyEvent, Handover: &handover}}, nil
 	}
-	host := map[int]string{36: "vault.gate.street", 38: "well.gate.street", 39: "yard.gate.street", 42: "zinc.gate.street", 43: "arch.gate.street"}[week]
+	host := map[int]string{36: "vault.gate.street", 38: "well.gate.street", 39: "yard.gate.street",
+		42: "zinc.gate.street", 43: "arch.gate.street"}[week]
 	if host == "" {
 		return nil, nil
 	}
-	report, _, err := walk.Run(ctx, m.client, doors.Checker{Host: host}, walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
+	report, _, err := walk.Run(ctx, m.client, doors.Checker{Host: host},
+		walk.Start{URL: doors.Start(host), Kinds: []string{"get"}})
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s declares: %w", host, err)
 	}
@@ -47,15 +50,19 @@ func (m *maker) monday(ctx context.Context, week int) ([]record.Observation, err
 // rest is what is observed in a week after its census.
 func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error) {
 	word := func(word, epitaph string) record.Observation {
-		return record.Observation{At: at(week, 2, 15), Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}, Epitaph: epitaph}
+		return record.Observation{At: at(week, 2, 15), Kind: record.ObservationRetiredWord,
+			Word: &record.Said{Text: word}, Epitaph: epitaph}
 	}
 	issued := func(anchors, audits, certificates int64) record.Observation {
-		return record.Observation{At: at(week, 6, 23), Kind: record.ObservationArtifactsIssued, Issued: &record.Issued{Total: anchors + audits + certificates,
-			Classes: []record.IssuedClass{{Class: "bitcoin_anchor", Total: anchors}, {Class: "certificate", Total: certificates}, {Class: "service_audit", Total: audits}}}}
+		return record.Observation{At: at(week, 6, 23), Kind: record.ObservationArtifactsIssued,
+			Issued: &record.Issued{Total: anchors + audits + certificates,
+				Classes: []record.IssuedClass{{Class: "bitcoin_anchor", Total: anchors},
+					{Class: "certificate", Total: certificates}, {Class: "service_audit", Total: audits}}}}
 	}
 	walked := func(host, usdc string, claim *record.WalkClaim) record.Observation {
-		return record.Observation{At: at(week, 3, 12), Kind: record.ObservationPaidWalk, Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
-			Transaction: "0x" + attest.Digest(digest("a purchase at "+host)).String(), USDC: usdc, Claim: claim}}
+		return record.Observation{At: at(week, 3, 12), Kind: record.ObservationPaidWalk,
+			Walk: &record.PaidWalk{Host: host, URL: "https://" + host + "/paid", Network: "eip155:8453",
+				Transaction: "0x" + attest.Digest(digest("a purchase at "+host)).String(), USDC: usdc, Claim: claim}}
 	}
 	switch week {
 	case 35:
@@ -63,36 +70,47 @@ func (m *maker) rest(ctx context.Context, week int) ([]record.Observation, error
 	case 37:
 		return []record.Observation{word("frictionless", "It met a table of states and was never seen again.")}, nil
 	case 38:
-		return []record.Observation{walked("almanac.mill.street", "0.01", &record.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14, LatencyMS: 840, ContentType: "application/json"})}, nil
+		return []record.Observation{walked("almanac.mill.street", "0.01",
+			&record.WalkClaim{Status: 200, BodySHA256: attest.Digest(digest(`{"celsius":21}`)).String(), Bytes: 14,
+				LatencyMS: 840, ContentType: "application/json"})}, nil
 	case 39:
 		// The text of a tip is sold: whoever keeps it salts it.
-		tip, err := record.Say(&counter{n: 1 << 48}, "Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it costs nothing to listen.")
+		tip, err := record.Say(&counter{n: 1 << 48},
+			"Send OPTIONS to nobody. Read the Allow header of the 405: a door that takes POST says so there, and it "+
+				"costs nothing to listen.")
 		if err != nil {
 			return nil, err
 		}
 		return []record.Observation{
-			{At: at(week, 2, 11), Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_specimenaaaaaaaaaaaa", Title: record.Said{Text: "Doors that answer GET with 405"}, Text: tip}},
+			{At: at(week, 2, 11), Kind: record.ObservationPublishedTip, Tip: &record.Tip{ID: "tip_specimenaaaaaaaaaaaa",
+				Title: record.Said{Text: "Doors that answer GET with 405"}, Text: tip}},
 			issued(1, 2, 9),
 		}, nil
 	case 40:
 		refreshed, err := m.refresh(ctx, week, "wick.dock.street")
 		return []record.Observation{refreshed}, err
 	case 41:
-		return []record.Observation{{At: at(week, 4, 16), Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "vane.dock.street", Lane: "host", SignedAt: at(week, 4, 15),
-			Statement: record.Said{Text: "We move house. The door is shut on some Tuesdays until the middle of November, and open on all other days."}}}}, nil
+		return []record.Observation{{At: at(week, 4, 16), Kind: record.ObservationStandingNote,
+			Note: &record.StandingNote{Host: "vane.dock.street", Lane: "host", SignedAt: at(week, 4, 15),
+				Statement: record.Said{Text: "We move house. The door is shut on some Tuesdays until the middle of " +
+					"November, and open on all other days."}}}}, nil
 	case 42:
 		return []record.Observation{word("seamless", "Every seam it denied has been found and sewn.")}, nil
 	case 43:
 		return []record.Observation{
 			walked("chart.mill.street", "0.01", nil),
-			{At: at(week, 3, 17), Kind: record.ObservationStandingNote, Note: &record.StandingNote{Host: "chart.mill.street", Lane: "wallet", SignedAt: at(week, 3, 16),
-				Statement: record.Said{Text: "The retry key is kept for a week. Send it again as often as you like."},
-				PayTo:     &record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453", m.address("chart.mill.street"))}}},
+			{At: at(week, 3, 17), Kind: record.ObservationStandingNote,
+				Note: &record.StandingNote{Host: "chart.mill.street", Lane: "wallet", SignedAt: at(week, 3, 16),
+					Statement: record.Said{Text: "The retry key is kept for a week. Send it again as often as you " +
+						"like."},
+					PayTo: &record.PayTo{Network: "eip155:8453", Digest: exchange.PayToDigest("eip155:8453",
+						m.address("chart.mill.street"))}}},
 			issued(2, 5, 21),
 		}, nil
 	case 45:
 		refreshed, err := m.refresh(ctx, week, "paper.dock.street")
-		return []record.Observation{refreshed, word("revolutionary", "It went round once and came back to where it had been.")}, err
+		return []record.Observation{refreshed,
+			word("revolutionary", "It went round once and came back to where it had been.")}, err
 	case 46:
 		back, err := m.refresh(ctx, week, "vane.dock.street")
 		return []record.Observation{back, issued(3, 8, 34)}, err

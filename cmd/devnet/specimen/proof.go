@@ -22,8 +22,8 @@ func digest(s string) [sha256.Size]byte { return sha256.Sum256([]byte(s)) }
 // address is whose account a host of the play names on Base in the end.
 func (m *maker) address(host string) string { return street.Address("eip155:8453", host) }
 
-// calendar is a calendar of the street. Its answers follow from what it is asked; its blocks were made at home, and say
-// so by their difficulty.
+// calendar is a calendar of the street. Its answers follow from what it is asked; its blocks were
+// made at home, and say so by their difficulty.
 type calendar struct {
 	name string
 	// height is the block that commits to what is handed in now, 0 while there is none.
@@ -60,7 +60,8 @@ func (c *calendar) nonce(digest []byte) []byte {
 // Submit promises a block.
 func (c *calendar) Submit(_ context.Context, digest []byte) ([]byte, error) {
 	uri := []byte(c.URI())
-	return slices.Concat([]byte{opAppend, 16}, c.nonce(digest), []byte{opSHA256}, tagPending, []byte{byte(len(uri) + 1), byte(len(uri))}, uri), nil
+	return slices.Concat([]byte{opAppend, 16}, c.nonce(digest), []byte{opSHA256}, tagPending,
+		[]byte{byte(len(uri) + 1), byte(len(uri))}, uri), nil
 }
 
 // Upgrade leads a commitment to the block.
@@ -73,7 +74,8 @@ func (c *calendar) Upgrade(_ context.Context, commitment []byte) ([]byte, error)
 	root := sha256.Sum256(once[:])
 	c.mine(root)
 	number := binary.AppendUvarint(nil, uint64(c.height))
-	return slices.Concat([]byte{opAppend, 32}, rest[:], []byte{opSHA256, opSHA256}, tagBitcoin, []byte{byte(len(number))}, number), nil
+	return slices.Concat([]byte{opAppend, 32}, rest[:], []byte{opSHA256, opSHA256}, tagBitcoin,
+		[]byte{byte(len(number))}, number), nil
 }
 
 // leastWork is less than any header states.
@@ -82,7 +84,8 @@ const leastWork = 1e-12
 // mine makes a block of the least difficulty.
 func (c *calendar) mine(root [sha256.Size]byte) {
 	before := sha256.Sum256(fmt.Append(nil, "the block before ", c.height))
-	h := slices.Concat([]byte{4, 0, 0, 0}, before[:], root[:], binary.LittleEndian.AppendUint32(nil, c.time), []byte{0xff, 0xff, 0x7f, 0x20}, make([]byte, 4))
+	h := slices.Concat([]byte{4, 0, 0, 0}, before[:], root[:], binary.LittleEndian.AppendUint32(nil, c.time),
+		[]byte{0xff, 0xff, 0x7f, 0x20}, make([]byte, 4))
 	for n := uint32(0); ; n++ {
 		binary.LittleEndian.PutUint32(h[76:], n)
 		c.header = ots.Header(h)
@@ -92,7 +95,8 @@ func (c *calendar) mine(root [sha256.Size]byte) {
 	}
 }
 
-// stamped is something whose proof by a calendar is not complete: a round, or an anchor of the chain over the keys.
+// stamped is something whose proof by a calendar is not complete: a round, or an anchor of the
+// chain over the keys.
 type stamped struct {
 	anchor   bool
 	sequence int64
@@ -128,8 +132,8 @@ func (m *maker) stamp(ctx context.Context, s stamped, digest attest.Digest) erro
 	return nil
 }
 
-// upgrade takes the blocks that have come: those of the quick calendar in the week after, those of the slow one a week
-// later. Of round 5 the slow one knows nothing any more.
+// upgrade takes the blocks that have come: those of the quick calendar in the week after, those of
+// the slow one a week later. Of round 5 the slow one knows nothing any more.
 func (m *maker) upgrade(ctx context.Context, week int) error {
 	var waiting []stamped
 	for _, s := range m.pending {
@@ -137,7 +141,8 @@ func (m *maker) upgrade(ctx context.Context, week int) error {
 			waiting = append(waiting, s)
 			continue
 		}
-		c := &calendar{name: s.calendar, height: 910_000 + 1000*s.sequence + int64(len(s.calendar)), time: uint32(m.clock.Now().Unix())}
+		c := &calendar{name: s.calendar, height: 910_000 + 1000*s.sequence + int64(len(s.calendar)),
+			time: uint32(m.clock.Now().Unix())}
 		if s.anchor {
 			c.height += 100
 		}
@@ -215,7 +220,9 @@ func (m *maker) cosign(ctx context.Context) error {
 	witness := Witness()
 	id := digest(witness.Name + "\n\x04" + string(witness.Public))
 	signature := witnessKey().Sign(fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", time, head.Text))
-	line := fmt.Sprintf("— %s %s\n", witness.Name, base64.StdEncoding.EncodeToString(slices.Concat(id[:4], binary.BigEndian.AppendUint64(nil, uint64(time)), signature)))
+	line := fmt.Sprintf("— %s %s\n", witness.Name,
+		base64.StdEncoding.EncodeToString(slices.Concat(id[:4], binary.BigEndian.AppendUint64(nil, uint64(time)),
+			signature)))
 	got, err := w.Cosign(ctx, []byte(line), []tlog.Witness{witness})
 	if err == nil && len(got) != 1 {
 		err = fmt.Errorf("%d of its cosignatures were kept", len(got))

@@ -1,6 +1,7 @@
-// Package specimen makes the signed record that the repository is shown with: twelve weekly rounds over a street of
-// test doors on which a play is given, with what is observed between them, proofs of time by calendars of the street and
-// a witness. Nobody in it exists, its keys are public by design, and it is the same to the byte whenever it is made.
+// Package specimen makes the signed record that the repository is shown with: twelve weekly rounds
+// over a street of test doors on which a play is given, with what is observed between them, proofs
+// of time by calendars of the street and a witness. Nobody in it exists, its keys are public by
+// design, and it is the same to the byte whenever it is made.
 //
 //	err := specimen.Write(ctx, dir, "https://store.example")
 package specimen
@@ -56,8 +57,8 @@ type maker struct {
 	anchored int
 }
 
-// Write makes the record of the specimen site at baseURL in dir, which is made where it is not there and must hold none
-// of it.
+// Write makes the record of the specimen site at baseURL in dir, which is made where it is not
+// there and must hold none of it.
 func Write(ctx context.Context, dir, baseURL string) error {
 	return write(ctx, dir, &maker{baseURL: baseURL})
 }
@@ -65,8 +66,9 @@ func Write(ctx context.Context, dir, baseURL string) error {
 // Begins is the UTC date of the first of its days.
 func Begins() string { return moment(firstWeek, 0, 0).Format(time.DateOnly) }
 
-// WriteFor makes the same rounds for another site, with its keys, which are in force since Begins, for a store on chains
-// of its own. What is observed between rounds it leaves out, because a store numbers that itself.
+// WriteFor makes the same rounds for another site, with its keys, which are in force since Begins,
+// for a store on chains of its own. What is observed between rounds it leaves out, because a store
+// numbers that itself.
 func WriteFor(ctx context.Context, dir string, site Site) error {
 	return write(ctx, dir, &maker{baseURL: site.BaseURL, site: &site})
 }
@@ -81,10 +83,12 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 	}
 	for _, name := range Folders() {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("making the specimen's record: %s/%s is there already, and a record is never written over", dir, name)
+			return fmt.Errorf("making the specimen's record: %s/%s is there already, and a record is never written "+
+				"over", dir, name)
 		}
 	}
-	m.dir, m.origin, m.play, m.clock, m.nonces, m.closed = dir, u.Host+"/corpus", thePlay(), street.NewClock(moment(firstWeek, 0, 0)), &counter{}, map[string]time.Time{}
+	m.dir, m.origin, m.play, m.clock, m.nonces, m.closed = dir, u.Host+"/corpus", thePlay(),
+		street.NewClock(moment(firstWeek, 0, 0)), &counter{}, map[string]time.Time{}
 	db := ledger.NewMem(ledger.MemOptions{Calm: true})
 	defer func() { err = errors.Join(err, db.Close()) }()
 	m.store = roster.New(db)
@@ -92,7 +96,8 @@ func write(ctx context.Context, dir string, m *maker) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.street.Close()) }()
-	cfg := fetch.Config{UserAgent: "specimen/1 (+" + m.baseURL + "/criteria)", Key: attest.SpecimenKey(), Agent: m.baseURL, Random: m.nonces}
+	cfg := fetch.Config{UserAgent: "specimen/1 (+" + m.baseURL + "/criteria)", Key: attest.SpecimenKey(),
+		Agent: m.baseURL, Random: m.nonces}
 	if m.own, err = m.street.Walker(cfg); err != nil {
 		return err
 	}
@@ -123,7 +128,8 @@ func Remove(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Of a record that was made before, whose ring may be of a form that is none any more, the identity is enough.
+	// Of a record that was made before, whose ring may be of a form that is none any more, the
+	// identity is enough.
 	var ring attest.Ring
 	if err := json.Unmarshal(held, &ring); err != nil {
 		return fmt.Errorf("reading the keys of %s: %w", dir, err)
@@ -139,7 +145,8 @@ func Remove(dir string) error {
 	return nil
 }
 
-// week is one week of the record: what happens on its Monday, the census, then what happens until its Sunday.
+// week is one week of the record: what happens on its Monday, the census, then what happens until
+// its Sunday.
 func (m *maker) week(ctx context.Context, week int) error {
 	m.clock.Set(moment(week, 0, 10))
 	monday, err := m.monday(ctx, week)
@@ -178,7 +185,8 @@ func (m *maker) writer() *record.Writer {
 	if s := m.site; s != nil {
 		return &record.Writer{Dir: m.dir, Origin: m.origin, Identity: s.Identity, LogKey: s.Log, Ring: s.Ring}
 	}
-	w := &record.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
+	w := &record.Writer{Dir: m.dir, Origin: m.origin, Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenFormerLogKey(), Ring: attest.SpecimenRingBefore()}
 	if m.handed.Format != "" {
 		w.LogKey, w.Ring = attest.SpecimenKeyFor(attest.PurposeLog), m.handed
 	}
@@ -187,7 +195,8 @@ func (m *maker) writer() *record.Writer {
 
 // handOver hands the specimen's log over to its second key.
 func (m *maker) handOver(ctx context.Context) (attest.Handover, error) {
-	next, err := m.writer().HandOver(ctx, attest.SpecimenKeyFor(attest.PurposeLog).Public(), attest.SpecimenHandover, "rotated to show a rotation")
+	next, err := m.writer().HandOver(ctx, attest.SpecimenKeyFor(attest.PurposeLog).Public(), attest.SpecimenHandover,
+		"rotated to show a rotation")
 	if err != nil {
 		return attest.Handover{}, err
 	}
@@ -201,12 +210,14 @@ func (m *maker) observe(ctx context.Context, fresh []record.Observation) error {
 		return nil
 	}
 	w := m.writer()
-	w.Random = &counter{n: uint64(m.clock.Now().Unix()) << 8} // salts of a specimen are no secret, and the same every time
+	// salts of a specimen are no secret, and the same every time
+	w.Random = &counter{n: uint64(m.clock.Now().Unix()) << 8}
 	_, err := w.Observe(ctx, fresh...)
 	return err
 }
 
-// counter is a source of bytes that are different every time. Nothing that is recorded holds any of them.
+// counter is a source of bytes that are different every time. Nothing that is recorded holds any of
+// them.
 type counter struct {
 	mu sync.Mutex // guards n
 	n  uint64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Clock is the time on a street with a play. It stands until it is moved, so that the same walk happens at the same
-// moments in every run. It may be used by several goroutines at once.
+// Clock is the time on a street with a play. It stands until it is moved, so that the same walk
+// happens at the same moments in every run. It may be used by several goroutines at once.
 type Clock struct {
 	mu  sync.Mutex // guards now
 	now time.Time

@@ -36,6 +36,7 @@ type Door struct {
 	Want     Want
 
 	serve     func(*visit)                                // over HTTP, nil for the doors below
+	beside    func(*visit) bool                           // serves other paths of its host, and says whether it did
 	conn      func(*visit, net.Conn)                      // after TLS
 	wire      func(*visit, net.Conn)                      // before TLS, on a listener of its own
 	cert      certFault                                   // what is wrong with the certificate
@@ -70,7 +71,8 @@ func (d Door) URL() string {
 // Doors returns every row.
 func Doors() []Door {
 	var all []Door
-	for _, rows := range [][]Door{readyDoors(), methodDoors(), nameDoors(), checkDoors(), advisoryDoors(), mppDoors(), networkDoors(), hazardDoors()} {
+	for _, rows := range [][]Door{readyDoors(), methodDoors(), nameDoors(), checkDoors(), advisoryDoors(), mppDoors(),
+		networkDoors(), hazardDoors(), stockDoors()} {
 		all = append(all, rows...)
 	}
 	for i := range all {
@@ -82,16 +84,21 @@ func Doors() []Door {
 }
 
 // v1Checks are the names that the frozen battery asks.
-var v1Checks = []string{"reachable", "status-402", "payment-required-header", "x402-version", "accepts", "bazaar-extension", "signed-offers"}
+var v1Checks = []string{"reachable", "status-402", "payment-required-header", "x402-version", "accepts",
+	"bazaar-extension", "signed-offers"}
 
-// ready is what is wanted of a door that sells: under both batteries, on the highest level but for what is named.
+// ready is what is wanted of a door that sells: under both batteries, on the highest level but for
+// what is named.
 func ready(level string, advisories ...string) Want {
-	return Want{V1: probe.Ready, V2: probe.Ready, Advisories: advisories, Level: level, Fault: probe.FaultNone, Protocols: []string{probe.ProtocolX402}}
+	return Want{V1: probe.Ready, V2: probe.Ready, Advisories: advisories, Level: level, Fault: probe.FaultNone,
+		Protocols: []string{probe.ProtocolX402}}
 }
 
-// fails is what is wanted of a door that answers 402 and fails checks, named with a space between them.
+// fails is what is wanted of a door that answers 402 and fails checks, named with a space between
+// them.
 func fails(level, checks string, advisories ...string) Want {
-	w := Want{V1: probe.Ready, V2: probe.NotReady, FailedV2: strings.Fields(checks), Advisories: advisories, Level: level, Fault: probe.FaultDoor, Protocols: []string{probe.ProtocolX402}}
+	w := Want{V1: probe.Ready, V2: probe.NotReady, FailedV2: strings.Fields(checks), Advisories: advisories,
+		Level: level, Fault: probe.FaultDoor, Protocols: []string{probe.ProtocolX402}}
 	for _, name := range w.FailedV2 {
 		for _, old := range v1Checks {
 			if name == old {
@@ -99,6 +106,31 @@ func fails(level, checks string, advisories ...string) Want {
 			}
 		}
 	}
+	return w
+}
+
+// blameless is for what somebody pays all the same, or what may lie at the caller.
+func (w Want) blameless() Want {
+	w.Fault = probe.FaultNone
+	return w
+}
+
+// notJudged is for terms that somebody may pay and v2 cannot judge.
+func (w Want) notJudged() Want {
+	w.V2, w.FailedV2, w.Fault = probe.NotProbed, nil, probe.FaultInstrument
+	return w
+}
+
+// challenged is what is wanted where a bot wall answers.
+func challenged() Want {
+	w := notAsked(probe.FaultInstrument)
+	w.V2, w.FailedV2 = probe.NotProbed, nil
+	return w
+}
+
+// unlikeV1 is for a door that v1 fails for checks that v2 asks in its own way.
+func unlikeV1(w Want, failed ...string) Want {
+	w.V1, w.FailedV1 = probe.NotReady, failed
 	return w
 }
 
@@ -116,7 +148,8 @@ func observed(w Want, advisories ...string) Want {
 
 // notAsked is what is wanted of a door that answers with another status than 402.
 func notAsked(fault probe.Fault) Want {
-	return Want{V1: probe.NotReady, V2: probe.NotReady, FailedV1: []string{"status-402"}, FailedV2: []string{"status-402"}, Level: "L1", Fault: fault}
+	return Want{V1: probe.NotReady, V2: probe.NotReady, FailedV1: []string{"status-402"},
+		FailedV2: []string{"status-402"}, Level: "L1", Fault: fault}
 }
 
 // unread is what is wanted of a door whose terms cannot be read.
@@ -130,7 +163,8 @@ func (w Want) stopped(stage string) Want {
 
 // unreachable is what is wanted of a door from which no answer comes.
 func unreachable(stage string, fault probe.Fault) Want {
-	return Want{V1: probe.Unreachable, V2: probe.Unreachable, FailedV1: []string{"reachable"}, FailedV2: []string{"reachable"}, Level: "L0", Fault: fault, Stage: stage}
+	return Want{V1: probe.Unreachable, V2: probe.Unreachable, FailedV1: []string{"reachable"},
+		FailedV2: []string{"reachable"}, Level: "L0", Fault: fault, Stage: stage}
 }
 
 // visit is one request to a door.
@@ -184,10 +218,13 @@ type terms struct {
 	padding  bool                   // base64 without padding
 }
 
-// good is a challenge with everything that a buyer may want: one way to pay, a signed offer, an input contract.
+// good is a challenge with everything that a buyer may want: one way to pay, a signed offer, an
+// input contract.
 func good(v *visit) *terms {
 	t := &terms{
-		top:     object{"x402Version": 2, "error": "Payment required", "resource": object{"url": v.url(), "description": "The weather of one city.", "mimeType": "application/json"}},
+		top: object{"x402Version": 2, "error": "Payment required",
+			"resource": object{"url": v.url(), "description": "The weather of one city.",
+				"mimeType": "application/json"}},
 		accepts: []any{entry(networks.Tokens()[0], "10000")},
 		ext:     object{"bazaar": bazaar(v.Method)},
 		header:  http.Header{},
@@ -211,7 +248,8 @@ const (
 
 // entry is a way to pay in one token.
 func entry(a networks.Token, amount string) object {
-	e := object{"scheme": "exact", "network": a.Network, "amount": amount, "asset": a.Address, "payTo": payee, "maxTimeoutSeconds": 120, "extra": object{}}
+	e := object{"scheme": "exact", "network": a.Network, "amount": amount, "asset": a.Address, "payTo": payee,
+		"maxTimeoutSeconds": 120, "extra": object{}}
 	extra := e["extra"].(object)
 	switch {
 	case strings.HasPrefix(a.Network, "solana:"):
@@ -229,7 +267,8 @@ func entry(a networks.Token, amount string) object {
 func bazaar(method string) object {
 	city := object{"type": "object", "properties": object{"city": object{"type": "string"}}, "required": []any{"city"}}
 	input := object{"type": "http", "method": method}
-	rules := object{"type": object{"type": "string", "const": "http"}, "method": object{"type": "string", "enum": []any{method}}}
+	rules := object{"type": object{"type": "string", "const": "http"},
+		"method": object{"type": "string", "enum": []any{method}}}
 	required := []any{"type", "method"}
 	if method == http.MethodPost {
 		input["bodyType"], input["body"] = "json", object{"city": "Berlin"}
@@ -240,8 +279,10 @@ func bazaar(method string) object {
 	}
 	return object{
 		"info": object{"input": input, "output": object{"type": "json", "example": object{"celsius": 21}}},
-		"schema": object{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": []any{"input"},
-			"properties": object{"input": object{"type": "object", "properties": rules, "required": required, "additionalProperties": false}, "output": object{"type": "object"}}},
+		"schema": object{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+			"required": []any{"input"},
+			"properties": object{"input": object{"type": "object", "properties": rules, "required": required,
+				"additionalProperties": false}, "output": object{"type": "object"}}},
 	}
 }
 
@@ -255,8 +296,10 @@ func (t *terms) signed(v *visit) []any {
 			continue
 		}
 		text := func(o object, name string) string { s, _ := o[name].(string); return s }
-		jws, err := attest.SignOffer(v.street.seller, attest.DIDURL(v.Host, v.street.seller.KID()), attest.Offer{Version: 1, ResourceURL: text(resource, "url"),
-			Scheme: text(e, "scheme"), Network: text(e, "network"), Asset: text(e, "asset"), PayTo: text(e, "payTo"), Amount: text(e, "amount"), ValidUntil: v.now().Unix() + 120})
+		jws, err := attest.SignOffer(v.street.seller, attest.DIDURL(v.Host, v.street.seller.KID()),
+			attest.Offer{Version: 1, ResourceURL: text(resource, "url"),
+				Scheme: text(e, "scheme"), Network: text(e, "network"), Asset: text(e, "asset"),
+				PayTo: text(e, "payTo"), Amount: text(e, "amount"), ValidUntil: v.now().Unix() + 120})
 		if err != nil {
 			panic(err) // the rows' own literals
 		}

@@ -11,10 +11,12 @@ import (
 
 // Shapes are the shapes of discovery files that roles have, which are those that sellers publish.
 func Shapes() []string {
-	return []string{"strings", "methods", "objects", "mixed", "items", "proposal", "openapi", "pointed", "foreign", "empty", "words"}
+	return []string{"strings", "methods", "objects", "mixed", "items", "proposal", "openapi", "pointed", "foreign",
+		"empty", "words"}
 }
 
-// serve answers what is no door: discovery files of roles, and the APIs of lists. It reports whether it did.
+// serve answers what is no door: discovery files of roles, and the APIs of lists. It reports
+// whether it did.
 func (st *stage) serve(v *visit) bool {
 	week := weekOf(st.clock.Now())
 	a := st.byHost[v.door.Host]
@@ -65,18 +67,25 @@ func file(shape string, r *Role, method string) object {
 	case "objects":
 		return object{"version": 1, "resources": []any{object{"resource": url, "method": method, "type": "http"}}}
 	case "mixed":
-		return object{"version": 1, "resources": []any{object{"resource": url, "method": method, "type": "http"}, method + " /" + path}}
+		return object{"version": 1, "resources": []any{object{"resource": url, "method": method, "type": "http"},
+			method + " /" + path}}
 	case "proposal":
-		return object{"x402Version": 1, "kind": "merchant", "facilitator": object{"baseUrl": "https://facilitator." + Domain}, "resources": []any{url}}
+		return object{"x402Version": 1, "kind": "merchant", "facilitator": object{"baseUrl": "https://facilitator." +
+			Domain}, "resources": []any{url}}
 	case "items":
-		return object{"x402Version": 2, "lastUpdated": "2026-08-20T00:00:00Z", "items": []any{object{"resource": object{"url": url}, "type": "http",
-			"input": object{"method": method}, "accepts": []any{}}}}
+		return object{"x402Version": 2, "lastUpdated": "2026-08-20T00:00:00Z",
+			"items": []any{object{"resource": object{"url": url}, "type": "http",
+				"input": object{"method": method}, "accepts": []any{}}}}
 	case "openapi":
-		operation := object{"summary": "The weather of one city.", "responses": object{"200": object{"description": "the weather"}, "402": object{"description": "terms"}},
-			"x-payment-info": object{"price": object{"mode": "fixed", "currency": "USD", "amount": "0.01"}, "protocols": []any{object{"x402": object{}}}}}
-		return object{"openapi": "3.1.0", "info": object{"title": r.Host, "version": "1"}, "paths": object{"/" + path: object{strings.ToLower(method): operation}}}
+		operation := object{"summary": "The weather of one city.",
+			"responses": object{"200": object{"description": "the weather"}, "402": object{"description": "terms"}},
+			"x-payment-info": object{"price": object{"mode": "fixed", "currency": "USD", "amount": "0.01"},
+				"protocols": []any{object{"x402": object{}}}}}
+		return object{"openapi": "3.1.0", "info": object{"title": r.Host, "version": "1"},
+			"paths": object{"/" + path: object{strings.ToLower(method): operation}}}
 	case "foreign":
-		return object{"version": 1, "resources": []any{url, "https://elsewhere." + Domain + "/" + path, "https://further." + Domain + "/" + path}}
+		return object{"version": 1, "resources": []any{url, "https://elsewhere." + Domain + "/" + path,
+			"https://further." + Domain + "/" + path}}
 	case "empty":
 		return object{"version": 1, "resources": []any{}}
 	default: // words
@@ -104,9 +113,12 @@ func (st *stage) serveList(v *visit, l *List, week int) {
 	items := []any{}
 	for _, r := range all[min(offset, len(all)):min(offset+limit, len(all))] {
 		a := networks.Tokens()[0]
-		items = append(items, object{"resource": r.URL(), "type": "http", "x402Version": 2, "lastUpdated": st.clock.Now().Truncate(24 * time.Hour).Format(time.RFC3339),
-			"accepts":    []any{entry(a, "10000")},
-			"extensions": object{"bazaar": object{"info": object{"input": object{"type": "http", "method": r.method(week)}}}}})
+		items = append(items, object{"resource": r.URL(), "type": "http", "x402Version": 2,
+			"lastUpdated": st.clock.Now().Truncate(24 * time.Hour).Format(time.RFC3339),
+			"accepts":     []any{entry(a, "10000")},
+			"extensions": object{"bazaar": object{"info": object{"input": object{"type": "http",
+				"method": r.method(week)}}}}})
 	}
-	v.json(http.StatusOK, object{"x402Version": 2, "items": items, "pagination": object{"limit": limit, "offset": offset, "total": len(all)}})
+	v.json(http.StatusOK, object{"x402Version": 2, "items": items,
+		"pagination": object{"limit": limit, "offset": offset, "total": len(all)}})
 }

@@ -17,10 +17,12 @@ import (
 	"agentstore/corpus/networks"
 )
 
-// A Play is what happens on a street over the weeks of one year: who stands there, as which of the rows of Doors, on
-// which lists, and when the walker's own line is down. Everything the street answers follows from the play and its clock.
+// A Play is what happens on a street over the weeks of one year: who stands there, as which of the
+// rows of Doors, on which lists, and when the walker's own line is down. Everything the street
+// answers follows from the play and its clock.
 //
-// What a role has by weeks is held by the number of the ISO week from which on it holds, to the next number.
+// What a role has by weeks is held by the number of the ISO week from which on it holds, to the
+// next number.
 type Play struct {
 	Roles []Role
 	Lists []List
@@ -34,11 +36,13 @@ type Play struct {
 type Role struct {
 	Host string // in ASCII
 	Doc  string
-	// Plot is the name of the row of Doors that it is, by weeks. Before the first of them the host does not exist.
+	// Plot is the name of the row of Doors that it is, by weeks. Before the first of them the host
+	// does not exist.
 	Plot map[int]string
 	// Price is what it asks, in atomic units of USDC, where its row asks for a cent.
 	Price map[int]string
-	// Networks are where it wants to be paid, CAIP-2 ids with spaces between them, where its row sells for one token.
+	// Networks are where it wants to be paid, CAIP-2 ids with spaces between them, where its row
+	// sells for one token.
 	Networks map[int]string
 	// Payee names whose address it advertises; it has its own where none is named.
 	Payee map[int]string
@@ -46,7 +50,8 @@ type Role struct {
 	Lists map[int]string
 	// File is the shape of its discovery file, by weeks: see Shapes; "" is none.
 	File map[int]string
-	// After is when it is met, counted from when a walk of the whole street begins; 0 lets its name and the week tell.
+	// After is when it is met, counted from when a walk of the whole street begins; 0 lets its name
+	// and the week tell.
 	After time.Duration
 }
 
@@ -118,14 +123,16 @@ type scene struct {
 	week int
 }
 
-// OpenScripted opens a street on which a play is given. What it answers follows from the play and from where the clock
-// stands, to the byte of everything that a judgement is made of, in whatever order it is walked; see Walker.
+// OpenScripted opens a street on which a play is given. What it answers follows from the play and
+// from where the clock stands, to the byte of everything that a judgement is made of, in whatever
+// order it is walked; see Walker.
 func OpenScripted(p Play, clock *Clock) (*Street, error) {
 	rows := map[string]bool{}
 	for _, d := range Doors() {
 		rows[d.Name] = d.wire == nil && !d.Plain && !d.Slow
 	}
-	st := &stage{play: p, clock: clock, byHost: map[string]*actor{}, byAddr: map[netip.Addr]string{}, doors: map[scene]*Door{}}
+	st := &stage{play: p, clock: clock, byHost: map[string]*actor{}, byAddr: map[netip.Addr]string{},
+		doors: map[scene]*Door{}}
 	four, six := firstIPv4, firstIPv6
 	enter := func(host string, a *actor) error {
 		if st.byHost[host] != nil {
@@ -140,7 +147,8 @@ func OpenScripted(p Play, clock *Clock) (*Street, error) {
 		r := &p.Roles[i]
 		for week, name := range r.Plot {
 			if !rows[name] {
-				return nil, fmt.Errorf("opening a street: in week %d %s is %q, which is no row that can be played", week, r.Host, name)
+				return nil, fmt.Errorf("opening a street: in week %d %s is %q, which is no row that can be played",
+					week, r.Host, name)
 			}
 		}
 		for week, shape := range r.File {

@@ -13,7 +13,6 @@ import (
 	"agentstore/corpus/doors"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
 	"agentstore/corpus/walk"
 
 	"github.com/go-json-experiment/json"
@@ -48,7 +47,8 @@ func scripted(t testing.TB, p Play, at time.Time) (*Street, *Clock, *Walker) {
 			t.Error(err)
 		}
 	})
-	c, err := s.Walker(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test", Random: zeros{}})
+	c, err := s.Walker(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(),
+		Agent: "https://store.test", Random: zeros{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestAPlayIsTheSameEveryTime gives every row twice, on streets with other certificates and other ports, in one order and
-// in the other, and compares all that a judgement is made of.
+// TestAPlayIsTheSameEveryTime gives every row twice, on streets with other certificates and other
+// ports, in one order and in the other, and compares all that a judgement is made of.
 func TestAPlayIsTheSameEveryTime(t *testing.T) {
 	give := func(backwards bool) []byte {
 		s, _, c := scripted(t, everyone(), monday)
@@ -127,10 +127,13 @@ func TestRolesChangeWithTheWeeks(t *testing.T) {
 	base, polygon := "eip155:8453", "eip155:137"
 	p := Play{
 		Roles: []Role{
-			{Host: "mover.play.street", Plot: map[int]string{35: "ready-bare"}, Price: map[int]string{35: "2500", 37: "9000"}, Networks: map[int]string{37: base + " " + polygon}, Payee: map[int]string{38: "another"},
-				Lists: map[int]string{35: "index.play.street", 38: ""}},
-			{Host: "late.play.street", Plot: map[int]string{37: "ready-bare"}, Lists: map[int]string{36: "index.play.street"}},
-			{Host: "slip.play.street", Plot: map[int]string{35: "ready-bare", 36: "tls-expired", 37: "connection-refused", 38: "ready-bare"}, Lists: map[int]string{35: "index.play.street"}},
+			{Host: "mover.play.street", Plot: map[int]string{35: "ready-bare"},
+				Price: map[int]string{35: "2500", 37: "9000"}, Networks: map[int]string{37: base + " " + polygon},
+				Payee: map[int]string{38: "another"}, Lists: map[int]string{35: "index.play.street", 38: ""}},
+			{Host: "late.play.street", Plot: map[int]string{37: "ready-bare"},
+				Lists: map[int]string{36: "index.play.street"}},
+			{Host: "slip.play.street", Plot: map[int]string{35: "ready-bare", 36: "tls-expired",
+				37: "connection-refused", 38: "ready-bare"}, Lists: map[int]string{35: "index.play.street"}},
 		},
 		Lists:   []List{{Host: "index.play.street", Page: 2, Breaks: map[int]int{39: 2}}},
 		Outages: []Span{{From: monday.AddDate(0, 0, 34), To: monday.AddDate(0, 0, 36)}},
@@ -139,18 +142,21 @@ func TestRolesChangeWithTheWeeks(t *testing.T) {
 	week := func(n int) { clock.Set(monday.AddDate(0, 0, 7*(n-35))) }
 
 	networks, payTo, amounts := terms402(t, c, p.Roles[0].URL())
-	if own := Address(base, "mover.play.street"); !slices.Equal(networks, []string{base}) || !slices.Equal(payTo, []string{own}) || !slices.Equal(amounts, []string{"2500"}) {
+	if own := Address(base, "mover.play.street"); !slices.Equal(networks, []string{base}) ||
+		!slices.Equal(payTo, []string{own}) || !slices.Equal(amounts, []string{"2500"}) {
 		t.Errorf("in week 35: %v %v %v", networks, payTo, amounts)
 	}
 	week(38)
 	networks, payTo, amounts = terms402(t, c, p.Roles[0].URL())
-	if another := Address(base, "another"); !slices.Equal(networks, []string{base, polygon}) || !slices.Equal(payTo, []string{another, another}) || !slices.Equal(amounts, []string{"9000", "9000"}) {
+	if another := Address(base, "another"); !slices.Equal(networks, []string{base, polygon}) ||
+		!slices.Equal(payTo, []string{another, another}) || !slices.Equal(amounts, []string{"9000", "9000"}) {
 		t.Errorf("in week 38: %v %v %v", networks, payTo, amounts)
 	}
 
 	stage := func(n int, host string) string {
 		week(n)
-		x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://" + host + "/" + path}, fetch.Rule{})
+		x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://" + host + "/" + path},
+			fetch.Rule{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,26 +167,28 @@ func TestRolesChangeWithTheWeeks(t *testing.T) {
 		host, stage string
 	}{
 		{36, "late.play.street", exchange.StageResolve}, {37, "late.play.street", ""},
-		{35, "slip.play.street", ""}, {36, "slip.play.street", exchange.StageTLS}, {37, "slip.play.street", exchange.StageConnect}, {38, "slip.play.street", ""},
-		{40, "mover.play.street", exchange.StageConnect}, // the line is down
+		{35, "slip.play.street", ""}, {36, "slip.play.street", exchange.StageTLS},
+		// the line is down
+		{37, "slip.play.street", exchange.StageConnect}, {38, "slip.play.street", ""},
+		{40, "mover.play.street", exchange.StageConnect},
 	} {
 		if got := stage(w.week, w.host); got != w.stage {
 			t.Errorf("%s in week %d stopped at %q, want %q", w.host, w.week, got, w.stage)
 		}
 	}
 
-	list := func(n int, query string) (doors []string, status int) {
+	list := func(n int, query string) (listed []string, status int) {
 		week(n)
 		at := "https://index.play.street/discovery/resources?" + query
 		x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: at}, fetch.Rule{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, _ := probe.ParseDiscovery(x.Response.Body, at)
-		for _, d := range named {
-			doors = append(doors, strings.TrimPrefix(d.URL, "https://"))
+		file, _ := doors.Parse(x.Response.Body, at)
+		for _, d := range file.Entries {
+			listed = append(listed, strings.TrimPrefix(d.URL, "https://"))
 		}
-		return doors, x.Response.Status
+		return listed, x.Response.Status
 	}
 	for _, w := range []struct {
 		week  int
@@ -205,12 +213,15 @@ func TestRolesChangeWithTheWeeks(t *testing.T) {
 func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 	var p Play
 	for _, shape := range Shapes() {
-		p.Roles = append(p.Roles, Role{Host: shape + ".play.street", Plot: map[int]string{35: "post-undeclared"}, File: map[int]string{35: shape}})
+		p.Roles = append(p.Roles, Role{Host: shape + ".play.street", Plot: map[int]string{35: "post-undeclared"},
+			File: map[int]string{35: shape}})
 	}
 	_, _, c := scripted(t, p, monday)
-	read := map[string]int{"objects": 1, "strings": 1, "items": 1, "proposal": 1, "foreign": 3, "empty": 0, "openapi": 1}
-	told := map[string]string{"strings": doors.ShapeStrings, "methods": doors.ShapeStrings, "objects": doors.ShapeObjects, "mixed": doors.ShapeMixed, "items": doors.ShapeFacilitator,
-		"proposal": doors.ShapeProposal, "pointed": doors.ShapeStrings, "foreign": doors.ShapeStrings, "empty": doors.ShapeEmpty, "words": doors.ShapeUnknown}
+	read := map[string]int{"objects": 1, "strings": 1, "items": 1, "proposal": 1, "foreign": 3, "empty": 0}
+	told := map[string]string{"strings": doors.ShapeStrings, "methods": doors.ShapeStrings,
+		"objects": doors.ShapeObjects, "mixed": doors.ShapeMixed, "items": doors.ShapeFacilitator,
+		"proposal": doors.ShapeProposal, "pointed": doors.ShapeStrings, "foreign": doors.ShapeStrings,
+		"empty": doors.ShapeEmpty, "words": doors.ShapeUnknown}
 	for _, r := range p.Roles {
 		shape := has(r.File, 35)
 		at := "https://" + r.Host + "/.well-known/x402"
@@ -224,20 +235,23 @@ func TestDiscoveryFilesHaveTheirShapes(t *testing.T) {
 		if err != nil || x.Response.Status != 200 {
 			t.Fatalf("%s: %v, %d", shape, err, x.Response.Status)
 		}
-		found, err := probe.ParseDiscovery(x.Response.Body, at)
-		if want, known := read[shape]; known && (err != nil || len(found) != want) || shape == "words" && err == nil {
+		found, err := doors.Parse(x.Response.Body, at)
+		if want, known := read[shape]; known && (err != nil || len(found.Entries) != want) || shape == "words" &&
+			err == nil {
 			t.Errorf("%s: %v, %v in %s", shape, found, err, x.Response.Body)
 		}
-		report, _, err := walk.Run(t.Context(), c, doors.Checker{Host: r.Host}, walk.Start{URL: doors.Start(r.Host), Kinds: []string{"get"}})
+		report, _, err := walk.Run(t.Context(), c, doors.Checker{Host: r.Host},
+			walk.Start{URL: doors.Start(r.Host), Kinds: []string{"get"}})
 		if err != nil || report.File.Shape != told[shape] {
 			t.Errorf("%s is read as %+v, %v", shape, report, err)
 		}
 		own := report.File.On(r.Host, func(u string) (string, error) { return c.Parse(u, fetch.Rule{}) })
-		if none := shape == "empty" || shape == "words" || shape == "openapi"; none != (len(own.Doors) == 0) || (own.Foreign == 2) != (shape == "foreign") {
+		if none := shape == "empty" || shape == "words" || shape == "openapi"; none != (len(own.Doors) == 0) ||
+			(own.Foreign == 2) != (shape == "foreign") {
 			t.Errorf("%s is read as %+v", shape, own)
 		}
-		if d := probe.Declared(found, r.URL(), "well-known"); (shape == "objects" || shape == "items" || shape == "openapi") && d.Method != http.MethodPost {
-			t.Errorf("%s declares %+v", shape, d)
+		if shape == "objects" && found.Entries[0].Method != http.MethodPost {
+			t.Errorf("%s declares %+v", shape, found.Entries)
 		}
 	}
 }

@@ -22,7 +22,8 @@ type said struct {
 	checks  map[string]string // those that are reached and not passed
 }
 
-func read[R any](t *testing.T, c *fetch.Client, checker probe.Checker[R], url string, words func(R) (string, []string)) said {
+func read[R any](t *testing.T, c *fetch.Client, checker probe.Checker[R], url string,
+	words func(R) (string, []string)) said {
 	t.Helper()
 	r, recording, err := walk.Run(t.Context(), c, checker, walk.Start{URL: url})
 	if err != nil {

@@ -1,10 +1,11 @@
-// Package street is a street of test doors on loopback: many host names, each with an address that looks public, behind
-// one TLS listener with a certificate authority made for the run. Some doors sell as they should, in every way that is
-// sold; the others are wrong, each in one way, as rows that say which verdict they must get. Nobody is paid here:
-// every payment that is presented is ignored.
+// Package street is a street of test doors on loopback: many host names, each with an address that
+// looks public, behind one TLS listener with a certificate authority made for the run. Some doors
+// sell as they should, in every way that is sold; the others are wrong, each in one way, as rows
+// that say which verdict they must get. Nobody is paid here: every payment that is presented is
+// ignored.
 //
-// The street hands out a resolver and a dialer for the guarded client, which are asked after its guard, so that what is
-// tested is the client that walks the real world:
+// The street hands out a resolver and a dialer for the guarded client, which are asked after its
+// guard, so that what is tested is the client that walks the real world:
 //
 //	s, err := street.Open()
 //	c, err := fetch.New(s.Config(fetch.Config{UserAgent: …, Key: …, Agent: …}))
@@ -39,8 +40,8 @@ import (
 // Domain is what the doors without a name of their own stand under. It belongs to nobody.
 const Domain = "doors.street"
 
-// The addresses of the street are handed out from these networks, in the order of the rows: amateur radio's, and one
-// that no registry has given away.
+// The addresses of the street are handed out from these networks, in the order of the rows: amateur
+// radio's, and one that no registry has given away.
 var (
 	firstIPv4 = netip.MustParseAddr("44.44.0.1")
 	firstIPv6 = netip.MustParseAddr("2a10:ffff::1")
@@ -83,9 +84,11 @@ func Open() (*Street, error) {
 
 // open opens doors, or a stage of which the doors are no more than its props.
 func open(doors []Door, play *stage, seller *attest.Key, now func() time.Time) (_ *Street, err error) {
-	s := &Street{doors: doors, play: play, now: now, seller: seller, byHost: map[string]*Door{}, sights: Sights(), own: map[string]net.Listener{},
+	s := &Street{doors: doors, play: play, now: now, seller: seller, byHost: map[string]*Door{}, sights: Sights(),
+		own:   map[string]net.Listener{},
 		conns: map[net.Conn]bool{}, visits: map[string]int{}, bomb: sync.OnceValue(bomb)}
-	if s.ring, err = attest.NewRing("2026-08-01", map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: s.seller.Public()}); err != nil {
+	if s.ring, err = attest.NewRing("2026-08-01",
+		map[attest.Purpose]ed25519.PublicKey{attest.PurposeIdentity: s.seller.Public()}); err != nil {
 		return nil, err
 	}
 	if s.authority, err = newAuthority(now); err != nil {
@@ -133,7 +136,8 @@ func open(doors []Door, play *stage, seller *attest.Key, now func() time.Time) (
 		return nil, fmt.Errorf("opening the street: %w", err)
 	}
 	s.secure = &chanListener{conns: make(chan net.Conn), closed: make(chan struct{}), addr: s.tls.Addr()}
-	s.server = &http.Server{Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+	s.server = &http.Server{Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: time.Minute,
+		ErrorLog:  log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}}
 	s.accept(s.tls, s.serveTLS)
 	s.wg.Go(func() { s.server.Serve(s.secure) }) // ends with Close
@@ -189,8 +193,8 @@ func (s *Street) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.authority.cert.Raw})
 }
 
-// Listen is the loopback address behind a door, for tools that do not ask the street's resolver; "" when the door is
-// wrong before there is a connection.
+// Listen is the loopback address behind a door, for tools that do not ask the street's resolver; ""
+// when the door is wrong before there is a connection.
 func (s *Street) Listen(d Door) string {
 	switch {
 	case d.lookup != nil || d.dial != nil:
@@ -203,8 +207,8 @@ func (s *Street) Listen(d Door) string {
 	return s.tls.Addr().String()
 }
 
-// find returns the door of a host, nil for none. A number in front of the host leads to the same door, so that many
-// can be at one door without standing in each other's way.
+// find returns the door of a host, nil for none. A number in front of the host leads to the same
+// door, so that many can be at one door without standing in each other's way.
 func (s *Street) find(host string) *Door {
 	if s.play != nil {
 		return s.play.door(host, s.now())
@@ -231,7 +235,8 @@ func (s *Street) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr,
 	return slices.Clone(d.addresses), nil
 }
 
-// DialContext leads an address of the street to its listener on loopback; every other address is unreachable.
+// DialContext leads an address of the street to its listener on loopback; every other address is
+// unreachable.
 func (s *Street) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -306,7 +311,8 @@ func (s *Street) drop(c net.Conn) {
 	c.Close() // it may be closed already
 }
 
-// serveTLS shakes hands under the name that is asked for, and hands the connection to the door or to the HTTP server.
+// serveTLS shakes hands under the name that is asked for, and hands the connection to the door or
+// to the HTTP server.
 func (s *Street) serveTLS(raw net.Conn) {
 	var door *Door
 	gone := &lingering{Conn: raw, closed: make(chan struct{})}
@@ -358,6 +364,7 @@ func (s *Street) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case s.play != nil && s.play.serve(v):
+	case d.beside != nil && d.beside(v):
 	case d.at != "" && r.URL.Path == d.at:
 		d.serve(v)
 	case r.URL.Path == "/.well-known/did.json":
@@ -369,7 +376,8 @@ func (s *Street) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/did+json")
 		w.Write(doc)
 	case r.URL.Path == "/.well-known/x402" && d.Declares != "":
-		v.json(http.StatusOK, map[string]any{"version": 1, "resources": []any{map[string]any{"url": v.url(), "method": d.Declares}}})
+		v.json(http.StatusOK, map[string]any{"version": 1,
+			"resources": []any{map[string]any{"url": v.url(), "method": d.Declares}}})
 	case d.at != "" || r.URL.Path != "/"+path:
 		http.NotFound(w, r)
 	case d.serve == nil:

@@ -17,6 +17,7 @@ import (
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/conformance"
+	"agentstore/corpus/doors"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/fetch"
 	"agentstore/corpus/probe"
@@ -47,7 +48,8 @@ const patience = 5 * time.Minute
 
 func client(t testing.TB, s *Street, timeout time.Duration) *fetch.Client {
 	t.Helper()
-	c, err := fetch.New(s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test",
+	c, err := fetch.New(s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)",
+		Key: attest.SpecimenKey(), Agent: "https://store.test",
 		OwnHosts: []string{"store.test"}, Timeout: timeout}))
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +68,12 @@ func declaration(t testing.TB, c *fetch.Client, d Door) probe.Declaration {
 	if err != nil {
 		t.Error(err)
 	}
-	doors, err := probe.ParseDiscovery(x.Response.Body, at)
-	if err != nil {
-		t.Error(err)
+	file, err := doors.Parse(x.Response.Body, at)
+	if err != nil || len(file.Entries) != 1 || file.Entries[0].URL != d.URL() {
+		t.Errorf("%s declares %v, %v", d.Host, file.Entries, err)
+		return probe.Declaration{}
 	}
-	return probe.Declared(doors, d.URL(), "well-known")
+	return probe.Declaration{Method: file.Entries[0].Method, By: "well-known"}
 }
 
 // look walks to a door under v2 and judges the same recording under v1, from its file form.
@@ -166,7 +169,8 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 				return nil
 			}
 			last := recording.Exchanges[len(recording.Exchanges)-1]
-			got := Want{V1: v1.Verdict, V2: v2.Verdict, FailedV1: failed(v1), FailedV2: failed(v2), Advisories: raised(v2), Level: v2.ReachedLevel,
+			got := Want{V1: v1.Verdict, V2: v2.Verdict, FailedV1: failed(v1), FailedV2: failed(v2),
+				Advisories: raised(v2), Level: v2.ReachedLevel,
 				Fault: v2.Fault, Stage: last.Error.Stage, Protocols: v2.ProtocolsSpoken}
 			diff := cmp.Diff(d.Want, got, cmpopts.EquateEmpty())
 			if diff != "" && d.Slow && wait < patience {
@@ -199,14 +203,16 @@ func TestEveryDoorGetsItsVerdict(t *testing.T) {
 		}
 	}
 	for _, d := range probe.Defects() {
-		if d.Detectable == probe.Unpaid && len(d.Signals) > 0 && !slices.ContainsFunc(d.Signals, func(n string) bool { return seen[n]["fail"] || seen[n]["raised"] }) {
+		if d.Detectable == probe.Unpaid && len(d.Signals) > 0 &&
+			!slices.ContainsFunc(d.Signals, func(n string) bool { return seen[n]["fail"] || seen[n]["raised"] }) {
 			t.Errorf("no door shows the defect %s", d.ID)
 		}
 	}
 }
 
-// TestManyWalksHoldLittle walks to doors that send without end, two hundred at once, and watches the memory of client and
-// street together. Unbounded, one of these bodies alone is more than all of it.
+// TestManyWalksHoldLittle walks to doors that send without end, two hundred at once, and watches
+// the memory of client and street together. Unbounded, one of these bodies alone is more than all
+// of it.
 func TestManyWalksHoldLittle(t *testing.T) {
 	s := opened(t)
 	c := client(t, s, patience)
@@ -229,7 +235,8 @@ func TestManyWalksHoldLittle(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if x := recording.Exchanges[0]; len(x.Response.Body) > fetch.DefaultMaxBytes || x.Error.Stage == exchange.StageDeadline {
+			if x := recording.Exchanges[0]; len(x.Response.Body) > fetch.DefaultMaxBytes ||
+				x.Error.Stage == exchange.StageDeadline {
 				return fmt.Errorf("%s: %d bytes, %+v", url, len(x.Response.Body), x.Error)
 			}
 			now := []metrics.Sample{{Name: heap[0].Name}}
@@ -257,7 +264,8 @@ func TestRowsAreWhole(t *testing.T) {
 		}
 		names[d.Name] = true
 		ways := 0
-		for _, given := range []bool{d.serve != nil, d.conn != nil, d.wire != nil, d.lookup != nil, d.dial != nil, d.cert != certGood} {
+		for _, given := range []bool{d.serve != nil, d.conn != nil, d.wire != nil, d.lookup != nil, d.dial != nil,
+			d.cert != certGood} {
 			if given {
 				ways++
 			}
@@ -280,7 +288,8 @@ func TestRowsAreWhole(t *testing.T) {
 func TestOffersVerify(t *testing.T) {
 	s := opened(t)
 	c := client(t, s, patience)
-	x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://ready-many." + Domain + "/" + path}, fetch.Rule{})
+	x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://ready-many." + Domain + "/" +
+		path}, fetch.Rule{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,8 +312,10 @@ func TestOffersVerify(t *testing.T) {
 		t.Fatalf("%d offers in %s", len(offers), raw)
 	}
 	for _, o := range offers {
-		r, _, err := walk.Run(t.Context(), c, conformance.Checker{Request: conformance.Request{Artifact: o.Signature}, At: x.StartedAt}, walk.Start{Kinds: []string{"did"}})
-		if err != nil || r.Verdict != conformance.Conforms || r.KeyResolution != conformance.ResolvedWeb || r.Live == nil || !*r.Live {
+		r, _, err := walk.Run(t.Context(), c, conformance.Checker{Request: conformance.Request{Artifact: o.Signature},
+			At: x.StartedAt}, walk.Start{Kinds: []string{"did"}})
+		if err != nil || r.Verdict != conformance.Conforms || r.KeyResolution != conformance.ResolvedWeb ||
+			r.Live == nil || !*r.Live {
 			t.Errorf("%v, %s", err, encode(r))
 		}
 	}
@@ -333,7 +344,8 @@ func TestTheStreetEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	dialled := make(chan bool, 2)
-	cfg := s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test", Timeout: patience})
+	cfg := s.Config(fetch.Config{UserAgent: "walker/1 (+https://store.test/bot)", Key: attest.SpecimenKey(),
+		Agent: "https://store.test", Timeout: patience})
 	cfg.Dialer = telling{s, dialled}
 	c, err := fetch.New(cfg)
 	if err != nil {
@@ -342,7 +354,8 @@ func TestTheStreetEnds(t *testing.T) {
 	done := make(chan exchange.Exchange, 2)
 	for _, name := range []string{"head-never", "head-slow"} {
 		go func() {
-			x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://" + name + "." + Domain + "/" + path}, fetch.Rule{})
+			x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://" + name + "." + Domain +
+				"/" + path}, fetch.Rule{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -359,14 +372,16 @@ func TestTheStreetEnds(t *testing.T) {
 			t.Errorf("%s: %+v", x.Request.URL, x.Error)
 		}
 	}
-	x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://status-200." + Domain + "/paid"}, fetch.Rule{})
+	x, err := c.Do(t.Context(), exchange.Request{Method: http.MethodGet, URL: "https://status-200." + Domain + "/paid"},
+		fetch.Rule{})
 	if err != nil || x.Error.Stage != exchange.StageConnect {
 		t.Errorf("after the end: %v, %+v", err, x.Error)
 	}
 	if _, err := s.LookupNetIP(t.Context(), "ip", "example.com"); err == nil {
 		t.Error("the street knows a name of the world")
 	}
-	if _, err := s.DialContext(t.Context(), "tcp", "127.0.0.1:1"); err == nil || !strings.Contains(fmt.Sprint(err), "unreachable") {
+	if _, err := s.DialContext(t.Context(), "tcp", "127.0.0.1:1"); err == nil ||
+		!strings.Contains(fmt.Sprint(err), "unreachable") {
 		t.Errorf("the street leads elsewhere: %v", err)
 	}
 }

@@ -15,15 +15,17 @@ import (
 // WalkTime is what a walk of the whole street takes. It ends when the clock of the play shows.
 const WalkTime = 100 * time.Second
 
-// Walker is a guarded client for a street with a play. It meets each host at a moment of its own, so that what it records
-// does not depend on the order of its walks or on how fast this machine is. It may be used by several goroutines at once.
+// Walker is a guarded client for a street with a play. It meets each host at a moment of its own,
+// so that what it records does not depend on the order of its walks or on how fast this machine is.
+// It may be used by several goroutines at once.
 type Walker struct {
 	street *Street
 	cfg    fetch.Config
 	client *fetch.Client // reads addresses
 }
 
-// Walker returns a client with a configuration, whose clock, resolver, dialer and roots are the street's.
+// Walker returns a client with a configuration, whose clock, resolver, dialer and roots are the
+// street's.
 func (s *Street) Walker(cfg fetch.Config) (*Walker, error) {
 	cfg = s.Config(cfg)
 	cfg.Now = s.now
@@ -65,8 +67,8 @@ func (w *Walker) Do(ctx context.Context, req exchange.Request, rule fetch.Rule) 
 	return x, err
 }
 
-// Moment is when a host is met by who walks the street: on one with a play within WalkTime before what the clock shows,
-// otherwise now.
+// Moment is when a host is met by who walks the street: on one with a play within WalkTime before
+// what the clock shows, otherwise now.
 func (s *Street) Moment(host string) time.Time {
 	now := s.now()
 	if s.play == nil {

@@ -55,8 +55,10 @@ func newAuthority(now func() time.Time) (*authority, error) {
 		return nil, err
 	}
 	a := &authority{key: key, now: now, made: map[certOf]*tls.Certificate{}, next: 2}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Street of test doors"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: now().Add(-time.Hour), NotAfter: now().AddDate(1, 0, 0), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Street of test doors"},
+		IsCA: true, BasicConstraintsValid: true,
+		NotBefore: now().Add(-time.Hour), NotAfter: now().AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("making an authority: %w", err)
@@ -74,8 +76,10 @@ func (a *authority) certificate(host string, fault certFault) (*tls.Certificate,
 	if c := a.made[certOf{host, fault}]; c != nil {
 		return c, nil
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(a.next), DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, NotBefore: a.now().Add(-time.Hour), NotAfter: a.now().AddDate(0, 6, 0)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(a.next), DNSNames: []string{host},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, NotBefore: a.now().Add(-time.Hour),
+		NotAfter: a.now().AddDate(0, 6, 0)}
 	a.next++
 	parent := a.cert
 	switch fault {
@@ -166,7 +170,8 @@ func say(text string) func(*visit, net.Conn) {
 	return raw(func(v *visit, c net.Conn) { io.WriteString(c, v.head("HTTP/1.1")+text) })
 }
 
-// bomb is 64 MB of zeros in gzip: one member of a megabyte, again and again, so that making it takes no time.
+// bomb is 64 MB of zeros in gzip: one member of a megabyte, again and again, so that making it
+// takes no time.
 func bomb() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// An Authorization is what a payer signs under EIP-3009: Value atomic units from From to To, valid strictly between the
-// two Unix times.
+// An Authorization is what a payer signs under EIP-3009: Value atomic units from From to To, valid
+// strictly between the two Unix times.
 type Authorization struct {
 	From, To                common.Address
 	Value                   *big.Int
@@ -19,11 +19,14 @@ type Authorization struct {
 
 // Kinds of EIP-712 messages over an Authorization.
 const (
-	TransferKind = "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
-	ReceiveKind  = "ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+	TransferKind = "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 " +
+		"validBefore,bytes32 nonce)"
+	ReceiveKind = "ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 " +
+		"validBefore,bytes32 nonce)"
 )
 
-// Digest returns the EIP-712 digest of the authorization as a message of the given kind under a domain separator.
+// Digest returns the EIP-712 digest of the authorization as a message of the given kind under a
+// domain separator.
 func (a Authorization) Digest(kind string, domain common.Hash) common.Hash {
 	message := crypto.Keccak256(append(crypto.Keccak256([]byte(kind)), a.words()...))
 	return typed(domain, message)
@@ -40,23 +43,27 @@ func CancelDigest(authorizer common.Address, nonce, domain common.Hash) common.H
 }
 
 // PermitDigest returns the EIP-712 digest of an EIP-2612 permit.
-func PermitDigest(owner, spender common.Address, value *big.Int, nonce, deadline uint64, domain common.Hash) common.Hash {
-	kind := crypto.Keccak256Hash([]byte("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)"))
+func PermitDigest(owner, spender common.Address, value *big.Int, nonce, deadline uint64,
+	domain common.Hash) common.Hash {
+	kind := crypto.Keccak256Hash([]byte("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 " +
+		"deadline)"))
 	return typed(domain, crypto.Keccak256(words(kind, owner, spender, value, nonce, deadline)))
 }
 
 // Domain returns the EIP-712 domain separator of a token.
 func Domain(name, version string, chainID uint64, token common.Address) common.Hash {
-	kind := crypto.Keccak256Hash([]byte("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"))
-	return crypto.Keccak256Hash(words(kind, crypto.Keccak256Hash([]byte(name)), crypto.Keccak256Hash([]byte(version)), chainID, token))
+	kind := crypto.Keccak256Hash([]byte("EIP712Domain(string name,string version,uint256 chainId,address " +
+		"verifyingContract)"))
+	return crypto.Keccak256Hash(words(kind, crypto.Keccak256Hash([]byte(name)), crypto.Keccak256Hash([]byte(version)),
+		chainID, token))
 }
 
 func typed(domain common.Hash, message []byte) common.Hash {
 	return crypto.Keccak256Hash([]byte{0x19, 0x01}, domain[:], message)
 }
 
-// TransferCall returns the calldata of transferWithAuthorization: the (v, r, s) form for a signature of 65 bytes, the
-// bytes form for any other.
+// TransferCall returns the calldata of transferWithAuthorization: the (v, r, s) form for a
+// signature of 65 bytes, the bytes form for any other.
 func TransferCall(a Authorization, signature []byte) []byte {
 	if len(signature) != 65 {
 		return TransferBytesCall(a, signature)
@@ -65,13 +72,15 @@ func TransferCall(a Authorization, signature []byte) []byte {
 		a.words(), vrs(signature))
 }
 
-// TransferBytesCall returns the calldata of transferWithAuthorization in its bytes form, whatever the signature's length.
+// TransferBytesCall returns the calldata of transferWithAuthorization in its bytes form, whatever
+// the signature's length.
 func TransferBytesCall(a Authorization, signature []byte) []byte {
 	return call("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
 		a.words(), words(uint64(7*32)), tail(signature))
 }
 
-// ReceiveCall returns the calldata of receiveWithAuthorization in its bytes form. Only a.To may send it.
+// ReceiveCall returns the calldata of receiveWithAuthorization in its bytes form. Only a.To may
+// send it.
 func ReceiveCall(a Authorization, signature []byte) []byte {
 	return call("receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
 		a.words(), words(uint64(7*32)), tail(signature))
@@ -84,10 +93,12 @@ func CancelCall(authorizer common.Address, nonce common.Hash, signature []byte) 
 
 // PermitCall returns the calldata of permit in its (v, r, s) form. The signature has 65 bytes.
 func PermitCall(owner, spender common.Address, value *big.Int, deadline uint64, signature []byte) []byte {
-	return call("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)", words(owner, spender, value, deadline), vrs(signature))
+	return call("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)", words(owner, spender, value, deadline),
+		vrs(signature))
 }
 
-// StateCall returns the calldata of authorizationState, which answers one word: 1 if used or cancelled.
+// StateCall returns the calldata of authorizationState, which answers one word: 1 if used or
+// cancelled.
 func StateCall(authorizer common.Address, nonce common.Hash) []byte {
 	return call("authorizationState(address,bytes32)", words(authorizer, nonce))
 }
@@ -117,33 +128,38 @@ func BlacklistCall(account common.Address) []byte { return call("blacklist(addre
 // DomainCall returns the calldata of DOMAIN_SEPARATOR, which answers one word.
 func DomainCall() []byte { return call("DOMAIN_SEPARATOR()") }
 
-// SpendCall returns the calldata with which a Spender makes several calls to one token in a single transaction.
+// SpendCall returns the calldata with which a Spender makes several calls to one token in a single
+// transaction.
 func SpendCall(token common.Address, calls ...[]byte) []byte {
 	return call("spend(address,bytes[])", words(token, uint64(2*32)), byteSlices(calls))
 }
 
-// ForgeCall returns the calldata with which a Spender emits AuthorizationUsed and Transfer in its own name.
+// ForgeCall returns the calldata with which a Spender emits AuthorizationUsed and Transfer in its
+// own name.
 func ForgeCall(a Authorization) []byte {
 	return call("forge(address,address,uint256,bytes32)", words(a.From, a.To, a.Value, a.Nonce))
 }
 
-// DeployCall returns the calldata with which a WalletFactory deploys the wallet of owner under salt.
+// DeployCall returns the calldata with which a WalletFactory deploys the wallet of owner under
+// salt.
 func DeployCall(owner common.Address, salt common.Hash) []byte {
 	return call("deploy(address,bytes32)", words(owner, salt))
 }
 
-// WalletAddressCall returns the calldata that asks a WalletFactory for the address of such a wallet.
+// WalletAddressCall returns the calldata that asks a WalletFactory for the address of such a
+// wallet.
 func WalletAddressCall(owner common.Address, salt common.Hash) []byte {
 	return call("addressOf(address,bytes32)", words(owner, salt))
 }
 
-// ExecuteCall returns the calldata with which its owner makes a wallet or a delegated account call target.
+// ExecuteCall returns the calldata with which its owner makes a wallet or a delegated account call
+// target.
 func ExecuteCall(target common.Address, value *big.Int, data []byte) []byte {
 	return call("execute(address,uint256,bytes)", words(target, value, uint64(3*32)), tail(data))
 }
 
-// Wrap6492 wraps a signature as ERC-6492 does for a wallet that may not be deployed yet: the ABI encoding of (factory,
-// factory calldata, signature), then 32 bytes of 0x6492.
+// Wrap6492 wraps a signature as ERC-6492 does for a wallet that may not be deployed yet: the ABI
+// encoding of (factory, factory calldata, signature), then 32 bytes of 0x6492.
 func Wrap6492(factory common.Address, factoryCalldata, signature []byte) []byte {
 	first := tail(factoryCalldata)
 	out := append(words(factory, uint64(3*32), uint64(3*32+len(first))), first...)

@@ -1,13 +1,14 @@
-// Package token holds the contracts that the local chains are born with and the calls to them, packed by hand.
+// Package token holds the contracts that the local chains are born with and the calls to them,
+// packed by hand.
 //
-// The dollar (sol/DevDollar.sol) answers the public interface of the dollar token it stands in for: ERC-20, EIP-3009,
-// EIP-2612 and EIP-1271 signatures, with the same event order and error texts. It has no constructor, so a genesis
-// account with code and a few storage slots is a working token:
+// The dollar (sol/DevDollar.sol) answers the public interface of the dollar token it stands in for:
+// ERC-20, EIP-3009, EIP-2612 and EIP-1271 signatures, with the same event order and error texts. It
+// has no constructor, so a genesis account with code and a few storage slots is a working token:
 //
 //	alloc[asset] = token.Dollar{Name: "USD Coin", Version: "2", Symbol: "USDC", Minter: minter, Balances: balances}.Account()
 //
-// The artifact contracts.json is committed; build/ holds its recipe, and a test compiles again and compares.
-// Nothing here is for use outside local chains.
+// The artifact contracts.json is committed; build/ holds its recipe, and a test compiles again and
+// compares. Nothing here is for use outside local chains.
 package token
 
 import (
@@ -28,12 +29,14 @@ var artifact []byte
 
 // Names of the contracts, as in their sources.
 const (
-	DollarContract    = "DevDollar"     // the token
-	MulticallContract = "Multicall"     // many calls in one
-	WalletContract    = "SmartWallet"   // an EIP-1271 wallet with one owner key
-	DelegateContract  = "Delegate"      // a target for EIP-7702 delegation that signs with the account's own key
-	FactoryContract   = "WalletFactory" // deploys SmartWallets by CREATE2
-	SpenderContract   = "Spender"       // makes many calls in one transaction, forges events
+	DollarContract    = "DevDollar"         // the token
+	MulticallContract = "Multicall"         // many calls in one
+	WalletContract    = "SmartWallet"       // an EIP-1271 wallet with one owner key
+	DelegateContract  = "Delegate"          // a target for EIP-7702 delegation that signs with the account's own key
+	FactoryContract   = "WalletFactory"     // deploys SmartWallets by CREATE2
+	Permit2Contract   = "Permit2"           // transfers by signature
+	ProxyContract     = "ExactPermit2Proxy" // settles x402 payments by Permit2
+	SpenderContract   = "Spender"           // makes many calls in one transaction, forges events
 )
 
 // A Contract is one compiled contract.
@@ -53,7 +56,8 @@ var contracts = sync.OnceValue(func() map[string]Contract {
 	return a.Contracts
 })
 
-// Code returns the runtime code of the contract called name, one of the constants above. It panics on another name.
+// Code returns the runtime code of the contract called name, one of the constants above. It panics
+// on another name.
 func Code(name string) []byte {
 	c, ok := contracts()[name]
 	if !ok {
@@ -84,6 +88,7 @@ type Dollar struct {
 	Paused                bool
 	Balances              map[common.Address]int64
 	Blacklist             []common.Address
+	Approved              []common.Address // accounts that allow Permit2 to move whatever they have
 }
 
 // Account returns the genesis account that is this token.
@@ -105,6 +110,11 @@ func (d Dollar) Account() types.Account {
 		supply += amount
 	}
 	storage[slot(slotSupply)] = common.BigToHash(big.NewInt(supply))
+	for _, account := range d.Approved {
+		at := crypto.Keccak256Hash(common.BytesToHash(Permit2Address[:]).Bytes(),
+			inMapping(common.BytesToHash(account[:]), slotAllowances).Bytes())
+		storage[at] = common.MaxHash
+	}
 	for _, account := range d.Blacklist {
 		storage[inMapping(common.BytesToHash(account[:]), slotBlacklist)] = slot(1)
 	}
@@ -116,7 +126,8 @@ func BalanceSlot(owner common.Address) common.Hash {
 	return inMapping(common.BytesToHash(owner[:]), slotBalances)
 }
 
-// Plain returns the genesis account of a contract without state: Multicall, Delegate, WalletFactory or Spender.
+// Plain returns the genesis account of a contract without state, or one that begins with none:
+// Multicall, Delegate, WalletFactory, Permit2, ExactPermit2Proxy or Spender.
 func Plain(name string) types.Account {
 	return types.Account{Nonce: 1, Balance: new(big.Int), Code: Code(name)}
 }
@@ -138,7 +149,8 @@ func inMapping(key common.Hash, at uint64) common.Hash {
 	return crypto.Keccak256Hash(key[:], slot(at).Bytes())
 }
 
-// short is Solidity's storage form of a string under 32 bytes: the text, and twice its length in the last byte.
+// short is Solidity's storage form of a string under 32 bytes: the text, and twice its length in
+// the last byte.
 func short(s string) (h common.Hash) {
 	if len(s) > 31 {
 		panic("token: string too long for one slot: " + s)

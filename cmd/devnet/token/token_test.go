@@ -32,20 +32,21 @@ func TestArtifactIsWhatTheSourcesCompileTo(t *testing.T) {
 	}
 }
 
-// Each contract of the artifact stands in the source file it names. (Read here, the sources also count as this test's
-// inputs, so that a change of theirs runs it again.)
+// Each contract of the artifact stands in the source file it names. (Read here, the sources also
+// count as this test's inputs, so that a change of theirs runs it again.)
 func TestArtifactNamesItsSources(t *testing.T) {
 	recipe, err := os.ReadFile("build/build.cjs")
 	if err != nil || len(recipe) == 0 {
 		t.Fatal(err)
 	}
-	for _, name := range []string{DollarContract, MulticallContract, WalletContract, DelegateContract, FactoryContract, SpenderContract} {
+	for _, name := range []string{DollarContract, MulticallContract, WalletContract, DelegateContract, FactoryContract,
+		SpenderContract, Permit2Contract, ProxyContract} {
 		source, err := os.ReadFile("sol/" + contracts()[name].Source)
 		if err != nil || !strings.Contains(string(source), "\ncontract "+name+" ") {
 			t.Errorf("%s is not in %q: %v", name, contracts()[name].Source, err)
 		}
 	}
-	if got, want := len(contracts()), 6; got != want {
+	if got, want := len(contracts()), 8; got != want {
 		t.Errorf("the artifact has %d contracts, want %d", got, want)
 	}
 }
@@ -64,11 +65,14 @@ func TestCallsNameMethodsOfTheContracts(t *testing.T) {
 		calls    [][]byte
 	}{
 		{DollarContract, [][]byte{
-			TransferCall(a, sig), TransferCall(a, nil), TransferBytesCall(a, sig), ReceiveCall(a, sig), CancelCall(who, n, sig),
-			PermitCall(who, who, common.Big1, 1, sig), StateCall(who, n), BalanceCall(who), PayCall(who, common.Big1),
-			MintCall(who, common.Big1), PauseCall(), UnpauseCall(), BlacklistCall(who), DomainCall(),
+			TransferCall(a, sig), TransferCall(a, nil), TransferBytesCall(a, sig), ReceiveCall(a, sig),
+			CancelCall(who, n, sig), PermitCall(who, who, common.Big1, 1, sig), StateCall(who, n), BalanceCall(who),
+			PayCall(who, common.Big1), MintCall(who, common.Big1), PauseCall(), UnpauseCall(), BlacklistCall(who),
+			DomainCall(), ApproveCall(who, common.Big1),
 		}},
 		{SpenderContract, [][]byte{SpendCall(who, sig), ForgeCall(a)}},
+		{ProxyContract, [][]byte{SettleCall(Permit{Amount: common.Big1, Nonce: common.Big1}, sig)}},
+		{Permit2Contract, [][]byte{InvalidateCall(common.Big1)}},
 		{FactoryContract, [][]byte{DeployCall(who, n), WalletAddressCall(who, n)}},
 		{WalletContract, [][]byte{ExecuteCall(who, common.Big0, sig)}},
 	} {
@@ -100,7 +104,8 @@ func TestDigestOfAKnownTransfer(t *testing.T) {
 		ValidBefore: 2_000_000_000,
 		Nonce:       common.HexToHash("0x1111111111111111111111111111111111111111111111111111111111111111"),
 	}
-	if got, want := a.Digest(TransferKind, domain).Hex(), "0xbe640154cd812b6dad398ac909d8ea477815f5c4f28860c1be3a4b6d09ebb604"; got != want {
+	if got, want := a.Digest(TransferKind, domain).Hex(),
+		"0xbe640154cd812b6dad398ac909d8ea477815f5c4f28860c1be3a4b6d09ebb604"; got != want {
 		t.Errorf("digest = %s, want %s", got, want)
 	}
 }
@@ -124,5 +129,18 @@ func TestWrappedSignatureDecodes(t *testing.T) {
 	want := []any{factory, []byte("calldata of no round length"), bytes.Repeat([]byte{7}, 65)}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("decoding: %v\n%s", err, diff)
+	}
+}
+
+// What the stock EVM client signs for a known Permit2 payment on Base.
+func TestDigestOfAKnownPermit(t *testing.T) {
+	p := Permit{
+		Token: common.HexToAddress("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), Amount: big.NewInt(1000),
+		Spender: ProxyAddress, Nonce: big.NewInt(12345), Deadline: 2_000_000_000,
+		To: common.HexToAddress("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"),
+	}
+	if got, want := p.Digest(8453).Hex(),
+		"0x196a99c8ddda1cc421d904f17e035c9811e494178c5900ad44a6dc5a66f4b914"; got != want {
+		t.Errorf("digest = %s, want %s", got, want)
 	}
 }

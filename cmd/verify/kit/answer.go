@@ -24,8 +24,8 @@ type Found struct {
 	Head     string // the verified checkpoint of a clone, "" for none
 }
 
-// Answer checks files that are in memory: one without a folder in its name as Check does, others as a clone. What is not
-// even a bundle is not sound; the error is for what could not be read.
+// Answer checks files that are in memory: one without a folder in its name as Check does, others as
+// a clone. What is not even a bundle is not sound; the error is for what could not be read.
 func Answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) (Found, error) {
 	var name string
 	var raw []byte
@@ -49,7 +49,8 @@ func Answer(ctx context.Context, files map[string][]byte, o audit.CloneOptions) 
 	var text strings.Builder
 	report.Print(&text, name)
 	encoded, err := json.MarshalIndent(report, "", "  ")
-	out := Found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(), Report: string(encoded)}
+	out := Found{Sound: report.Sound(), Unproven: !report.Sound() && !report.Refused(), Text: text.String(),
+		Report: string(encoded)}
 	if clone, ok := report.(audit.CloneReport); ok && out.Sound && clone.Record != nil {
 		out.Head = string(clone.Record.Head())
 	}

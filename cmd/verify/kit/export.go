@@ -56,10 +56,12 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if r.Refused() {
-		return fmt.Errorf("the record gives a bundle that does not hold: %s: %s", r.Problems[0].Path, r.Problems[0].Detail)
+		return fmt.Errorf("the record gives a bundle that does not hold: %s: %s", r.Problems[0].Path,
+			r.Problems[0].Detail)
 	}
 	for _, u := range r.Unproven {
-		fmt.Fprintf(stderr, "note: whoever checks it is told that it does not prove %s\n", visible.Text(strings.TrimPrefix(u.Host+": "+u.Detail, ": ")))
+		fmt.Fprintf(stderr, "note: whoever checks it is told that it does not prove %s\n",
+			visible.Text(strings.TrimPrefix(u.Host+": "+u.Detail, ": ")))
 	}
 	if s.out == "-" {
 		_, err = stdout.Write(raw)
@@ -68,7 +70,8 @@ func (s *settings) export(dir string, stdout, stderr io.Writer) error {
 	return os.WriteFile(s.out, raw, 0o644)
 }
 
-// openSource opens the record in a folder and reads its keys. A folder with keys alone has no record, which is nil then.
+// openSource opens the record in a folder and reads its keys. A folder with keys alone has no
+// record, which is nil then.
 func openSource(dir string) (*record.Record, []byte, error) {
 	tree := audit.Plain(os.DirFS(dir))
 	found, ok := audit.FindRecord(tree)
@@ -111,8 +114,8 @@ func want(r *record.Record, what string) (bundle.Want, error) {
 	return w, fmt.Errorf("exporting %s: %q is neither the number nor the week of a round", what, at)
 }
 
-// known demands a host that some round has: one that none has is more likely a file that is not there. Its absence can be
-// exported with a round.
+// known demands a host that some round has: one that none has is more likely a file that is not
+// there. Its absence can be exported with a round.
 func known(r *record.Record, host string) error {
 	if newest := int64(len(r.Rounds())); newest > 0 {
 		p, err := r.ProveHost(newest, host)
@@ -120,5 +123,6 @@ func known(r *record.Record, host string) error {
 			return err
 		}
 	}
-	return errors.New("exporting " + host + ": no round has a row of such a host, and there is no such file; host@SEQUENCE exports its absence")
+	return errors.New("exporting " + host + ": no round has a row of such a host, and there is no such file; " +
+		"host@SEQUENCE exports its absence")
 }

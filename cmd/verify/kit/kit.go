@@ -1,6 +1,7 @@
-// Package kit is the command line of the stranger's verifier, which the binary verify and the verb store verify share,
-// and the check that the verifier in a browser makes: of a clone of a published store or of its record, or of one
-// exported bundle, with no network and no server code. It judges with corpus and corpus/bundle alone.
+// Package kit is the command line of the stranger's verifier, which the binary verify and the verb
+// store verify share, and the check that the verifier in a browser makes: of a clone of a published
+// store or of its record, or of one exported bundle, with no network and no server code. It judges
+// with corpus and corpus/bundle alone.
 package kit
 
 import (
@@ -35,6 +36,7 @@ const (
 
 const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
        %[1]s [flags] FILE        check an exported bundle, or a clone in a zip file
+       %[1]s -artifact FILE      check a signed artifact: the answer of /api/verify/{id}, or of a purchase
        %[1]s -export WHAT [-export WHAT…] [-o FILE] DIR
                                  put evidence from a record into a bundle
 
@@ -50,6 +52,7 @@ type settings struct {
 	exports             []string
 	witnesses           []tlog.Witness
 	json, noJudge       bool
+	single              bool
 }
 
 // Run is the whole command; name is how it was called. It returns the exit code.
@@ -57,19 +60,29 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	var s settings
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&s.ring, "ring", "", "file with the keys to trust: a key ring, or a copy of /.well-known/store-signing-key that you got elsewhere; without it the keys that came with the thing are used and the identity is printed for comparison")
-	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that does not go on from it is refused, and a bundle that ends before it is unproven")
-	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven", func(v string) error {
-		s.asOf = v
-		return audit.CheckAsOf(v)
-	})
+	flags.StringVar(&s.ring, "ring", "",
+		"file with the keys to trust: a key ring, or a copy of /.well-known/store-signing-key that you got "+
+			"elsewhere; without it the keys that came with the thing are used and the identity is printed for "+
+			"comparison")
+	flags.StringVar(&s.remember, "remember", "", "file in which the last verified checkpoint is kept; a history that "+
+		"does not go on from it is refused, and a bundle that ends before it is unproven")
+	flags.Func("as-of", "ISO week, such as 2026-W47, up to which rounds are demanded: what ends before it is unproven",
+		func(v string) error {
+			s.asOf = v
+			return audit.CheckAsOf(v)
+		})
 	flags.BoolVar(&s.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&s.single, "artifact", false, "FILE is a signed artifact as the store gave it: a certificate, a "+
+		"context "+
+		"anchor, a pass, an order, or the answer to a purchase; without -ring it is unproven whose signature it is")
 	flags.BoolVar(&s.noJudge, "no-judge", false, "check signatures and places alone; judge no verdict again")
-	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times", func(v string) error {
-		s.exports = append(s.exports, v)
-		return nil
-	})
-	flags.Func("witness", "verifier key, name+id+base64, of a witness that you know: its cosignatures of the log are checked and counted; may be given several times", func(v string) error {
+	flags.Func("export", "put a host, a row or an artifact into a bundle; may be given several times",
+		func(v string) error {
+			s.exports = append(s.exports, v)
+			return nil
+		})
+	flags.Func("witness", "verifier key, name+id+base64, of a witness that you know: its cosignatures of the log are "+
+		"checked and counted; may be given several times", func(v string) error {
 		w, err := tlog.ParseWitness(v)
 		s.witnesses = append(s.witnesses, w)
 		return err
@@ -78,7 +91,8 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, usage, name)
 		flags.PrintDefaults()
-		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it does not show all that it has to;\n1 it could not be read; 2 called wrongly.\n")
+		fmt.Fprint(stderr, "\nExit codes: 0 everything holds; 3 something does not; 4 what is there holds, and it "+
+			"does not show all that it has to;\n1 it could not be read; 2 called wrongly.\n")
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -122,7 +136,8 @@ type Report interface {
 
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
-	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge, Witnesses: s.witnesses, Progress: progress(stderr)}}
+	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge,
+		Witnesses: s.witnesses, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -139,10 +154,13 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		return ExitTrouble, err
 	}
 	var report Report
-	if info.IsDir() {
+	if s.single {
+		report, err = artifact(name, o.Ring)
+	} else if info.IsDir() {
 		if l, err := os.Lstat(filepath.Join(name, "current")); err == nil && l.Mode()&fs.ModeSymlink != 0 {
 			if _, err := os.Stat(filepath.Join(name, "trees")); err == nil {
-				return ExitTrouble, fmt.Errorf("%s holds the trees of a store, one for each build: name one, such as %s", name, filepath.Join(name, "current"))
+				return ExitTrouble, fmt.Errorf("%s holds the trees of a store, one for each build: name one, such as "+
+					"%s", name, filepath.Join(name, "current"))
 			}
 		}
 		var clone audit.CloneReport
@@ -157,7 +175,8 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 		}
 	}
 	if _, ok := report.(audit.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
-		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone", name)
+		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone",
+			name)
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))
@@ -171,7 +190,8 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	} else {
 		report.Print(stdout, name)
 	}
-	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" && clone.Record != nil {
+	if clone, ok := report.(audit.CloneReport); ok && err == nil && clone.Sound() && s.remember != "" &&
+		clone.Record != nil {
 		err = clone.Record.Remember(s.remember)
 	}
 	switch {
@@ -183,10 +203,12 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	return ExitVerified, err
 }
 
-// Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed for what is neither.
+// Check checks the bytes of a bundle or of a zip file of a clone. The error is bundle.ErrMalformed
+// for what is neither.
 func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error) {
 	if !bytes.HasPrefix(raw, []byte("PK")) {
-		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf, Difficulty: o.Difficulty, Unjudged: o.Unjudged})
+		r, err := bundle.Verify(raw, bundle.Options{Ring: o.Ring, Remembered: o.Remembered, AsOf: o.AsOf,
+			Difficulty: o.Difficulty, Unjudged: o.Unjudged})
 		return r, err
 	}
 	tree, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
@@ -200,8 +222,9 @@ func Check(ctx context.Context, raw []byte, o audit.CloneOptions) (Report, error
 	return r, err
 }
 
-// astray are the entries of a zip file that would not stand where they are read, or not once: names that lead out of it,
-// names twice, and what is neither a file nor a folder. Programs that unpack such a file differ in what they make of it.
+// astray are the entries of a zip file that would not stand where they are read, or not once: names
+// that lead out of it, names twice, and what is neither a file nor a folder. Programs that unpack
+// such a file differ in what they make of it.
 func astray(z *zip.Reader) (out []audit.Problem) {
 	seen := make(map[string]bool, len(z.File))
 	for _, f := range z.File {

@@ -11,8 +11,8 @@ import (
 	"agentstore/corpus/audit"
 )
 
-// TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of these entries, and
-// what was checked would not be what is then there.
+// TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of
+// these entries, and what was checked would not be what is then there.
 func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -20,11 +20,13 @@ func TestWhatLeadsOutOfAZipFileIsRefused(t *testing.T) {
 		ok   bool
 	}{
 		{"clone/notes.txt", 0o644, true}, {"clone/more/", fs.ModeDir | 0o755, true},
-		{"../notes.txt", 0o644, false}, {"clone/../../notes.txt", 0o644, false}, {"clone/../notes.txt", 0o644, false}, {"..", 0o644, false},
-		{"/etc/passwd", 0o644, false}, {"//notes.txt", 0o644, false}, {"./notes.txt", 0o644, false}, {"clone//notes.txt", 0o644, false}, {"", 0o644, false},
+		{"../notes.txt", 0o644, false}, {"clone/../../notes.txt", 0o644, false}, {"clone/../notes.txt", 0o644, false},
+		{"..", 0o644, false}, {"/etc/passwd", 0o644, false}, {"//notes.txt", 0o644, false},
+		{"./notes.txt", 0o644, false}, {"clone//notes.txt", 0o644, false}, {"", 0o644, false},
 		{`clone\notes.txt`, 0o644, false}, {`C:\notes.txt`, 0o644, false}, {"clone/a\x00b", 0o644, false},
-		{"clone/link", fs.ModeSymlink | 0o777, false}, {"clone/pipe", fs.ModeNamedPipe | 0o644, false}, {"clone/device", fs.ModeDevice | 0o644, false},
-		{"clone/log/checkpoint", 0o644, false}, // a second time
+		// a second time
+		{"clone/link", fs.ModeSymlink | 0o777, false}, {"clone/pipe", fs.ModeNamedPipe | 0o644, false},
+		{"clone/device", fs.ModeDevice | 0o644, false}, {"clone/log/checkpoint", 0o644, false},
 		{"clone/LOG/checkpoint", 0o644, false}, {"clone/Log", 0o644, false},
 	} {
 		var raw bytes.Buffer

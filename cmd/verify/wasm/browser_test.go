@@ -21,8 +21,8 @@ const awaited = `new Promise((ok) => { const look = () => {
   else setTimeout(look, 50);
 }; look(); })`
 
-// TestVerifierInChromium opens the page on a plain file server with the policies of the site and lets it check a good
-// bundle, a changed one and a part of one, which stand beside it.
+// TestVerifierInChromium opens the page on a plain file server with the policies of the site and
+// lets it check a good bundle, a changed one and a part of one, which stand beside it.
 func TestVerifierInChromium(t *testing.T) {
 	b := browser.Start(t)
 	_, evidence, part := writeRecord(t)
@@ -42,7 +42,8 @@ func TestVerifierInChromium(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := templates.RenderVerifier(templates.VerifierView{Chrome: &templates.Chrome{}, Page: templates.Page{Title: "Check"}, Here: true})
+	page, err := templates.HTML(&templates.VerifierView{Chrome: &templates.Chrome{},
+		Page: templates.Page{Title: "Check"}, Here: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,9 @@ func TestVerifierInChromium(t *testing.T) {
 	}))
 	defer server.Close()
 	for query, want := range map[string]string{
-		"good.json": "verified\nChecked in this browser", "bad.json": "not verified\nChecked in this browser", "part.json": "unproven\nChecked in this browser", "nothing.json": "It could not be read: /nothing.json answers 404",
+		"good.json": "verified\nChecked in this browser", "bad.json": "not verified\nChecked in this browser",
+		"part.json":    "unproven\nChecked in this browser",
+		"nothing.json": "It could not be read: /nothing.json answers 404",
 	} {
 		p := b.Open(fmt.Sprintf("%s/run.html?check=/%s", server.URL, query), browser.Screen{})
 		var said string

@@ -38,7 +38,8 @@ func verify(_ js.Value, args []js.Value) any {
 				promise[1].Invoke(js.Global().Get("Error").New(err.Error()))
 				return
 			}
-			promise[0].Invoke(map[string]any{"sound": answer.Sound, "unproven": answer.Unproven, "text": answer.Text, "report": answer.Report, "head": answer.Head})
+			promise[0].Invoke(map[string]any{"sound": answer.Sound, "unproven": answer.Unproven, "text": answer.Text,
+				"report": answer.Report, "head": answer.Head})
 		}()
 		return nil
 	})

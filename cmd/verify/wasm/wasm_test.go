@@ -46,7 +46,8 @@ func TestVerifierInNode(t *testing.T) {
 	}
 	check := func(folder string, names ...string) answered {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "node", append([]string{script, prog, folder}, names...)...).Output()
+		out, err := exec.CommandContext(t.Context(), "node",
+			append([]string{script, prog, folder}, names...)...).Output()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -66,18 +67,23 @@ func TestVerifierInNode(t *testing.T) {
 	put("good.json", evidence)
 	put("part.json", part)
 	put("bad.json", []byte(strings.Replace(string(evidence), "not_ready", "not_reads", 1)))
-	if a := check(bundles, "good.json"); !a.Sound || !strings.Contains(a.Text, "verified: 2 rounds, 2 rows") || !strings.Contains(a.Report, `"judged_again": 2`) {
+	if a := check(bundles, "good.json"); !a.Sound || !strings.Contains(a.Text, "verified: 2 rounds, 2 rows") ||
+		!strings.Contains(a.Report, `"judged_again": 2`) {
 		t.Errorf("a good bundle: %+v", a)
 	}
-	if a := check(bundles, "part.json"); a.Sound || !a.Unproven || !strings.Contains(a.Text, "UNPROVEN: door03.example: its history: 1 of its 2 rows not here, of round 1") || !strings.Contains(a.Report, `"from": 1`) {
+	if a := check(bundles, "part.json"); a.Sound || !a.Unproven ||
+		!strings.Contains(a.Text, "UNPROVEN: door03.example: its history: 1 of its 2 rows not here, of round 1") ||
+		!strings.Contains(a.Report, `"from": 1`) {
 		t.Errorf("a part of a history: %+v", a)
 	}
 	t.Setenv("AS_OF", "2026-W40")
-	if a := check(bundles, "good.json"); a.Sound || !a.Unproven || !strings.Contains(a.Text, "UNPROVEN: anything as of 2026-W40") {
+	if a := check(bundles, "good.json"); a.Sound || !a.Unproven ||
+		!strings.Contains(a.Text, "UNPROVEN: anything as of 2026-W40") {
 		t.Errorf("a good bundle as of a later week: %+v", a)
 	}
 	t.Setenv("AS_OF", "")
-	if a := check(bundles, "bad.json"); a.Sound || a.Unproven || a.Error != "" || !strings.Contains(a.Text, "NOT verified") {
+	if a := check(bundles, "bad.json"); a.Sound || a.Unproven || a.Error != "" ||
+		!strings.Contains(a.Text, "NOT verified") {
 		t.Errorf("a changed bundle: %+v", a)
 	}
 	var names []string
@@ -91,7 +97,8 @@ func TestVerifierInNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := check(filepath.Dir(dir), names...); !a.Sound || !strings.Contains(a.Text, "44 rows") || !strings.Contains(a.Head, "store.example/corpus\n") || a.Rows != 44 {
+	if a := check(filepath.Dir(dir), names...); !a.Sound || !strings.Contains(a.Text, "44 rows") ||
+		!strings.Contains(a.Head, "store.example/corpus\n") || a.Rows != 44 {
 		t.Errorf("a clone: %+v", a)
 	}
 	if a := check(filepath.Dir(dir), names[1:]...); a.Sound || a.Error == "" && !strings.Contains(a.Text, "missing") {

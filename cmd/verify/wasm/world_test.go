@@ -22,7 +22,8 @@ import (
 func program(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "verify.wasm"), ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o",
+		filepath.Join(dir, "verify.wasm"), ".")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -41,11 +42,12 @@ func program(t *testing.T) string {
 	return dir
 }
 
-// writeRecord writes two rounds whose rows are judged and kept, and two bundles of one host: of all that there is, and of its
-// second round alone.
+// writeRecord writes two rounds whose rows are judged and kept, and two bundles of one host: of all
+// that there is, and of its second round alone.
 func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	t.Helper()
-	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	w := &record.Writer{Dir: t.TempDir(), Origin: "store.example/corpus", Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 	for sequence := range int64(2) {
 		at := time.Date(2026, 9, 13, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 		kept := make(map[string][]byte)
@@ -60,12 +62,14 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 				}
 			}
 		}
-		if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence + 1, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: rows,
+		if _, err := w.Seal(t.Context(), record.Draft{Sequence: sequence + 1, Week: record.ISOWeek(at.Add(-time.Hour)),
+			TakenAt: at, Battery: "v2", Rows: rows,
 			Evidence: func(host, _ string) ([]byte, error) { return kept[host], nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example", ContentDigest: strings.Repeat("0", 64)}); err != nil {
+	if err := w.Cover(t.Context(), attest.Meta{BaseURL: "https://store.example",
+		ContentDigest: strings.Repeat("0", 64)}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := record.Open(os.DirFS(w.Dir), w.Ring)
@@ -79,7 +83,8 @@ func writeRecord(t *testing.T) (dir string, evidence, part []byte) {
 	for _, c := range []struct {
 		into  *[]byte
 		wants []bundle.Want
-	}{{&evidence, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example"}}}, {&part, []bundle.Want{{Host: "door03.example", Sequence: 2}}}} {
+	}{{&evidence, []bundle.Want{{Host: "door03.example"}, {Host: "nobody.example"}}},
+		{&part, []bundle.Want{{Host: "door03.example", Sequence: 2}}}} {
 		b, err := bundle.Export(r, keys, c.wants)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +106,8 @@ func walk(url string, practice probe.Practice, at time.Time) (record.Row, []byte
 		return record.Row{}, nil, err
 	}
 	a := practice.Answer(url)
-	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status, Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
+	recorded := []exchange.Exchange{{Request: next.Request, StartedAt: at, Response: exchange.Response{Status: a.Status,
+		Proto: "HTTP/2.0", Header: a.Header, Body: a.Body}}}
 	report, _, err := p.Step(recorded)
 	if err != nil {
 		return record.Row{}, nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -47,6 +48,35 @@ func DecodeBase58(s string) ([]byte, error) {
 	return out, nil
 }
 
+// EncodeBase58 writes bytes in Bitcoin's alphabet, as Solana writes accounts and signatures;
+// leading zero bytes become 1s. Like reading it, it takes the square of the length.
+func EncodeBase58(b []byte) string {
+	zeros := 0
+	for zeros < len(b) && b[zeros] == 0 {
+		zeros++
+	}
+	var digits []byte // little-endian
+	for _, c := range b[zeros:] {
+		carry := int(c)
+		for j := range digits {
+			carry += int(digits[j]) << 8
+			digits[j] = byte(carry % 58)
+			carry /= 58
+		}
+		for ; carry > 0; carry /= 58 {
+			digits = append(digits, byte(carry%58))
+		}
+	}
+	out := make([]byte, 0, zeros+len(digits))
+	for range zeros {
+		out = append(out, base58Alphabet[0])
+	}
+	for _, d := range slices.Backward(digits) {
+		out = append(out, base58Alphabet[d])
+	}
+	return string(out)
+}
+
 func indexBase58(c byte) int {
 	for i := range len(base58Alphabet) {
 		if base58Alphabet[i] == c {
@@ -82,15 +112,14 @@ var smallOrder = [...]string{
 }
 
 // VerifySolana reports whether a Solana wallet signed message: ed25519 over
-// its bytes as they are. Keys of small order are refused.
+// its bytes as they are. Like Solana's own nodes it refuses keys of small
+// order, and signatures whose point R is of small order.
 func VerifySolana(pub [32]byte, message string, signature []byte) bool {
-	y := pub
-	y[31] &= 0x7f
-	text := hex.EncodeToString(y[:])
-	for _, bad := range smallOrder {
-		if text == bad {
-			return false
-		}
-	}
-	return ed25519.Verify(pub[:], []byte(message), signature)
+	return len(signature) == ed25519.SignatureSize && !isSmallOrder(pub) && !isSmallOrder([32]byte(signature)) &&
+		ed25519.Verify(pub[:], []byte(message), signature)
+}
+
+func isSmallOrder(point [32]byte) bool {
+	point[31] &= 0x7f
+	return slices.Contains(smallOrder[:], hex.EncodeToString(point[:]))
 }

@@ -38,3 +38,39 @@ func (c ChainID) EVM() (uint64, error) {
 	}
 	return n, nil
 }
+
+// Account is a CAIP-10 account: an address, in the one spelling of its namespace, on a chain.
+type Account struct {
+	Chain   ChainID
+	Address string
+}
+
+// String returns the CAIP-10 form.
+func (a Account) String() string { return a.Chain.String() + ":" + a.Address }
+
+// NewAccount brings an address of a chain to its one spelling: of Ethereum's it takes any case, and
+// writes that of EIP-55; base58 has one spelling, in which case matters.
+func NewAccount(chain ChainID, address string) (Account, error) {
+	switch chain.Namespace {
+	case NamespaceEVM:
+		a, err := ParseAddressAnyCase(address)
+		return Account{chain, a.String()}, err
+	case NamespaceSolana:
+		a, err := ParseSolanaAddress(address)
+		return Account{chain, EncodeBase58(a[:])}, err
+	}
+	return Account{}, fmt.Errorf("reading an account: no addresses of namespace %.8q are known", chain.Namespace)
+}
+
+// ParseAccount reads the CAIP-10 form, with the address as NewAccount takes it.
+func ParseAccount(s string) (Account, error) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return Account{}, fmt.Errorf("reading an account: %.80q is not CAIP-10", s)
+	}
+	chain, err := ParseChainID(s[:i])
+	if err != nil {
+		return Account{}, err
+	}
+	return NewAccount(chain, s[i+1:])
+}

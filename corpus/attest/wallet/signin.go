@@ -61,12 +61,14 @@ var (
 	decimalForm     = regexp.MustCompile(`^(0|[1-9][0-9]{0,77})$`)
 	solanaChainForm = regexp.MustCompile(`^(solana:)?[-_a-zA-Z0-9]{1,32}$`)
 	schemeForm      = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
-	authorityForm   = regexp.MustCompile(`^([-a-zA-Z0-9._~!$&'()*+,;=:%]*@)?([-a-zA-Z0-9._~!$&'()*+,;=%]+|\[[0-9a-fA-F:.]+\])(:[0-9]*)?$`)
-	uriForm         = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:[-a-zA-Z0-9._~:/?#\[\]@!$&'()*+,;=%]+$`)
-	statementForm   = regexp.MustCompile(`^[ -~]+$`)
-	nonceForm       = regexp.MustCompile(`^[a-zA-Z0-9]{8,}$`)
-	requestIDForm   = regexp.MustCompile(`^[-a-zA-Z0-9._~!$&'()*+,;=:@%]+$`)
-	momentForm      = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
+	authorityForm   = regexp.MustCompile(
+		`^([-a-zA-Z0-9._~!$&'()*+,;=:%]*@)?([-a-zA-Z0-9._~!$&'()*+,;=%]+|\[[0-9a-fA-F:.]+\])(:[0-9]*)?$`)
+	uriForm       = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:[-a-zA-Z0-9._~:/?#\[\]@!$&'()*+,;=%]+$`)
+	statementForm = regexp.MustCompile(`^[ -~]+$`)
+	nonceForm     = regexp.MustCompile(`^[a-zA-Z0-9]{8,}$`)
+	requestIDForm = regexp.MustCompile(`^[-a-zA-Z0-9._~!$&'()*+,;=:@%]+$`)
+	momentForm    = regexp.MustCompile(
+		`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
 )
 
 // fields lists the named lines in their order.
@@ -78,8 +80,9 @@ func (m *SignIn) fields() []struct {
 		name  string
 		value *string
 	}{
-		{"URI", &m.URI}, {"Version", &m.Version}, {"Chain ID", &m.ChainID}, {"Nonce", &m.Nonce}, {"Issued At", &m.IssuedAt},
-		{"Expiration Time", &m.ExpirationTime}, {"Not Before", &m.NotBefore}, {"Request ID", &m.RequestID},
+		{"URI", &m.URI}, {"Version", &m.Version}, {"Chain ID", &m.ChainID}, {"Nonce", &m.Nonce},
+		{"Issued At", &m.IssuedAt}, {"Expiration Time", &m.ExpirationTime}, {"Not Before", &m.NotBefore},
+		{"Request ID", &m.RequestID},
 	}
 }
 

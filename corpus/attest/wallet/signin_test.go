@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/corpustest"
+	"agentstore/corpus/corpustest/base58"
 )
 
 func readSIWE[T any](t testing.TB, file string) map[string]T {
@@ -132,7 +132,8 @@ func TestTextsOfStockLibraries(t *testing.T) {
 		parse func(string) (SignIn, error)
 		build func(SignIn) (string, error)
 	}{
-		"siwe": {v.SIWE, ParseEthereum, SignIn.Ethereum}, "siwe without statement": {v.SIWENoStatement, ParseEthereum, SignIn.Ethereum},
+		"siwe": {v.SIWE, ParseEthereum, SignIn.Ethereum}, "siwe without statement": {v.SIWENoStatement, ParseEthereum,
+			SignIn.Ethereum},
 		"siws":              {v.SIWS, ParseSolana, SignIn.Solana},
 		"siws no statement": {strings.Replace(v.SIWS, "\n\nSign in\n", "\n", 1), ParseSolana, SignIn.Solana},
 		"siws bare":         {strings.Join(strings.Split(v.SIWS, "\n")[:2], "\n"), ParseSolana, SignIn.Solana},
@@ -170,9 +171,15 @@ func TestSignInHasOneForm(t *testing.T) {
 		"one blank line less":   func(s string) string { return strings.Replace(s, "\n\nURI", "\nURI", 1) },
 		"blank line at the end": func(s string) string { return strings.Replace(s, "\nResources", "\n\nResources", 1) },
 		"empty resources":       func(s string) string { return s[:strings.Index(s, "\n- ")] },
-		"empty request id":      func(s string) string { return strings.Replace(s, "\nResources", "\nRequest ID: \nResources", 1) },
-		"empty scheme":          func(s string) string { return "://" + s },
-		"chain with a zero":     func(s string) string { return strings.Replace(s, "Chain ID: 8453", "Chain ID: 08453", 1) },
+		"empty request id": func(s string) string {
+			return strings.Replace(s, "\nResources",
+				"\nRequest ID: \nResources", 1)
+		},
+		"empty scheme": func(s string) string { return "://" + s },
+		"chain with a zero": func(s string) string {
+			return strings.Replace(s, "Chain ID: 8453", "Chain ID: 08453",
+				1)
+		},
 	} {
 		if text := change(v.SIWE); text == v.SIWE {
 			t.Errorf("%s changes nothing", name)
@@ -199,7 +206,7 @@ func TestEverySignedByteOfASignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Address = corpustest.Base58(private.Public().(ed25519.PublicKey))
+	m.Address = base58.Encode(private.Public().(ed25519.PublicKey))
 	solanaText, err := m.Solana()
 	if err != nil {
 		t.Fatal(err)

@@ -68,9 +68,12 @@ func (u *Uint256) UnmarshalText(text []byte) error {
 const (
 	domainType        = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
 	bareDomainType    = "EIP712Domain(string name,string version,uint256 chainId)"
-	authorizationType = "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
-	offerType         = "Offer(uint256 version,string resourceUrl,string scheme,string network,string asset,string payTo,string amount,uint256 validUntil)"
-	receiptType       = "Receipt(uint256 version,string network,string resourceUrl,string payer,uint256 issuedAt,string transaction)"
+	authorizationType = "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 " +
+		"validBefore,bytes32 nonce)"
+	offerType = "Offer(uint256 version,string resourceUrl,string scheme,string network,string asset,string " +
+		"payTo,string amount,uint256 validUntil)"
+	receiptType = "Receipt(uint256 version,string network,string resourceUrl,string payer,uint256 " +
+		"issuedAt,string transaction)"
 )
 
 // Domain is the EIP-712 domain of a token.
@@ -112,7 +115,8 @@ type Offer struct {
 // Digest returns what the seller signs.
 func (o Offer) Digest() [32]byte {
 	return typedDigest(bareSeparator("x402 offer"), hashWords(offerType,
-		NewUint256(o.Version), text(o.ResourceURL), text(o.Scheme), text(o.Network), text(o.Asset), text(o.PayTo), text(o.Amount), NewUint256(o.ValidUntil)))
+		NewUint256(o.Version), text(o.ResourceURL), text(o.Scheme), text(o.Network), text(o.Asset), text(o.PayTo),
+		text(o.Amount), NewUint256(o.ValidUntil)))
 }
 
 // Receipt is the payload of an x402 receipt signed with EIP-712. An absent
@@ -127,7 +131,8 @@ type Receipt struct {
 // Digest returns what the seller signs.
 func (r Receipt) Digest() [32]byte {
 	return typedDigest(bareSeparator("x402 receipt"), hashWords(receiptType,
-		NewUint256(r.Version), text(r.Network), text(r.ResourceURL), text(r.Payer), NewUint256(r.IssuedAt), text(r.Transaction)))
+		NewUint256(r.Version), text(r.Network), text(r.ResourceURL), text(r.Payer), NewUint256(r.IssuedAt),
+		text(r.Transaction)))
 }
 
 // bareSeparator is that of the offer-receipt extension: chain 1 whatever the

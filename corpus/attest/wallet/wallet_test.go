@@ -3,11 +3,13 @@ package wallet
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha512"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
-	"agentstore/corpus/corpustest"
+	"agentstore/corpus/corpustest/base58"
 )
 
 type vector struct {
@@ -74,8 +76,10 @@ func parse[T any](t testing.TB) func(T, error) T {
 func authorization(t testing.TB) (Domain, Authorization) {
 	v := readVectors(t).EIP3009
 	a := Authorization{
-		From: parse[Address](t)(ParseAddress(v.Message["from"].(string))), To: parse[Address](t)(ParseAddress(v.Message["to"].(string))),
-		Value: parse[Uint256](t)(ParseUint256(v.Message["value"].(string))), ValidAfter: parse[Uint256](t)(ParseUint256(v.Message["validAfter"].(string))),
+		From:        parse[Address](t)(ParseAddress(v.Message["from"].(string))),
+		To:          parse[Address](t)(ParseAddress(v.Message["to"].(string))),
+		Value:       parse[Uint256](t)(ParseUint256(v.Message["value"].(string))),
+		ValidAfter:  parse[Uint256](t)(ParseUint256(v.Message["validAfter"].(string))),
 		ValidBefore: parse[Uint256](t)(ParseUint256(v.Message["validBefore"].(string))),
 		Nonce:       [32]byte(parse[[]byte](t)(ParseSignature(v.Message["nonce"].(string), 32))),
 	}
@@ -99,7 +103,8 @@ func TestVectorsOfStockLibraries(t *testing.T) {
 		IssuedAt                    uint64
 		Transaction                 string
 	}
-	for raw, into := range map[*json.RawMessage]any{&v.OfferEip712.Payload: &offer, &v.ReceiptEip712.Payload: &receipt} {
+	for raw, into := range map[*json.RawMessage]any{&v.OfferEip712.Payload: &offer,
+		&v.ReceiptEip712.Payload: &receipt} {
 		if err := json.Unmarshal(*raw, into); err != nil {
 			t.Fatal(err)
 		}
@@ -163,12 +168,13 @@ func TestSignatureHasOneSpelling(t *testing.T) {
 	high[64] ^= 27 ^ 28
 	twin := bytes.Clone(high)
 	twin[64] -= 27
-	if pub, err := crypto.SigToPub(digest[:], twin); err != nil || crypto.PubkeyToAddress(*pub) != common.Address(k.Address()) {
+	if pub, err := crypto.SigToPub(digest[:], twin); err != nil ||
+		crypto.PubkeyToAddress(*pub) != common.Address(k.Address()) {
 		t.Fatalf("the high-s twin is not one: %v", err)
 	}
 	for name, s := range map[string][]byte{
-		"high s": high, "v 0 or 1": twin, "short": signature[:64], "long": append(bytes.Clone(signature), 0), "empty": nil,
-		"s zero": append(append(bytes.Clone(signature[:32]), make([]byte, 32)...), 27),
+		"high s": high, "v 0 or 1": twin, "short": signature[:64], "long": append(bytes.Clone(signature), 0),
+		"empty": nil, "s zero": append(append(bytes.Clone(signature[:32]), make([]byte, 32)...), 27),
 		"r zero": append(append(make([]byte, 32), signature[32:64]...), 27),
 		"r is n": append(append(n.Bytes(), signature[32:64]...), 27),
 	} {
@@ -201,7 +207,8 @@ func TestAgainstGoEthereum(t *testing.T) {
 		if got, want := PersonalHash(message), accounts.TextHash([]byte(message)); !bytes.Equal(got[:], want) {
 			t.Fatalf("personal hash of %q differs", message)
 		}
-		a := Authorization{From: k.Address(), To: Address(secret[:20]), Value: NewUint256(uint64(i) << 40), ValidAfter: Uint256(secret), ValidBefore: NewUint256(1 << 62), Nonce: secret}
+		a := Authorization{From: k.Address(), To: Address(secret[:20]), Value: NewUint256(uint64(i) << 40),
+			ValidAfter: Uint256(secret), ValidBefore: NewUint256(1 << 62), Nonce: secret}
 		d := Domain{"US \"Dollar\" é", "2", uint64(i + 1), Address(secret[12:])}
 		if got, want := a.Digest(d.Separator()), theirDigest(t, d, a); got != want {
 			t.Fatalf("digest = %x, theirs %x", got, want)
@@ -212,15 +219,18 @@ func TestAgainstGoEthereum(t *testing.T) {
 func theirDigest(t *testing.T, d Domain, a Authorization) [32]byte {
 	t.Helper()
 	var members []apitypes.Type
-	for _, m := range []string{"address from", "address to", "uint256 value", "uint256 validAfter", "uint256 validBefore", "bytes32 nonce"} {
+	for _, m := range []string{"address from", "address to", "uint256 value", "uint256 validAfter",
+		"uint256 validBefore", "bytes32 nonce"} {
 		kind, name, _ := strings.Cut(m, " ")
 		members = append(members, apitypes.Type{Name: name, Type: kind})
 	}
 	sum, _, err := apitypes.TypedDataAndHash(apitypes.TypedData{
 		Types: apitypes.Types{"TransferWithAuthorization": members, "EIP712Domain": {
-			{Name: "name", Type: "string"}, {Name: "version", Type: "string"}, {Name: "chainId", Type: "uint256"}, {Name: "verifyingContract", Type: "address"}}},
+			{Name: "name", Type: "string"}, {Name: "version", Type: "string"}, {Name: "chainId", Type: "uint256"},
+			{Name: "verifyingContract", Type: "address"}}},
 		PrimaryType: "TransferWithAuthorization",
-		Domain:      apitypes.TypedDataDomain{Name: d.Name, Version: d.Version, ChainId: math.NewHexOrDecimal256(int64(d.ChainID)), VerifyingContract: d.VerifyingContract.String()},
+		Domain: apitypes.TypedDataDomain{Name: d.Name, Version: d.Version,
+			ChainId: math.NewHexOrDecimal256(int64(d.ChainID)), VerifyingContract: d.VerifyingContract.String()},
 		Message: apitypes.TypedDataMessage{"from": a.From.String(), "to": a.To.String(), "value": a.Value.String(),
 			"validAfter": a.ValidAfter.String(), "validBefore": a.ValidBefore.String(), "nonce": a.Nonce[:]},
 	})
@@ -238,7 +248,8 @@ func TestParseAddress(t *testing.T) {
 	if _, err := ParseAddress(strings.ToLower(good)); err != nil {
 		t.Error(err)
 	}
-	for _, s := range []string{"", "0x", good[2:], good + "0", good[:41], "0X" + good[2:], " " + good, good[:41] + "g", "0x" + strings.ToUpper(good[2:])} {
+	for _, s := range []string{"", "0x", good[2:], good + "0", good[:41], "0X" + good[2:], " " + good, good[:41] + "g",
+		"0x" + strings.ToUpper(good[2:])} {
 		if a, err := ParseAddress(s); err == nil {
 			t.Errorf("ParseAddress(%q) = %s", s, a)
 		}
@@ -263,7 +274,8 @@ func TestParseUint256(t *testing.T) {
 			t.Errorf("%s is written %s", s, u)
 		}
 	}
-	for _, s := range []string{"", "-1", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "1e3", "١", new(big.Int).Add(largest, big.NewInt(1)).String(), strings.Repeat("9", 100)} {
+	for _, s := range []string{"", "-1", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "1e3", "١",
+		new(big.Int).Add(largest, big.NewInt(1)).String(), strings.Repeat("9", 100)} {
 		if u, err := ParseUint256(s); err == nil {
 			t.Errorf("ParseUint256(%q) = %s", s, u)
 		}
@@ -287,7 +299,8 @@ func TestKeysDoNotShowThemselves(t *testing.T) {
 	if again := parse[*Key](t)(ParseKey(k.Secret())); again.Address() != k.Address() {
 		t.Error("a stored key is another")
 	}
-	for _, bad := range []string{"", "0x00", strings.Repeat("0", 64), strings.Repeat("f", 64), strings.Repeat("1", 66)} {
+	for _, bad := range []string{"", "0x00", strings.Repeat("0", 64), strings.Repeat("f", 64),
+		strings.Repeat("1", 66)} {
 		if _, err := ParseKey(bad); err == nil {
 			t.Errorf("ParseKey(%q) is accepted", bad)
 		}
@@ -295,10 +308,11 @@ func TestKeysDoNotShowThemselves(t *testing.T) {
 }
 
 func TestBase58(t *testing.T) {
-	for s, want := range map[string]string{"": "", "1": "00", "11": "0000", "2g": "61", "StV1DL6CwTryKyV": "68656c6c6f20776f726c64", "1112": "00000001"} {
+	for s, want := range map[string]string{"": "", "1": "00", "11": "0000", "2g": "61",
+		"StV1DL6CwTryKyV": "68656c6c6f20776f726c64", "1112": "00000001"} {
 		b := parse[[]byte](t)(DecodeBase58(s))
-		if hex.EncodeToString(b) != want || corpustest.Base58(b) != s {
-			t.Errorf("DecodeBase58(%q) = %x, want %s, and back %q", s, b, want, corpustest.Base58(b))
+		if hex.EncodeToString(b) != want || EncodeBase58(b) != s {
+			t.Errorf("DecodeBase58(%q) = %x, want %s, and back %q", s, b, want, EncodeBase58(b))
 		}
 	}
 	for _, s := range []string{"0", "O", "I", "l", " 2g", "2g\n", "é", strings.Repeat("1", 129)} {
@@ -336,18 +350,52 @@ func TestSmallOrderKeysAreRefused(t *testing.T) {
 	}
 }
 
+// TestSmallOrderNoncesAreRefused makes a signature whose R is the identity. Go's library takes it;
+// Solana's nodes do not.
+func TestSmallOrderNoncesAreRefused(t *testing.T) {
+	seed := sha512.Sum512(make([]byte, ed25519.SeedSize))
+	pub := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+	little := func(b []byte) *big.Int {
+		b = slices.Clone(b)
+		slices.Reverse(b)
+		return new(big.Int).SetBytes(b)
+	}
+	seed[0], seed[31] = seed[0]&248, seed[31]&63|64
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989",
+		10)
+	signature := make([]byte, 64)
+	signature[0] = 1
+	k := sha512.Sum512(slices.Concat(signature[:32], pub, []byte("text")))
+	s := new(big.Int).Mul(little(k[:]), little(seed[:32]))
+	s.Mod(s, order).FillBytes(signature[32:])
+	slices.Reverse(signature[32:])
+	if !ed25519.Verify(pub, []byte("text"), signature) {
+		t.Fatal("the signature is not one that the library takes")
+	}
+	if VerifySolana([32]byte(pub), "text", signature) {
+		t.Error("a signature with R of small order is accepted")
+	}
+	for _, short := range [][]byte{nil, signature[:63]} {
+		if VerifySolana([32]byte(pub), "text", short) {
+			t.Errorf("a signature of %d bytes is accepted", len(short))
+		}
+	}
+}
+
 func TestCAIP(t *testing.T) {
 	for _, s := range []string{"eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "cosmos:cosmoshub-3"} {
 		if c := parse[ChainID](t)(ParseChainID(s)); c.String() != s {
 			t.Errorf("%s is written %s", s, c)
 		}
 	}
-	for _, s := range []string{"", "eip155", "eip155:", "ei:1", "EIP155:1", "eip155:1:2", "eip155:" + strings.Repeat("1", 33), "eip155:1\n"} {
+	for _, s := range []string{"", "eip155", "eip155:", "ei:1", "EIP155:1", "eip155:1:2", "eip155:" +
+		strings.Repeat("1", 33), "eip155:1\n"} {
 		if c, err := ParseChainID(s); err == nil {
 			t.Errorf("ParseChainID(%q) = %v", s, c)
 		}
 	}
-	for s, want := range map[string]uint64{"eip155:8453": 8453, "eip155:08453": 0, "eip155:0": 0, "solana:8453": 0, "eip155:x": 0, "eip155:18446744073709551616": 0} {
+	for s, want := range map[string]uint64{"eip155:8453": 8453, "eip155:08453": 0, "eip155:0": 0, "solana:8453": 0,
+		"eip155:x": 0, "eip155:18446744073709551616": 0} {
 		if n, err := parse[ChainID](t)(ParseChainID(s)).EVM(); n != want || (err == nil) != (want > 0) {
 			t.Errorf("EVM chain of %s = %d, %v", s, n, err)
 		}
@@ -358,13 +406,17 @@ func FuzzBase58(f *testing.F) {
 	f.Add([]byte("\x00\x00hello"))
 	f.Add([]byte("StV1DL6CwTryKyV"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s := corpustest.Base58(b); len(s) <= maxBase58 {
+		s := EncodeBase58(b)
+		if other := base58.Encode(b); s != other {
+			t.Errorf("EncodeBase58(%x) = %q, want %q", b, s, other)
+		}
+		if len(s) <= maxBase58 {
 			if back, err := DecodeBase58(s); err != nil || !bytes.Equal(back, b) {
 				t.Errorf("%x becomes %q becomes %x, %v", b, s, back, err)
 			}
 		}
-		if back, err := DecodeBase58(string(b)); err == nil && corpustest.Base58(back) != string(b) {
-			t.Errorf("%q is another spelling of %q", b, corpustest.Base58(back))
+		if back, err := DecodeBase58(string(b)); err == nil && base58.Encode(back) != string(b) {
+			t.Errorf("%q is another spelling of %q", b, base58.Encode(back))
 		}
 	})
 }
@@ -397,6 +449,36 @@ func BenchmarkRecover(b *testing.B) {
 	for b.Loop() {
 		if _, err := Recover(a.Digest(separator), signature); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// An account is read in the spellings that its namespace has, and written in one.
+func TestAccounts(t *testing.T) {
+	const evm = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	const sol = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
+	const cluster = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
+	for in, want := range map[string]string{
+		"eip155:8453:" + evm:                  "eip155:8453:" + evm,
+		"eip155:8453:" + strings.ToLower(evm): "eip155:8453:" + evm,
+		cluster + ":" + sol:                   cluster + ":" + sol,
+		cluster + ":" + strings.ToLower(sol):  "", // of other bytes, or none
+		cluster + ":1" + sol:                  "",
+		cluster + ":" + sol[:20]:              "",
+		cluster + ":" + evm:                   "",
+		cluster + ":0" + sol[:20]:             "",
+		"eip155:8453:" + sol:                  "",
+		"eip155:8453:" + evm + " ":            "",
+		evm:                                   "",
+		":" + evm:                             "",
+		"cosmos:hub:" + sol:                   "",
+		"solana:" + sol:                       "",
+		cluster + ":":                         "",
+		"SOLANA" + cluster[len("solana"):] + ":" + sol: "",
+	} {
+		got, err := ParseAccount(in)
+		if (err == nil) != (want != "") || err == nil && got.String() != want {
+			t.Errorf("%s: %s, %v", in, got, err)
 		}
 	}
 }

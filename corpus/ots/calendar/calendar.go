@@ -1,5 +1,5 @@
-// Package calendar asks OpenTimestamps calendars over the guarded client. It stands apart from ots so that who only
-// checks proofs links no network code.
+// Package calendar asks OpenTimestamps calendars over the guarded client. It stands apart from ots
+// so that who only checks proofs links no network code.
 package calendar
 
 import (
@@ -17,8 +17,9 @@ import (
 // accept is the media type of a calendar's answers.
 const accept = "application/vnd.opentimestamps.v1"
 
-// Remote is a calendar at a base URL without a final slash. Submit works at a pool too, whose proofs name the calendars
-// behind it: those are who is asked for upgrades, each a Remote of its own.
+// Remote is a calendar at a base URL without a final slash. Submit works at a pool too, whose
+// proofs name the calendars behind it: those are who is asked for upgrades, each a Remote of its
+// own.
 type Remote struct {
 	client *fetch.Client
 	base   string
@@ -46,9 +47,11 @@ func (r *Remote) Submit(ctx context.Context, digest []byte) ([]byte, error) {
 		Header: http.Header{"Accept": {accept}, "Content-Type": {"application/x-www-form-urlencoded"}}})
 }
 
-// Upgrade asks what became of a commitment. A calendar that does not know it, or not yet in a block, says 404.
+// Upgrade asks what became of a commitment. A calendar that does not know it, or not yet in a
+// block, says 404.
 func (r *Remote) Upgrade(ctx context.Context, commitment []byte) ([]byte, error) {
-	return r.ask(ctx, exchange.Request{Method: http.MethodGet, URL: r.base + "/timestamp/" + hex.EncodeToString(commitment), Header: http.Header{"Accept": {accept}}})
+	return r.ask(ctx, exchange.Request{Method: http.MethodGet, URL: r.base + "/timestamp/" +
+		hex.EncodeToString(commitment), Header: http.Header{"Accept": {accept}}})
 }
 
 func (r *Remote) ask(ctx context.Context, req exchange.Request) ([]byte, error) {

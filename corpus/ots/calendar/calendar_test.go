@@ -43,7 +43,8 @@ func calendars(t *testing.T, h http.HandlerFunc) *fetch.Client {
 	t.Cleanup(s.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.test/bot)", Key: attest.SpecimenKey(), Agent: "https://store.test",
+	c, err := fetch.New(fetch.Config{UserAgent: "store/1 (+https://store.test/bot)", Key: attest.SpecimenKey(),
+		Agent:    "https://store.test",
 		Resolver: anywhere{}, Dialer: detour(s.Listener.Addr().String()), Roots: roots, Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,8 @@ const uri = "https://example.com"
 
 // TestStampAndUpgradeOverHTTP speaks the calendars' interface as their own clients do.
 func TestStampAndUpgradeOverHTTP(t *testing.T) {
-	pending := slices.Concat([]byte{0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, byte(len(uri) + 1), byte(len(uri))}, []byte(uri))
+	pending := slices.Concat([]byte{0, 0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e, byte(len(uri) + 1),
+		byte(len(uri))}, []byte(uri))
 	digest := sha256.Sum256([]byte("round"))
 	commitment := sha256.Sum256(digest[:])
 	mined, status := false, 0
@@ -64,7 +66,8 @@ func TestStampAndUpgradeOverHTTP(t *testing.T) {
 		switch {
 		case status != 0:
 			w.WriteHeader(status)
-		case r.Method == "POST" && r.URL.Path == "/digest" && bytes.Equal(body, digest[:]) && r.Header.Get("Accept") == accept:
+		case r.Method == "POST" && r.URL.Path == "/digest" && bytes.Equal(body, digest[:]) &&
+			r.Header.Get("Accept") == accept:
 			w.Write(append([]byte{0x08}, pending...))
 		case r.Method == "GET" && r.URL.Path == "/timestamp/"+attest.Digest(commitment).String() && mined:
 			w.Write([]byte{0, 0x05, 0x88, 0x96, 0x0d, 0x73, 0xd7, 0x19, 0x01, 1, 9})
@@ -93,7 +96,8 @@ func TestStampAndUpgradeOverHTTP(t *testing.T) {
 	if _, _, err := ots.Stamp(t.Context(), digest, []ots.Calendar{c}); err == nil {
 		t.Error("a calendar that is down stamped")
 	}
-	if _, changed, err := ots.Upgrade(t.Context(), proofs[0], []ots.Calendar{c}); err == nil || changed || errors.Is(err, ots.ErrNotYet) {
+	if _, changed, err := ots.Upgrade(t.Context(), proofs[0], []ots.Calendar{c}); err == nil || changed ||
+		errors.Is(err, ots.ErrNotYet) {
 		t.Errorf("a calendar that is down: %v, %v", changed, err)
 	}
 	for _, bad := range []string{"http://example.com", "https://127.0.0.1", uri + "/", "ftp://x"} {

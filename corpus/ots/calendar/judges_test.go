@@ -64,7 +64,8 @@ for line in sys.stdin:
     print(json.dumps(a))
 `
 	const interpreter = "/usr/bin/python3"
-	if out, err := exec.CommandContext(t.Context(), interpreter, "-c", "import opentimestamps.core.timestamp, bitcoin.core").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), interpreter, "-c",
+		"import opentimestamps.core.timestamp, bitcoin.core").CombinedOutput(); err != nil {
 		npmtest.Unavailable(t, errors.New("python3-opentimestamps is missing: "+string(out)))
 	}
 	var in, stderr bytes.Buffer
@@ -92,9 +93,10 @@ for line in sys.stdin:
 	return answers
 }
 
-// TestOthersAcceptOurProofs stamps a digest at two calendars, mines, upgrades, and asks two verifiers that share no line
-// with us, one in Python with the block headers of a node, one in JavaScript with an explorer of its chain. Both must
-// agree with ours: on the proof, on every proof with one byte changed, and on one of a digest that was not stamped.
+// TestOthersAcceptOurProofs stamps a digest at two calendars, mines, upgrades, and asks two
+// verifiers that share no line with us, one in Python with the block headers of a node, one in
+// JavaScript with an explorer of its chain. Both must agree with ours: on the proof, on every proof
+// with one byte changed, and on one of a digest that was not stamped.
 func TestOthersAcceptOurProofs(t *testing.T) {
 	node := bitcoin.Start(t)
 	explorer := httptest.NewServer(node)
@@ -154,7 +156,8 @@ func TestOthersAcceptOurProofs(t *testing.T) {
 	}
 
 	ask := func(raw []byte, about [32]byte) question {
-		return question{Proof: hex.EncodeToString(raw), Digest: hex.EncodeToString(about[:]), Headers: known, Explorer: explorer.URL}
+		return question{Proof: hex.EncodeToString(raw), Digest: hex.EncodeToString(about[:]), Headers: known,
+			Explorer: explorer.URL}
 	}
 	ours := func(raw []byte, about [32]byte) ots.Status {
 		p, err := ots.Parse(raw)
@@ -164,8 +167,10 @@ func TestOthersAcceptOurProofs(t *testing.T) {
 		return p.Check(headers, 1e-12)
 	}
 	raw := single.Encode()
-	questions := []question{ask(merged.Encode(), digest), ask(raw, digest), ask(pending.Encode(), digest), ask(raw, sha256.Sum256([]byte("another round")))}
-	// But for the calendar's promise, which proves nothing and is not looked at once there is a block.
+	questions := []question{ask(merged.Encode(), digest), ask(raw, digest), ask(pending.Encode(), digest),
+		ask(raw, sha256.Sum256([]byte("another round")))}
+	// But for the calendar's promise, which proves nothing and is not looked at once there is a
+	// block.
 	promise := bytes.Index(raw, []byte{0x83, 0xdf, 0xe3, 0x0d, 0x2e, 0xf9, 0x0c, 0x8e})
 	end := promise + bytes.Index(raw[max(0, promise):], []byte(hosts[0])) + len(hosts[0])
 	if promise < 0 || end < promise+len(hosts[0]) {

@@ -1,5 +1,6 @@
-// Package recordtest makes small records for tests: rows and rounds that are as they should be, a writer with the keys of
-// the specimen, and what else tests of records, of their log and of their check have in common.
+// Package recordtest makes small records for tests: rows and rounds that are as they should be, a
+// writer with the keys of the specimen, and what else tests of records, of their log and of their
+// check have in common.
 package recordtest
 
 import (
@@ -46,23 +47,26 @@ func Digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))
 func ReadyRow() record.Row {
 	previous := int64(0)
 	return record.Row{
-		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "door.example", URL: "https://door.example/pay?<&>",
-		Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar", Verdict: record.VerdictReady, ReachedLevel: "L4",
-		Failed: []string{}, Advisories: []string{"no-signed-offers"},
+		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "door.example",
+		URL: "https://door.example/pay?<&>", Listed: true, Source: record.SourceDiscovery, Catalog: "bazaar",
+		Verdict: record.VerdictReady, ReachedLevel: "L4", Failed: []string{}, Advisories: []string{"no-signed-offers"},
 		AlsoUnder: []record.AlsoUnder{{Version: "v1", Verdict: record.VerdictReady}}, Protocols: []string{"x402"},
 		ProbeMethod: &record.ProbeMethod{Used: "GET", Attempted: []string{"GET"}},
-		Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001", MaxUSDC: "1",
-			PayTo: []record.PayTo{{Network: "eip155:8453", Digest: Digest("address")}}},
-		Battery: "v2", Fault: record.FaultNone, ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: Digest("evidence"), PreviousLeaf: &previous,
+		Offer: &record.RowOffer{Networks: []string{"eip155:8453"}, Schemes: []string{"exact"}, MinUSDC: "0.001",
+			MaxUSDC: "1",
+			PayTo:   []record.PayTo{{Network: "eip155:8453", Digest: Digest("address")}}},
+		Battery: "v2", Fault: record.FaultNone, ObservedAt: "2026-11-20T10:11:12Z", EvidenceDigest: Digest("evidence"),
+		PreviousLeaf: &previous,
 	}
 }
 
 // UnprobedRow is a row of a door that was not probed.
 func UnprobedRow() record.Row {
 	return record.Row{
-		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "away.example", URL: "https://away.example/",
-		Source: record.SourceRevisit, Verdict: record.VerdictNotProbed, Reason: "interrupted", Battery: "v2", Fault: record.FaultInstrument,
-		Failed: []string{}, Advisories: []string{}, Protocols: []string{},
+		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", Host: "away.example",
+		URL: "https://away.example/", Source: record.SourceRevisit, Verdict: record.VerdictNotProbed,
+		Reason: "interrupted", Battery: "v2", Fault: record.FaultInstrument, Failed: []string{}, Advisories: []string{},
+		Protocols: []string{},
 	}
 }
 
@@ -81,10 +85,13 @@ func Round(parts ...record.Part) record.Round {
 	r := record.Round{
 		Origin: "store.example/corpus", Sequence: 3, Week: "2026-W47", TakenAt: "2026-11-22T00:00:00Z",
 		PreviousDigest: sha256.Sum256([]byte("previous")), Battery: "v2",
-		Roster:    record.Roster{Listed: 5, Walked: 4, Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 5, Complete: true}}},
-		Coverage:  record.Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
-		Control:   record.Control{Walks: 2, EvidenceLeftOut: 2},
-		Inflows:   record.Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z", Networks: []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2, USDC: "1.5"}}},
+		Roster: record.Roster{Listed: 5, Walked: 4,
+			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: 5, Complete: true}}},
+		Coverage: record.Coverage{Due: 5, Probed: 4, NotProbed: 1, PreviousProbed: 4},
+		Control:  record.Control{Walks: 2, EvidenceLeftOut: 2},
+		Inflows: record.Inflows{From: "2026-11-15T00:00:00Z", To: "2026-11-22T00:00:00Z",
+			Networks: []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 2,
+				USDC: "1.5"}}},
 		FirstLeaf: 100, Parts: parts,
 	}
 	for _, p := range parts {
@@ -132,7 +139,8 @@ const Origin = "store.example/corpus"
 // Writer writes a record in a folder of its own with the keys of the specimen.
 func Writer(t testing.TB) *record.Writer {
 	t.Helper()
-	return &record.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(), LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
+	return &record.Writer{Dir: t.TempDir(), Origin: Origin, Identity: attest.SpecimenKey(),
+		LogKey: attest.SpecimenKeyFor(attest.PurposeLog), Ring: attest.SpecimenRing()}
 }
 
 // Each yields values without an error.
@@ -149,7 +157,8 @@ func Each[T any](values ...T) iter.Seq2[T, error] {
 // Walked is a row as a walk hands it in.
 func Walked(host, verdict string) record.Row {
 	r := ReadyRow()
-	r.Host, r.URL, r.Verdict, r.PreviousLeaf, r.Sequence, r.Origin, r.Week = host, "https://"+host+"/", verdict, nil, 0, "", ""
+	r.Host, r.URL, r.Verdict, r.PreviousLeaf, r.Sequence, r.Origin, r.Week = host, "https://"+host+"/", verdict, nil, 0,
+		"", ""
 	if verdict == record.VerdictNotProbed {
 		u := UnprobedRow()
 		u.Host, u.URL, u.Sequence, u.Origin, u.Week = host, r.URL, 0, "", ""
@@ -166,9 +175,12 @@ func Draft(sequence int64, rows ...record.Row) record.Draft {
 	at := time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 7*int(sequence))
 	return record.Draft{
 		Sequence: sequence, Week: record.ISOWeek(at.Add(-time.Hour)), TakenAt: at, Battery: "v2", Rows: Each(rows...),
-		Roster:  record.Roster{Listed: int64(len(rows)), Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(rows)), Complete: true}}},
+		Roster: record.Roster{Listed: int64(len(rows)),
+			Sources: []record.RosterSource{{Name: "bazaar", Kind: record.SourceDiscovery, Hosts: int64(len(rows)),
+				Complete: true}}},
 		Control: record.Control{Walks: 1},
-		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339), Networks: []record.NetworkInflow{}},
+		Inflows: record.Inflows{From: at.AddDate(0, 0, -7).Format(time.RFC3339), To: at.Format(time.RFC3339),
+			Networks: []record.NetworkInflow{}},
 	}
 }
 
@@ -186,7 +198,8 @@ func Seal(t testing.TB, w *record.Writer, d record.Draft) record.Round {
 func Small(t testing.TB) *record.Writer {
 	t.Helper()
 	w := Writer(t)
-	Seal(t, w, Draft(1, Walked("a.example", record.VerdictReady), Walked("b.example", record.VerdictNotReady), Walked("c.example", record.VerdictNotProbed)))
+	Seal(t, w, Draft(1, Walked("a.example", record.VerdictReady), Walked("b.example", record.VerdictNotReady),
+		Walked("c.example", record.VerdictNotProbed)))
 	Observe(t, w, "first")
 	Seal(t, w, Draft(2, Walked("a.example", record.VerdictReady), Walked("c.example", record.VerdictUnreachable)))
 	Observe(t, w, "second")
@@ -197,7 +210,8 @@ func Small(t testing.TB) *record.Writer {
 // Observe adds a retired word.
 func Observe(t testing.TB, w *record.Writer, word string) {
 	t.Helper()
-	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z", Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
+	if _, err := w.Observe(t.Context(), record.Observation{At: "2026-11-20T00:00:00Z",
+		Kind: record.ObservationRetiredWord, Word: &record.Said{Text: word}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -241,7 +255,8 @@ func MapFS(t testing.TB, dir string) fstest.MapFS {
 }
 
 // Look walks a door that answers every request in one way, or with a failure.
-func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error, at time.Time) (probe.Report, probe.Judgement) {
+func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error, at time.Time) (probe.Report,
+	probe.Judgement) {
 	t.Helper()
 	p, err := probe.NewPreflight(probe.Current(), url, probe.Declaration{})
 	if err != nil {
@@ -262,7 +277,8 @@ func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error,
 		}
 		x := exchange.Exchange{Request: next.Request, StartedAt: at, Error: failure}
 		if failure.Stage == "" {
-			x.Response = exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header, Body: answer.Body}
+			x.Response = exchange.Response{Status: answer.Status, Proto: "HTTP/2.0", Header: answer.Header,
+				Body: answer.Body}
 		}
 		recorded = append(recorded, x)
 	}
@@ -271,8 +287,8 @@ func Look(t testing.TB, url string, answer probe.Answer, failure exchange.Error,
 // LookedAt is when a door was walked.
 var LookedAt = time.Date(2026, 9, 13, 4, 5, 6, 0, time.UTC)
 
-// Judged is a draft of which every row is made from a walk that is kept: hosts answer as the practice doors do, in turn,
-// and every fifth does not answer.
+// Judged is a draft of which every row is made from a walk that is kept: hosts answer as the
+// practice doors do, in turn, and every fifth does not answer.
 func Judged(t testing.TB, sequence int64, hosts ...string) record.Draft {
 	t.Helper()
 	d := Draft(sequence)

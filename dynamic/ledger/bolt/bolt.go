@@ -27,13 +27,8 @@ import (
 	"agentstore/dynamic/ledger"
 )
 
-const (
-	// maxBatch is how many Updates may share a commit, so that the first of
-	// them does not wait for ever.
-	maxBatch = 512
-	// lockWait is how long Open waits for another process to let go.
-	lockWait = 2 * time.Second
-)
+// lockWait is how long Open waits for another process to let go.
+const lockWait = 2 * time.Second
 
 // bucketName is the one bucket of the file.
 var bucketName = []byte("kv")
@@ -41,7 +36,7 @@ var bucketName = []byte("kv")
 // DB is a ledger in a bbolt file. It obeys the contract of [ledger.DB].
 type DB struct {
 	file   *bbolt.DB
-	queue  chan *update
+	queue  ledger.Queue
 	stop   chan struct{}
 	writer sync.WaitGroup
 
@@ -66,7 +61,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	}
 	db := &DB{
 		file:   file,
-		queue:  make(chan *update, maxBatch),
+		queue:  ledger.NewQueue(),
 		stop:   make(chan struct{}),
 		settle: make(chan struct{}),
 	}

@@ -70,7 +70,7 @@ func TestBatch(t *testing.T) {
 			return err
 		})
 	}
-	for len(db.queue) < 10 {
+	for db.queue.Len() < 10 {
 		// The goroutines are on their way into the queue.
 		if t.Context().Err() != nil {
 			t.Fatal("the queue does not fill")
@@ -264,7 +264,8 @@ func count(t *testing.T, path string) {
 		wg.Go(func() {
 			for {
 				var n int64
-				err := db.Update(t.Context(), func(tx ledger.Tx) (err error) { n, err = ledger.Next(tx, "n"); return err })
+				err := db.Update(t.Context(),
+					func(tx ledger.Tx) (err error) { n, err = ledger.Next(tx, "n"); return err })
 				if err != nil {
 					return
 				}

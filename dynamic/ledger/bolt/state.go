@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"time"
 
@@ -22,7 +21,7 @@ func (s state) Now() time.Time { return time.Now().UTC() }
 func (s state) Get(key []byte) ([]byte, error) {
 	value := s.bucket.Get(key)
 	if value == nil {
-		return nil, fmt.Errorf("%w: %s", ledger.ErrNotFound, ledger.KeyText(key))
+		return nil, ledger.Absent(key)
 	}
 	return append([]byte{}, value...), nil
 }

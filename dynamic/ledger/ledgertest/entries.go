@@ -312,8 +312,8 @@ func checkLends(ctx context.Context, open func() ledger.DB) error {
 	})
 }
 
-// scribbledScan scribbles over each key that a scan gives, where the transaction has written between
-// the keys that stood there before: the scan has to know by itself where it was.
+// scribbledScan scribbles over each key that a scan gives, where the transaction has written
+// between the keys that stood there before: the scan has to know by itself where it was.
 func scribbledScan(tx ledger.Tx) error {
 	for _, key := range []string{"fill/052a", "fill/055a"} {
 		if err := tx.Set([]byte(key), []byte("between")); err != nil {

@@ -186,6 +186,10 @@ func randomCall(ctx context.Context, db ledger.DB, tick *atomic.Int64, id string
 	var e event
 	f := func(tx ledger.Tx) (err error) {
 		e.read, e.wrote, e.update = map[string]string{}, map[string]string{}, kind != 0
+		if rand.IntN(2) == 0 { // which may change nothing
+			ledger.Ahead(tx, ledger.At([]byte(name(reads[0]))), ledger.At([]byte(name(writes[0]))),
+				ledger.At(ledger.CounterKey("serial")))
+		}
 		for _, i := range reads {
 			value, err := tx.Get([]byte(name(i)))
 			switch {

@@ -44,6 +44,7 @@ var rules = []rule{
 	{"phantoms", checkPhantoms},
 	{"cancelled", checkCancelled},
 	{"cancelled-while-waiting", checkCancelledWaiting},
+	{"neighbours", checkNeighbours},
 	{"snapshot", checkSnapshot},
 	{"transfers", checkTransfers},
 	{"history", checkHistory},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentstore/dynamic/ledger"
@@ -21,6 +22,8 @@ type toy struct {
 	made time.Time
 	turn chan struct{} // holds one token while an Update runs
 
+	broken atomic.Bool // the last function has failed
+
 	mu      sync.Mutex // guards the fields below
 	state   map[string][]byte
 	changed map[string]int // the number of the commit that last changed a key
@@ -30,7 +33,8 @@ type toy struct {
 }
 
 func newToy(bug string) *toy {
-	return &toy{bug: bug, made: time.Now().UTC(), turn: make(chan struct{}, 1), state: map[string][]byte{}, changed: map[string]int{}}
+	return &toy{bug: bug, made: time.Now().UTC(), turn: make(chan struct{}, 1), state: map[string][]byte{},
+		changed: map[string]int{}}
 }
 
 func (d *toy) has(bug string) bool { return d.bug == bug }
@@ -134,7 +138,11 @@ func (d *toy) try(ctx context.Context, f func(ledger.Tx) error) (err error) {
 	if d.has("writes of an earlier call stay") && began%3 == 1 {
 		_ = f(tx)
 	}
+	if d.has("a failure is the next one's, too") && d.broken.Swap(false) {
+		return fmt.Errorf("the one before failed")
+	}
 	err = f(tx)
+	d.broken.Store(err != nil)
 	if err != nil && !d.has("an error commits") {
 		if d.has("Update turns errors into its own") {
 			return fmt.Errorf("updating: %w", err)

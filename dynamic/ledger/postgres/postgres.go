@@ -2,10 +2,24 @@
 // speaks its protocol and is serializable, for any number of processes at once.
 //
 // The ledger is one table, kv(key bytea primary key, val bytea not null), in
-// the first schema of the search path. Each Update is one SERIALIZABLE
-// transaction: it reads from the server, keeps its writes in memory, and sends
-// them together with the commit; conflicts are retried with a jittered backoff
-// until the context ends. Each View is one REPEATABLE READ transaction.
+// the first schema of the search path. What costs is neither reading nor writing
+// but waiting for an answer, so whatever waits at the same time is asked together:
+//
+//   - Views that begin together read one REPEATABLE READ transaction, and the
+//     Updates of a process that have queued up are one SERIALIZABLE transaction:
+//     see batch.
+//   - What several calls ask at the same time is one round trip: see snapshot.
+//     What one call asks in turn is one each, unless it says ahead what it will
+//     read (ledger.Ahead).
+//   - Processes take turns to write, because their transactions would conflict on
+//     numbers that all of them count: see takeTurn. That is for speed alone.
+//     Right it is because the server refuses what is not serializable; then a
+//     batch runs again, with a jittered backoff, as long as its callers wait.
+//
+// An Update whose function is slow leaves its batch and runs in a transaction of
+// its own. When the answer to a commit is lost, that is ErrUnknown for all of the
+// batch. All of it works through a pooler that hands out connections by the
+// transaction.
 //
 // A server that may lose commits (fsync or synchronous_commit off) is refused.
 package postgres
@@ -16,7 +30,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,9 +42,22 @@ import (
 // pool_max_conns.
 const defaultConns = 16
 
-// schema makes the table. The planner is kept from reading the whole of a small
-// table by setup, because that would conflict with every writer.
-const schema = `create table if not exists kv (key bytea primary key, val bytea not null)`
+// schema makes the table; schemaLZ4 does where the server has a compression that
+// costs it less. schemaTurn makes one without a column, for its lock alone.
+const (
+	schema     = `create table if not exists kv (key bytea primary key, val bytea not null)`
+	schemaLZ4  = `create table if not exists kv (key bytea primary key, val bytea compression lz4 not null)`
+	schemaTurn = `create table if not exists kv_turn ()`
+)
+
+// settings are those of each connection, as far as the engine has them: to read by
+// the index, because everything else would conflict with every writer, and by one
+// plan for all keys; and that nobody who hangs or is gone holds locks for long.
+const settings = `select set_config(name, value, false)
+	from pg_settings join (values ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+		('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'), ('lock_timeout', '2s'), ('statement_timeout', '30s'),
+		('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3')
+	) as ours (name, value) using (name)`
 
 // Options change how a ledger is opened. The zero value is for production.
 type Options struct {
@@ -42,10 +68,17 @@ type Options struct {
 
 // DB is a ledger in PostgreSQL. It obeys the contract of [ledger.DB].
 type DB struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	turns bool // the server lets the processes take turns
+	queue ledger.Queue
+	stop  chan struct{}
+	work  sync.WaitGroup
 
 	life   sync.RWMutex // read-held by every call, so that Close can wait
 	closed bool         // guarded by life
+
+	mu   sync.Mutex // guards the field below
+	next *snapshot  // for the Views to come, until the first of them reads
 }
 
 var _ ledger.DB = (*DB)(nil)
@@ -69,14 +102,14 @@ func Open(ctx context.Context, dsn string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening ledger in PostgreSQL: %w", err)
 	}
-	db := &DB{pool: pool}
-	err = db.createTable(ctx)
-	if err == nil {
-		err = ledger.Ready(ctx, db)
-	}
-	if err != nil {
+	db := &DB{pool: pool, queue: ledger.NewQueue(), stop: make(chan struct{})}
+	if err = db.createTables(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("opening ledger in PostgreSQL: %w", err)
+	}
+	db.work.Go(db.write)
+	if err := ledger.Ready(ctx, db); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening ledger in PostgreSQL: %w", err), db.Close())
 	}
 	return db, nil
 }
@@ -84,7 +117,7 @@ func Open(ctx context.Context, dsn string, options Options) (*DB, error) {
 // setup prepares each new connection. Durability is asked on each one, because
 // it can be changed for a user or a database at any time.
 func setup(ctx context.Context, conn *pgx.Conn, options Options) error {
-	if _, err := conn.Exec(ctx, "set enable_seqscan = off"); err != nil {
+	if _, err := conn.Exec(ctx, settings); err != nil {
 		return err
 	}
 	if options.AllowNotDurable {
@@ -110,16 +143,46 @@ func setup(ctx context.Context, conn *pgx.Conn, options Options) error {
 	return nil
 }
 
-// createTable makes the table. Of several processes that make it at the same
-// moment all but one are told so by the server, under one of three names that
-// depend on how far each had come; each then finds the table made.
-func (db *DB) createTable(ctx context.Context) error {
+// createTables makes the table, and finds out whether the server lets processes
+// take turns by locking another.
+func (db *DB) createTables(ctx context.Context) error {
+	err := db.create(ctx, schemaLZ4)
+	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
+		err = db.create(ctx, schema)
+	}
+	if err != nil {
+		return err
+	}
+	err = db.create(ctx, schemaTurn)
+	if err == nil {
+		err = pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+			for _, statement := range takeTurn {
+				if _, err := tx.Exec(ctx, statement); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	e, refused := errors.AsType[*pgconn.PgError](err)
+	db.turns = err == nil || refused && e.Code == lockNotAvailable
+	if refused {
+		return nil
+	}
+	return err
+}
+
+// create makes one table. Of several processes that make it at the same moment
+// all but one are told so by the server, under one of three names that depend on
+// how far each had come; each then finds the table made.
+func (db *DB) create(ctx context.Context, schema string) error {
 	const tries = 5 // a winner may be rolled back, and the next one may race again
 	var err error
 	for range tries {
 		_, err = db.pool.Exec(ctx, schema)
 		e, ok := errors.AsType[*pgconn.PgError](err)
-		if !ok || (e.Code != uniqueViolation && e.Code != duplicateTable && e.Code != duplicateObject) {
+		if !ok || (e.Code != uniqueViolation && e.Code != duplicateTable && e.Code != duplicateObject &&
+			e.Code != lockNotAvailable) {
 			return err
 		}
 	}
@@ -127,11 +190,18 @@ func (db *DB) createTable(ctx context.Context) error {
 }
 
 // The codes of SQLSTATE (PostgreSQL manual, appendix A) that say that another
-// process makes the same table.
+// process makes the same table, that a lock was waited for in vain, that the
+// transaction is to be run again, that nobody knows what became of it, or that it
+// was given up because we said nothing.
 const (
-	uniqueViolation = "23505"
-	duplicateTable  = "42P07"
-	duplicateObject = "42710" // the table's row type
+	uniqueViolation      = "23505"
+	duplicateTable       = "42P07"
+	duplicateObject      = "42710" // the table's row type
+	lockNotAvailable     = "55P03"
+	serializationFailure = "40001"
+	deadlock             = "40P01"
+	completionUnknown    = "40003"
+	idleInTransaction    = "25P03"
 )
 
 // View implements [ledger.DB].
@@ -141,29 +211,41 @@ func (db *DB) View(ctx context.Context, f func(ledger.Tx) error) error {
 	if db.closed {
 		return ledger.ErrClosed
 	}
-	conn, err := db.pool.Acquire(ctx)
-	if err != nil {
-		return reading(ctx, err)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	defer conn.Release()
-	s, err := begin(ctx, conn.Conn(), "begin isolation level repeatable read read only")
-	if err != nil {
-		return reading(ctx, err)
-	}
-	tx := ledger.NewView(s)
+	r := &reader{snapshot: db.join(), ctx: ctx}
+	defer r.leave()
+	tx := ledger.NewView(r)
 	defer tx.End()
-	defer s.rollback()
-	return f(tx)
+	if err := f(tx); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// join returns a snapshot to read that nobody has begun to read.
+func (db *DB) join() *snapshot {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.next == nil || !db.next.join() {
+		db.next = newSnapshot(db.pool, "begin isolation level repeatable read read only")
+		db.next.users = 1
+	}
+	return db.next
 }
 
 // Close implements [ledger.DB].
 func (db *DB) Close() error {
 	db.life.Lock()
 	defer db.life.Unlock()
-	if !db.closed {
-		db.closed = true
-		db.pool.Close()
+	if db.closed {
+		return nil
 	}
+	db.closed = true
+	close(db.stop)
+	db.work.Wait()
+	db.pool.Close()
 	return nil
 }
 
@@ -174,22 +256,4 @@ func reading(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("reading the ledger: %w", err)
-}
-
-// begin opens a transaction, and reads the server's clock in the same round
-// trip.
-func begin(ctx context.Context, conn *pgx.Conn, statement string) (*state, error) {
-	results, err := conn.PgConn().Exec(ctx, statement+
-		"; select (extract(epoch from clock_timestamp()) * 1000000)::bigint").ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var micros int64
-	if len(results) != 2 || len(results[1].Rows) != 1 {
-		return nil, errors.New("the server did not tell the time")
-	}
-	if _, err := fmt.Sscan(string(results[1].Rows[0][0]), &micros); err != nil {
-		return nil, fmt.Errorf("reading the server's time: %w", err)
-	}
-	return &state{ctx: ctx, conn: conn, began: time.Now(), clock: time.UnixMicro(micros).UTC()}, nil
 }

@@ -362,7 +362,8 @@ func (p *proxy) port() string {
 	return port
 }
 
-// cancelRequest begins the one message of a connection that asks for a cancel: its length and its code.
+// cancelRequest begins the one message of a connection that asks for a cancel: its length and its
+// code.
 var cancelRequest = []byte{0, 0, 0, 16, 0x04, 0xd2, 0x16, 0x2e}
 
 func (p *proxy) serve(client net.Conn) {
@@ -386,7 +387,8 @@ func (p *proxy) serve(client net.Conn) {
 		n, err := client.Read(buf)
 		said := buf[:n]
 		if bytes.Equal(said[:min(n, len(cancelRequest))], cancelRequest) {
-			// Whoever lost a connection asks for a cancel, which may come before the server got to the commit.
+			// Whoever lost a connection asks for a cancel, which may come before the server got to
+			// the commit.
 			return
 		}
 		armed := n > 0 && p.armed.CompareAndSwap(true, false)

@@ -3,25 +3,43 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"agentstore/dynamic/ledger"
 )
 
 const (
-	// commitTime is how long a commit may take. It does not end with the
-	// caller's context, because a commit given up half way has an unknown end.
+	// commitTime is how long a commit may take. It does not end with a caller's
+	// context, because a commit given up half way has an unknown end.
 	commitTime = 30 * time.Second
+	// quietLooks is how often, lookTime apart, nothing may have come of the functions of a batch,
+	// and tripsTime how long one of them may take that asks the server more than mostTrips times.
+	// Those that take longer go on alone.
+	quietLooks = 25
+	lookTime   = 10 * time.Millisecond
+	mostTrips  = 20
+	tripsTime  = time.Second
+	// mostBytes is after how many bytes of values a batch is full.
+	mostBytes = 8 << 20
+
+	serializable = `begin isolation level serializable`
 
 	upsert = `insert into kv (key, val) select * from unnest($1::bytea[], $2::bytea[])
 		on conflict (key) do update set val = excluded.val`
 	remove = `delete from kv where key = any($1::bytea[])`
 )
+
+// takeTurn waits until no other process writes. It comes before the transaction
+// has its snapshot, which LOCK does not take, so that it sees all that they wrote.
+// Whoever holds the turn and does not move loses it, and whoever has waited in
+// vain writes without it: then there may be conflicts, and nothing worse.
+var takeTurn = []string{
+	`set local idle_in_transaction_session_timeout = '5s'`,
+	`lock table kv_turn in exclusive mode`,
+}
 
 // Update implements [ledger.DB].
 func (db *DB) Update(ctx context.Context, f func(ledger.Tx) error) error {
@@ -30,6 +48,26 @@ func (db *DB) Update(ctx context.Context, f func(ledger.Tx) error) error {
 	if db.closed {
 		return ledger.ErrClosed
 	}
+	return db.queue.Update(ctx, f)
+}
+
+// write is the writer: it commits one batch after another until Close.
+func (db *DB) write() {
+	for c := db.queue.Next(db.stop); c != nil; c = db.queue.Next(db.stop) {
+		db.commit(&batch{db: db, calls: []*ledger.Call{c}, turn: db.turns, more: true})
+	}
+}
+
+// alone commits a call that was too slow for a batch. It holds up no other.
+func (db *DB) alone(c *ledger.Call) {
+	if <-c.Ran() != nil {
+		db.commit(&batch{db: db, calls: []*ledger.Call{c}, patient: true})
+	}
+}
+
+// commit runs a batch until it is committed, and tells each call what became of
+// it.
+func (db *DB) commit(b *batch) {
 	wait := backoff.ExponentialBackOff{
 		InitialInterval:     2 * time.Millisecond,
 		RandomizationFactor: 1,
@@ -37,90 +75,27 @@ func (db *DB) Update(ctx context.Context, f func(ledger.Tx) error) error {
 		MaxInterval:         200 * time.Millisecond,
 	}
 	for {
-		err := db.try(ctx, f)
-		if !conflict(err) {
-			return err
+		err := b.run()
+		switch e, ok := errors.AsType[*pgconn.PgError](err); {
+		case ok && e.Code == lockNotAvailable:
+			b.turn = false // whoever has it does not move
+			continue
+		case ok && (e.Code == serializationFailure || e.Code == deadlock):
+			time.Sleep(wait.NextBackOff())
+			continue
+		case b.refused && len(b.calls) > 1:
+			// For something that one of them wrote, for which the others must not suffer.
+			for _, c := range append(b.calls, b.rest...) {
+				db.commit(&batch{db: db, calls: []*ledger.Call{c}, turn: b.turn})
+			}
+			return
 		}
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
-			return ctx.Err()
+		for _, c := range b.calls {
+			c.End(err)
 		}
-	}
-}
-
-// try runs f in one transaction. It returns a conflict if the server asks for
-// another try, and the error of f as it is.
-func (db *DB) try(ctx context.Context, f func(ledger.Tx) error) error {
-	conn, err := db.pool.Acquire(ctx)
-	if err != nil {
-		return reading(ctx, err)
-	}
-	defer conn.Release()
-	s, err := begin(ctx, conn.Conn(), "begin isolation level serializable")
-	if err != nil {
-		return reading(ctx, err)
-	}
-	tx := ledger.NewUpdate(s)
-	defer tx.End()
-	result := f(tx)
-	if s.err != nil {
-		// The transaction is broken, whatever f made of the error.
-		s.rollback()
-		if result != nil && !conflict(s.err) {
-			return result
+		if len(b.rest) == 0 {
+			return
 		}
-		return s.err
+		b.calls = nil
 	}
-	if result != nil {
-		// Also what f refused on the strength of what it read is refused
-		// rightly only if those reads are confirmed by a commit.
-		if err := s.commit(nil); err != nil {
-			return err
-		}
-		return result
-	}
-	return s.commit(tx.Writes())
-}
-
-// commit stores writes and commits, in one round trip.
-func (s *state) commit(writes []ledger.Write) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), commitTime)
-	defer cancel()
-	var batch pgx.Batch
-	var keys, values, gone [][]byte
-	for _, w := range writes {
-		if w.Delete {
-			gone = append(gone, w.Key)
-		} else {
-			keys, values = append(keys, w.Key), append(values, w.Value)
-		}
-	}
-	if len(keys) > 0 {
-		batch.Queue(upsert, keys, values)
-	}
-	if len(gone) > 0 {
-		batch.Queue(remove, gone)
-	}
-	batch.Queue("commit")
-	err := s.conn.SendBatch(ctx, &batch).Close()
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Severity == "ERROR" && e.Code != "40003" {
-		// The server will not commit this any more.
-		s.rollback()
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	if len(writes) == 0 || pgconn.SafeToRetry(err) {
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	return fmt.Errorf("%w: %w", ledger.ErrUnknown, err)
-}
-
-// conflict reports whether err asks to run the transaction again: a
-// serialization failure or a deadlock.
-func conflict(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "40001" || e.Code == "40P01")
 }

@@ -7,8 +7,9 @@ import (
 	"agentstore/dynamic/pay"
 )
 
-// bazaar declares the true input contract of an offer (x402 extension bazaar), as short as it can be
-// said: in the query of a GET, or in the JSON body of a POST.
+// bazaar declares the true input contract of an offer (x402 extension bazaar), as short as it can
+// be said: in the query of a GET, or in the JSON body of a POST. Where a buyer heard of the store
+// is asked for in the API description alone.
 func bazaar(inputs []pay.Input, post bool) Extension {
 	type property struct {
 		Type      string `json:"type"`
@@ -18,16 +19,20 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 	var required []string
 	example := make(map[string]string)
 	for _, in := range inputs {
+		if in.Name == "source" {
+			continue
+		}
 		props[in.Name] = property{in.Type, in.Max}
 		if in.Required {
 			required = append(required, in.Name)
 			example[in.Name] = "…"
 		}
 	}
-	contract := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	contract := map[string]any{"type": "object", "properties": props}
 	input := map[string]any{"type": "http", "method": http.MethodGet}
 	described := map[string]any{
-		"type": map[string]string{"const": "http"}, "method": map[string]any{"enum": []string{http.MethodGet}}, "queryParams": contract,
+		"type": map[string]string{"const": "http"}, "method": map[string]any{"enum": []string{http.MethodGet}},
+		"queryParams": contract,
 	}
 	inputRequired := []string{"type", "method"}
 	if len(required) > 0 {
@@ -36,7 +41,9 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 	switch {
 	case post:
 		input["method"], input["bodyType"], input["body"] = http.MethodPost, "json", example
-		described["method"], described["bodyType"], described["body"] = map[string]any{"enum": []string{http.MethodPost}}, map[string]string{"const": "json"}, contract
+		described["method"], described["bodyType"],
+			described["body"] = map[string]any{"enum": []string{http.MethodPost}}, map[string]string{"const": "json"},
+			contract
 		delete(described, "queryParams")
 		inputRequired = append(inputRequired, "bodyType", "body")
 	case len(required) > 0:
@@ -48,7 +55,7 @@ func bazaar(inputs []pay.Input, post bool) Extension {
 	schema, _ := json.Marshal(map[string]any{
 		"type": "object", "required": []string{"input"},
 		"properties": map[string]any{"input": map[string]any{
-			"type": "object", "required": inputRequired, "additionalProperties": false, "properties": described,
+			"type": "object", "required": inputRequired, "properties": described,
 		}},
 	})
 	return Extension{Info: info, Schema: schema}

@@ -24,8 +24,10 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Accepted.Amount != "1" || p.Accepted.MaxTimeoutSeconds != 300 || p.Accepted.Extra["version"] != "2" || p.Resource != "https://s/x" ||
-		string(p.Payload) != `{"signature":"0x00"}` || x402.EchoedNonce(p) != "n" || p.Digest != sha256.Sum256([]byte(encode(valid))) {
+	if p.Accepted.Amount != "1" || p.Accepted.MaxTimeoutSeconds != 300 || p.Accepted.Extra["version"] != "2" ||
+		p.Resource != "https://s/x" ||
+		string(p.Payload) != `{"signature":"0x00"}` || x402.EchoedNonce(p) != "n" ||
+		p.Digest != sha256.Sum256([]byte(encode(valid))) {
 		t.Errorf("Decode = %+v", p)
 	}
 	if id, ok := x402.PaymentID(p); !ok || id != "0123456789abcdef" {
@@ -58,8 +60,10 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	asked := []rail.Requirement{
-		{Scheme: "exact", Network: "eip155:1", Amount: "1", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "n"}},
-		{Scheme: "exact", Network: "eip155:1", Amount: "2", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300, Extra: map[string]any{"name": "n"}},
+		{Scheme: "exact", Network: "eip155:1", Amount: "1", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300,
+			Extra: map[string]any{"name": "n"}},
+		{Scheme: "exact", Network: "eip155:1", Amount: "2", Asset: "0xA", PayTo: "0xB", MaxTimeoutSeconds: 300,
+			Extra: map[string]any{"name": "n"}},
 	}
 	for accepted, want := range map[string]int{
 		`{"scheme":"exact","network":"eip155:1","amount":"2","asset":"0xA","payTo":"0xB","maxTimeoutSeconds":300,"extra":{"name":"n"}}`:          1,
@@ -83,7 +87,8 @@ func TestMatch(t *testing.T) {
 
 func TestEchoHolds(t *testing.T) {
 	ext := func(info string) x402.Extension { return x402.Extension{Info: json.RawMessage(info)} }
-	declared := map[string]x402.Extension{"bazaar": ext(`{"a":1,"b":{"c":[1,2]}}`), "store-challenge": ext(`{"nonce":"x"}`),
+	declared := map[string]x402.Extension{"bazaar": ext(`{"a":1,"b":{"c":[1,2]}}`),
+		"store-challenge":    ext(`{"nonce":"x"}`),
 		"payment-identifier": ext(`{"id":"store-x","required":false}`)}
 	for info, want := range map[string]bool{
 		`{"a":1,"b":{"c":[1,2]}}`:          true,
@@ -98,7 +103,8 @@ func TestEchoHolds(t *testing.T) {
 			t.Errorf("EchoHolds(%s) = %v, want %v", info, got, want)
 		}
 	}
-	for info, want := range map[string]bool{`{"id":"store-x","required":false}`: true, `{"id":"mine","required":false}`: true, `{"required":false}`: true, `{"id":"store-x","required":true}`: false} {
+	for info, want := range map[string]bool{`{"id":"store-x","required":false}`: true,
+		`{"id":"mine","required":false}`: true, `{"required":false}`: true, `{"id":"store-x","required":true}`: false} {
 		if got := x402.EchoHolds(map[string]x402.Extension{"payment-identifier": ext(info)}, declared); got != want {
 			t.Errorf("EchoHolds(%s) = %v, want %v", info, got, want)
 		}
@@ -123,7 +129,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid(p.Payload) || len(p.Payload) == 0 || p.Payload[0] != '{' || p.Digest != sha256.Sum256([]byte(header)) {
+		if !json.Valid(p.Payload) || len(p.Payload) == 0 || p.Payload[0] != '{' ||
+			p.Digest != sha256.Sum256([]byte(header)) {
 			t.Fatalf("Decode = %+v", p)
 		}
 		if nonces.Valid(x402.EchoedNonce(p)) {

@@ -12,8 +12,9 @@ const (
 	ExtBazaar    = "bazaar"
 	ExtOffers    = "offer-receipt"
 	ExtPaymentID = "payment-identifier"
-	// ExtChallenge carries the store's own nonce. A settled payment is public calldata; only the buyer who got the
-	// challenge knows the nonce in it, so a replay must bring it (package till, M1).
+	// ExtChallenge carries the store's own nonce. A settled payment is public calldata; only the
+	// buyer who got the challenge knows the nonce in it, so a replay must bring it (package till,
+	// M1).
 	ExtChallenge = "store-challenge"
 )
 
@@ -32,8 +33,8 @@ func EchoedNonce(p *Presented) string {
 // paymentID is the pattern of the payment-identifier extension.
 var paymentID = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
-// PaymentID is the id a buyer put into the payment-identifier extension. ok is false when there is one that breaks
-// the extension's own pattern.
+// PaymentID is the id a buyer put into the payment-identifier extension. ok is false when there is
+// one that breaks the extension's own pattern.
 func PaymentID(p *Presented) (id string, ok bool) {
 	e, sent := p.Extensions[ExtPaymentID]
 	if !sent {
@@ -54,9 +55,9 @@ func PaymentID(p *Presented) (id string, ok bool) {
 	return id, true
 }
 
-// PaymentIDExtension declares that an id is welcome and not required, and names one with a hole for the suggested key:
-// stock clients echo it, so that a buyer who calls again after a lost answer is recognised without a line of their code.
-// A client that sets an id of its own replaces it.
+// PaymentIDExtension declares that an id is welcome and not required, and names one with a hole for
+// the suggested key: stock clients echo it, so that a buyer who calls again after a lost answer is
+// recognised without a line of their code. A client that sets an id of its own replaces it.
 func PaymentIDExtension() Extension {
 	return Extension{
 		Info: json.RawMessage(`{"id":"` + pay.KeyHole + `","required":false}`),
@@ -86,7 +87,10 @@ func OffersExtension(offers ...Offer) (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
-	return Extension{Info: info, Schema: json.RawMessage(`{"type":"object","properties":{"offers":{"type":"array"}},"required":["offers"]}`)}, nil
+	return Extension{Info: info,
+			Schema: json.RawMessage(
+				`{"type":"object","properties":{"offers":{"type":"array"}},"required":["offers"]}`)},
+		nil
 }
 
 // ReceiptExtension carries the signed receipt of a settlement.
@@ -95,5 +99,8 @@ func ReceiptExtension(jws string) (Extension, error) {
 	if err != nil {
 		return Extension{}, err
 	}
-	return Extension{Info: info, Schema: json.RawMessage(`{"type":"object","properties":{"receipt":{"type":"object"}},"required":["receipt"]}`)}, nil
+	return Extension{Info: info,
+			Schema: json.RawMessage(
+				`{"type":"object","properties":{"receipt":{"type":"object"}},"required":["receipt"]}`)},
+		nil
 }

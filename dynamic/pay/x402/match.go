@@ -7,9 +7,9 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// Match finds the requirement that a buyer accepted: scheme, network, amount, asset, payTo and maxTimeoutSeconds
-// equal to the letter, no further members beside extra, and every member of the requirement's extra present and
-// equal (others are allowed). It returns -1 when nothing matches.
+// Match finds the requirement that a buyer accepted: scheme, network, amount, asset, payTo and
+// maxTimeoutSeconds equal to the letter, no further members beside extra, and every member of the
+// requirement's extra present and equal (others are allowed). It returns -1 when nothing matches.
 func Match(p *Presented, asked []rail.Requirement) int {
 	if p.unknown {
 		return -1
@@ -55,16 +55,17 @@ func plain(v any) any {
 	return out
 }
 
-// dynamicInfo are the info members that differ from challenge to challenge and so are not compared in an echo.
+// dynamicInfo are the info members that differ from challenge to challenge and so are not compared
+// in an echo.
 var dynamicInfo = map[string]string{
 	ExtOffers:    "offers",
 	ExtChallenge: "nonce",
 	ExtPaymentID: "id",
 }
 
-// EchoHolds reports whether the extensions a buyer sent back keep what was declared: for each key that both have,
-// every member of our info is there unchanged, further members are allowed. Sending none at all is allowed, and keys
-// that we did not declare are ignored.
+// EchoHolds reports whether the extensions a buyer sent back keep what was declared: for each key
+// that both have, every member of our info is there unchanged, further members are allowed. Sending
+// none at all is allowed, and keys that we did not declare are ignored.
 func EchoHolds(sent, declared map[string]Extension) bool {
 	for name, d := range declared {
 		s, ok := sent[name]

@@ -23,17 +23,22 @@ import (
 
 // Row is x402 among the protocols.
 var Row = pay.Row{
-	Name:      "x402",
-	Presented: func(h http.Header) bool { return len(h.Values(HeaderSignature)) > 0 },
-	Params:    []api.Param{{Name: HeaderSignature, In: api.Header, Type: "string", MaxLength: MaxHeader, Description: "base64 JSON of an x402 v2 payment"}},
-	Terms:     []string{HeaderRequired},
-	Answers:   []string{HeaderResponse},
-	Body:      api.SchemaFor[members](),
-	New:       func(s pay.Store) pay.Protocol { return protocol{s} },
+	Name: "x402",
+	Presented: func(f pay.Fields) bool {
+		return len(f.Values(canonicalSignature))+len(f.Values(MetaPayment)) > 0
+	},
+	Params: []api.Param{{Name: HeaderSignature, In: api.Header, Type: "string", MaxLength: MaxHeader,
+		Description: "base64 JSON of an x402 v2 payment"}},
+	Terms:   []string{HeaderRequired},
+	Answers: []string{HeaderResponse},
+	Body:    api.SchemaFor[members](),
+	// As a stock seller does: 402 with PAYMENT-RESPONSE and without PAYMENT-REQUIRED.
+	NotSettled: "payment_invalid",
+	New:        func(s pay.Store) pay.Protocol { return protocol{s, pay.NewNonces(s.Secret)} },
 }
 
-// members are what x402 adds to the body of a 402: the header's object, and a signed offer for every
-// entry of accepts.
+// members are what x402 adds to the body of a 402: the header's object, and a signed offer for
+// every entry of accepts.
 type members struct {
 	X402Version int                  `json:"x402Version"`
 	Resource    Resource             `json:"resource"`
@@ -42,11 +47,15 @@ type members struct {
 	Extensions  map[string]Extension `json:"extensions"`
 }
 
-type protocol struct{ store pay.Store }
+type protocol struct {
+	store  pay.Store
+	nonces *pay.Nonces
+}
 
 // terms are a quote as x402 says it.
 type terms struct {
-	required Required
+	required Required // with marks for what varies
+	varying  *pay.Varying
 	header   pay.Template
 	members  []pay.Member
 	url      string
@@ -62,9 +71,11 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 		}
 		offers[i] = Offer{Format: "jws", AcceptIndex: i, Signature: jws}
 	}
-	t := &terms{url: q.URL, required: Required{
-		X402Version: Version, Error: "Payment required", Accepts: q.Accepts, Extensions: echoed(q, q.Method == http.MethodPost),
-		Resource: Resource{URL: q.URL, Description: q.Description, MimeType: q.MediaType, ServiceName: q.Service},
+	varying := pay.VaryingOf(q.Accepts)
+	t := &terms{url: q.URL, varying: varying, required: Required{
+		X402Version: Version, Error: "Payment required", Accepts: varying.Mark(q.Accepts),
+		Extensions: echoed(q, q.Method == http.MethodPost), Resource: Resource{URL: q.URL, Description: q.Description,
+			MimeType: q.MediaType, ServiceName: q.Service},
 	}}
 	var err error
 	if t.required.Extensions[ExtOffers], err = OffersExtension(offers[0]); err != nil {
@@ -74,7 +85,8 @@ func (p protocol) Terms(q *pay.Quote) (pay.Terms, error) {
 	for _, m := range []struct {
 		name  string
 		value any
-	}{{"x402Version", r.X402Version}, {"resource", r.Resource}, {"accepts", r.Accepts}, {"offers", offers}, {"extensions", r.Extensions}} {
+	}{{"x402Version", r.X402Version}, {"resource", r.Resource}, {"accepts", r.Accepts}, {"offers", offers},
+		{"extensions", r.Extensions}} {
 		b, err := json.Marshal(m.value)
 		if err != nil {
 			return nil, err
@@ -90,7 +102,7 @@ func (t *terms) template(r Required) (pay.Template, error) {
 	if err != nil {
 		return pay.Template{}, err
 	}
-	return pay.NewBase64Template(b)
+	return pay.NewBase64Template(b, t.varying)
 }
 
 // Members implements pay.Terms.
@@ -102,9 +114,9 @@ var (
 )
 
 // Say implements pay.Terms. Over MCP the body says it all.
-func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string) error {
+func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string, body []byte) ([]byte, error) {
 	if to.Header == nil {
-		return nil
+		return body, nil
 	}
 	header := t.header
 	if reason != "" {
@@ -112,11 +124,11 @@ func (t *terms) Say(to pay.Carrier, f pay.Fill, reason string) error {
 		r.Error, r.Extensions = reason, maps.Clone(r.Extensions)
 		var err error
 		if header, err = t.template(r); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	to.Header[canonicalRequired] = []string{header.String(f)}
-	return nil
+	return body, nil
 }
 
 // Words implements pay.Terms.
@@ -168,33 +180,68 @@ func read(f pay.Fields) (*Presented, error) {
 	if len(vs) > 1 || len(vs[0]) > MaxHeader {
 		return nil, &rail.Refusal{Reason: "invalid_payload", Message: "the payment in _meta is longer than can be read"}
 	}
+	if strings.HasPrefix(vs[0], `"`) { // the header's base64, as some clients send it
+		var text string
+		if jsonx.Unmarshal([]byte(vs[0]), &text) != nil {
+			return Decode(",")
+		}
+		return Decode(text)
+	}
 	return parse([]byte(vs[0]), "the payment in _meta")
 }
 
 // Match implements pay.Protocol.
-func (protocol) Match(p *pay.Presented, q *pay.Quote) (rail.Requirement, error) {
+func (by protocol) Match(p *pay.Presented, q *pay.Quote) (rail.Requirement, error) {
 	x, ok := p.Data.(*Presented)
 	if !ok {
 		return rail.Requirement{}, errors.New("x402: this payment is of another protocol")
 	}
 	i := Match(x, q.Accepts)
 	if i < 0 {
-		return rail.Requirement{}, &rail.Refusal{Reason: "No matching payment requirements", Message: "accepted must equal one entry of accepts"}
+		return rail.Requirement{}, &rail.Refusal{Reason: noMatch,
+			Message: "accepted must equal one entry of accepts"}
 	}
-	// The order is the same in the query and in a body, so terms that were asked for in one form are
-	// paid in the other.
+	// The order is the same in the query and in a body, so terms that were asked for in one form
+	// are paid in the other.
 	if !EchoHolds(x.Extensions, echoed(q, false)) && !EchoHolds(x.Extensions, echoed(q, true)) {
 		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch"}
 	}
 	if x.Resource != "" && x.Resource != q.URL {
-		return rail.Requirement{}, &rail.Refusal{Reason: "invalid_payload", Message: "the payment was signed for another resource"}
+		return rail.Requirement{}, &rail.Refusal{Reason: "invalid_payload",
+			Message: "the payment was signed for another resource"}
 	}
-	return q.Accepts[i], nil
+	return by.bind(p, q.Accepts[i], q.URL)
 }
+
+// bind adds to terms what they said in the 402 whose nonce came back, and demands that it came back
+// with them.
+func (by protocol) bind(p *pay.Presented, want rail.Requirement, url string) (rail.Requirement, error) {
+	bound := pay.Bound(want, p.Nonce, url)
+	if len(bound) == 0 {
+		return want, nil
+	}
+	if !by.nonces.Valid(p.Nonce) {
+		return rail.Requirement{}, &rail.Refusal{Reason: "extension_echo_mismatch",
+			Message: "a payment on this network is for one challenge: send back " + ExtChallenge + " as it stood there"}
+	}
+	want.Extra = maps.Clone(want.Extra)
+	for name, value := range bound {
+		if p.Accepted.Extra[name] != value {
+			return rail.Requirement{}, &rail.Refusal{Reason: noMatch,
+				Message: "accepted.extra." + name + " is not that of the challenge which " + ExtChallenge + " names"}
+		}
+		want.Extra[name] = value
+	}
+	return want, nil
+}
+
+// noMatch is what stock sellers say of terms that are not among theirs.
+const noMatch = "No matching payment requirements"
 
 // Answer implements pay.Protocol: PAYMENT-RESPONSE, with the signed receipt where there is one.
 func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
-	r := SettleResponse{Success: o.Success, ErrorReason: o.Reason, Payer: o.Payer, Transaction: o.Transaction, Network: o.Network}
+	r := SettleResponse{Success: o.Success, ErrorReason: o.Reason, Payer: o.Payer, Transaction: o.Transaction,
+		Network: o.Network}
 	if o.Success {
 		receipt, err := ReceiptExtension(o.Receipt)
 		if err != nil {
@@ -219,12 +266,12 @@ func (protocol) Answer(to pay.Carrier, _ *pay.Presented, o pay.Outcome) error {
 	return nil
 }
 
-// MaxHeader is the longest PAYMENT-SIGNATURE that is read, in bytes of base64. A stock payment that echoes our
-// largest challenge is under 8 kB.
+// MaxHeader is the longest PAYMENT-SIGNATURE that is read, in bytes of base64. A stock payment that
+// echoes our largest challenge is under 8 kB.
 const MaxHeader = 24 << 10
 
-// Presented is a PAYMENT-SIGNATURE as a buyer sent it: decoded, well-formed JSON without duplicate names, version 2.
-// Nothing in it has been compared with anything yet.
+// Presented is a PAYMENT-SIGNATURE as a buyer sent it: decoded, well-formed JSON without duplicate
+// names, version 2. Nothing in it has been compared with anything yet.
 type Presented struct {
 	Accepted   rail.Requirement
 	Payload    []byte // the rail's own JSON object
@@ -256,8 +303,8 @@ type wireAccepted struct {
 	Unknown           map[string]jsontext.Value `json:",embed"`
 }
 
-// Decode reads a PAYMENT-SIGNATURE header value. Every error is a *rail.Refusal: a malformed payment is the payer's
-// mistake and never ours.
+// Decode reads a PAYMENT-SIGNATURE header value. Every error is a *rail.Refusal: a malformed
+// payment is the payer's mistake and never ours.
 func Decode(header string) (*Presented, error) {
 	bad := func(format string, args ...any) (*Presented, error) {
 		return nil, &rail.Refusal{Reason: "invalid_payload", Message: fmt.Sprintf(format, args...)}

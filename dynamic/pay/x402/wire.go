@@ -1,12 +1,12 @@
 // Package x402 is x402 version 2: the objects on the wire and their strict reading, for buyers and
-// sellers, and the seller's side as a protocol of package pay. A challenge stands in PAYMENT-REQUIRED
-// and in the members of the 402's body, a payment comes in PAYMENT-SIGNATURE or in MCP's
-// _meta["x402/payment"], what became of it is told in PAYMENT-RESPONSE or
+// sellers, and the seller's side as a protocol of package pay. A challenge stands in
+// PAYMENT-REQUIRED and in the members of the 402's body, a payment comes in PAYMENT-SIGNATURE or in
+// MCP's _meta["x402/payment"], what became of it is told in PAYMENT-RESPONSE or
 // _meta["x402/payment-response"].
 //
-// Formats: x402 v2 transports for HTTP and MCP; the objects as the stock packages 2.27 read and write
-// them. The extensions spoken are bazaar, offer-receipt, payment-identifier and the store's own
-// store-challenge, which carries the nonce of rule M1.
+// Formats: x402 v2 transports for HTTP and MCP; the objects as the stock packages 2.27 read and
+// write them. The extensions spoken are bazaar, offer-receipt, payment-identifier and the store's
+// own store-challenge, which carries the nonce of rule M1.
 package x402
 
 import (
@@ -56,7 +56,8 @@ type Required struct {
 	Extensions  map[string]Extension `json:"extensions,omitempty"`
 }
 
-// SettleResponse is the object of the PAYMENT-RESPONSE header. Transaction is "" when nothing was broadcast.
+// SettleResponse is the object of the PAYMENT-RESPONSE header. Transaction is "" when nothing was
+// broadcast.
 type SettleResponse struct {
 	Success     bool                 `json:"success"`
 	ErrorReason string               `json:"errorReason,omitempty"`

@@ -16,24 +16,17 @@ import (
 // relayer is one of the accounts that pay for gas.
 type relayer struct {
 	address common.Address
+	name    string // the address as Signed.Account spells it
 	key     *ecdsa.PrivateKey
 }
 
 // counts are transactions by account, as Signed.Account spells it.
 type counts map[string]uint64
 
-func (r *Rail) accountNames() []string {
-	var out []string
-	for _, a := range r.relayers {
-		out = append(out, a.address.Hex())
-	}
-	return out
-}
-
 // keyOf is the key of an account of ours, nil for another's.
 func (r *Rail) keyOf(account string) *ecdsa.PrivateKey {
 	for _, a := range r.relayers {
-		if a.address.Hex() == account {
+		if a.name == account {
 			return a.key
 		}
 	}
@@ -44,12 +37,12 @@ func (r *Rail) keyOf(account string) *ecdsa.PrivateKey {
 func (r *Rail) countCalls(at any) ([]*call, func() counts) {
 	calls, out := make([]*call, len(r.relayers)), make([]hexutil.Uint64, len(r.relayers))
 	for i, a := range r.relayers {
-		calls[i] = &call{method: "eth_getTransactionCount", params: []any{a.address.Hex(), at}, out: &out[i]}
+		calls[i] = &call{method: "eth_getTransactionCount", params: []any{a.name, at}, out: &out[i]}
 	}
 	return calls, func() counts {
 		n := counts{}
 		for i, a := range r.relayers {
-			n[a.address.Hex()] = uint64(out[i])
+			n[a.name] = uint64(out[i])
 		}
 		return n
 	}
@@ -59,12 +52,12 @@ func (r *Rail) countCalls(at any) ([]*call, func() counts) {
 func (r *Rail) balanceCalls() ([]*call, func() map[string]*big.Int) {
 	calls, out := make([]*call, len(r.relayers)), make([]hexutil.Big, len(r.relayers))
 	for i, a := range r.relayers {
-		calls[i] = &call{method: "eth_getBalance", params: []any{a.address.Hex(), "latest"}, out: &out[i]}
+		calls[i] = &call{method: "eth_getBalance", params: []any{a.name, "latest"}, out: &out[i]}
 	}
 	return calls, func() map[string]*big.Int {
 		has := map[string]*big.Int{}
 		for i, a := range r.relayers {
-			has[a.address.Hex()] = (*big.Int)(&out[i])
+			has[a.name] = (*big.Int)(&out[i])
 		}
 		return has
 	}
@@ -80,7 +73,7 @@ func (r *Rail) Accounts(ctx context.Context) ([]rail.Account, error) {
 		return nil, err
 	}
 	var out []rail.Account
-	for _, a := range r.accountNames() {
+	for _, a := range r.accounts {
 		out = append(out, rail.Account{Address: a, Mined: mined[a]})
 	}
 	return out, nil

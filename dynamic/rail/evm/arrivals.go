@@ -11,6 +11,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -19,28 +22,22 @@ const (
 	maxDisturbances = 6      // failures in a row of all nodes, or heads that are too old, before a count is given up
 )
 
-// Observer reads what arrived at addresses on one network. It holds no key and sends nothing. Its methods may be called
-// by several goroutines at once.
+// Observer reads what arrived at addresses on one network. It holds no key and sends nothing. Its
+// methods may be called by several goroutines at once.
 type Observer struct {
 	cfg   Config
 	rpc   *client
 	asset common.Address
 }
 
-// Arrivals counts transfers of the asset that arrived.
-type Arrivals struct {
-	Transfers int64
-	Addresses int64    // of those asked for, how many received
-	Total     *big.Int // atomic units
-}
-
-// NewObserver returns an observer of a network. Of cfg it takes Network, ChainID, RPC, Asset, GenesisHash, Depth and
-// Poll, which is what it waits after a disturbance, doubled each time.
+// NewObserver returns an observer of a network. Of cfg it takes Network, ChainID, RPC, Asset,
+// GenesisHash, Depth and Poll, which is what it waits after a disturbance, doubled each time.
 func NewObserver(cfg Config) (*Observer, error) {
-	if cfg.Network != fmt.Sprintf("eip155:%d", cfg.ChainID) || !common.IsHexAddress(cfg.Asset) || cfg.GenesisHash != "" && !isHash(cfg.GenesisHash) {
+	if cfg.Network != fmt.Sprintf("eip155:%d", cfg.ChainID) || !common.IsHexAddress(cfg.Asset) ||
+		cfg.GenesisHash != "" && !isHash(cfg.GenesisHash) {
 		return nil, fmt.Errorf("network %q: the chain id, asset or genesis hash is not right", cfg.Network)
 	}
-	c, err := newClient(cfg.RPC)
+	c, err := newClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
 	}
@@ -54,41 +51,43 @@ func NewObserver(cfg Config) (*Observer, error) {
 }
 
 // Close lets go of idle connections.
-func (o *Observer) Close() { o.rpc.http.CloseIdleConnections() }
+func (o *Observer) Close() { o.rpc.Close() }
 
-// Arrivals counts the transfers to addresses in blocks whose time is in [from, to). Addresses that are none are passed
-// over, and so are transfers of nothing and of an address to itself. A network whose newest block of enough depth is
-// older than to has not been seen to the end, which is an error, unless it is a local chain (Config.GenesisHash "").
-func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (Arrivals, error) {
+// Arrivals counts the transfers to addresses in blocks whose time is in [from, to). Addresses that
+// are none are passed over, and so are transfers of nothing and of an address to itself. A network
+// whose newest block of enough depth is older than to has not been seen to the end, which is an
+// error, unless it is a local chain (Config.GenesisHash "").
+func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error) {
 	head, err := o.head(ctx, to)
 	if err != nil {
-		return Arrivals{}, err
+		return rail.Arrivals{}, err
 	}
 	first, err := o.firstAt(ctx, from, head)
 	if err != nil {
-		return Arrivals{}, err
+		return rail.Arrivals{}, err
 	}
 	end, err := o.firstAt(ctx, to, head)
 	if err != nil {
-		return Arrivals{}, err
+		return rail.Arrivals{}, err
 	}
 	c := count{o: o, end: end, received: map[common.Address]bool{}, total: new(big.Int)}
 	receivers := distinct(addresses)
 	for len(receivers) > 0 && first < end {
 		n := min(len(receivers), maxReceivers)
 		if err := c.add(ctx, first, receivers[:n]); err != nil {
-			return Arrivals{}, err
+			return rail.Arrivals{}, err
 		}
 		receivers = receivers[n:]
 	}
-	return Arrivals{Transfers: c.transfers, Addresses: int64(len(c.received)), Total: c.total}, nil
+	return rail.Arrivals{Transfers: c.transfers, Addresses: int64(len(c.received)), Total: c.total}, nil
 }
 
 // distinct are the addresses among texts, in order.
 func distinct(texts []string) []common.Address {
 	var out []common.Address
 	for _, s := range texts {
-		if a := common.HexToAddress(s); strings.HasPrefix(s, "0x") && common.IsHexAddress(s) && a != (common.Address{}) {
+		if a := common.HexToAddress(s); strings.HasPrefix(s, "0x") && common.IsHexAddress(s) &&
+			a != (common.Address{}) {
 			out = append(out, a)
 		}
 	}
@@ -123,7 +122,8 @@ func (o *Observer) head(ctx context.Context, to time.Time) (block, error) {
 				return head, nil
 			}
 			if err == nil {
-				err = fmt.Errorf("its newest block that counts is of %s, before the end of the span", head.Time.Format(time.RFC3339))
+				err = fmt.Errorf("its newest block that counts is of %s, before the end of the span",
+					head.Time.Format(time.RFC3339))
 			}
 		}
 		if err := wait.after(ctx, err); err != nil {
@@ -150,7 +150,8 @@ func (o *Observer) block(ctx context.Context, number uint64) (block, error) {
 	}
 }
 
-// firstAt returns the number of the first block whose time is not before t, one more than head's for none.
+// firstAt returns the number of the first block whose time is not before t, one more than head's
+// for none.
 func (o *Observer) firstAt(ctx context.Context, t time.Time, head block) (uint64, error) {
 	low, high := uint64(0), head.Number+1 // it is in [low, high]
 	for low < high {
@@ -181,8 +182,8 @@ type count struct {
 	total     *big.Int
 }
 
-// add counts what arrived at some addresses from a block on. What a node refuses is asked again in halves: of the blocks
-// down to one, then of the addresses.
+// add counts what arrived at some addresses from a block on. What a node refuses is asked again in
+// halves: of the blocks down to one, then of the addresses.
 func (c *count) add(ctx context.Context, from uint64, receivers []common.Address) error {
 	wait := pause{next: c.o.cfg.Poll}
 	for size := uint64(firstWindow); from < c.end; {
@@ -191,7 +192,7 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 			return fmt.Errorf("more than %d requests are needed", maxAsked)
 		}
 		logs, err := c.o.transfersTo(ctx, from, last, receivers)
-		if _, refused := errors.AsType[*rpcError](err); refused {
+		if _, refused := errors.AsType[*rpc.Error](err); refused {
 			switch {
 			case last > from:
 				size = max(1, (last-from+1)/2)
@@ -213,7 +214,8 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 			continue
 		}
 		for _, l := range logs {
-			payer, payee, amount := common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data)
+			payer, payee, amount := common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]),
+				new(big.Int).SetBytes(l.Data)
 			if amount.Sign() == 0 || payer == payee {
 				continue
 			}
@@ -227,9 +229,9 @@ func (c *count) add(ctx context.Context, from uint64, receivers []common.Address
 	return nil
 }
 
-// transfersTo reads the Transfer logs to some addresses and checks that they are what was asked for. The last block is
-// asked for beside, because a node that does not have it yet answers with no logs. A *rpcError says that the node finds
-// it too much.
+// transfersTo reads the Transfer logs to some addresses and checks that they are what was asked
+// for. The last block is asked for beside, because a node that does not have it yet answers with no
+// logs. A *rpc.Error says that the node finds it too much.
 func (o *Observer) transfersTo(ctx context.Context, from, to uint64, receivers []common.Address) ([]entry, error) {
 	topics := make([]string, len(receivers))
 	for i, a := range receivers {
@@ -252,8 +254,10 @@ func (o *Observer) transfersTo(ctx context.Context, from, to uint64, receivers [
 	for _, l := range logs {
 		p := place{uint64(l.Block), uint64(l.Index)}
 		switch {
-		case l.Address != o.asset || len(l.Topics) != 3 || l.Topics[0] != topicTransfer || len(l.Data) != 32 || l.Removed || p.block < from || p.block > to ||
-			!slices.Contains(receivers, common.BytesToAddress(l.Topics[2][:])) || l.Topics[2] != common.BytesToHash(l.Topics[2][12:]):
+		case l.Address != o.asset || len(l.Topics) != 3 || l.Topics[0] != topicTransfer || len(l.Data) != 32 ||
+			l.Removed || p.block < from || p.block > to ||
+			!slices.Contains(receivers, common.BytesToAddress(l.Topics[2][:])) ||
+			l.Topics[2] != common.BytesToHash(l.Topics[2][12:]):
 			return nil, errors.New("a node returned a log that was not asked for")
 		case seen[p]:
 			return nil, errors.New("a node returned a log twice")
@@ -263,7 +267,8 @@ func (o *Observer) transfersTo(ctx context.Context, from, to uint64, receivers [
 	return logs, nil
 }
 
-// broken hides what a batch as a whole failed with, so that it is not taken for a refusal of the question.
+// broken hides what a batch as a whole failed with, so that it is not taken for a refusal of the
+// question.
 type broken struct{ cause error }
 
 func (b broken) Error() string { return b.cause.Error() }

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/rail"
 	"agentstore/dynamic/rail/evm"
 )
 
@@ -63,7 +64,7 @@ func newTown(t *testing.T) *town {
 	return w
 }
 
-func (w *town) observe(t *testing.T, rpc ...string) (evm.Arrivals, error) {
+func (w *town) observe(t *testing.T, rpc ...string) (rail.Arrivals, error) {
 	t.Helper()
 	cfg := w.cfg
 	cfg.RPC, cfg.Poll = rpc, time.Millisecond
@@ -72,10 +73,11 @@ func (w *town) observe(t *testing.T, rpc ...string) (evm.Arrivals, error) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	return o.Arrivals(t.Context(), []string{w.a.Hex(), strings.ToLower(w.b.Hex()), w.a.Hex(), w.Buyers[2].Address.Hex(), "shop.eth", "0x0000000000000000000000000000000000000000", ""}, w.from, w.to)
+	return o.Arrivals(t.Context(), []string{w.a.Hex(), strings.ToLower(w.b.Hex()), w.a.Hex(), w.Buyers[2].Address.Hex(),
+		"shop.eth", "0x0000000000000000000000000000000000000000", ""}, w.from, w.to)
 }
 
-func (w *town) right(t *testing.T, got evm.Arrivals, err error) {
+func (w *town) right(t *testing.T, got rail.Arrivals, err error) {
 	t.Helper()
 	if err != nil || got.Transfers != 6 || got.Addresses != 2 || got.Total.Cmp(big.NewInt(21)) != 0 {
 		t.Errorf("%+v, %v, want 6 transfers to 2 addresses of 21", got, err)
@@ -156,7 +158,8 @@ func TestArrivalsThroughNodesThatMisbehave(t *testing.T) {
 	refuse := func(body string, rw http.ResponseWriter, code int, text string) {
 		var out []map[string]any
 		for _, c := range calls(body) {
-			out = append(out, map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": map[string]any{"code": code, "message": text}})
+			out = append(out, map[string]any{"jsonrpc": "2.0", "id": c.ID,
+				"error": map[string]any{"code": code, "message": text}})
 		}
 		_ = json.NewEncoder(rw).Encode(out)
 	}
@@ -220,7 +223,8 @@ func TestArrivalsThroughNodesThatMisbehave(t *testing.T) {
 			if blocks > 0 {
 				var out []map[string]any
 				for _, c := range calls(body) {
-					out = append(out, map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": map[string]any{"eth_getLogs": []any{}}[c.Method]})
+					out = append(out, map[string]any{"jsonrpc": "2.0", "id": c.ID,
+						"result": map[string]any{"eth_getLogs": []any{}}[c.Method]})
 				}
 				_ = json.NewEncoder(rw).Encode(out)
 			}
@@ -230,7 +234,8 @@ func TestArrivalsThroughNodesThatMisbehave(t *testing.T) {
 			blocks, _ := size(body)
 			if blocks > 0 {
 				forward(body, rw, func(raw []byte) []byte {
-					return bytes.ReplaceAll(raw, []byte(strings.ToLower(w.b.Hex()[2:])), []byte(strings.ToLower(w.PayTo.Hex()[2:])))
+					return bytes.ReplaceAll(raw, []byte(strings.ToLower(w.b.Hex()[2:])),
+						[]byte(strings.ToLower(w.PayTo.Hex()[2:])))
 				})
 			}
 			return blocks > 0
@@ -260,7 +265,8 @@ func TestArrivalsThroughNodesThatMisbehave(t *testing.T) {
 			})
 			return true
 		}},
-		"no JSON": {want: "not JSON-RPC", meddle: func(_ string, rw http.ResponseWriter) bool { fmt.Fprint(rw, "<html>"); return true }},
+		"no JSON": {want: "not JSON-RPC",
+			meddle: func(_ string, rw http.ResponseWriter) bool { fmt.Fprint(rw, "<html>"); return true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var node counter

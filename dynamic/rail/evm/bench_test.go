@@ -38,8 +38,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkSettle is whole payments, verify to proof, at 1 and 32 concurrent over one relayer on a chain that seals by
-// itself.
+// BenchmarkSettle is whole payments, verify to proof, at 1 and 32 concurrent over one relayer on a
+// chain that seals by itself.
 func BenchmarkSettle(b *testing.B) {
 	for _, concurrent := range []int{1, 32} {
 		b.Run(fmt.Sprint(concurrent), func(b *testing.B) {

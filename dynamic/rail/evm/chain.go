@@ -14,8 +14,8 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// errBehind is returned while answers contradict each other, because a node is behind or a reorganisation is under
-// way.
+// errBehind is returned while answers contradict each other, because a node is behind or a
+// reorganisation is under way.
 var errBehind = errors.New("the node's answers do not belong to one chain")
 
 // block is what matters of a block.
@@ -53,6 +53,7 @@ type entry struct {
 	Block     hexutil.Uint64 `json:"blockNumber"`
 	BlockHash common.Hash    `json:"blockHash"`
 	Tx        common.Hash    `json:"transactionHash"`
+	Place     hexutil.Uint64 `json:"transactionIndex"` // of Tx in the block
 	Index     hexutil.Uint64 `json:"logIndex"`
 	Removed   bool           `json:"removed"`
 }
@@ -60,6 +61,7 @@ type entry struct {
 // receipt is what matters of a transaction's receipt.
 type receipt struct {
 	Tx        common.Hash    `json:"transactionHash"`
+	Place     hexutil.Uint64 `json:"transactionIndex"`
 	Status    hexutil.Uint64 `json:"status"`
 	GasUsed   hexutil.Uint64 `json:"gasUsed"`
 	GasPrice  *hexutil.Big   `json:"effectiveGasPrice"`
@@ -92,8 +94,9 @@ type use struct {
 	index uint64 // its log index
 }
 
-// uses pairs every AuthorizationUsed among the logs with the Transfer at the very next log index of the same
-// transaction (package till, M3), and lists every AuthorizationCanceled. The logs may come in any order.
+// uses pairs every AuthorizationUsed among the logs with the Transfer at the very next log index of
+// the same transaction (package till, M3), and lists every AuthorizationCanceled. The logs may come
+// in any order.
 func uses(asset common.Address, logs []entry) map[authorization]use {
 	type place struct {
 		block common.Hash
@@ -108,13 +111,16 @@ func uses(asset common.Address, logs []entry) map[authorization]use {
 	}
 	found := map[authorization]use{}
 	for _, l := range logs {
-		if l.Address != asset || l.Removed || len(l.Topics) != 3 || l.Topics[0] != topicUsed && l.Topics[0] != topicCanceled {
+		if l.Address != asset || l.Removed || len(l.Topics) != 3 || l.Topics[0] != topicUsed &&
+			l.Topics[0] != topicCanceled {
 			continue
 		}
 		a := authorization{common.BytesToAddress(l.Topics[1][:]), l.Topics[2]}
 		u := use{canceled: l.Topics[0] == topicCanceled, tx: l.Tx, block: uint64(l.Block), blockHash: l.BlockHash}
-		if t := transfers[place{l.BlockHash, uint64(l.Index) + 1}]; t != nil && !u.canceled && t.Tx == l.Tx && t.Topics[1] == l.Topics[1] {
-			u.to, u.value, u.index = common.BytesToAddress(t.Topics[2][:]), new(big.Int).SetBytes(t.Data), uint64(t.Index)
+		if t := transfers[place{l.BlockHash, uint64(l.Index) + 1}]; t != nil && !u.canceled && t.Tx == l.Tx &&
+			t.Topics[1] == l.Topics[1] {
+			u.to, u.value, u.index = common.BytesToAddress(t.Topics[2][:]), new(big.Int).SetBytes(t.Data),
+				uint64(t.Index)
 		}
 		found[a] = u
 	}
@@ -148,7 +154,8 @@ func (r *Rail) logsCall(from, to uint64, out *[]entry, topics ...any) *call {
 
 func logsCall(asset common.Address, from, to uint64, out *[]entry, topics ...any) *call {
 	return &call{method: "eth_getLogs", params: []any{map[string]any{
-		"address": asset.Hex(), "fromBlock": hexutil.EncodeUint64(from), "toBlock": hexutil.EncodeUint64(to), "topics": topics,
+		"address": asset.Hex(), "fromBlock": hexutil.EncodeUint64(from), "toBlock": hexutil.EncodeUint64(to),
+		"topics": topics,
 	}}, out: out}
 }
 
@@ -177,17 +184,19 @@ func (r *Rail) patience() time.Duration { return 3*r.cfg.Poll + 2*time.Second }
 func (r *Rail) Check(ctx context.Context) error {
 	var id hexutil.Uint64
 	var first block
-	var sep, code hexutil.Bytes
+	var sep, code, several, proxy hexutil.Bytes
 	calls := []*call{
 		{method: "eth_chainId", out: &id}, blockCall(0, &first),
 		{method: "eth_getCode", params: []any{r.asset.Hex(), "latest"}, out: &code},
 		{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, selSeparator), "latest"}, out: &sep},
+		{method: "eth_getCode", params: []any{multicall, "latest"}, out: &several},
+		{method: "eth_getCode", params: []any{proxyAddress.Hex(), "latest"}, out: &proxy},
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return fmt.Errorf("checking %s: %w", r.cfg.Network, err)
 	}
 	for _, k := range calls {
-		if k.err != nil {
+		if _, is := reverted(k.err); k.err != nil && !is { // a token need not know a domain
 			return fmt.Errorf("checking %s: %s: %w", r.cfg.Network, k.method, k.err)
 		}
 	}
@@ -199,13 +208,18 @@ func (r *Rail) Check(ctx context.Context) error {
 			r.cfg.Network, first.Hash, r.cfg.GenesisHash)
 	case len(code) == 0:
 		return wrong("%s: no contract at %s", r.cfg.Network, r.cfg.Asset)
+	case r.cfg.Transfer == methodPermit2:
+		if len(proxy) == 0 {
+			return wrong("%s: no Permit2 proxy at %s", r.cfg.Network, proxyAddress)
+		}
 	case len(sep) != 32 || common.BytesToHash(sep) != r.separator:
 		return wrong("%s: the token's DOMAIN_SEPARATOR is not that of %q version %q: no signature would be valid",
 			r.cfg.Network, r.cfg.AssetName, r.cfg.AssetVersion)
 	case r.cfg.DomainSeparator != "" && r.separator != common.HexToHash(r.cfg.DomainSeparator):
 		return wrong("%s: the token's DOMAIN_SEPARATOR is not the configured one", r.cfg.Network)
 	}
-	return nil
+	r.several.Store(len(several) > 0)
+	return r.checkWitnesses(ctx)
 }
 
 // wrong is an error that is a rail.ErrWrongChain.

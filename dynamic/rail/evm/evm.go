@@ -1,16 +1,21 @@
 // Package evm takes payments on Ethereum-like networks: the x402 scheme "exact" by EIP-3009
-// transferWithAuthorization, in a token such as USDC.
+// transferWithAuthorization, in a token such as USDC, or by Permit2 (permit2.go). Payers are plain
+// accounts, wallets with code (EIP-1271, EIP-7702), and wallets that their payment deploys
+// (ERC-6492, undeployed.go).
 //
-// A Rail is one network. It implements rail.Rail: it parses and verifies what a buyer signed, settles it by a
-// transaction of its own relayer (or through a remote facilitator), and reads what happened from the token's events.
-// Three rules shape the code (package till, M3):
+// A Rail is one network. It implements rail.Rail: it parses and verifies what a buyer signed,
+// settles it by a transaction of its own relayer (or through a remote facilitator), and reads what
+// happened from the token's events. Three rules shape the code (package till, M3):
 //
-//   - authorizationState true is no proof of payment: cancelling sets it too, and so does a use elsewhere;
-//   - a revert of our own transaction is no proof of non-payment: anybody may submit an authorization first;
-//   - only AuthorizationUsed(payer, nonce) directly followed by Transfer(payer, payTo, value) of the same token is.
+//   - authorizationState true is no proof of payment: cancelling sets it too, and so does a use
+//     elsewhere;
+//   - a revert of our own transaction is no proof of non-payment: anybody may submit an
+//     authorization first;
+//   - only AuthorizationUsed(payer, nonce) directly followed by Transfer(payer, payTo, value) of
+//     the same token is; of Permit2, the Transfer in a transaction that carries the nonce.
 //
-// What the package does not know: goods, purchases, HTTP, and the journal. The relayer's key pays gas and holds
-// nothing else; payTo is never needed as a key.
+// What the package does not know: goods, purchases, HTTP, and the journal. The relayer's key pays
+// gas and holds nothing else; payTo is never needed as a key.
 //
 //	cfg, _ := evm.Preset("eip155:8453")
 //	cfg.RPC, cfg.PayTo, cfg.Relayer = []string{url}, "0x…", key
@@ -27,6 +32,7 @@ import (
 	"math/big"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -35,9 +41,11 @@ import (
 
 	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
-// Config describes one network. New fills what Preset's rows leave open with the defaults named here.
+// Config describes one network. New fills what Preset's rows leave open with the defaults named
+// here.
 type Config struct {
 	// Network is the CAIP-2 id, eip155:<ChainID>.
 	Network string
@@ -45,42 +53,51 @@ type Config struct {
 	ChainID uint64
 	// Name is for people: Base.
 	Name string
-	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are never shown.
+	// RPC are the nodes' http(s) addresses in order of preference. They may hold API keys and are
+	// never shown.
 	RPC []string
+	// Asked is told of each question to one of them; nil tells nobody.
+	Asked func(rpc.Asked)
 	// Asset is the token's address.
 	Asset string
-	// AssetName and AssetVersion are the token's EIP-712 domain name and version. They differ between networks.
+	// AssetName and AssetVersion are the token's EIP-712 domain name and version. They differ
+	// between networks.
 	AssetName, AssetVersion string
 	// Symbol is the token's ticker; default USDC.
 	Symbol string
+	// Transfer is how buyers are asked to pay: "eip3009", which is the default, or "permit2" for a
+	// token that knows no authorizations. Who pays by the other one is taken too.
+	Transfer string
 	// Decimals of the token; default 6.
 	Decimals int
 	// PayTo receives the payments.
 	PayTo string
 	// MaxTimeout is the advertised validity of a payment; default 300 s.
 	MaxTimeout time.Duration
-	// CoinPrice is what one coin of the network, 10^18 wei, is worth in atomic units of the asset, from which the cost of
-	// settling derives; 0 is no price, and then nothing is offered on the network.
+	// CoinPrice is what one coin of the network, 10^18 wei, is worth in atomic units of the asset,
+	// from which the cost of settling derives; 0 is no price, and then nothing is offered on the
+	// network.
 	CoinPrice int64
-	// SettleCost is what a Settler takes for settling one payment, in atomic units of the asset. A relayer's cost
-	// derives from CoinPrice.
+	// SettleCost is what a Settler takes for settling one payment, in atomic units of the asset. A
+	// relayer's cost derives from CoinPrice.
 	SettleCost int64
-	// Gas is what settling one payment is expected to take before the first estimate; default 105,000, the first
-	// transfer to a new address.
+	// Gas is what settling one payment is expected to take before the first estimate; default
+	// 105,000, the first transfer to a new address.
 	Gas uint64
-	// DataFee is the contract that names the fee for a transaction's data on the layer below, where a rollup takes it
-	// beside gas (the OP Stack's GasPriceOracle); empty where there is none.
+	// DataFee is the contract that names the fee for a transaction's data on the layer below, where
+	// a rollup takes it beside gas (the OP Stack's GasPriceOracle); empty where there is none.
 	DataFee string
-	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the head. Default 1.
+	// Depth is how many blocks, its own included, a payment needs to count as paid: 1 is in the
+	// head. Default 1.
 	Depth uint64
-	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0 asks the node for
-	// its "finalized" block instead.
+	// Finality is the number of blocks, its own included, after which nothing is reorganised; 0
+	// asks the node for its "finalized" block instead.
 	Finality uint64
-	// GenesisHash is block 0's hash that Check demands (0x, 64 hex digits); empty compares nothing, which is for local
-	// chains only.
+	// GenesisHash is block 0's hash that Check demands (0x, 64 hex digits); empty compares nothing,
+	// which is for local chains only.
 	GenesisHash string
-	// DomainSeparator is what the token's DOMAIN_SEPARATOR() must be (0x, 64 hex digits); empty compares with the
-	// one computed from AssetName and AssetVersion alone.
+	// DomainSeparator is what the token's DOMAIN_SEPARATOR() must be (0x, 64 hex digits); empty
+	// compares with the one computed from AssetName and AssetVersion alone.
 	DomainSeparator string
 	// Poll is how often Run asks for a new block; default 1 s. After a Send it asks at once.
 	Poll time.Duration
@@ -90,25 +107,36 @@ type Config struct {
 	Relayers []*ecdsa.PrivateKey
 	// GasAlarm is the relayer's balance, in wei, below which Fuel reports low; nil never does.
 	GasAlarm *big.Int
-	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills included, in wei; default
-	// 500 gwei.
+	// MaxFee is the ceiling of the fee per gas of all our transactions, replacements and fills
+	// included, in wei; default 500 gwei.
 	MaxFee *big.Int
-	// Stuck is the age at which a transaction that waits in the pool is worth replacing; default 30 s.
+	// Stuck is the age at which a transaction that waits in the pool is worth replacing; default 30
+	// s.
 	Stuck time.Duration
+	// Silence is how long one of two nodes may be silent before the other's word decides about a
+	// payment's end; default 10 min.
+	Silence time.Duration
+	// Together is how many payments one transaction settles at most, 50 or less; default 50, and 1
+	// gives each its own. It takes Multicall3, for which Check looks.
+	Together int
+	// Factories are the contracts that may be called to deploy a wallet which pays by ERC-6492;
+	// none deploys none. What they are told to do is the payer's to choose.
+	Factories []string
 	// Settler settles through a third party instead of the own relayer; nil means the relayer.
 	Settler Settler
 	// Log receives what the watcher meets; nil discards it.
 	Log *slog.Logger
 }
 
-// Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing that it says is
-// believed (package till, M10): an error of any kind leaves the outcome unknown, and success only becomes known by
-// Look. Settling the same payment again must be harmless.
+// Settler is a third party that broadcasts payments, such as a remote x402 facilitator. Nothing
+// that it says is believed (package till, M10): an error of any kind leaves the outcome unknown,
+// and success only becomes known by Look. Settling the same payment again must be harmless.
 type Settler interface {
 	// Host names the third party.
 	Host() string
-	// Settle hands over an x402 v2 request body {x402Version, paymentPayload, paymentRequirements} and returns the
-	// transaction that the third party claims to have sent, empty when it claims none.
+	// Settle hands over an x402 v2 request body {x402Version, paymentPayload, paymentRequirements}
+	// and returns the transaction that the third party claims to have sent, empty when it claims
+	// none.
 	Settle(ctx context.Context, request []byte) (tx string, err error)
 }
 
@@ -123,10 +151,14 @@ type Rail struct {
 	signer    types.Signer
 	relayer   common.Address // the first, which simulations come from; zero with a Settler
 	relayers  []relayer      // all; none with a Settler
+	accounts  []string       // their names, which every quote reads
+	factories []common.Address
+	witnesses []*witness // the two nodes that are asked by themselves; none where one is configured
 	log       *slog.Logger
 
-	index *index
-	nudge chan struct{} // a Send asks Run to poll now
+	index   *index
+	nudge   chan struct{} // a Send asks Run to poll now
+	several atomic.Bool   // Check has seen Multicall3
 
 	mu       sync.Mutex                   // guards what follows
 	changed  chan struct{}                // closed at the next block
@@ -137,6 +169,7 @@ type Rail struct {
 
 	simulations map[string]simulation // by claim key
 	newest      reading
+	each        reading                  // the gas of one payment among several
 	need        *big.Int                 // wei that a settlement may take, when Standing was last asked
 	purses      map[common.Address]purse // what was read of payers, each at its block
 }
@@ -148,7 +181,7 @@ func New(cfg Config) (*Rail, error) {
 	if err := defaults(&cfg); err != nil {
 		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
 	}
-	c, err := newClient(cfg.RPC)
+	c, err := newClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
 	}
@@ -173,9 +206,17 @@ func New(cfg Config) (*Rail, error) {
 	r.separator = domainSeparator(cfg.AssetName, cfg.AssetVersion, cfg.ChainID, r.asset)
 	if cfg.Settler == nil {
 		for _, k := range append([]*ecdsa.PrivateKey{cfg.Relayer}, cfg.Relayers...) {
-			r.relayers = append(r.relayers, relayer{crypto.PubkeyToAddress(k.PublicKey), k})
+			a := relayer{address: crypto.PubkeyToAddress(k.PublicKey), key: k}
+			a.name = a.address.Hex()
+			r.relayers, r.accounts = append(r.relayers, a), append(r.accounts, a.name)
 		}
 		r.relayer = r.relayers[0].address
+	}
+	for _, f := range cfg.Factories {
+		r.factories = append(r.factories, common.HexToAddress(f))
+	}
+	if r.witnesses, err = witnesses(cfg); err != nil {
+		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
 	}
 	return r, nil
 }
@@ -184,14 +225,16 @@ func defaults(c *Config) error {
 	if c.Network != "eip155:"+strconv.FormatUint(c.ChainID, 10) || c.ChainID == 0 {
 		return fmt.Errorf("the name does not belong to chain id %d", c.ChainID)
 	}
-	// A slip of the pen in payTo would send all that is earned to nobody: where its case can tell, it does.
+	// A slip of the pen in payTo would send all that is earned to nobody: where its case can tell,
+	// it does.
 	for _, a := range []struct{ name, address string }{{"asset", c.Asset}, {"payTo", c.PayTo}} {
 		if _, err := wallet.ParseAddress(a.address); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
 	if a := common.HexToAddress(c.PayTo); [18]byte(a[:18]) == [18]byte{} {
-		// The zero address, or a precompiled contract such as the address in the example of a configuration.
+		// The zero address, or a precompiled contract such as the address in the example of a
+		// configuration.
 		return errors.New("payTo is an address that nobody has a key of: put your own there")
 	}
 	if c.AssetName == "" || c.AssetVersion == "" {
@@ -213,6 +256,18 @@ func defaults(c *Config) error {
 			}
 		}
 	}
+	if c.Settler != nil && len(c.Factories) > 0 {
+		return errors.New("a settler deploys no wallets for this store")
+	}
+	for _, f := range c.Factories {
+		a, err := wallet.ParseAddress(f)
+		switch a := common.Address(a); {
+		case err != nil:
+			return fmt.Errorf("factory: %w", err)
+		case a == (common.Address{}), a == common.HexToAddress(c.Asset), a == multicallAddress:
+			return fmt.Errorf("%s is not a factory of wallets", f)
+		}
+	}
 	for _, h := range []string{c.GenesisHash, c.DomainSeparator} {
 		if h != "" && !isHash(h) {
 			return fmt.Errorf("%q is not a 32-byte hash", h)
@@ -222,7 +277,8 @@ func defaults(c *Config) error {
 		return errors.New("a cost or a price is negative")
 	}
 	if c.SettleCost > 0 && c.Settler == nil {
-		return errors.New("the settle cost is what a third party takes: with a relayer it derives from the price of the coin")
+		return errors.New("the settle cost is what a third party takes: with a relayer it derives from the price of " +
+			"the coin")
 	}
 	if c.DataFee != "" && !common.IsHexAddress(c.DataFee) {
 		return fmt.Errorf("%q is not the address of a contract", c.DataFee)
@@ -232,6 +288,18 @@ func defaults(c *Config) error {
 	}
 	if c.Name == "" {
 		c.Name = c.Network
+	}
+	switch c.Transfer {
+	case "":
+		c.Transfer = method
+	case method:
+	case methodPermit2:
+		if c.Settler != nil {
+			return errors.New("a settler takes no Permit2")
+		}
+		c.Together = 1 // Multicall3 settles by EIP-3009
+	default:
+		return fmt.Errorf("transfer %q is neither %s nor %s", c.Transfer, method, methodPermit2)
 	}
 	if c.Symbol == "" {
 		c.Symbol = "USDC"
@@ -254,6 +322,12 @@ func defaults(c *Config) error {
 	if c.Stuck <= 0 {
 		c.Stuck = 30 * time.Second
 	}
+	if c.Silence <= 0 {
+		c.Silence = 10 * time.Minute
+	}
+	if c.Together <= 0 || c.Together > MaxTogether {
+		c.Together = MaxTogether
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -262,27 +336,39 @@ func defaults(c *Config) error {
 
 // Info implements rail.Rail.
 func (r *Rail) Info() rail.Info {
-	via := "self"
+	via, several := "self", 1
 	if r.cfg.Settler != nil {
 		via = r.cfg.Settler.Host()
+	} else if r.several.Load() {
+		several = r.cfg.Together
 	}
 	return rail.Info{
 		Network: r.cfg.Network, Name: r.cfg.Name, Asset: r.cfg.Asset, Symbol: r.cfg.Symbol, Decimals: r.cfg.Decimals,
-		PayTo: r.cfg.PayTo, Accounts: r.accountNames(), Timeout: r.cfg.MaxTimeout, Via: via,
+		PayTo: r.cfg.PayTo, Accounts: r.accounts, Timeout: r.cfg.MaxTimeout, Via: via,
+		Together: several, Unit: "wei", Reverted: "invalid_exact_evm_transaction_failed",
 	}
 }
 
 // Requirement implements rail.Rail.
 func (r *Rail) Requirement(amount int64) rail.Requirement {
+	extra := map[string]any{"name": r.cfg.AssetName, "version": r.cfg.AssetVersion}
+	if r.cfg.Transfer != method {
+		extra["assetTransferMethod"] = r.cfg.Transfer
+	}
 	return rail.Requirement{
 		Scheme: "exact", Network: r.cfg.Network, Amount: strconv.FormatInt(amount, 10),
 		Asset: r.cfg.Asset, PayTo: r.cfg.PayTo, MaxTimeoutSeconds: int(r.cfg.MaxTimeout / time.Second),
-		Extra: map[string]any{"name": r.cfg.AssetName, "version": r.cfg.AssetVersion},
+		Extra: extra,
 	}
 }
 
 // Close lets go of idle connections. The rail stays usable.
-func (r *Rail) Close() { r.rpc.http.CloseIdleConnections() }
+func (r *Rail) Close() {
+	r.rpc.Close()
+	for _, w := range r.witnesses {
+		w.Close()
+	}
+}
 
 // Changed implements rail.Rail.
 func (r *Rail) Changed() <-chan struct{} {

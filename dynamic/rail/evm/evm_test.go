@@ -75,7 +75,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// The rows agree with the separators that the networks' tokens are known by; a row with the wrong name would not.
+// The rows agree with the separators that the networks' tokens are known by; a row with the wrong
+// name would not.
 func TestKnown(t *testing.T) {
 	separators := map[string]string{
 		"eip155:8453": "02fa7265", "eip155:137": "caa2ce1a", "eip155:42161": "08d11903", "eip155:43114": "bbea2003",
@@ -92,7 +93,8 @@ func TestKnown(t *testing.T) {
 		if row.GenesisHash == "" || row.Depth == 0 || row.Poll == 0 || row.MaxFee == nil {
 			t.Errorf("%s: a field is empty", row.Network)
 		}
-		row.RPC, row.PayTo, row.Relayer = []string{"http://127.0.0.1:1"}, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", chaintest.NewKey(t).Private
+		row.RPC, row.PayTo, row.Relayer = []string{"http://127.0.0.1:1"}, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+			chaintest.NewKey(t).Private
 		if _, err := evm.New(row); err != nil {
 			t.Error(err)
 		}
@@ -136,14 +138,15 @@ func garbage(t *testing.T, body string) string {
 func TestNewRefuses(t *testing.T) {
 	h := openOn(t, 8453)
 	for name, change := range map[string]func(*evm.Config){
-		"no address":       func(c *evm.Config) { c.RPC = nil },
-		"bad address":      func(c *evm.Config) { c.RPC = []string{"ftp://host/secret"} },
-		"unparsable":       func(c *evm.Config) { c.RPC = []string{"http://%zz/secret"} },
-		"network name":     func(c *evm.Config) { c.Network = "eip155:1" },
-		"no relayer":       func(c *evm.Config) { c.Relayer = nil },
-		"no payTo":         func(c *evm.Config) { c.PayTo = "" },
-		"zero payTo":       func(c *evm.Config) { c.PayTo = common.Address{}.Hex() },
-		"slip in payTo":    func(c *evm.Config) { c.PayTo = "0x3e472E63d09B1bBdf8F0466b8FCB3d4482B9059E" }, // 3E as it was
+		"no address":   func(c *evm.Config) { c.RPC = nil },
+		"bad address":  func(c *evm.Config) { c.RPC = []string{"ftp://host/secret"} },
+		"unparsable":   func(c *evm.Config) { c.RPC = []string{"http://%zz/secret"} },
+		"network name": func(c *evm.Config) { c.Network = "eip155:1" },
+		"no relayer":   func(c *evm.Config) { c.Relayer = nil },
+		"no payTo":     func(c *evm.Config) { c.PayTo = "" },
+		"zero payTo":   func(c *evm.Config) { c.PayTo = common.Address{}.Hex() },
+		// 3E as it was
+		"slip in payTo":    func(c *evm.Config) { c.PayTo = "0x3e472E63d09B1bBdf8F0466b8FCB3d4482B9059E" },
 		"bare payTo":       func(c *evm.Config) { c.PayTo = strings.TrimPrefix(c.PayTo, "0x") },
 		"payTo of example": func(c *evm.Config) { c.PayTo = "0x0000000000000000000000000000000000000001" },
 		"relayer is payTo": func(c *evm.Config) { c.PayTo = h.Relayer.Address.Hex() },
@@ -166,10 +169,12 @@ func TestDepth(t *testing.T) {
 	for block, want := range []struct {
 		state rail.State
 		final bool
-	}{{rail.Waiting, false}, {rail.Seen, false}, {rail.Seen, false}, {rail.Paid, false}, {rail.Paid, false}, {rail.Paid, true}} {
+	}{{rail.Waiting, false}, {rail.Seen, false}, {rail.Seen, false}, {rail.Paid, false}, {rail.Paid, false},
+		{rail.Paid, true}} {
 		f, err := r.Look(t.Context(), p, signed, mark, time.Now())
 		if err != nil || f.State != want.state || f.Final != want.final {
-			t.Errorf("after %d blocks Look = %s, final %v, %v; want %s, %v", block, f.State, f.Final, err, want.state, want.final)
+			t.Errorf("after %d blocks Look = %s, final %v, %v; want %s, %v", block, f.State, f.Final, err, want.state,
+				want.final)
 		}
 		h.Seal()
 	}
@@ -178,7 +183,8 @@ func TestDepth(t *testing.T) {
 // A wallet that is deployed may still send its ERC-6492 signature; the token sees the inner one.
 func TestDeployedWalletWithWrapper(t *testing.T) {
 	h := openOn(t, 8453)
-	a, k := h.authorization(railtest.Terms{Payer: railtest.Contract, Amount: 500_000, Before: time.Now().Add(5 * time.Minute)})
+	a, k := h.authorization(railtest.Terms{Payer: railtest.Contract, Amount: 500_000,
+		Before: time.Now().Add(5 * time.Minute)})
 	for name, inner := range map[string]func([]byte) []byte{
 		"65 bytes": func(b []byte) []byte { return b },
 		"85 bytes": func(b []byte) []byte { return append(h.Wallet.Owner.Address.Bytes(), b...) },
@@ -217,12 +223,14 @@ func TestRecoveryIDsAreNormalised(t *testing.T) {
 	}
 }
 
-// On a chain that has been idle the head is older than validAfter, and the payment is good all the same.
+// On a chain that has been idle the head is older than validAfter, and the payment is good all the
+// same.
 func TestIdleChain(t *testing.T) {
 	h := openOn(t, 8453)
 	now := time.Now().Add(time.Hour)
 	want := h.rail.Requirement(500_000)
-	p, err := h.rail.Parse(h.Sign(railtest.Terms{Amount: 500_000, After: now.Add(-600 * time.Second), Before: now.Add(60 * time.Second)}), want)
+	p, err := h.rail.Parse(h.Sign(railtest.Terms{Amount: 500_000, After: now.Add(-600 * time.Second),
+		Before: now.Add(60 * time.Second)}), want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,8 +250,11 @@ func TestDomainOfTheRequirement(t *testing.T) {
 		"invalid_exact_evm_scheme":                func(w *rail.Requirement) { w.Scheme = "upto" },
 		"invalid_exact_evm_missing_eip712_domain": func(w *rail.Requirement) { w.Extra = nil },
 		"invalid_exact_evm_network_mismatch":      func(w *rail.Requirement) { w.Network = "eip155:137" },
-		"invalid_exact_evm_signature":             func(w *rail.Requirement) { w.Extra = map[string]any{"name": "USDC", "version": "2"} },
-		"invalid_payload":                         func(w *rail.Requirement) { w.Asset = h.Minter.Address.Hex() },
+		"invalid_exact_evm_signature": func(w *rail.Requirement) {
+			w.Extra = map[string]any{"name": "USDC",
+				"version": "2"}
+		},
+		"invalid_payload": func(w *rail.Requirement) { w.Asset = h.Minter.Address.Hex() },
 	} {
 		w := h.rail.Requirement(500_000)
 		change(&w)
@@ -256,7 +267,10 @@ func TestDomainOfTheRequirement(t *testing.T) {
 
 func TestFailover(t *testing.T) {
 	h := openOn(t, 8453)
-	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
 	t.Cleanup(slow.Close)
 	h.cfg.RPC = []string{"http://127.0.0.1:1", slow.URL, garbage(t, "{}"), h.URL}
 	r := newRail(t, h.cfg)

@@ -45,7 +45,8 @@ func TestLogsNameNoAddress(t *testing.T) {
 	}
 }
 
-// counter is a node in front of which requests are counted, and answered by meddle where it wants to.
+// counter is a node in front of which requests are counted, and answered by meddle where it wants
+// to.
 type counter struct {
 	requests atomic.Int64
 	meddle   atomic.Pointer[func(body string, w http.ResponseWriter) (done bool)]
@@ -149,7 +150,8 @@ func TestAnswerLostAfterBroadcast(t *testing.T) {
 	}
 }
 
-// A node that is still indexing, or broken in any other way, leaves the outcome unknown and never dead.
+// A node that is still indexing, or broken in any other way, leaves the outcome unknown and never
+// dead.
 func TestUnknownIsNotDead(t *testing.T) {
 	h := openOn(t, 8453)
 	var c counter
@@ -158,7 +160,8 @@ func TestUnknownIsNotDead(t *testing.T) {
 	p, signed, mark := buy(t, h, r, terms(500_000))
 	h.Seal()
 	h.Chain.Pass(time.Hour) // past validBefore, and paid before
-	for name, method := range map[string]string{"state": "eth_call", "head": "latest", "logs": "eth_getTransactionReceipt"} {
+	for name, method := range map[string]string{"state": "eth_call", "head": "latest",
+		"logs": "eth_getTransactionReceipt"} {
 		for _, answer := range []string{
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"transaction indexing is in progress"}}`,
 			`{"jsonrpc":"2.0","id":1,"result":null}`, `null`, `[]`, `[null]`, `{"a":1,"a":2}`, ``,

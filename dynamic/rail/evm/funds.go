@@ -23,10 +23,19 @@ type purse struct {
 	spent   map[string]bool // nonce → whether it was spent by then
 }
 
-// Funds implements rail.Rail, in one round trip a payer and block. All is read of the block by its number, since "latest"
-// may be two blocks to two calls, and a payment that left one of them and not the other would count twice or not at all.
+// Funds implements rail.Rail, in one round trip a payer and block. All is read of the block by its
+// number, since "latest" may be two blocks to two calls, and a payment that left one of them and
+// not the other would count twice or not at all.
 func (r *Rail) Funds(ctx context.Context, payer string, nonces []string) (rail.Funds, error) {
 	mark, err := r.mark(ctx)
+	r.mu.Lock()
+	looked := r.looked
+	r.mu.Unlock()
+	if err == nil && mark.Block < looked {
+		// The watcher is behind what a look has seen: a payment that is credited already would be
+		// in the balance still.
+		mark, err = r.Head(ctx)
+	}
 	if err != nil {
 		return rail.Funds{}, err
 	}
@@ -63,7 +72,8 @@ func (r *Rail) Funds(ctx context.Context, payer string, nonces []string) (rail.F
 	return f, nil
 }
 
-// readPurse reads a payer's balance and the state of some nonces, beside what was known of the same block.
+// readPurse reads a payer's balance and the state of some nonces, beside what was known of the same
+// block.
 func (r *Rail) readPurse(ctx context.Context, who common.Address, known purse, nonces []string) (purse, error) {
 	at := hexutil.EncodeUint64(known.block)
 	var balance hexutil.Bytes
@@ -74,8 +84,7 @@ func (r *Rail) readPurse(ctx context.Context, who common.Address, known purse, n
 	payer := addressWord(who)
 	calls := []*call{ask(append(append([]byte{}, selBalanceOf...), payer...), &balance)}
 	for i, n := range nonces {
-		nonce := common.HexToHash(n)
-		calls = append(calls, ask(append(append(append([]byte{}, selAuthState...), payer...), nonce[:]...), &states[i]))
+		calls = append(calls, r.stateOf(who, n, at, &states[i]))
 	}
 	if err := r.rpc.batch(ctx, calls...); err != nil {
 		return purse{}, err
@@ -94,7 +103,7 @@ func (r *Rail) readPurse(ctx context.Context, who common.Address, known purse, n
 			return purse{}, errors.New("the token's answer has an unexpected form")
 		}
 		if i > 0 {
-			next.spent[nonces[i-1]] = common.BytesToHash(out) != (common.Hash{})
+			next.spent[nonces[i-1]] = spentBy(nonces[i-1], out)
 		}
 	}
 	next.balance = new(big.Int).SetBytes(balance)

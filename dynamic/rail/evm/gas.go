@@ -14,10 +14,11 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
-// gasCaps is how much gas one settlement may take at most, by what pays. A wallet that is deployed by its own payment
-// takes more, once such are taken at all.
+// gasCaps is how much gas one settlement may take at most, by what pays. A wallet that is deployed
+// by its own payment takes more.
 var gasCaps = []struct {
 	undeployed bool
 	gas        uint64
@@ -29,6 +30,7 @@ var gasCaps = []struct {
 // gasCap is the row of gasCaps for a payment, whose payer has code or has none.
 func gasCap(p *rail.Payment, coded bool) uint64 {
 	_, wrapped := unwrap(p.Signature)
+	wrapped = wrapped && p.Method != methodPermit2
 	for _, c := range gasCaps {
 		if c.undeployed == (wrapped && !coded) {
 			return c.gas
@@ -50,6 +52,14 @@ func codeHash(code []byte) string {
 
 func payers(ref *rail.Refusal) *rail.Refusal {
 	ref.Payer = true
+	return ref
+}
+
+// tooLittle refuses a payment for want of money or of an allowance, which is its payer's doing;
+// signed says that the payer is shown to have signed.
+func tooLittle(reason string, signed bool, format string, args ...any) *rail.Refusal {
+	ref := payers(refuse(reason, format, args...))
+	ref.Short = signed
 	return ref
 }
 
@@ -76,16 +86,19 @@ func (r *Rail) priced(expected, limit uint64, head block, f fees, data *big.Int)
 	return rail.Price{Gas: limit, Cost: of(expected), Most: of(limit)}
 }
 
-// dataFeeCall asks what the layer below takes for a transaction with so much calldata; nil where nothing is taken.
+// dataFeeCall asks what the layer below takes for a transaction with so much calldata; nil where
+// nothing is taken.
 func (r *Rail) dataFeeCall(calldata int, out *hexutil.Bytes) *call {
 	if r.cfg.DataFee == "" {
 		return nil
 	}
 	data := append(append([]byte{}, selDataFee...), word(big.NewInt(int64(calldata+txBytes)))...)
-	return &call{method: "eth_call", params: []any{ethCall(common.Address{}, common.HexToAddress(r.cfg.DataFee), data), "latest"}, out: out}
+	return &call{method: "eth_call", params: []any{ethCall(common.Address{}, common.HexToAddress(r.cfg.DataFee), data),
+		"latest"}, out: out}
 }
 
-// dataFee reads the answer to dataFeeCall. A local chain, which has no such contract, answers nothing at all.
+// dataFee reads the answer to dataFeeCall. A local chain, which has no such contract, answers
+// nothing at all.
 func dataFee(out []byte) *big.Int {
 	if len(out) != 32 {
 		return new(big.Int)
@@ -113,7 +126,8 @@ func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 		}
 	}
 	// A token that knows neither pause nor blocked accounts reverts or answers nothing.
-	may := []*call{ask(&paused, selPaused), ask(&blocked, append(append([]byte{}, selBlocked...), addressWord(r.payTo)...))}
+	may := []*call{ask(&paused, selPaused),
+		ask(&blocked, append(append([]byte{}, selBlocked...), addressWord(r.payTo)...))}
 	if err := r.rpc.batch(ctx, append(must, may...)...); err != nil {
 		return rail.Standing{}, fmt.Errorf("reading whether %s settles: %w", r.cfg.Network, err)
 	}
@@ -162,7 +176,8 @@ func (r *Rail) Standing(ctx context.Context) (rail.Standing, error) {
 	return s, nil
 }
 
-// tooDear reports whether a block asks for more than the ceiling, so that no transaction of ours would be in it.
+// tooDear reports whether a block asks for more than the ceiling, so that no transaction of ours
+// would be in it.
 func (r *Rail) tooDear(head block) bool {
 	return head.BaseFee != nil && head.BaseFee.Cmp(r.cfg.MaxFee) >= 0
 }
@@ -177,22 +192,25 @@ func (r *Rail) usual() uint64 {
 	return r.cfg.Gas
 }
 
-// reverts lists the settlements among signed that are in a block and moved nothing. A number that another transaction
-// took has no receipt of ours; a node that cannot say is an error.
-func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined counts) ([]rail.Revert, error) {
+// reverts lists the settlements among signed that are in a block and did not move a payment. A
+// number that another transaction took has no receipt of ours; a node that cannot say is an error.
+func (r *Rail) reverts(ctx context.Context, p *rail.Payment, signed []rail.Signed, mined counts) ([]rail.Revert,
+	error) {
 	var calls []*call
 	var receipts []*receipt
+	var of []int
 	for _, s := range signed[max(0, len(signed)-maxOwn):] {
 		if s.ID != "" && !s.Fill && r.mine(s) && s.Sequence < mined[s.Account] {
 			c := new(receipt)
-			receipts = append(receipts, c)
+			receipts, of = append(receipts, c), append(of, shared(s))
 			calls = append(calls, &call{method: "eth_getTransactionReceipt", params: []any{s.ID}, out: c})
 		}
 	}
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	// A node that is indexing a new block, which takes it some milliseconds, says so of what is not in it.
+	// A node that is indexing a new block, which takes it some milliseconds, says so of what is not
+	// in it.
 	for tries := 0; ; tries++ {
 		if err := r.rpc.batch(ctx, calls...); err != nil {
 			return nil, err
@@ -214,18 +232,22 @@ func (r *Rail) reverts(ctx context.Context, signed []rail.Signed, mined counts) 
 	var list []rail.Revert
 	for i, k := range calls {
 		switch {
-		case errors.Is(k.err, errNull):
+		case errors.Is(k.err, rpc.ErrNull):
 		case k.err != nil:
 			return nil, fmt.Errorf("%s: %w", k.method, k.err)
-		case receipts[i].Status == 0:
-			list = append(list, r.revert(receipts[i]))
+		default:
+			logs := receipts[i].Logs
+			if _, moved := r.useIn(p, logs); !moved && (receipts[i].Status == 0 || of[i] > 1) {
+				list = append(list, r.revert(receipts[i], of[i], len(uses(r.asset, logs))))
+			}
 		}
 	}
 	return list, nil
 }
 
-// revert is what a receipt says of a settlement that moved nothing.
-func (r *Rail) revert(c *receipt) rail.Revert {
+// revert is what a receipt says of a payment that its transaction did not move, which was for so
+// many and moved others.
+func (r *Rail) revert(c *receipt, of, moved int) rail.Revert {
 	wei := new(big.Int)
 	if c.GasPrice != nil {
 		wei.Mul((*big.Int)(c.GasPrice), new(big.Int).SetUint64(uint64(c.GasUsed)))
@@ -233,73 +255,30 @@ func (r *Rail) revert(c *receipt) rail.Revert {
 	if c.DataFee != nil {
 		wei.Add(wei, (*big.Int)(c.DataFee))
 	}
-	return rail.Revert{Tx: c.Tx.Hex(), Block: uint64(c.Block), Gas: uint64(c.GasUsed), Cost: r.worth(wei)}
+	v := rail.Revert{Tx: c.Tx.Hex(), Block: uint64(c.Block), Gas: uint64(c.GasUsed), Cost: r.worth(wei)}
+	if of > 1 {
+		v.Of, v.Moved, v.Gas = of, moved, part(v.Gas, of, moved, r.usual())
+		// Rounded up, so that the parts are no less than the whole.
+		wei.Mul(wei, new(big.Int).SetUint64(v.Gas)).Div(wei, new(big.Int).SetUint64(max(1, uint64(c.GasUsed))))
+		v.Cost = r.worth(wei.Add(wei, common.Big1))
+	}
+	return v
 }
 
-// settledMeanwhile reports the text of a token that refuses an authorization for what became of it, or for its time.
+// acquitted reports whether a payment that a transaction for several did not move lacked gas that
+// another of them took, and neither its payer's code nor its payer had a hand in it. Where the
+// transaction moved nothing at all it ran out of gas, as it fails in no other way: then only who
+// may have had code in that block could have done it.
+func acquitted(v rail.Revert, code []byte, acted, moved, goes bool) bool {
+	return v.Of > 1 && len(code) == 0 && !acted && (v.Moved == 0 || goes && !moved)
+}
+
+// settledMeanwhile reports the text of a token that refuses an authorization for what became of it,
+// or for its time.
 func settledMeanwhile(why string) bool {
 	switch refuseRevert(why).Reason {
-	case reasonUsed, reasonValidBefore, reasonValidAfter:
+	case reasonUsed, reasonValidBefore, reasonValidAfter, reasonPermitNonce, reasonPermitExpired, reasonPermitTooEarly:
 		return true
 	}
 	return false
-}
-
-// Explain implements rail.Rail, by the state at the end of the block in which the settlement reverted. Where the token
-// itself is well and the payer has code, that code refused its signature or took more gas than it was given: nothing else
-// of a settlement is in anybody's hand. A payer who acted in that very block, or whose money moved in it, may have had code,
-// or no money, in the middle of it; that is not shown, and says nothing of the network either.
-func (r *Rail) Explain(ctx context.Context, p *rail.Payment, v rail.Revert) (rail.Cause, error) {
-	at := hexutil.EncodeUint64(v.Block)
-	payer := common.HexToAddress(p.Payer)
-	var code, balance, paused, blocked hexutil.Bytes
-	var before, after hexutil.Uint64
-	var moved []entry
-	ask := func(out *hexutil.Bytes, data ...[]byte) *call {
-		var all []byte
-		for _, d := range data {
-			all = append(all, d...)
-		}
-		return &call{method: "eth_call", params: []any{ethCall(common.Address{}, r.asset, all), at}, out: out}
-	}
-	try := ethCall(r.relayer, r.asset, transferCall(p))
-	try["gas"] = hexutil.EncodeUint64(gasCap(p, true))
-	calls := []*call{
-		{method: "eth_getCode", params: []any{payer.Hex(), at}, out: &code},
-		ask(&balance, selBalanceOf, addressWord(payer)),
-		ask(&paused, selPaused), ask(&blocked, selBlocked, addressWord(r.payTo)),
-		{method: "eth_call", params: []any{try, at}},
-		{method: "eth_getTransactionCount", params: []any{payer.Hex(), hexutil.EncodeUint64(v.Block - min(v.Block, 1))}, out: &before},
-		{method: "eth_getTransactionCount", params: []any{payer.Hex(), at}, out: &after},
-		r.logsCall(v.Block, v.Block, &moved, topicTransfer.Hex(), common.BytesToHash(payer[:]).Hex()),
-	}
-	if err := r.rpc.batch(ctx, calls...); err != nil {
-		return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, err)
-	}
-	for _, k := range calls[:2] {
-		if k.err != nil {
-			return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, k.err)
-		}
-	}
-	why := "reverted without a reason"
-	if calls[4].err != nil {
-		text, is := reverted(calls[4].err)
-		if !is {
-			return rail.Cause{}, fmt.Errorf("finding out why %s reverted: %w", v.Tx, calls[4].err)
-		}
-		why = text
-	}
-	yes := func(k *call, answer []byte) bool { return k.err == nil && len(answer) == 32 && answer[31] == 1 }
-	c := rail.Cause{Reason: why}
-	switch {
-	case yes(calls[2], paused), yes(calls[3], blocked):
-	case settledMeanwhile(why):
-		// Somebody else was first, or it came too late: what the chain says of the authorization tells which.
-		c.Reason = ""
-	case len(balance) == 32 && new(big.Int).SetBytes(balance).Cmp(p.Amount) < 0, len(code) > 0:
-		c.Payer = true
-	case calls[5].err != nil, calls[6].err != nil, calls[7].err != nil, before != after, len(moved) > 0:
-		c.Reason = ""
-	}
-	return c, nil
 }

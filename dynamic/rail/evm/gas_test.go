@@ -4,11 +4,9 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"agentstore/cmd/devnet/chaintest"
 	"agentstore/dynamic/rail"
@@ -20,7 +18,8 @@ import (
 //	PUSH8 00038d7ea4c68000  PUSH0  MSTORE  PUSH1 20  PUSH0  RETURN
 var oracle = common.FromHex("6700038d7ea4c680005f5260205ff3")
 
-// What the layer below takes for a settlement's data is part of its cost, of what it needs, and of what a revert burns.
+// What the layer below takes for a settlement's data is part of its cost, of what it needs, and of
+// what a revert burns.
 func TestDataFeeIsPartOfTheCost(t *testing.T) {
 	n := chaintest.New(t, chaintest.Options{Manual: true, Code: [][]byte{oracle}})
 	cfg := config(t, n)
@@ -44,8 +43,9 @@ func TestDataFeeIsPartOfTheCost(t *testing.T) {
 	}
 	s, p := read("")
 	s2, p2 := read(n.Coded[0].Address.Hex())
-	const fee = 3_000_000                                                    // 0.001 coins at 3000 dollars
-	about := func(n int64) bool { return n > fee*99/100 && n < fee*101/100 } // gas differs with the zeros of a signature
+	const fee = 3_000_000 // 0.001 coins at 3000 dollars
+	// gas differs with the zeros of a signature
+	about := func(n int64) bool { return n > fee*99/100 && n < fee*101/100 }
 	if s2.Cost-s.Cost != fee || !about(p2.Cost-p.Cost) || !about(p2.Most-p.Most) {
 		t.Errorf("with a data fee of %d the cost is %d, %+v; without %d, %+v", fee, s2.Cost, p2, s.Cost, p)
 	}
@@ -68,7 +68,8 @@ func TestDataFeeIsPartOfTheCost(t *testing.T) {
 	}
 }
 
-// No transaction of ours offers more than the network's ceiling: not the first, no replacement, no filling.
+// No transaction of ours offers more than the network's ceiling: not the first, no replacement, no
+// filling.
 func TestFeesHaveACeiling(t *testing.T) {
 	h := openOn(t, 8453)
 	h.cfg.MaxFee = big.NewInt(1_100_000_000) // the base fee is a billion
@@ -82,7 +83,8 @@ func TestFeesHaveACeiling(t *testing.T) {
 		t.Errorf("offers %s for %d gas, want the ceiling %s", tx.GasFeeCap(), tx.Gas(), h.cfg.MaxFee)
 	}
 	for _, fill := range []bool{false, true} {
-		if _, err := r.Replace(t.Context(), []*rail.Payment{x}, signed[0], fill); err == nil || !strings.Contains(err.Error(), "limit") {
+		if _, err := r.Replace(t.Context(), []*rail.Payment{x}, signed[0], fill); err == nil ||
+			!strings.Contains(err.Error(), "limit") {
 			t.Errorf("Replace(fill %v) above the ceiling = %v", fill, err)
 		}
 	}
@@ -111,54 +113,5 @@ func TestEmptyRelayerIsOut(t *testing.T) {
 	}
 	if r.Info().Accounts[0] == "" {
 		t.Error("nobody knows whom to fund")
-	}
-}
-
-// A plain payer whose money leaves just before our settlement and is back just after it is not shown to be the cause; nor
-// does its revert say anything of the network, which three such payers would take out otherwise.
-func TestMoneyThatCameBackSaysNothing(t *testing.T) {
-	h := openOn(t, 8453)
-	payer, friend := h.Buyers[0], h.Buyers[1]
-	call := func(method string, words ...[]byte) []byte {
-		b := crypto.Keccak256([]byte(method))[:4]
-		for _, w := range words {
-			b = append(b, common.LeftPadBytes(w, 32)...)
-		}
-		return b
-	}
-	all := big.NewInt(chaintest.BuyerFunds).Bytes()
-	h.Node.Send(payer, h.Asset, call("approve(address,uint256)", h.Minter.Address[:], all))
-	h.Seal()
-	p, err := h.rail.Parse(h.Sign(terms(500_000)), h.rail.Requirement(500_000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mark, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := h.rail.Draft(t.Context(), []*rail.Payment{p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := d.Sign(railtest.NewSequence())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := new(types.Transaction)
-	if err := ours.UnmarshalBinary(signed.Raw); err != nil {
-		t.Fatal(err)
-	}
-	h.MustSealTxs(
-		h.Transaction(h.Minter, h.Asset, call("transferFrom(address,address,uint256)", payer.Address[:], friend.Address[:], all)),
-		ours,
-		h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], all)),
-	)
-	f, err := h.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
-	if err != nil || len(f.Reverts) != 1 {
-		t.Fatalf("Look = %+v, %v; want a revert", f, err)
-	}
-	if c, err := h.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || c != (rail.Cause{}) {
-		t.Errorf("Explain = %+v, %v; want that nothing is known", c, err)
 	}
 }

@@ -34,9 +34,12 @@ type harness struct {
 func open(t testing.TB) railtest.Harness { return openOn(t, 8453) }
 
 func openOn(t testing.TB, id uint64) *harness {
-	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true,
-		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch, token.Turncoat}})
+	n := chaintest.New(t, chaintest.Options{Networks: []uint64{id}, Manual: true, Buyers: 8,
+		Code: [][]byte{token.Turncoat, token.Burner, token.Glutton, token.Weathercock, token.Switch, token.Turncoat,
+			token.Burner, token.Fickle, token.Reenterer, {0xfe}, // burns while it is simulated too
+			token.Deployer}})
 	h := &harness{Net: n, t: t, cfg: config(t, n), seal: func() { n.MustSeal() }}
+	h.cfg.Factories = []string{h.deployer().Hex()}
 	h.rail = newRail(t, h.cfg)
 	return h
 }
@@ -86,8 +89,13 @@ func (h *harness) authorization(t railtest.Terms) (token.Authorization, chaintes
 		k = h.delegate(&h.delegated, 3, chain.Delegate)
 	case railtest.Refusing:
 		k = h.delegate(&h.refusing, 4, chain.Multicall)
+	case railtest.BurnerLater, railtest.FickleLater, railtest.ReentererLater:
+		k = h.later(t.Payer)
+		from = k.Address
+	case railtest.Unbuilt, railtest.UnbuiltDrain:
+		k, from = h.Buyers[0], h.unbuilt(t.Payer)
 	}
-	if i := int(t.Payer - railtest.Turncoat); i >= 0 && i < len(h.Coded) {
+	if i := int(t.Payer - railtest.Turncoat); i >= 0 && from == (common.Address{}) {
 		k, from = h.Buyers[0], h.Coded[i].Address // whose signature it is does not matter to them
 	}
 	if from == (common.Address{}) {
@@ -118,8 +126,35 @@ func (h *harness) delegate(k **chaintest.Key, buyer int, to common.Address) chai
 
 func (h *harness) Sign(t railtest.Terms) []byte {
 	a, k := h.authorization(t)
-	return payload(h.Node.Sign(k, a))
+	p := h.Node.Sign(k, a)
+	if code := unbuilt(t.Payer); code != nil {
+		if h.Node.Balance(a.From) == 0 {
+			h.Send(h.Minter, h.Asset, h.SignTransfer(h.Buyers[0], a.From, 2*t.Amount).Call())
+			h.seal()
+		}
+		p.Signature = token.Wrap6492(h.deployer(), code, p.Signature)
+	}
+	return payload(p)
 }
+
+// unbuilt is the code that creates the wallet of a payer who deploys it by paying; nil of others.
+func unbuilt(p railtest.Payer) []byte {
+	switch p {
+	case railtest.Unbuilt:
+		return token.Creation(token.Turncoat)
+	case railtest.UnbuiltDrain:
+		return token.Drain
+	}
+	return nil
+}
+
+// unbuilt is where such a wallet will be.
+func (h *harness) unbuilt(p railtest.Payer) common.Address {
+	return crypto.CreateAddress2(h.deployer(), [32]byte{}, crypto.Keccak256(unbuilt(p)))
+}
+
+// deployer is the factory of such wallets.
+func (h *harness) deployer() common.Address { return h.Coded[len(h.Coded)-1].Address }
 
 // payload is the scheme's wire form.
 func payload(p chaintest.Payment) []byte {
@@ -193,7 +228,15 @@ func (h *harness) Forge(data []byte) {
 	h.Send(h.Minter, chain.Spender, token.ForgeCall(parse(h.t, data).Authorization))
 }
 
+// later is an ordinary account that Turn gives its code.
+func (h *harness) later(p railtest.Payer) chaintest.Key { return h.Buyers[5+p-railtest.BurnerLater] }
+
 func (h *harness) Turn(p railtest.Payer) {
+	if p >= railtest.BurnerLater {
+		h.Delegate(h.later(p), h.Coded[p-railtest.Turncoat].Address)
+		h.seal()
+		return
+	}
 	h.Send(h.Minter, h.Coded[p-railtest.Turncoat].Address, nil)
 	h.seal()
 }
@@ -236,7 +279,8 @@ func (h *harness) Prove(kind railtest.Payer, message []byte) (string, []byte) {
 	return a.From.Hex(), h.SignDigest(k, crypto.Keccak256Hash([]byte(text)))
 }
 
-// Tampers implements railtest.Harness. The reasons are the stock facilitator's where it would not crash.
+// Tampers implements railtest.Harness. The reasons are the stock facilitator's where it would not
+// crash.
 func (h *harness) Tampers(t railtest.Terms) []railtest.Tamper {
 	a, k := h.authorization(t)
 	good := h.Node.Sign(k, a)
@@ -279,9 +323,12 @@ func (h *harness) Tampers(t railtest.Terms) []railtest.Tamper {
 		s.FillBytes(p.Signature[32:64])
 		p.Signature[64] ^= 7 // 27 and 28 change places
 	})
-	add("honestly to another", "invalid_exact_evm_recipient_mismatch", func(p *chaintest.Payment) { p.To = h.Minter.Address; again(p) })
-	add("honestly less", "invalid_exact_evm_payload_authorization_value_mismatch", func(p *chaintest.Payment) { p.Value.SetInt64(1); again(p) })
-	add("honestly more", "invalid_exact_evm_payload_authorization_value_mismatch", func(p *chaintest.Payment) { p.Value.Add(p.Value, big.NewInt(1)); again(p) })
+	add("honestly to another", "invalid_exact_evm_recipient_mismatch",
+		func(p *chaintest.Payment) { p.To = h.Minter.Address; again(p) })
+	add("honestly less", "invalid_exact_evm_payload_authorization_value_mismatch",
+		func(p *chaintest.Payment) { p.Value.SetInt64(1); again(p) })
+	add("honestly more", "invalid_exact_evm_payload_authorization_value_mismatch",
+		func(p *chaintest.Payment) { p.Value.Add(p.Value, big.NewInt(1)); again(p) })
 	add("undeployed wallet", "eip6492_factory_not_allowed", func(p *chaintest.Payment) {
 		p.Signature = wrap(chain.Factory, token.DeployCall(k.Address, common.Hash{}), p.Signature)
 	})

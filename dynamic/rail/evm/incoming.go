@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -23,19 +24,26 @@ type window struct {
 	logs     []entry
 }
 
-// windows reads logs range by range, in order. Nodes limit the blocks or the results of one request, each in its own
-// words; whatever a node refuses is asked again in halves, down to one block.
+// windows reads logs range by range, in order. Nodes limit the blocks or the results of one
+// request, each in its own words; whatever a node refuses is asked again in halves, down to one
+// block.
 func (r *Rail) windows(ctx context.Context, from, to uint64, topics ...any) iter.Seq2[window, error] {
+	return r.windowsAt(ctx, r.asset, from, to, topics...)
+}
+
+// windowsAt is windows of another contract's logs.
+func (r *Rail) windowsAt(ctx context.Context, contract common.Address, from, to uint64,
+	topics ...any) iter.Seq2[window, error] {
 	return func(yield func(window, error) bool) {
 		for size := uint64(firstWindow); from <= to; {
 			w := window{from: from, to: min(to, from+size-1)}
-			k := r.logsCall(w.from, w.to, &w.logs, topics...)
+			k := logsCall(contract, w.from, w.to, &w.logs, topics...)
 			if err := r.rpc.batch(ctx, k); err != nil {
 				yield(window{}, err)
 				return
 			}
 			if k.err != nil {
-				if _, refused := errors.AsType[*rpcError](k.err); refused && w.to > w.from {
+				if _, refused := errors.AsType[*rpc.Error](k.err); refused && w.to > w.from {
 					size = max(1, (w.to-w.from+1)/2)
 					continue
 				}
@@ -82,8 +90,8 @@ func (r *Rail) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Tra
 	}
 }
 
-// transfers turns a window's Transfer logs into transfers, with the nonce of the AuthorizationUsed directly before and
-// the time of the block.
+// transfers turns a window's Transfer logs into transfers, with the nonce of the AuthorizationUsed
+// directly before and the time of the block.
 func (r *Rail) transfers(ctx context.Context, w window) ([]rail.Transfer, error) {
 	type place struct {
 		block common.Hash
@@ -147,5 +155,5 @@ func (r *Rail) transfers(ctx context.Context, w window) ([]rail.Transfer, error)
 		}
 		ts = append(ts, t)
 	}
-	return ts, nil
+	return ts, r.permitsOf(ctx, ts)
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 const (
-	// lookBack is how many blocks before the mark a use is searched in: a reorganisation may move it there.
+	// lookBack is how many blocks before the mark a use is searched in: a reorganisation may move
+	// it there.
 	lookBack = 512
 	// maxLooked bounds the memory of direct looks.
 	maxLooked = 1 << 16
@@ -33,12 +35,24 @@ type view struct {
 	reverts   []rail.Revert
 }
 
-// Look implements rail.Rail. While the watcher is live, payments that are found and payments that merely wait are
-// answered from its index without a request; everything else is read from the chain directly: nothing is called dead
-// on the index's word, because a log that a node failed to return looks like one that does not exist.
-func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, error) {
+// Look implements rail.Rail. While the watcher is live, payments that are found and payments that
+// merely wait are answered from its index without a request; everything else is read from the chain
+// directly: nothing is called dead on the index's word, because a log that a node failed to return
+// looks like one that does not exist.
+func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) (rail.Finding, error) {
+	f, err := r.look(ctx, p, signed, since, now)
+	if err != nil {
+		return f, err
+	}
+	return r.confirm(ctx, p, signed, since, now, f), nil
+}
+
+// look is Look by the word of whichever node answers.
+func (r *Rail) look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) (rail.Finding, error) {
 	s, live := r.index.state(time.Now(), r.patience())
-	if live {
+	if live && p.Method != methodPermit2 { // of which no event tells
 		if f, ok := r.fromIndex(s, p, signed, since, now); ok {
 			return f, nil
 		}
@@ -51,7 +65,7 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looked = max(r.looked, v.head.Number)
-	if live && f.State == rail.Waiting && f.Advice == rail.Wait {
+	if live && p.Method != methodPermit2 && f.State == rail.Waiting && f.Advice == rail.Wait {
 		if len(r.lookedAt) >= maxLooked {
 			clear(r.lookedAt)
 		}
@@ -63,10 +77,12 @@ func (r *Rail) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, 
 // grace is how long a settlement may wait without being asked after.
 func (r *Rail) grace() time.Duration { return max(3*r.cfg.Poll, 3*time.Second) }
 
-func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding, bool) {
+func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) (rail.Finding,
+	bool) {
 	v := view{head: s.head, deep: s.deep, final: s.final, mined: s.mined, known: true}
 	if u, ok := r.index.find(authorizationOf(p)); ok {
-		// One settlement that paid is as final as its payment. Whether others' nonces are, the index does not know.
+		// One settlement that paid is as final as its payment. Whether others' nonces are, the
+		// index does not know.
 		if v.used = s.mined; len(signed) > 1 || len(signed) == 1 && !ours(signed, u.tx) {
 			v.used = nil
 		}
@@ -89,9 +105,10 @@ func (r *Rail) fromIndex(s state, p *rail.Payment, signed []rail.Signed, since r
 	return rail.Finding{State: rail.Waiting, Advice: rail.Wait}, true
 }
 
-// judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain that up to the
-// view's head there is none.
-func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, since rail.Mark, now time.Time) rail.Finding {
+// judge turns what was seen into a finding. u is the use of the authorization, nil if it is certain
+// that up to the view's head there is none.
+func (r *Rail) judge(v view, u *use, p *rail.Payment, signed []rail.Signed, since rail.Mark,
+	now time.Time) rail.Finding {
 	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait, Reverts: v.reverts}
 	switch {
 	case u == nil:
@@ -132,14 +149,14 @@ func (r *Rail) deep(v view, number uint64) bool {
 	return v.head.Number+1 >= number+r.cfg.Depth
 }
 
-// later reports a use after the claim: in a block above the mark, or in one that a reorganisation put at or below it,
-// which its later time gives away.
+// later reports a use after the claim: in a block above the mark, or in one that a reorganisation
+// put at or below it, which its later time gives away.
 func later(u *use, since rail.Mark) bool {
 	return u.block > since.Block || u.time.After(since.Time)
 }
 
-// unfilled is the newest own settlement at the lowest nonce that is still open. One that is being filled is not worth a
-// word until the filling is stuck.
+// unfilled is the newest own settlement at the lowest nonce that is still open. One that is being
+// filled is not worth a word until the filling is stuck.
 func (r *Rail) unfilled(v view, signed []rail.Signed, now time.Time) *rail.Signed {
 	s := r.lowest(v.mined, signed)
 	if s != nil && s.Fill && now.Sub(s.At) < r.cfg.Stuck {
@@ -148,12 +165,13 @@ func (r *Rail) unfilled(v view, signed []rail.Signed, now time.Time) *rail.Signe
 	return s
 }
 
-// lowest is the newest own settlement at the lowest nonce from a count of mined ones on; nil if all are used up. Where
-// several accounts have one, it is that of the first to be signed for.
+// lowest is the newest own settlement at the lowest nonce from a count of mined ones on; nil if all
+// are used up. Where several accounts have one, it is that of the first to be signed for.
 func (r *Rail) lowest(mined counts, signed []rail.Signed) *rail.Signed {
 	var low *rail.Signed
 	for i := range signed {
-		if s := &signed[i]; r.mine(*s) && s.Sequence >= mined[s.Account] && (low == nil || s.Account == low.Account && s.Sequence <= low.Sequence) {
+		if s := &signed[i]; r.mine(*s) && s.Sequence >= mined[s.Account] && (low == nil || s.Account == low.Account &&
+			s.Sequence <= low.Sequence) {
 			low = s
 		}
 	}
@@ -164,7 +182,8 @@ func (r *Rail) lowest(mined counts, signed []rail.Signed) *rail.Signed {
 	return &s
 }
 
-// earlier reports whether a settlement has another number than the newest, of which it is open again.
+// earlier reports whether a settlement has another number than the newest, of which it is open
+// again.
 func earlier(open *rail.Signed, newest rail.Signed) bool {
 	return open != nil && (open.Account != newest.Account || open.Sequence < newest.Sequence)
 }
@@ -204,8 +223,9 @@ func (r *Rail) advise(v view, p *rail.Payment, signed []rail.Signed, now time.Ti
 	return rail.Wait
 }
 
-// direct reads all that one look needs. The use is nil only where authorizationState says at the view's head that the
-// authorization is open; that it is spent is no more than a reason to search for the event.
+// direct reads all that one look needs. The use is nil only where authorizationState says at the
+// view's head that the authorization is open; that it is spent is no more than a reason to search
+// for the event.
 func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark) (view, *use, error) {
 	var v view
 	head := headCall(&v.head)
@@ -213,14 +233,10 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		return v, nil, err
 	}
 	at := hexutil.EncodeUint64(v.head.Number)
-	a := authorizationOf(p)
 	var open hexutil.Bytes
 	var deep, final block
 	var tx struct{}
-	ask := ethCall(common.Address{}, r.asset, append(append(append([]byte{}, selAuthState...), addressWord(a.payer)...), a.nonce[:]...))
-	calls := []*call{
-		{method: "eth_call", params: []any{ask, at}, out: &open},
-	}
+	calls := []*call{r.stateCall(p, at, &open)}
 	counted, mined := r.countCalls(at)
 	calls = append(calls, counted...)
 	if v.head.Number+1 >= r.cfg.Depth {
@@ -237,8 +253,8 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	if len(signed) > 0 {
 		calls = append(calls, done...)
 	}
-	// Whether a node has the newest own transaction. One that cannot say counts as one that has it not: sending again
-	// is harmless.
+	// Whether a node has the newest own transaction. One that cannot say counts as one that has it
+	// not: sending again is harmless.
 	have := &call{method: "eth_getTransactionByHash", out: &tx}
 	if n := len(signed); n > 0 && signed[n-1].ID != "" {
 		have.params = []any{signed[n-1].ID}
@@ -248,8 +264,8 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 		return v, nil, err
 	}
 	for i, k := range calls {
-		_, refused := errors.AsType[*rpcError](k.err)
-		if k.err != nil && (i < must || !refused && k.err != errNull) {
+		_, refused := errors.AsType[*rpc.Error](k.err)
+		if k.err != nil && (i < must || !refused && k.err != rpc.ErrNull) {
 			return v, nil, fmt.Errorf("%s: %w", k.method, k.err)
 		}
 	}
@@ -260,24 +276,29 @@ func (r *Rail) direct(ctx context.Context, p *rail.Payment, signed []rail.Signed
 	if len(open) != 32 {
 		return v, nil, errors.New("authorizationState has an unexpected form")
 	}
-	if common.BytesToHash(open) == (common.Hash{}) {
+	if !spentBy(p.Nonce, open) {
 		var err error
-		v.reverts, err = r.reverts(ctx, signed, v.mined)
+		v.reverts, err = r.reverts(ctx, p, signed, v.mined)
 		return v, nil, err
 	}
-	u, err := r.own(ctx, a, signed)
-	if u == nil && err == nil {
-		u, err = r.search(ctx, p, since.Block-min(since.Block, lookBack), v.head.Number)
+	u, err := r.own(ctx, p, signed)
+	from := since.Block - min(since.Block, lookBack)
+	switch {
+	case u != nil || err != nil:
+	case p.Method == methodPermit2:
+		u, err = r.searchPermit(ctx, p, from, v)
+	default:
+		u, err = r.search(ctx, p, from, v.head.Number)
 	}
 	if u != nil && !ours(signed, u.tx) {
-		v.reverts, _ = r.reverts(ctx, signed, v.mined) // what spent it is known without them
+		v.reverts, _ = r.reverts(ctx, p, signed, v.mined) // what spent it is known without them
 	}
 	return v, u, err
 }
 
-// own finds the event among our own transactions' receipts. Nodes that are still indexing cannot give them; then the
-// logs are searched.
-func (r *Rail) own(ctx context.Context, a authorization, signed []rail.Signed) (*use, error) {
+// own finds the event among our own transactions' receipts. Nodes that are still indexing cannot
+// give them; then the logs are searched.
+func (r *Rail) own(ctx context.Context, p *rail.Payment, signed []rail.Signed) (*use, error) {
 	var calls []*call
 	receipts := make([]receipt, maxOwn)
 	for i, s := range signed[max(0, len(signed)-maxOwn):] {
@@ -292,15 +313,15 @@ func (r *Rail) own(ctx context.Context, a authorization, signed []rail.Signed) (
 		return nil, err
 	}
 	for i := range receipts {
-		if u, ok := uses(r.asset, receipts[i].Logs)[a]; ok && receipts[i].Status == 1 {
+		if u, ok := r.useIn(p, receipts[i].Logs); ok && receipts[i].Status == 1 {
 			return r.dated(ctx, u)
 		}
 	}
 	return nil, nil
 }
 
-// search finds the event that spent an authorization. One filter fits both it and the Transfer after it: their second
-// topic is the payer, their third the nonce and payTo.
+// search finds the event that spent an authorization. One filter fits both it and the Transfer
+// after it: their second topic is the payer, their third the nonce and payTo.
 func (r *Rail) search(ctx context.Context, p *rail.Payment, from, to uint64) (*use, error) {
 	a := authorizationOf(p)
 	payTo := common.HexToAddress(p.PayTo)

@@ -8,9 +8,9 @@ import (
 	"agentstore/corpus/networks"
 )
 
-// Known are the networks whose values are known in advance; Preset fills a Config from a row. Names of chains and USDC's
-// address and EIP-712 domain come from package networks, which repeats the stock client's table, so that stock buyers
-// pay them.
+// Known are the networks whose values are known in advance; Preset fills a Config from a row. Names
+// of chains and USDC's address and EIP-712 domain come from package networks, which repeats the
+// stock client's table, so that stock buyers pay them.
 var Known = func() []Config {
 	var list []Config
 	for _, c := range rows {
@@ -31,12 +31,14 @@ var Known = func() []Config {
 
 // rows are what only a rail has to know of a network.
 //
-// MaxFee is ten times what a busy day asks for, so that a day that asks for more waits instead of being paid for. DataFee
-// is the OP Stack's GasPriceOracle; Arbitrum has its data fee within the gas, which is why more of it is expected there.
-// The price of a network's coin is not here: it is the keeper's, with its date.
+// MaxFee is ten times what a busy day asks for, so that a day that asks for more waits instead of
+// being paid for. DataFee is the OP Stack's GasPriceOracle; Arbitrum has its data fee within the
+// gas, which is why more of it is expected there. The price of a network's coin is not here: it is
+// the keeper's, with its date.
 //
-// Depth and finality: Base, Arbitrum and Celo have one sequencer, whose word is enough for small sums, and finalize
-// with Ethereum; Polygon reorganises now and then, so a few blocks are waited for; Avalanche is final on acceptance.
+// Depth and finality: Base, Arbitrum and Celo have one sequencer, whose word is enough for small
+// sums, and finalize with Ethereum; Polygon reorganises now and then, so a few blocks are waited
+// for; Avalanche is final on acceptance.
 var rows = []Config{
 	{
 		Network:         "eip155:8453",

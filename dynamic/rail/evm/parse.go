@@ -18,10 +18,11 @@ const (
 	method       = "eip3009"
 )
 
-// wirePayload is the scheme's payload. Members beside these two are not ours to judge; inside the authorization, which
-// is what was signed, there are none.
+// wirePayload is the scheme's payload, by EIP-3009 or by Permit2. Members beside these are not ours
+// to judge; inside what was signed there are none.
 type wirePayload struct {
-	Authorization *wireAuthorization `json:"authorization"`
+	Authorization *wireAuthorization `json:"authorization,omitzero"`
+	Permit        *wirePermit        `json:"permit2Authorization,omitzero"`
 	Signature     *string            `json:"signature"`
 }
 
@@ -36,8 +37,8 @@ type wireAuthorization struct {
 	Unknown     map[string]any `json:",embed"`
 }
 
-// Parse implements rail.Rail. Addresses are accepted in any case and kept in the EIP-55 spelling; the nonce is kept
-// in lower case.
+// Parse implements rail.Rail. Addresses are accepted in any case and kept in the EIP-55 spelling;
+// the nonce is kept in lower case.
 func (r *Rail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, error) {
 	if accepted.Network != r.cfg.Network || !strings.EqualFold(accepted.Asset, r.cfg.Asset) {
 		return nil, malformed("the accepted entry is not of this network and asset")
@@ -49,12 +50,33 @@ func (r *Rail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, 
 	if err := json.Unmarshal(payload, &w); err != nil {
 		return nil, malformed("the payload is not the JSON object that the scheme asks for")
 	}
+	p, err := r.parseSigned(w)
+	if err != nil {
+		return p, err
+	}
+	if w.Signature == nil {
+		return nil, malformed("signature is missing")
+	}
+	var ok bool
+	if p.Signature, ok = unhex(*w.Signature, maxSignature); !ok {
+		return nil, malformed("signature is not hex of a sensible length")
+	}
+	if ref := checkEnvelope(p.Signature); ref != nil {
+		return nil, ref
+	}
+	return p, nil
+}
+
+// parseSigned reads what was signed, by EIP-3009 or by Permit2.
+func (r *Rail) parseSigned(w wirePayload) (*rail.Payment, error) {
 	a := w.Authorization
 	switch {
+	case a != nil && w.Permit != nil:
+		return nil, malformed("the payload is by EIP-3009 and by Permit2")
+	case w.Permit != nil:
+		return r.parsePermit(w.Permit)
 	case a == nil:
 		return nil, malformed("authorization is missing")
-	case w.Signature == nil:
-		return nil, malformed("signature is missing")
 	case len(a.Unknown) > 0:
 		return nil, malformed("the authorization has a member that it cannot have")
 	}
@@ -82,9 +104,6 @@ func (r *Rail) Parse(payload []byte, accepted rail.Requirement) (*rail.Payment, 
 		return nil, malformed("nonce is not 32 bytes in hex")
 	}
 	p.Nonce = strings.ToLower(*a.Nonce)
-	if p.Signature, ok = unhex(*w.Signature, maxSignature); !ok {
-		return nil, malformed("signature is not hex of a sensible length")
-	}
 	return p, nil
 }
 

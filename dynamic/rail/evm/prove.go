@@ -13,8 +13,8 @@ import (
 // maxMessage bounds a message that a wallet signed, in bytes.
 const maxMessage = 16 << 10
 
-// ProveSigner implements rail.Rail: EIP-191 recovery for plain accounts, EIP-1271 for accounts with code. A signature
-// that does not hold is a *rail.Refusal.
+// ProveSigner implements rail.Rail: EIP-191 recovery for plain accounts, EIP-1271 for accounts with
+// code. A signature that does not hold is a *rail.Refusal.
 func (r *Rail) ProveSigner(ctx context.Context, address string, message, signature []byte) error {
 	if !common.IsHexAddress(address) || len(message) > maxMessage || len(signature) > maxSignature {
 		return malformed("the address, the message or the signature has an impossible form")

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 // viaPrefix marks the Account of a settlement that a third party sends.
@@ -28,8 +29,8 @@ type handover struct {
 	cost    int64
 }
 
-// Sign implements rail.Draft. The third party numbers and signs its own transaction, so there is no sequence number
-// and no ID.
+// Sign implements rail.Draft. The third party numbers and signs its own transaction, so there is no
+// sequence number and no ID.
 func (h *handover) Sign(rail.Sequencer) (rail.Signed, error) {
 	return rail.Signed{Raw: h.body, Account: h.account, At: time.Now().UTC()}, nil
 }
@@ -57,7 +58,7 @@ func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error
 		return nil, err
 	}
 	if err := r.rpc.one(ctx, nil, "eth_call", r.simulation(p, time.Now(), mark.Time)...); err != nil {
-		if e, ok := errors.AsType[*rpcError](err); ok {
+		if e, ok := errors.AsType[*rpc.Error](err); ok {
 			if why, is := reverted(e); is {
 				return nil, refuseRevert(why)
 			}
@@ -76,7 +77,8 @@ func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error
 			Version: 2,
 			Payload: wirePayload{
 				Authorization: &wireAuthorization{
-					From: &p.Payer, To: &p.PayTo, Value: &value, ValidAfter: &after, ValidBefore: &before, Nonce: &p.Nonce,
+					From: &p.Payer, To: &p.PayTo, Value: &value, ValidAfter: &after, ValidBefore: &before,
+					Nonce: &p.Nonce,
 				},
 				Signature: &sig,
 			},
@@ -90,8 +92,8 @@ func (r *Rail) handOver(ctx context.Context, p *rail.Payment) (rail.Draft, error
 	return &handover{account: viaPrefix + r.cfg.Settler.Host(), body: body, cost: r.cfg.SettleCost}, nil
 }
 
-// sendOver hands a payment over. What the third party claims to have sent is remembered for its sender's sake only:
-// so that a payment it settled is not called another's.
+// sendOver hands a payment over. What the third party claims to have sent is remembered for its
+// sender's sake only: so that a payment it settled is not called another's.
 func (r *Rail) sendOver(ctx context.Context, s rail.Signed) error {
 	if r.cfg.Settler == nil || s.Account != viaPrefix+r.cfg.Settler.Host() {
 		return fmt.Errorf("%s is not the configured settler", strings.TrimPrefix(s.Account, viaPrefix))
@@ -125,7 +127,8 @@ func ours(signed []rail.Signed, tx common.Hash) bool {
 	return false
 }
 
-// handedOver reports whether the third party says that it sent tx for one of ours. It decides nothing but ByOther.
+// handedOver reports whether the third party says that it sent tx for one of ours. It decides
+// nothing but ByOther.
 func (r *Rail) handedOver(signed []rail.Signed, tx common.Hash) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

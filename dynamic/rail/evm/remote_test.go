@@ -14,7 +14,8 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// remoteHarness is a rail without a relayer: a facilitator with a relayer of its own settles, over HTTP.
+// remoteHarness is a rail without a relayer: a facilitator with a relayer of its own settles, over
+// HTTP.
 type remoteHarness struct {
 	*harness
 	cfg  evm.Config
@@ -50,7 +51,7 @@ func openRemote(t testing.TB) railtest.Harness {
 		t.Fatal(err)
 	}
 	cfg := h.cfg
-	cfg.Relayer, cfg.Settler = nil, client
+	cfg.Relayer, cfg.Settler, cfg.Factories = nil, client, nil
 	return &remoteHarness{harness: h, cfg: cfg, rail: newRail(t, cfg)}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 // draft is a transaction of ours with everything known but its nonce.
@@ -25,6 +26,7 @@ type draft struct {
 	accounts []rail.Account // ours that can pay for it
 	old      *rail.Signed   // what it replaces, nil for none
 	fill     bool
+	deploys  bool // the payer's wallet, before it pays
 	price    rail.Price
 }
 
@@ -34,22 +36,27 @@ func (d *draft) Price() rail.Price { return d.price }
 // fees are the two fee fields of a type-2 transaction, in wei per gas.
 type fees struct{ cap, tip *big.Int }
 
-// Draft implements rail.Rail. A settlement that would revert is refused here; a relayer that cannot pay for it, or a
-// network dearer than MaxFee, is an error.
+// Draft implements rail.Rail. A settlement that would revert is refused here; a relayer that cannot
+// pay for it, or a network dearer than MaxFee, is an error.
 func (r *Rail) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
 	if len(ps) != 1 {
-		return nil, rail.ErrTogether
+		return r.draftTogether(ctx, ps)
 	}
 	p := ps[0]
 	if r.cfg.Settler != nil {
 		return r.handOver(ctx, p)
 	}
-	return r.prepare(ctx, p, &draft{r: r, to: r.asset, data: transferCall(p)}, nil)
+	d := &draft{r: r}
+	if err := d.aim(ctx, p); err != nil {
+		return nil, err
+	}
+	return r.prepare(ctx, p, d, nil)
 }
 
-// Replace implements rail.Rail. Both fee fields are at least 10 % above the old ones, without which nodes refuse.
+// Replace implements rail.Rail. Both fee fields are at least 10 % above the old ones, without which
+// nodes refuse.
 func (r *Rail) Replace(ctx context.Context, ps []*rail.Payment, old rail.Signed, fill bool) (rail.Draft, error) {
-	if len(ps) != 1 {
+	if len(ps) == 0 {
 		return nil, rail.ErrTogether
 	}
 	p := ps[0]
@@ -63,11 +70,19 @@ func (r *Rail) Replace(ctx context.Context, ps []*rail.Payment, old rail.Signed,
 	if err := tx.UnmarshalBinary(old.Raw); err != nil {
 		return nil, fmt.Errorf("reading the transaction to replace: %w", err)
 	}
-	d := &draft{r: r, to: r.asset, data: transferCall(p), old: &old, fill: fill}
-	if fill {
-		d.to, d.data = common.HexToAddress(old.Account), nil
+	least := &fees{cap: raised(tx.GasFeeCap()), tip: raised(tx.GasTipCap())}
+	d := &draft{r: r, old: &old, fill: fill}
+	switch {
+	case fill:
+		d.to = common.HexToAddress(old.Account)
+	case len(ps) > 1:
+		return r.renew(ctx, ps, d, &tx, least)
+	default:
+		if err := d.aim(ctx, p); err != nil {
+			return nil, err
+		}
 	}
-	return r.prepare(ctx, p, d, &fees{cap: raised(tx.GasFeeCap()), tip: raised(tx.GasTipCap())})
+	return r.prepare(ctx, p, d, least)
 }
 
 // raised is n with an eighth on top, rounded up.
@@ -76,24 +91,12 @@ func raised(n *big.Int) *big.Int {
 	return up.Rsh(up, 3).Add(up, n)
 }
 
-// prepare finds gas, fees and the relayer's state in one round trip (two where the watcher does not know the fees), or in
-// none where they were read a moment ago.
+// prepare finds gas, fees and the relayer's state in one round trip (two where the watcher does not
+// know the fees), or in none where they were read a moment ago.
 func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fees) (rail.Draft, error) {
-	head, f, err := r.price(ctx)
+	head, f, err := r.offers(ctx, least)
 	if err != nil {
 		return nil, err
-	}
-	if least != nil {
-		f = fees{cap: larger(f.cap, least.cap), tip: larger(f.tip, least.tip)}
-	}
-	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
-		if least != nil || r.tooDear(head) {
-			return nil, fmt.Errorf("a fee of %s wei per gas is above the limit of %s: %w", f.cap, r.cfg.MaxFee, rail.ErrFees)
-		}
-		f.cap = r.cfg.MaxFee
-	}
-	if f.tip.Cmp(f.cap) > 0 {
-		f.tip = f.cap
 	}
 	spared := least == nil && r.fresh(p)
 	if spared {
@@ -109,8 +112,8 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	began := time.Now()
 	var gas hexutil.Uint64
 	var code, data hexutil.Bytes
-	// At the latest block, because some nodes estimate on top of the pool otherwise, where the transaction that is to be
-	// replaced has spent the authorization already.
+	// At the latest block, because some nodes estimate on top of the pool otherwise, where the
+	// transaction that is to be replaced has spent the authorization already.
 	from := r.relayer
 	if d.old != nil {
 		from = common.HexToAddress(d.old.Account)
@@ -133,10 +136,14 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 		return nil, fmt.Errorf("preparing a settlement: %w", err)
 	}
 	if err := calls[0].err; err != nil {
-		if why, is := reverted(err); is {
-			return nil, refuseRevert(why)
+		why, is := reverted(err)
+		if !is {
+			return nil, fmt.Errorf("estimating gas: %w", err)
 		}
-		return nil, fmt.Errorf("estimating gas: %w", err)
+		if ref := refuseRevert(why); p.Method != methodPermit2 || ref.Reason != reasonFailed {
+			return nil, ref
+		}
+		return nil, r.diagnosePermit(ctx, p, why) // which says of no transfer why it failed
 	}
 	for _, k := range calls[1:] {
 		if k.err != nil {
@@ -145,13 +152,19 @@ func (r *Rail) prepare(ctx context.Context, p *rail.Payment, d *draft, least *fe
 	}
 	most := gasCap(p, len(code) > 0)
 	if uint64(gas) > most {
-		ref := refuse("invalid_exact_evm_transaction_failed", "settling this payment would take %d gas, and no more than %d is spent on one", uint64(gas), most)
-		ref.Payer = len(code) > 0 // only code of the payer's own takes more than the token does
+		ref := refuse(reasonFailed,
+			"settling this payment would take %d gas, and no more than %d is spent on one", uint64(gas), most)
+		ref.Payer = d.deploys || len(code) > 0 // only code of the payer's own takes more than the token does
 		return nil, ref
 	}
 	d.gas, d.fees = min(uint64(gas)+uint64(gas)/4, most), f
 	d.price = r.priced(uint64(gas), d.gas, head, f, dataFee(data))
-	d.price.Code = codeHash(code)
+	d.price.Code = codeOf(p, code)
+	if d.deploys && least == nil {
+		if ref := worthDeploying(p, d.price); ref != nil {
+			return nil, ref
+		}
+	}
 	if spared {
 		r.learn(reading{at: began, gas: uint64(gas), pending: pending(), balance: has(), data: dataFee(data)})
 	}
@@ -168,13 +181,14 @@ func (r *Rail) choose(ctx context.Context, d *draft, pending counts, balance map
 		return err
 	}
 	cost := new(big.Int).Mul(new(big.Int).SetUint64(d.gas), d.fees.cap)
-	for _, a := range r.accountNames() {
+	for _, a := range r.accounts {
 		if cost.Cmp(balance[a]) <= 0 && (d.old == nil || d.old.Account == a) {
-			d.accounts = append(d.accounts, rail.Account{Address: a, Mined: mined[a], Pending: max(pending[a], mined[a])})
+			d.accounts = append(d.accounts, rail.Account{Address: a, Mined: mined[a],
+				Pending: max(pending[a], mined[a])})
 		}
 	}
 	if len(d.accounts) == 0 {
-		return fmt.Errorf("relayer %s: %w", strings.Join(r.accountNames(), ", "), rail.ErrNoGas)
+		return fmt.Errorf("relayer %s: %w", strings.Join(r.accounts, ", "), rail.ErrNoGas)
 	}
 	return nil
 }
@@ -186,8 +200,8 @@ func larger(a, b *big.Int) *big.Int {
 	return b
 }
 
-// price is the head and what a transaction should offer: room for the base fee to double, and the tip that the node
-// suggests. While the watcher runs both are read once a block.
+// price is the head and what a transaction should offer: room for the base fee to double, and the
+// tip that the node suggests. While the watcher runs both are read once a block.
 func (r *Rail) price(ctx context.Context) (block, fees, error) {
 	if s, ok := r.index.state(time.Now(), r.patience()); ok && s.tip != nil {
 		return s.head, offer(s.head.BaseFee, s.tip), nil
@@ -202,6 +216,28 @@ func (r *Rail) price(ctx context.Context) (block, fees, error) {
 		return block{}, fees{}, fmt.Errorf("reading fees: %w", err)
 	}
 	return head, offer(head.BaseFee, (*big.Int)(&tip)), nil
+}
+
+// offers is price within the ceiling, and no less than what a replacement has to offer.
+func (r *Rail) offers(ctx context.Context, least *fees) (block, fees, error) {
+	head, f, err := r.price(ctx)
+	if err != nil {
+		return block{}, fees{}, err
+	}
+	if least != nil {
+		f = fees{cap: larger(f.cap, least.cap), tip: larger(f.tip, least.tip)}
+	}
+	if f.cap.Cmp(r.cfg.MaxFee) > 0 {
+		if least != nil || r.tooDear(head) {
+			return block{}, fees{}, fmt.Errorf("a fee of %s wei per gas is above the limit of %s: %w", f.cap,
+				r.cfg.MaxFee, rail.ErrFees)
+		}
+		f.cap = r.cfg.MaxFee
+	}
+	if f.tip.Cmp(f.cap) > 0 {
+		f.tip = f.cap
+	}
+	return head, f, nil
 }
 
 func offer(base, tip *big.Int) fees {
@@ -228,7 +264,8 @@ func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 		}
 	}
 	tx, err := types.SignNewTx(d.r.keyOf(account), d.r.signer, &types.DynamicFeeTx{
-		ChainID: d.r.chainID, Nonce: n, GasTipCap: d.fees.tip, GasFeeCap: d.fees.cap, Gas: d.gas, To: &d.to, Data: d.data,
+		ChainID: d.r.chainID, Nonce: n, GasTipCap: d.fees.tip, GasFeeCap: d.fees.cap, Gas: d.gas, To: &d.to,
+		Data: d.data,
 	})
 	if err != nil {
 		return rail.Signed{}, fmt.Errorf("signing a settlement: %w", err)
@@ -237,11 +274,13 @@ func (d *draft) Sign(seq rail.Sequencer) (rail.Signed, error) {
 	if err != nil {
 		return rail.Signed{}, fmt.Errorf("encoding a settlement: %w", err)
 	}
-	return rail.Signed{ID: tx.Hash().Hex(), Raw: raw, Account: account, Sequence: n, Fill: d.fill, At: time.Now().UTC()}, nil
+	return rail.Signed{ID: tx.Hash().Hex(), Raw: raw, Account: account, Sequence: n, Fill: d.fill,
+		At: time.Now().UTC()}, nil
 }
 
-// Send implements rail.Rail, in one round trip: a node takes the calls of a batch in their order. One that knows a
-// transaction, or says that its nonce is spent, is no error: what became of it is for Look to find out.
+// Send implements rail.Rail, in one round trip: a node takes the calls of a batch in their order.
+// One that knows a transaction, or says that its nonce is spent, is no error: what became of it is
+// for Look to find out.
 func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
 	var failed []error
 	var calls []*call
@@ -270,14 +309,16 @@ func (r *Rail) Send(ctx context.Context, all ...rail.Signed) error {
 	return errors.Join(failed...)
 }
 
-// known reports the answers by which nodes say that a transaction is in their pool or that its nonce is spent.
+// known reports the answers by which nodes say that a transaction is in their pool or that its
+// nonce is spent.
 func known(err error) bool {
-	e, ok := errors.AsType[*rpcError](err)
+	e, ok := errors.AsType[*rpc.Error](err)
 	if !ok {
 		return false
 	}
 	m := strings.ToLower(e.Message)
-	for _, s := range []string{"already known", "already imported", "known transaction", "nonce too low", "already exists"} {
+	for _, s := range []string{"already known", "already imported", "known transaction", "nonce too low",
+		"already exists"} {
 		if strings.Contains(m, s) {
 			return true
 		}

@@ -7,16 +7,16 @@ import (
 	"agentstore/dynamic/rail"
 )
 
-// A purchase simulates its payment in Verify and settles it a moment later. Asking the node once more what it just said
-// is most of what a settlement costs it, as an estimate runs the transfer many times over. So the first draft of a
-// payment is spared the questions whose answers are fresh; every other draft, above all one that follows a settlement
-// which came to nothing, asks them all.
+// A purchase simulates its payment in Verify and settles it a moment later. Asking the node once
+// more what it just said is most of what a settlement costs it, as an estimate runs the transfer
+// many times over. So the first draft of a payment is spared the questions whose answers are fresh;
+// every other draft, above all one that follows a settlement which came to nothing, asks them all.
 
 const (
 	// simulationFresh is how long a simulation speaks for the draft after it.
 	simulationFresh = 2 * time.Second
-	// readingFresh is how long an estimate and the relayer's account are believed. An estimate on a rollup holds the
-	// price of its data on the layer below, which moves slowly.
+	// readingFresh is how long an estimate and the relayer's account are believed. An estimate on a
+	// rollup holds the price of its data on the layer below, which moves slowly.
 	readingFresh = 5 * time.Second
 	// maxSimulated bounds the memory of simulations.
 	maxSimulated = 4096
@@ -37,7 +37,8 @@ type simulation struct {
 	block uint64
 }
 
-// simulated notes that the node would have taken a payment of a payer without code at a block or a later one.
+// simulated notes that the node would have taken a payment of a payer without code at a block or a
+// later one.
 func (r *Rail) simulated(p *rail.Payment, block uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,9 +48,9 @@ func (r *Rail) simulated(p *rail.Payment, block uint64) {
 	r.simulations[p.ClaimKey()] = simulation{time.Now(), block}
 }
 
-// fresh takes the note of a payment's simulation, which serves once. It is nothing where the watcher does not follow
-// the chain, is behind what a look has seen of it, or has seen the authorization spent, or another of the payer's since:
-// that may have taken the money.
+// fresh takes the note of a payment's simulation, which serves once. It is nothing where the
+// watcher does not follow the chain, is behind what a look has seen of it, or has seen the
+// authorization spent, or another of the payer's since: that may have taken the money.
 func (r *Rail) fresh(p *rail.Payment) bool {
 	now, key := time.Now(), p.ClaimKey()
 	r.mu.Lock()
@@ -75,8 +76,8 @@ func (r *Rail) lately() (reading, bool) {
 	return r.newest, time.Since(r.newest.at) < readingFresh
 }
 
-// learn keeps a reading. An estimate that was higher within the time it is believed stands, since payments differ a
-// little.
+// learn keeps a reading. An estimate that was higher within the time it is believed stands, since
+// payments differ a little.
 func (r *Rail) learn(d reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

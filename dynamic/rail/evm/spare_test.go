@@ -16,9 +16,10 @@ import (
 // patience turns a hang into a failure.
 const patience = 5 * time.Minute
 
-// watched is a rail whose watcher follows the chain through a counter of estimates. What the next draft is spared was
-// not read before since.
-func watched(t *testing.T, h *harness) (p *rail.Payment, want rail.Requirement, asked *atomic.Int64, r rail.Rail, since time.Time) {
+// watched is a rail whose watcher follows the chain through a counter of estimates. What the next
+// draft is spared was not read before since.
+func watched(t *testing.T, h *harness) (p *rail.Payment, want rail.Requirement, asked *atomic.Int64, r rail.Rail,
+	since time.Time) {
 	var c counter
 	var estimates atomic.Int64
 	count := func(body string, _ http.ResponseWriter) bool {
@@ -52,9 +53,11 @@ func parsed(t *testing.T, h *harness, r rail.Rail) *rail.Payment {
 	return p
 }
 
-// The draft after a simulation asks nothing again; the one after it, whose settlement may have failed, asks everything.
+// The draft after a simulation asks nothing again; the one after it, whose settlement may have
+// failed, asks everything.
 func TestOnlyTheFirstDraftIsSpared(t *testing.T) {
-	// What is read is believed for seconds. A machine that takes longer from reading to draft tries again.
+	// What is read is believed for seconds. A machine that takes longer from reading to draft tries
+	// again.
 	for began := time.Now(); ; {
 		p, want, estimates, r, since := watched(t, openOn(t, 8453))
 		before := estimates.Load()
@@ -79,7 +82,37 @@ func TestOnlyTheFirstDraftIsSpared(t *testing.T) {
 		case asked == [3]int64{0, 1, 2}:
 			return
 		case took < time.Second || time.Since(began) > patience:
-			t.Fatalf("%v estimates after each draft, want 0, 1, 2; the first was made %v after its reading", asked, took)
+			t.Fatalf("%v estimates after each draft, want 0, 1, 2; the first was made %v after its reading", asked,
+				took)
+		}
+	}
+}
+
+// The draft after one for several, which may have failed by what its payer did, is spared nothing.
+func TestTheDraftAfterOneForSeveralIsNotSpared(t *testing.T) {
+	h := openOn(t, 8453)
+	p, want, estimates, r, _ := watched(t, h)
+	if err := r.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	u := terms(500_000)
+	u.Buyer = 1
+	other, err := r.Parse(h.Sign(u), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*rail.Payment{p, other} {
+		if _, err := r.Verify(t.Context(), p, want, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := estimates.Load()
+	for i, ps := range [][]*rail.Payment{{p, other}, {p}} {
+		if _, err := r.Draft(t.Context(), ps); err != nil {
+			t.Fatal(err)
+		}
+		if got := estimates.Load() - before; got != int64(i+1) {
+			t.Errorf("%d estimates after %d drafts", got, i+1)
 		}
 	}
 }
@@ -105,7 +138,8 @@ func TestWhatWasCancelledIsNotSpared(t *testing.T) {
 	}
 }
 
-// Money that another payment of the payer is seen to have taken between simulation and draft is not drawn upon.
+// Money that another payment of the payer is seen to have taken between simulation and draft is not
+// drawn upon.
 func TestWhatAnotherPaymentTookIsNotSpared(t *testing.T) {
 	h := openOn(t, 8453)
 	h.Fund(500_000)

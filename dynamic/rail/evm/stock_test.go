@@ -29,15 +29,16 @@ type question struct {
 	want    rail.Requirement
 }
 
-// differences are the questions on which we answer otherwise than the stock facilitator, on purpose; the value is the
-// stock answer, "" being valid.
+// differences are the questions on which we answer otherwise than the stock facilitator, on
+// purpose; the value is the stock answer, "" being valid.
 var differences = map[string]string{
 	// Decisions §4 M4 bounds validBefore; the stock facilitator does not.
 	"valid for a day": "",
 	// Normalised to 27 or 28 before the token sees it.
 	"v as 0 or 1": "invalid_exact_evm_transaction_simulation_failed",
-	// One spelling of everything: a payment that is not written as the scheme says is invalid_payload, whether the
-	// stock facilitator reads it kindly, finds its signature wrong or falls over it.
+	// One spelling of everything: a payment that is not written as the scheme says is
+	// invalid_payload, whether the stock facilitator reads it kindly, finds its signature wrong or
+	// falls over it.
 	"tampered: value with sign":         "",
 	"tampered: value with leading zero": "",
 	"tampered: value a number":          "",
@@ -70,7 +71,8 @@ func stock(t *testing.T, h *harness, qs []question) []string {
 	var in bytes.Buffer
 	for _, q := range qs {
 		b, err := json.Marshal(map[string]any{
-			"payload":      map[string]any{"x402Version": 2, "payload": json.RawMessage(q.payload), "accepted": q.accept},
+			"payload": map[string]any{"x402Version": 2, "payload": json.RawMessage(q.payload),
+				"accepted": q.accept},
 			"requirements": q.want,
 		})
 		if err != nil {
@@ -190,7 +192,8 @@ func questions(h *harness, want rail.Requirement) []question {
 	qs = append(qs, question{"accepted on another network", sign(nil), other, want})
 	// Signed under the name that was offered, which is not the token's.
 	a, k := h.authorization(terms(500_000))
-	wrong := chaintest.Payment{Authorization: a, Signature: h.SignDigest(k, a.Digest(token.TransferKind, token.Domain("USDC", "2", 8453, h.Asset)))}
+	wrong := chaintest.Payment{Authorization: a,
+		Signature: h.SignDigest(k, a.Digest(token.TransferKind, token.Domain("USDC", "2", 8453, h.Asset)))}
 	add("wrong name offered and signed", payload(wrong), func(w *rail.Requirement) { w.Extra["name"] = "USDC" })
 	wrong.Signature = h.SignDigest(k, a.Digest(token.TransferKind, token.Domain("USD Coin", "1", 8453, h.Asset)))
 	add("wrong version offered and signed", payload(wrong), func(w *rail.Requirement) { w.Extra["version"] = "1" })

@@ -14,11 +14,13 @@ import (
 
 	"agentstore/corpus/attest/wallet"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 // Selectors and topics of ERC-20, EIP-3009, EIP-712 and EIP-1271.
 var (
-	selTransferVRS   = selector("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")
+	selTransferVRS = selector(
+		"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")
 	selTransferBytes = selector("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)")
 	selAuthState     = selector("authorizationState(address,bytes32)")
 	selBalanceOf     = selector("balanceOf(address)")
@@ -64,8 +66,9 @@ func digest(separator common.Hash, p *rail.Payment) common.Hash {
 	return a.Digest(separator)
 }
 
-// recover65 is the account that made a 65-byte signature over a hash, v being 0, 1, 27 or 28. Unlike wallet.Recover it
-// takes s in either half, as the stock facilitator does before its simulation fails, and is four times as fast with cgo.
+// recover65 is the account that made a 65-byte signature over a hash, v being 0, 1, 27 or 28.
+// Unlike wallet.Recover it takes s in either half, as the stock facilitator does before its
+// simulation fails, and is four times as fast with cgo.
 func recover65(hash common.Hash, sig []byte) (common.Address, bool) {
 	sig, ok := normal(sig)
 	if !ok {
@@ -96,31 +99,8 @@ func highS(sig []byte) bool {
 	return len(sig) == 65 && new(big.Int).SetBytes(sig[32:64]).Cmp(halfOrder) > 0
 }
 
-// unwrap takes an ERC-6492 signature apart. A wrapper whose factory is the zero address counts as not wrapped, as in
-// the stock facilitator.
-func unwrap(sig []byte) (inner []byte, is bool) {
-	if len(sig) < 32+3*32 || !bytes.HasSuffix(sig, wrapped) {
-		return sig, false
-	}
-	vs, err := wrapper.Unpack(sig[:len(sig)-32])
-	if err != nil || vs[0].(common.Address) == (common.Address{}) {
-		return sig, false
-	}
-	return vs[2].([]byte), true
-}
-
-// wrapper is (address factory, bytes factoryCalldata, bytes innerSignature).
-var wrapper = abi.Arguments{{Type: mustType("address")}, {Type: mustType("bytes")}, {Type: mustType("bytes")}}
-
-func mustType(name string) abi.Type {
-	t, err := abi.NewType(name, "", nil)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-// transferCall is the calldata that settles p: the v, r, s form for 65-byte signatures and the bytes form for others.
+// transferCall is the calldata that settles p: the v, r, s form for 65-byte signatures and the
+// bytes form for others.
 func transferCall(p *rail.Payment) []byte {
 	sig, _ := unwrap(p.Signature)
 	b := make([]byte, 0, 4+9*32)
@@ -137,6 +117,14 @@ func transferCall(p *rail.Payment) []byte {
 	}
 	copy(b, selTransferBytes)
 	return append(b, tail(7, sig)...)
+}
+
+// plainCall is the call that settles p, where its payer needs no deployment.
+func (r *Rail) plainCall(p *rail.Payment) (to common.Address, data []byte) {
+	if p.Method == methodPermit2 {
+		return proxyAddress, settlePermitCall(p)
+	}
+	return r.asset, transferCall(p)
 }
 
 // tail encodes a dynamic bytes argument that is the last of n arguments.
@@ -173,27 +161,38 @@ func text(b []byte) (string, bool) {
 	return vs[0].(string), true
 }
 
-// reverted reports whether an answer says that the EVM refused the call, as against a node that could not make it,
-// and with which text. The text comes from the ABI data where there is any: nodes word their messages differently.
+// reverted reports whether an answer says that the EVM refused the call, as against a node that
+// could not make it, and with which text. The text comes from the ABI data where there is any:
+// nodes word their messages differently.
 func reverted(err error) (reason string, is bool) {
-	e, ok := err.(*rpcError)
+	e, ok := err.(*rpc.Error)
 	if !ok {
 		return "", false
 	}
 	if data := revertData(e.Data); len(data) > 0 {
-		if s, err := abi.UnpackRevert(data); err == nil {
-			return printable(s, 200), true
-		}
-		return "custom error " + hexutil.Encode(data[:min(4, len(data))]), true
+		return revertText(data), true
 	}
 	m := strings.ToLower(e.Message)
-	if e.Code == 3 || strings.Contains(m, "revert") || strings.Contains(m, "invalid opcode") || strings.Contains(m, "invalid jump") {
-		return printable(e.Message, 200), true
+	if e.Code == 3 || strings.Contains(m, "revert") || strings.Contains(m, "invalid opcode") ||
+		strings.Contains(m, "invalid jump") {
+		return rail.Printable(e.Message, 200), true
 	}
 	return "", false
 }
 
-// revertData finds the ABI data of a revert in the error's data, which is a hex string or an object that holds one.
+// revertText is the text of a revert's ABI data, or the name of its error.
+func revertText(data []byte) string {
+	if s, err := abi.UnpackRevert(data); err == nil {
+		return rail.Printable(s, 200)
+	}
+	if len(data) == 0 {
+		return "reverted without a reason"
+	}
+	return "custom error " + hexutil.Encode(data[:min(4, len(data))])
+}
+
+// revertData finds the ABI data of a revert in the error's data, which is a hex string or an object
+// that holds one.
 func revertData(raw []byte) []byte {
 	if len(raw) == 0 {
 		return nil
@@ -212,11 +211,11 @@ func revertData(raw []byte) []byte {
 	return b
 }
 
-// refuseRevert turns the revert of a settlement into a refusal. The texts are those of Circle's FiatToken, by which
-// the stock facilitator goes too (x402 2.4).
+// refuseRevert turns the revert of a settlement into a refusal. The texts are those of Circle's
+// FiatToken, by which the stock facilitator goes too (x402 2.4).
 func refuseRevert(reason string) *rail.Refusal {
 	m := strings.ToLower(reason)
-	ref := &rail.Refusal{Reason: "invalid_exact_evm_transaction_failed", Message: reason}
+	ref := &rail.Refusal{Reason: reasonFailed, Message: reason}
 	switch {
 	case strings.Contains(m, "is expired"):
 		ref.Reason = reasonValidBefore
@@ -224,6 +223,14 @@ func refuseRevert(reason string) *rail.Refusal {
 		ref.Reason = reasonValidAfter
 	case strings.Contains(m, "used or canceled"):
 		ref.Reason, ref.Err = reasonUsed, rail.ErrUsed
+	case strings.HasPrefix(m, "custom error ") && permitErrors[strings.TrimPrefix(m, "custom error ")] != "":
+		ref.Reason = permitErrors[strings.TrimPrefix(m, "custom error ")]
+		switch ref.Reason {
+		case reasonPermitNonce:
+			ref.Err = rail.ErrUsed
+		case reasonPermitSignature:
+			ref.Payer = true
+		}
 	case strings.Contains(m, "exceeds balance"):
 		ref.Reason, ref.Payer = reasonBalance, true
 	case strings.Contains(m, "invalid signature"):
@@ -238,6 +245,7 @@ const (
 	reasonNoDomain     = "invalid_exact_evm_missing_eip712_domain"
 	reasonNetwork      = "invalid_exact_evm_network_mismatch"
 	reasonFactory      = "eip6492_factory_not_allowed"
+	reasonDeployment   = "smart_wallet_deployment_failed"
 	reasonSignature    = "invalid_exact_evm_signature"
 	reasonRecipient    = "invalid_exact_evm_recipient_mismatch"
 	reasonValidBefore  = "invalid_exact_evm_payload_authorization_valid_before"
@@ -249,6 +257,7 @@ const (
 	reasonTokenName    = "invalid_exact_evm_token_name_mismatch"
 	reasonTokenVersion = "invalid_exact_evm_token_version_mismatch"
 	reasonBalance      = "invalid_exact_evm_insufficient_balance"
+	reasonFailed       = "invalid_exact_evm_transaction_failed"
 	reasonSimulation   = "invalid_exact_evm_transaction_simulation_failed"
 )
 

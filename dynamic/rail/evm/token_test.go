@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 // vector is testdata/eip3009.json, made with the stock packages and a public test key.
@@ -97,22 +98,26 @@ func TestOneSpelling(t *testing.T) {
 }
 
 func TestReverts(t *testing.T) {
-	abi := "0x08c379a0" + strings.Repeat("0", 62) + "20" + strings.Repeat("0", 62) + "04" + "6e6f7065" + strings.Repeat("0", 56)
+	abi := "0x08c379a0" + strings.Repeat("0", 62) + "20" + strings.Repeat("0", 62) + "04" + "6e6f7065" +
+		strings.Repeat("0", 56)
 	for _, c := range []struct {
-		err  rpcError
-		want string
-		is   bool
+		code    int
+		message string
+		data    string
+		want    string
+		is      bool
 	}{
-		{rpcError{3, "execution reverted: nope", []byte(`"` + abi + `"`)}, "nope", true},
-		{rpcError{3, "VM Exception while processing transaction", []byte(`{"data":"` + abi + `"}`)}, "nope", true},
-		{rpcError{3, "execution reverted", []byte(`"0xdeadbeef"`)}, "custom error 0xdeadbeef", true},
-		{rpcError{3, "execution reverted", nil}, "execution reverted", true},
-		{rpcError{-32000, "execution reverted", nil}, "execution reverted", true},
-		{rpcError{-32000, "header not found", nil}, "", false},
-		{rpcError{-32005, "limit exceeded", []byte(`{"see":"http://x"}`)}, "", false},
+		{3, "execution reverted: nope", `"` + abi + `"`, "nope", true},
+		{3, "VM Exception while processing transaction", `{"data":"` + abi + `"}`, "nope", true},
+		{3, "execution reverted", `"0xdeadbeef"`, "custom error 0xdeadbeef", true},
+		{3, "execution reverted", "", "execution reverted", true},
+		{-32000, "execution reverted", "", "execution reverted", true},
+		{-32000, "header not found", "", "", false},
+		{-32005, "limit exceeded", `{"see":"http://x"}`, "", false},
 	} {
-		if got, is := reverted(&c.err); got != c.want || is != c.is {
-			t.Errorf("reverted(%v) = %q, %v; want %q, %v", c.err, got, is, c.want, c.is)
+		err := &rpc.Error{Code: c.code, Message: c.message, Data: []byte(c.data)}
+		if got, is := reverted(err); got != c.want || is != c.is {
+			t.Errorf("reverted(%v) = %q, %v; want %q, %v", err, got, is, c.want, c.is)
 		}
 	}
 }
@@ -133,9 +138,11 @@ func TestUses(t *testing.T) {
 	nonce, block, tx := common.Hash{5}, common.Hash{6}, common.Hash{7}
 	value := common.BigToHash(big.NewInt(9)).Bytes()
 	used := entry{Address: asset, Topics: []common.Hash{topicUsed, payer, nonce}, BlockHash: block, Tx: tx, Index: 4}
-	moved := entry{Address: asset, Topics: []common.Hash{topicTransfer, payer, payTo}, Data: value, BlockHash: block, Tx: tx, Index: 5}
+	moved := entry{Address: asset, Topics: []common.Hash{topicTransfer, payer, payTo}, Data: value, BlockHash: block,
+		Tx: tx, Index: 5}
 	p := &rail.Payment{
-		Payer: common.BytesToAddress(payer[:]).Hex(), PayTo: common.BytesToAddress(payTo[:]).Hex(), Nonce: nonce.Hex(), Amount: big.NewInt(9),
+		Payer: common.BytesToAddress(payer[:]).Hex(), PayTo: common.BytesToAddress(payTo[:]).Hex(), Nonce: nonce.Hex(),
+		Amount: big.NewInt(9),
 	}
 	change := func(l entry, f func(*entry)) entry {
 		l.Topics = append([]common.Hash{}, l.Topics...)
@@ -147,19 +154,22 @@ func TestUses(t *testing.T) {
 		found bool
 		pays  bool
 	}{
-		"pair":              {[]entry{used, moved}, true, true},
-		"any order":         {[]entry{moved, used}, true, true},
-		"no transfer":       {[]entry{used}, true, false},
-		"transfer alone":    {[]entry{moved}, false, false},
-		"not next":          {[]entry{used, change(moved, func(l *entry) { l.Index = 6 })}, true, false},
-		"before":            {[]entry{used, change(moved, func(l *entry) { l.Index = 3 })}, true, false},
-		"another token":     {[]entry{used, change(moved, func(l *entry) { l.Address = other })}, true, false},
-		"another contract":  {[]entry{change(used, func(l *entry) { l.Address = other }), moved}, false, false},
-		"another block":     {[]entry{used, change(moved, func(l *entry) { l.BlockHash = common.Hash{9} })}, true, false},
-		"another's money":   {[]entry{used, change(moved, func(l *entry) { l.Topics[1] = payTo })}, true, false},
-		"to another":        {[]entry{used, change(moved, func(l *entry) { l.Topics[2] = payer })}, true, false},
-		"less":              {[]entry{used, change(moved, func(l *entry) { l.Data = common.BigToHash(big.NewInt(8)).Bytes() })}, true, false},
-		"cancelled":         {[]entry{change(used, func(l *entry) { l.Topics[0] = topicCanceled }), moved}, true, false},
+		"pair":             {[]entry{used, moved}, true, true},
+		"any order":        {[]entry{moved, used}, true, true},
+		"no transfer":      {[]entry{used}, true, false},
+		"transfer alone":   {[]entry{moved}, false, false},
+		"not next":         {[]entry{used, change(moved, func(l *entry) { l.Index = 6 })}, true, false},
+		"before":           {[]entry{used, change(moved, func(l *entry) { l.Index = 3 })}, true, false},
+		"another token":    {[]entry{used, change(moved, func(l *entry) { l.Address = other })}, true, false},
+		"another contract": {[]entry{change(used, func(l *entry) { l.Address = other }), moved}, false, false},
+		"another block": {[]entry{used, change(moved, func(l *entry) { l.BlockHash = common.Hash{9} })}, true,
+			false},
+		"another's money": {[]entry{used, change(moved, func(l *entry) { l.Topics[1] = payTo })}, true, false},
+		"to another":      {[]entry{used, change(moved, func(l *entry) { l.Topics[2] = payer })}, true, false},
+		"less": {[]entry{used,
+			change(moved, func(l *entry) { l.Data = common.BigToHash(big.NewInt(8)).Bytes() })}, true, false},
+		"cancelled": {[]entry{change(used, func(l *entry) { l.Topics[0] = topicCanceled }), moved}, true,
+			false},
 		"removed":           {[]entry{change(used, func(l *entry) { l.Removed = true }), moved}, false, false},
 		"transfer removed":  {[]entry{used, change(moved, func(l *entry) { l.Removed = true })}, true, false},
 		"truncated topics":  {[]entry{change(used, func(l *entry) { l.Topics = l.Topics[:2] }), moved}, false, false},
@@ -174,7 +184,8 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// What Parse accepts is spelled one way: made from its result, the payload parses to the same payment.
+// What Parse accepts is spelled one way: made from its result, the payload parses to the same
+// payment.
 func FuzzParse(f *testing.F) {
 	v, r := readVector(f), offline(f)
 	f.Add(v.payload())

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
 )
 
 const (
@@ -23,13 +24,16 @@ const (
 	maxCoded = 4096
 )
 
-// Verify implements rail.Rail, in the order and with the codes of the stock facilitator (x402 2.3). The chain is asked
-// in one round trip, preceded by one for the head where the watcher does not know it and followed by one where the
-// payer is a contract or the simulation failed.
+// Verify implements rail.Rail, in the order and with the codes of the stock facilitator (x402 2.3).
+// The chain is asked in one round trip, preceded by one for the head where the watcher does not
+// know it and followed by one where the payer is a contract or the simulation failed.
 //
-// The mark is read before the authorization is seen unused by the simulation. An older mark is as good: what was
-// unused at a later block was unused at every block up to it.
+// The mark is read before the authorization is seen unused by the simulation. An older mark is as
+// good: what was unused at a later block was unused at every block up to it.
 func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requirement, now time.Time) (rail.Mark, error) {
+	if p.Method == methodPermit2 {
+		return r.verifyPermit(ctx, p, want, now)
+	}
 	sep, ref := r.checkTerms(p, want)
 	if ref != nil {
 		return rail.Mark{}, ref
@@ -72,6 +76,9 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 		}
 		r.learnCode(r.asset, now)
 	}
+	if e, is := unfold(p.Signature); is && len(code) == 0 {
+		return r.tryDeployment(ctx, p, e, sep, want, mark, now)
+	}
 	sig, _ := unwrap(p.Signature)
 	mark.Local, mark.Code = len(code) > 0, codeHash(code)
 	if sim.err == nil && !(len(code) == 0 && highS(sig)) {
@@ -83,11 +90,11 @@ func (r *Rail) Verify(ctx context.Context, p *rail.Payment, want rail.Requiremen
 	why := "the signature's s is not in the lower half"
 	if sim.err != nil {
 		var is bool
-		if why, is = reverted(sim.err); !is && !errors.Is(sim.err, errNull) {
+		if why, is = reverted(sim.err); !is && !errors.Is(sim.err, rpc.ErrNull) {
 			return rail.Mark{}, fmt.Errorf("simulating a payment: %w", sim.err)
 		}
 	}
-	return mark, r.diagnose(ctx, p, want, why)
+	return mark, r.diagnose(ctx, p, want, why, true)
 }
 
 // checkTerms is what can be judged before the signature: steps 1 to 3.
@@ -136,18 +143,26 @@ func checkWindow(p *rail.Payment, want rail.Requirement, timeout time.Duration, 
 	return nil
 }
 
-// checkSignature is steps 4 and 5. A payer with code is asked alone (EIP-1271): the token does not fall back to
-// recovery either, not even for an account that merely delegates its code (EIP-7702).
+// checkSignature is steps 4 and 5, but for a wallet that is not deployed, which tryDeployment asks.
+// A payer with code is asked alone (EIP-1271): the token does not fall back to recovery either, not
+// even for an account that merely delegates its code (EIP-7702).
 func (r *Rail) checkSignature(ctx context.Context, p *rail.Payment, sep common.Hash, contract bool) error {
-	sig, is := unwrap(p.Signature)
-	if is && !contract {
-		return refuse(reasonFactory, "the wallet is not deployed, and no factory is allowed to deploy it")
+	sig := p.Signature
+	e, undeployed := unfold(sig)
+	if undeployed {
+		sig, undeployed = e.inner, !contract
+	}
+	if undeployed && !r.deploys(e.factory) {
+		return refuse(reasonFactory, "the wallet is not deployed, and its factory is not one that is called")
 	}
 	if p.ValidAfter == math.MaxInt64 {
 		return refuse(reasonValidAfter, "the authorization is not valid yet")
 	}
 	if p.ValidBefore == math.MaxInt64 {
 		return refuse(reasonValidBefore, "the authorization is valid for longer than was asked")
+	}
+	if undeployed {
+		return nil // it is asked once it is there
 	}
 	hash := digest(sep, p)
 	payer := common.HexToAddress(p.Payer)
@@ -167,13 +182,15 @@ func (r *Rail) checkSignature(ctx context.Context, p *rail.Payment, sep common.H
 	return nil
 }
 
-// validSignature asks a contract by EIP-1271. 65-byte signatures are shown as the token will show them.
+// validSignature asks a contract by EIP-1271. 65-byte signatures are shown as the token will show
+// them.
 func (r *Rail) validSignature(ctx context.Context, wallet common.Address, hash common.Hash, sig []byte) (bool, error) {
 	if vrs, ok := normal(sig); ok {
 		sig = vrs
 	}
 	var out hexutil.Bytes
-	k := &call{method: "eth_call", params: []any{ethCall(common.Address{}, wallet, validSignatureCall(hash, sig)), "latest"}, out: &out}
+	k := &call{method: "eth_call", params: []any{ethCall(common.Address{}, wallet, validSignatureCall(hash, sig)),
+		"latest"}, out: &out}
 	if err := r.rpc.batch(ctx, k); err != nil {
 		return false, err
 	}
@@ -183,14 +200,21 @@ func (r *Rail) validSignature(ctx context.Context, wallet common.Address, hash c
 		}
 		return false, k.err
 	}
-	return len(out) >= 32 && common.BytesToHash(out[:32]) == common.BytesToHash(common.RightPadBytes(selValidSig, 32)), nil
+	return accepts(out), nil
 }
 
-// simulation is the parameters of the eth_call that tries the transfer, with as much gas as a settlement may take: what
-// needs more is refused before anything is claimed. On a chain that has been idle the head's time
-// may lie before validAfter although the next block's will not; then the call is made at the present time.
+// accepts reports EIP-1271's word for a signature that is good.
+func accepts(out []byte) bool {
+	return len(out) >= 32 && common.BytesToHash(out[:32]) == common.BytesToHash(common.RightPadBytes(selValidSig, 32))
+}
+
+// simulation is the parameters of the eth_call that tries the transfer, with as much gas as a
+// settlement may take: what needs more is refused before anything is claimed. On a chain that has
+// been idle the head's time may lie before validAfter although the next block's will not; then the
+// call is made at the present time.
 func (r *Rail) simulation(p *rail.Payment, now, head time.Time) []any {
-	call := ethCall(r.relayer, r.asset, transferCall(p))
+	to, data := r.plainCall(p)
+	call := ethCall(r.relayer, to, data)
 	call["gas"] = hexutil.EncodeUint64(gasCap(p, true))
 	params := []any{call, "latest"}
 	if stale(p, now, head) {
@@ -208,8 +232,9 @@ func blockTime(t time.Time) map[string]string {
 	return map[string]string{"time": hexutil.EncodeUint64(uint64(t.Unix()))}
 }
 
-// diagnose says why a simulation failed, in the stock facilitator's order.
-func (r *Rail) diagnose(ctx context.Context, p *rail.Payment, want rail.Requirement, why string) error {
+// diagnose says why a simulation failed, in the stock facilitator's order; signed says that the
+// payer is shown to have signed.
+func (r *Rail) diagnose(ctx context.Context, p *rail.Payment, want rail.Requirement, why string, signed bool) error {
 	payer := addressWord(common.HexToAddress(p.Payer))
 	nonce := common.HexToHash(p.Nonce)
 	var balance, name, version, state hexutil.Bytes
@@ -247,7 +272,7 @@ func (r *Rail) diagnose(ctx context.Context, p *rail.Payment, want rail.Requirem
 		return refuse(reasonTokenVersion, "the asset has another EIP-712 version")
 	}
 	if calls[0].err == nil && len(balance) >= 32 && new(big.Int).SetBytes(balance[:32]).Cmp(p.Amount) < 0 {
-		return payers(refuse(reasonBalance, "the payer has less than the amount"))
+		return tooLittle(reasonBalance, signed, "the payer has less than the amount")
 	}
 	return refuse(reasonSimulation, "%s", why)
 }

@@ -19,8 +19,8 @@ const (
 	catchUp   = 256     // blocks that one poll reads; a larger gap starts the index anew
 )
 
-// index is what the watcher knows of the newest blocks: their uses of authorizations. It makes the cost of following
-// any number of waiting payments one request a block.
+// index is what the watcher knows of the newest blocks: their uses of authorizations. It makes the
+// cost of following any number of waiting payments one request a block.
 type index struct {
 	mu     sync.RWMutex // guards what follows
 	blocks []block      // without gaps, oldest first
@@ -91,8 +91,9 @@ func (x *index) block(number uint64) *block {
 	return &x.blocks[number-x.blocks[0].Number]
 }
 
-// touch notes that the node answered and that the head is as it was, and returns whether more of the chain is final:
-// a node may move its final block after its head, and who waits for finality must hear of it.
+// touch notes that the node answered and that the head is as it was, and returns whether more of
+// the chain is final: a node may move its final block after its head, and who waits for finality
+// must hear of it.
 func (x *index) touch(now time.Time, tip *big.Int, final uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,8 +143,8 @@ func (x *index) forget(number uint64) {
 	delete(x.spent, number)
 }
 
-// Run implements rail.Rail: it asks for the head every Poll, and a few times more often after a Send. It returns nil
-// when ctx ends.
+// Run implements rail.Rail: it asks for the head every Poll, and a few times more often after a
+// Send. It returns nil when ctx ends.
 func (r *Rail) Run(ctx context.Context) error {
 	defer r.Close()
 	hurry := 0

@@ -12,35 +12,41 @@ import (
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/open"
 )
 
-// reasonReverted is the stock facilitator's word for a transaction that is in a block and moved
-// nothing.
-const reasonReverted = "invalid_exact_evm_transaction_failed"
+// openWait is how long a payment waits for its payer's others to end.
+const openWait = 5 * time.Second
+
+// reserved is how long a payment counts as open that is being drafted; who dies meanwhile costs its
+// payer that much patience.
+const reserved = 10 * time.Minute
 
 // idPrefix is how the ids of a facilitator's settlements begin, in a ledger that a till may have
 // settlements in too.
 const idPrefix = "fac_"
 
-// resume drives what an earlier process has left on its way, as soon as the networks can be read.
-// Nobody may ask for it again, and all later numbers of the account wait behind it.
-func (h *Handler) resume() {
+// resume drives what an earlier process has left on its way on a network, as soon as that can be
+// read. Nobody may ask for it again, and all later numbers of the account wait behind it.
+func (h *Handler) resume(n rail.Rail) {
+	network := n.Info().Network
 	for {
-		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix)
+		left, err := h.cfg.Settles.Unfinished(h.ctx, idPrefix, network)
 		if err == nil {
 			for _, s := range left {
-				i := slices.IndexFunc(h.cfg.Rails, func(n rail.Rail) bool { return n.Info().Network == s.Network })
-				if i < 0 {
-					continue
-				}
-				n, p := h.cfg.Rails[i], s.Members[0].Payment
-				if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64())); j != nil {
-					h.driver(j)
+				for _, m := range s.Members {
+					p := m.Payment
+					if !strings.HasPrefix(m.ID, idPrefix) {
+						continue
+					}
+					if j, _ := h.job(n, &p, n.Requirement(p.Amount.Int64())); j != nil {
+						h.driver(j)
+					}
 				}
 			}
 			return
 		}
-		h.cfg.Log.Warn("settlements left on their way not read", "err", err)
+		h.cfg.Log.Warn("settlements left on their way not read", "network", network, "err", err)
 		if !h.pause() {
 			return
 		}
@@ -66,8 +72,8 @@ func settlementID(p *rail.Payment) string {
 }
 
 // drive takes a settlement to its end: paid at the network's depth, or dead with its sequence
-// number spent, or as often reverted as may be (package till, M15). A later run looks again, so that
-// a payment which a reorganisation took away is sent again.
+// number spent, or as often reverted as may be (package till, M15). A later run looks again, so
+// that a payment which a reorganisation took away is sent again.
 func (h *Handler) drive(j *job, d *driver) error {
 	s, err := h.begin(j)
 	if err != nil {
@@ -79,7 +85,7 @@ func (h *Handler) drive(j *job, d *driver) error {
 		return err
 	}
 	for {
-		err := h.cfg.Settles.Drive(h.ctx, s, &owner{h: h, j: j, d: d})
+		err := h.cfg.Settles.Drive(h.ctx, s, &owner{h: h, j: j, d: d}, settlementID(j.p))
 		if err == nil || h.ctx.Err() != nil {
 			return err
 		}
@@ -103,21 +109,51 @@ func (h *Handler) begin(j *job) (*settle.Settlement, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := settle.Member{ID: id, Payment: *j.p, Mark: mark}
-		s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: id, Members: []settle.Member{m}, Arrow: func(tx ledger.Tx, _ *settle.Settlement) error {
-			return h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, mark.Code)
-		}})
-		if err != nil {
+		if s, err = h.admit(j, settle.Member{ID: id, Payment: *j.p, Mark: mark}); err != nil {
 			return nil, err
 		}
 	} else if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(s.Members[0].Payment.Signature, j.p.Signature) {
+	if !slices.Equal(s.Member(id).Payment.Signature, j.p.Signature) {
 		return nil, &rail.Refusal{Reason: "duplicate_settlement"}
 	}
-	h.conclude(j, Settled{Transaction: s.Tx(), Reason: Pending})
+	h.conclude(j, Settled{Transaction: s.Tx(id), Reason: Pending})
 	return s, nil
+}
+
+// admit signs the settlement of a payment as soon as its payer has room for one more.
+func (h *Handler) admit(j *job, m settle.Member) (s *settle.Settlement, err error) {
+	a := &open.Admission{Payment: open.Of(m.ID, j.p, m.Mark), Proven: h.cfg.Gas.Proven}
+	err = h.gate.Admit(h.ctx, a, j.rail, openWait, func(ctx context.Context) error {
+		return h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
+			if err := h.cfg.Gas.Admit(tx, j.p.Network, j.p.Payer, m.Mark.Code); err != nil {
+				return err
+			}
+			if err := a.Check(tx); err != nil {
+				return err
+			}
+			return open.Reserve(tx, a.Payment, reserved)
+		})
+	})
+	if full, ok := errors.AsType[*open.NoRoom](err); ok {
+		return nil, &rail.Refusal{Reason: "invalid_transaction_state",
+			Message: full.Error() + "; send the same again in some seconds"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err = h.cfg.Settles.Begin(h.ctx, settle.Order{ID: m.ID, Members: []settle.Member{m},
+		Arrow: func(tx ledger.Tx, _ *settle.Settlement) error { return open.Enter(tx, a.Payment) }})
+	if err != nil && !errors.Is(err, ledger.ErrUnknown) { // it may be signed and stored
+		err = errors.Join(err, h.cfg.Gas.Count(h.ctx, func(tx ledger.Tx) error { return leave(tx, m) }))
+	}
+	return s, err
+}
+
+// leave counts a payment as open no longer.
+func leave(tx ledger.Tx, m settle.Member) error {
+	return open.Leave(tx, open.Of(m.ID, &m.Payment, m.Mark))
 }
 
 // owner is a handler as it is told of one of its settlements.
@@ -146,29 +182,43 @@ func (o *owner) Waits(waits bool) {
 }
 
 // Reverted implements settle.Owner.
-func (*owner) Reverted(ledger.Tx, settle.Member) error { return nil }
+func (*owner) Reverted(tx ledger.Tx, m settle.Member) error { return leave(tx, m) }
 
 // Heard implements settle.Owner: it notes the present answer, and goes on until the sequence number
 // is used up too.
-func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (more bool, err error) {
+func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (more bool,
+	err error) {
 	o.heard = true
-	newest := s.Sent[len(s.Sent)-1]
+	all := s.Signed(m.ID)
+	newest := all[len(all)-1]
 	switch {
 	case n.Unread || n.State == rail.Seen:
 		return true, nil
 	case n.State == rail.Paid && o.j.paid():
 	case n.State == rail.Paid:
-		err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return o.h.cfg.Settles.Landed(tx, s, m.ID) })
+		err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error {
+			return errors.Join(o.h.cfg.Settles.Landed(tx, s, m.ID), leave(tx, m))
+		})
 		if err != nil {
 			return true, err
 		}
 		o.h.conclude(o.j, Settled{Success: true, Transaction: n.Proof.Tx, Amount: m.Payment.Amount.String()})
 	case n.State == rail.Dead:
-		o.h.conclude(o.j, Settled{Transaction: newest.ID, Reason: "invalid_transaction_state", Message: n.Reason})
+		if err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return leave(tx, m) }); err != nil {
+			return true, err
+		}
+		reason := "invalid_transaction_state"
+		if n.Reverted { // the transaction that is named is in a block, and moved nothing
+			reason = o.j.rail.Info().Reverted
+		}
+		o.h.conclude(o.j, Settled{Transaction: newest.ID, Reason: reason, Message: n.Reason})
 	case n.Over != nil:
 		a := Settled{Transaction: newest.ID, Reason: n.Over.Reason, Message: "its transaction reverted"}
 		if strings.HasPrefix(a.Reason, "settlement_") { // a word of this store's own
-			a.Reason, a.Message = reasonReverted, n.Over.Reason
+			a.Reason, a.Message = o.j.rail.Info().Reverted, n.Over.Reason
+		}
+		if err := o.h.cfg.Gas.Count(ctx, func(tx ledger.Tx) error { return leave(tx, m) }); err != nil {
+			return true, err
 		}
 		o.h.conclude(o.j, a)
 		o.d.end.Do(func() { close(o.d.over) })
@@ -184,10 +234,18 @@ func (o *owner) Heard(ctx context.Context, s *settle.Settlement, m settle.Member
 	return n.Unfilled != nil || newest.Fill && time.Since(newest.At) < time.Minute, nil
 }
 
-// conclude notes the present answer.
+// conclude notes the present answer, and tells of an end.
 func (h *Handler) conclude(j *job, a Settled) {
 	a.Network, a.Payer = j.want.Network, j.p.Payer
 	j.mu.Lock()
-	defer j.mu.Unlock()
+	news := j.last != a
 	j.last = a
+	j.mu.Unlock()
+	switch {
+	case !news || h.cfg.Outcome == nil:
+	case a.Success:
+		h.cfg.Outcome(a.Network, "settled")
+	case a.Reason != Pending:
+		h.cfg.Outcome(a.Network, a.Reason)
+	}
 }

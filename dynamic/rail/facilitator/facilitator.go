@@ -1,9 +1,11 @@
-// Package facilitator speaks the HTTP API of x402 facilitators (POST /verify, POST /settle, GET /supported), on both
-// sides: Client lets a third party settle our payments, Handler settles other people's over our rails.
+// Package facilitator speaks the HTTP API of x402 facilitators (POST /verify, POST /settle, GET
+// /supported), on both sides: Client lets a third party settle our payments, Handler settles other
+// people's over our rails.
 //
-// Nothing that a remote facilitator says is proof of payment. A timeout, a status other than 2xx and a malformed answer
-// leave the outcome unknown; so does success, until the chain shows the transfer (package till, M10). Client is the
-// settler of an evm.Rail and holds no opinion of its own.
+// Nothing that a remote facilitator says is proof of payment. A timeout, a status other than 2xx
+// and a malformed answer leave the outcome unknown; so does success, until the chain shows the
+// transfer (package till, M10). Client is the settler of an evm.Rail and holds no opinion of its
+// own.
 //
 //	c, err := facilitator.New(facilitator.Config{URL: "https://facilitator.example"})
 //	cfg.Settler = c
@@ -30,7 +32,8 @@ import (
 )
 
 const (
-	// Timeout is how long one call to a facilitator may take, its body included; the stock client's own limit.
+	// Timeout is how long one call to a facilitator may take, its body included; the stock client's
+	// own limit.
 	Timeout   = 90 * time.Second
 	maxAnswer = 1 << 20
 )
@@ -145,8 +148,9 @@ func loopback(host string) bool {
 // Host is the facilitator's host and port.
 func (c *Client) Host() string { return c.host }
 
-// Settle hands a request body over and returns the transaction that the facilitator says it sent. A *Declined is its
-// refusal; every error leaves the outcome unknown. The same body is under way once at a time.
+// Settle hands a request body over and returns the transaction that the facilitator says it sent. A
+// *Declined is its refusal; every error leaves the outcome unknown. The same body is under way once
+// at a time.
 func (c *Client) Settle(ctx context.Context, request []byte) (string, error) {
 	sum := sha256.Sum256(request)
 	ch := c.flight.DoChan(string(sum[:]), func() (any, error) {
@@ -181,9 +185,9 @@ func (c *Client) settle(ctx context.Context, request []byte) (string, error) {
 	case *a.Network != req.Requirements.Network:
 		return "", fmt.Errorf("facilitator %s: the answer is about another network", c.host)
 	case !*a.Success && a.Reason != Pending:
-		return printable(*a.Transaction, 128), &Declined{c.host, printable(a.Reason, 100)}
+		return rail.Printable(*a.Transaction, 128), &Declined{c.host, rail.Printable(a.Reason, 100)}
 	}
-	return printable(*a.Transaction, 128), nil
+	return rail.Printable(*a.Transaction, 128), nil
 }
 
 // Verify asks whether a payment is good.
@@ -200,7 +204,8 @@ func (c *Client) Verify(ctx context.Context, request []byte) (Verified, error) {
 	if a.Valid == nil {
 		return Verified{}, fmt.Errorf("facilitator %s: the answer lacks isValid", c.host)
 	}
-	return Verified{*a.Valid, printable(a.Payer, 128), printable(a.Reason, 100), printable(a.Message, 500)}, nil
+	return Verified{*a.Valid, rail.Printable(a.Payer, 128), rail.Printable(a.Reason, 100),
+		rail.Printable(a.Message, 500)}, nil
 }
 
 // Supported asks for the kinds that the facilitator settles.
@@ -242,14 +247,4 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, out
 		return fmt.Errorf("facilitator %s: the answer is not the JSON that it should be", c.host)
 	}
 	return nil
-}
-
-// printable keeps the printable ASCII of a text from outside, bounded.
-func printable(s string, limit int) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
-		}
-		return r
-	}, s[:min(len(s), limit)])
 }

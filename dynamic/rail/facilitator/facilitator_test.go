@@ -18,7 +18,8 @@ func client(t *testing.T, h http.HandlerFunc) *facilitator.Client {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	c, err := facilitator.New(facilitator.Config{URL: s.URL + "/", Header: http.Header{"Authorization": {"Bearer secret"}}})
+	c, err := facilitator.New(facilitator.Config{URL: s.URL + "/",
+		Header: http.Header{"Authorization": {"Bearer secret"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,26 +60,32 @@ func TestSettleReadsAnswers(t *testing.T) {
 		known    bool // no error
 		declined bool
 	}{
-		"success":            {200, `{"success":true,` + good + `}`, "0xabc", true, false},
-		"with extras":        {200, `{"success":true,` + good + `,"extra":{"x":[1]},"payer":"0x1"}`, "0xabc", true, false},
-		"pending":            {200, `{"success":false,"errorReason":"settlement_pending",` + good + `}`, "0xabc", true, false},
-		"declined":           {200, `{"success":false,"errorReason":"insufficient_funds","transaction":"","network":"eip155:8453"}`, "", false, true},
-		"another network":    {200, `{"success":true,"transaction":"0xabc","network":"eip155:1"}`, "", false, false},
-		"no success":         {200, `{` + good + `}`, "", false, false},
-		"no transaction":     {200, `{"success":true,"network":"eip155:8453"}`, "", false, false},
-		"no network":         {200, `{"success":true,"transaction":"0xabc"}`, "", false, false},
-		"success as text":    {200, `{"success":"true",` + good + `}`, "", false, false},
-		"success twice":      {200, `{"success":true,"success":false,` + good + `}`, "", false, false},
-		"not JSON":           {200, `ok`, "", false, false},
-		"nothing":            {200, ``, "", false, false},
-		"error page":         {500, `{"success":true,` + good + `}`, "", false, false},
-		"rate limited":       {429, `{}`, "", false, false},
-		"redirect":           {307, ``, "", false, false},
-		"client error":       {400, `{"success":false,` + good + `}`, "", false, false},
-		"longer than bounds": {200, `{"success":true,` + good + `,"x":"` + strings.Repeat("x", 2<<20) + `"}`, "", false, false},
+		"success": {200, `{"success":true,` + good + `}`, "0xabc", true, false},
+		"with extras": {200, `{"success":true,` + good + `,"extra":{"x":[1]},"payer":"0x1"}`, "0xabc", true,
+			false},
+		"pending": {200, `{"success":false,"errorReason":"settlement_pending",` + good + `}`, "0xabc", true,
+			false},
+		"declined": {200,
+			`{"success":false,"errorReason":"insufficient_funds","transaction":"","network":"eip155:8453"}`, "", false,
+			true},
+		"another network": {200, `{"success":true,"transaction":"0xabc","network":"eip155:1"}`, "", false, false},
+		"no success":      {200, `{` + good + `}`, "", false, false},
+		"no transaction":  {200, `{"success":true,"network":"eip155:8453"}`, "", false, false},
+		"no network":      {200, `{"success":true,"transaction":"0xabc"}`, "", false, false},
+		"success as text": {200, `{"success":"true",` + good + `}`, "", false, false},
+		"success twice":   {200, `{"success":true,"success":false,` + good + `}`, "", false, false},
+		"not JSON":        {200, `ok`, "", false, false},
+		"nothing":         {200, ``, "", false, false},
+		"error page":      {500, `{"success":true,` + good + `}`, "", false, false},
+		"rate limited":    {429, `{}`, "", false, false},
+		"redirect":        {307, ``, "", false, false},
+		"client error":    {400, `{"success":false,` + good + `}`, "", false, false},
+		"longer than bounds": {200, `{"success":true,` + good + `,"x":"` + strings.Repeat("x", 2<<20) + `"}`, "", false,
+			false},
 	} {
 		f := client(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/settle" || r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer secret" {
+			if r.URL.Path != "/settle" || r.Method != http.MethodPost ||
+				r.Header.Get("Authorization") != "Bearer secret" {
 				t.Errorf("%s %s with %q", r.Method, r.URL.Path, r.Header.Get("Authorization"))
 			}
 			w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")

@@ -17,8 +17,8 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// stuck is a network on which nothing ends: what a flooder presents is being verified, what an honest payer presented waits
-// for a block.
+// stuck is a network on which nothing ends: what a flooder presents is being verified, what an
+// honest payer presented waits for a block.
 type stuck struct {
 	rail.Rail
 	drafts atomic.Int64
@@ -29,7 +29,8 @@ func (*stuck) Requirement(n int64) rail.Requirement {
 	return rail.Requirement{Scheme: "exact", Network: "eip155:1", Asset: "0xa", Amount: fmt.Sprint(n)}
 }
 func (*stuck) Parse(payload []byte, _ rail.Requirement) (*rail.Payment, error) {
-	return &rail.Payment{Network: "eip155:1", Payer: "payer", Nonce: string(payload), Amount: big.NewInt(1_000_000)}, nil
+	return &rail.Payment{Network: "eip155:1", Payer: "payer", Nonce: string(payload), Amount: big.NewInt(1_000_000)},
+		nil
 }
 func (*stuck) Verify(ctx context.Context, p *rail.Payment, _ rail.Requirement, _ time.Time) (rail.Mark, error) {
 	if !strings.Contains(p.Nonce, "honest") {
@@ -57,8 +58,8 @@ type plain struct{}
 func (plain) Sign(rail.Sequencer) (rail.Signed, error) { return rail.Signed{ID: "0x1"}, nil }
 func (plain) Price() rail.Price                        { return rail.Price{} }
 
-// Worthless authorizations, however many, do not make the facilitator forget a settlement that is under way, which it would
-// then send twice.
+// Worthless authorizations, however many, do not make the facilitator forget a settlement that is
+// under way, which it would then send twice.
 func TestAFloodForgetsNothingUnderWay(t *testing.T) {
 	t.Parallel()
 	r := new(stuck)
@@ -71,7 +72,8 @@ func TestAFloodForgetsNothingUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{r}, Gas: g, Settles: d, PayTo: []string{"0xb"}})
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{r}, Gas: g, Settles: d,
+		PayTo: []string{"0xb"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,8 @@ func TestAFloodForgetsNothingUnderWay(t *testing.T) {
 	leave()
 	settle := func(ctx context.Context, nonce string) *httptest.ResponseRecorder {
 		terms := `{"scheme":"exact","network":"eip155:1","amount":"1000000","asset":"0xa","payTo":"0xb","maxTimeoutSeconds":60}`
-		body := `{"x402Version":2,"paymentPayload":{"x402Version":2,"payload":{"nonce":"` + nonce + `"},"accepted":` + terms + `},"paymentRequirements":` + terms + `}`
+		body := `{"x402Version":2,"paymentPayload":{"x402Version":2,"payload":{"nonce":"` + nonce + `"},"accepted":` +
+			terms + `},"paymentRequirements":` + terms + `}`
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/settle", strings.NewReader(body)))
 		return w

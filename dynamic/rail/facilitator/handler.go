@@ -16,16 +16,19 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
 	"agentstore/dynamic/settle"
 	"agentstore/dynamic/settle/gas"
+	"agentstore/dynamic/settle/open"
 )
 
 // rawObject is JSON that is passed on as it came.
 type rawObject = jsontext.Value
 
 const (
-	maxRequest = 64 << 10
+	// MaxRequest bounds the body of a request, in bytes.
+	MaxRequest = 64 << 10
 	maxJobs    = 4096
 	maxBegin   = 30 * time.Second // from the request to the broadcast
 )
@@ -34,28 +37,35 @@ const (
 type HandlerConfig struct {
 	// Rails are the networks served; each settles with its own relayer.
 	Rails []rail.Rail
-	// PayTo lists the accounts for which payments are settled, because every settlement costs gas. At least one.
+	// PayTo lists the accounts for which payments are settled, because every settlement costs gas.
+	// At least one.
 	PayTo []string
-	// Gas decides what may be spent on settling. It is what a till has too, and must not be missing: other people's
-	// payments cost the same gas.
+	// Gas decides what may be spent on settling. It is what a till has too, and must not be
+	// missing: other people's payments cost the same gas.
 	Gas *gas.Guard
-	// Settles drives the settlements, over the same rails and the same ledger. What it stores outlives this process.
+	// Settles drives the settlements, over the same rails and the same ledger. What it stores
+	// outlives this process.
 	Settles *settle.Driver
-	// Wait is how long /settle waits, once it has broadcast, before it answers settlement_pending; default 30 s.
+	// Wait is how long /settle waits, once it has broadcast, before it answers settlement_pending;
+	// default 30 s.
 	Wait time.Duration
+	// Outcome, if not nil, is called for each settlement that came to an end: paid, or the reason
+	// why not.
+	Outcome func(network, outcome string)
 	// Log receives what goes wrong; nil discards it.
 	Log *slog.Logger
 }
 
-// Handler serves /verify, /settle and /supported. What it settles has a record of package settle, so that a payment which
-// is presented again, after a restart too, is answered with its own settlement. It drives a settlement while somebody asks
-// for it, and until its number is used up.
+// Handler serves /verify, /settle and /supported. What it settles has a record of package settle,
+// so that a payment which is presented again, after a restart too, is answered with its own
+// settlement. It drives a settlement while somebody asks for it, and until its number is used up.
 type Handler struct {
 	cfg  HandlerConfig
 	mux  *http.ServeMux
 	ctx  context.Context // of the settlements under way
 	stop context.CancelFunc
 	work sync.WaitGroup
+	gate open.Gate // of payments that wait for room
 
 	mu   sync.Mutex // guards what follows
 	jobs map[string]*job
@@ -117,12 +127,18 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	h.mux.HandleFunc("POST /verify", h.verify)
 	h.mux.HandleFunc("POST /settle", h.settle)
 	h.mux.HandleFunc("GET /supported", h.supported)
-	h.work.Go(h.resume)
+	for _, n := range cfg.Rails { // each by itself: one that is dead holds up no other
+		h.work.Go(func() { h.resume(n) })
+	}
 	return h, nil
 }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Drain implements dynamic.Drain. It waits for nothing: a settlement under way is in the ledger,
+// its caller has asked for nothing more, and the next start takes it up.
+func (h *Handler) Drain(context.Context) error { return h.Close() }
 
 // Close ends the settlements under way; what they broadcast stays broadcast.
 func (h *Handler) Close() error {
@@ -133,7 +149,7 @@ func (h *Handler) Close() error {
 
 // read takes a request apart up to its payment. A *rail.Refusal is a business failure.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail.Payment, rail.Requirement, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
 	if err != nil {
 		return nil, nil, rail.Requirement{}, fmt.Errorf("reading the request: %w", err)
 	}
@@ -150,28 +166,47 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (rail.Rail, *rail
 		return nil, nil, want, &rail.Refusal{Reason: "invalid_network"}
 	}
 	n := h.cfg.Rails[i]
-	ours := n.Requirement(1)
-	switch {
-	case want.Scheme != ours.Scheme || got.Scheme != ours.Scheme:
-		return nil, nil, want, &rail.Refusal{Reason: "unsupported_scheme"}
-	case got.Network != want.Network:
-		return nil, nil, want, &rail.Refusal{Reason: "invalid_network", Message: "the accepted entry is of another network"}
-	case !strings.EqualFold(want.Asset, ours.Asset):
-		return nil, nil, want, &rail.Refusal{Reason: "invalid_payment_requirements", Message: "the asset is not served"}
-	case !slices.ContainsFunc(h.cfg.PayTo, func(a string) bool { return strings.EqualFold(a, want.PayTo) }):
-		return nil, nil, want, &rail.Refusal{Reason: "invalid_payment_requirements", Message: "payTo is not served"}
-	}
 	p, err := n.Parse(req.Payload.Payload, want)
+	if refusal := h.serves(n, want, got); refusal != nil {
+		return n, p, want, refusal // it names the payer where one could be read
+	}
 	return n, p, want, err
 }
 
-// worth says whether a payment is large enough for what settling it costs, on a network that settles at all.
+// stockGate are the stock facilitator's words for an accepted entry of another scheme and of
+// another network, by the namespace of the network.
+var stockGate = map[string]struct{ scheme, network string }{
+	"eip155": {"invalid_exact_evm_scheme", "invalid_exact_evm_network_mismatch"},
+	"solana": {"invalid_exact_svm_unsupported_scheme", "invalid_exact_svm_network_mismatch"},
+}
+
+// serves says why a payment is none that this facilitator settles, nil where it is one.
+func (h *Handler) serves(n rail.Rail, want, got rail.Requirement) error {
+	ours := n.Requirement(1)
+	namespace, _, _ := strings.Cut(want.Network, ":")
+	stock := stockGate[namespace]
+	switch {
+	case want.Scheme != ours.Scheme || got.Scheme != ours.Scheme:
+		return &rail.Refusal{Reason: stock.scheme}
+	case got.Network != want.Network:
+		return &rail.Refusal{Reason: stock.network}
+	case !strings.EqualFold(want.Asset, ours.Asset):
+		return &rail.Refusal{Reason: "invalid_payment_requirements", Message: "the asset is not served"}
+	case !slices.ContainsFunc(h.cfg.PayTo, func(a string) bool { return strings.EqualFold(a, want.PayTo) }):
+		return &rail.Refusal{Reason: "invalid_payment_requirements", Message: "payTo is not served"}
+	}
+	return nil
+}
+
+// worth says whether a payment is large enough for what settling it costs, on a network that
+// settles at all.
 func (h *Handler) worth(ctx context.Context, p *rail.Payment) error {
 	if !p.Amount.IsInt64() {
 		return &rail.Refusal{Reason: "invalid_payload", Message: "the amount is out of range"}
 	}
 	if least := h.cfg.Gas.Least(ctx, p.Network); p.Amount.Int64() < least {
-		return &rail.Refusal{Reason: "invalid_payment_requirements", Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
+		return &rail.Refusal{Reason: "invalid_payment_requirements",
+			Message: fmt.Sprintf("the smallest amount that is settled here is %d", least)}
 	}
 	return h.cfg.Gas.Take(ctx, p.Network, p.Amount.Int64(), h.under(p.Network))
 }
@@ -220,12 +255,20 @@ func (h *Handler) verify(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	n, p, want, err := h.read(w, r)
-	if err == nil && !h.known(p) {
+	known := false
+	if err == nil {
+		known, err = h.known(r.Context(), p)
+	}
+	if err == nil && !known {
 		err = h.worth(r.Context(), p)
 	}
 	if err != nil {
 		if ref, ok := errors.AsType[*rail.Refusal](err); ok {
-			answer(w, http.StatusOK, Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message})
+			a := Settled{Network: want.Network, Reason: ref.Reason, Message: ref.Message}
+			if p != nil {
+				a.Payer = p.Payer
+			}
+			answer(w, http.StatusOK, a)
 			return
 		}
 		h.fail(w, r, p, err)
@@ -234,7 +277,8 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request) {
 	j, found := h.job(n, p, want)
 	if j == nil {
 		w.Header().Set("Retry-After", "5")
-		answer(w, http.StatusServiceUnavailable, map[string]string{"error": "too many settlements are under way; send the same again"})
+		answer(w, http.StatusServiceUnavailable,
+			map[string]string{"error": "too many settlements are under way; send the same again"})
 		return
 	}
 	if !slices.Equal(j.p.Signature, p.Signature) {
@@ -277,7 +321,8 @@ func wait(ctx context.Context, a, b <-chan struct{}, d time.Duration) {
 	}
 }
 
-// driver is the run that drives a job, joined or started. looked is closed after the next look that it begins.
+// driver is the run that drives a job, joined or started. looked is closed after the next look that
+// it begins.
 func (h *Handler) driver(j *job) (d *driver, looked chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -290,13 +335,14 @@ func (h *Handler) driver(j *job) (d *driver, looked chan struct{}) {
 			defer j.mu.Unlock()
 			j.driver = nil
 			close(d.done)
+			h.gate.Freed()
 		})
 	}
 	return j.driver, j.looked
 }
 
-// job is the settlement of an authorization, found or begun; nil where as many as are remembered are under way. One that is
-// under way is never forgotten: it would be settled twice.
+// job is the settlement of an authorization, found or begun; nil where as many as are remembered
+// are under way. One that is under way is never forgotten: it would be settled twice.
 func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *job, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -312,14 +358,28 @@ func (h *Handler) job(n rail.Rail, p *rail.Payment, want rail.Requirement) (j *j
 		delete(h.jobs, h.old[i])
 		h.old = slices.Delete(h.old, i, i+1)
 	}
-	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), looked: make(chan struct{}), last: Settled{Network: want.Network, Payer: p.Payer}}
+	j = &job{rail: n, p: p, want: want, sent: make(chan struct{}), looked: make(chan struct{}),
+		last: Settled{Network: want.Network, Payer: p.Payer}}
 	h.jobs[key] = j
 	h.old = append(h.old, key)
 	return j, false
 }
 
-// known reports whether there is a job for an authorization.
-func (h *Handler) known(p *rail.Payment) bool {
+// known reports whether there is a settlement for an authorization, in this process or in the
+// ledger.
+func (h *Handler) known(ctx context.Context, p *rail.Payment) (bool, error) {
+	if h.remembers(p) {
+		return true, nil
+	}
+	_, err := h.cfg.Settles.Load(ctx, settlementID(p))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remembers reports whether this process has a job for an authorization.
+func (h *Handler) remembers(p *rail.Payment) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.jobs[p.ClaimKey()] != nil
@@ -337,7 +397,14 @@ func (h *Handler) supported(w http.ResponseWriter, r *http.Request) {
 	s := Supported{Kinds: []Kind{}, Extensions: []string{}, Signers: map[string][]string{}}
 	for _, n := range h.cfg.Rails {
 		want := n.Requirement(1)
-		s.Kinds = append(s.Kinds, Kind{Version: 2, Scheme: want.Scheme, Network: want.Network})
+		info := n.Info()
+		s.Kinds = append(s.Kinds, Kind{Version: 2, Scheme: want.Scheme, Network: want.Network, Extra: info.Kind})
+		namespace, _, _ := strings.Cut(want.Network, ":")
+		for _, account := range info.Accounts {
+			if family := namespace + ":*"; !slices.Contains(s.Signers[family], account) {
+				s.Signers[family] = append(s.Signers[family], account)
+			}
+		}
 	}
 	answer(w, http.StatusOK, s)
 }

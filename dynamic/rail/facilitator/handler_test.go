@@ -25,11 +25,15 @@ import (
 // shop is a facilitator of ours on a chain that seals by itself.
 type shop struct {
 	*chaintest.Net
-	rail    *evm.Rail
+	rail    rail.Rail
+	more    []rail.Rail // networks beside it
 	db      ledger.DB
 	reverts int64
 	url     string
 	stop    func()
+
+	mu       sync.Mutex // guards outcomes
+	outcomes map[string]int
 }
 
 func open(t *testing.T) *shop { return openWith(t, chaintest.Options{}, 0) }
@@ -53,7 +57,7 @@ func openWith(t *testing.T, o chaintest.Options, reverts int64) *shop {
 // start starts a process of the facilitator; what the one before knew is gone, but for the ledger.
 func (s *shop) start(t *testing.T) {
 	t.Helper()
-	rails := []rail.Rail{s.rail}
+	rails := append([]rail.Rail{s.rail}, s.more...)
 	g, err := gas.New(gas.Config{DB: s.db, Rails: rails, Subsidy: -1, Reverts: s.reverts})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +66,14 @@ func (s *shop) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: rails, Gas: g, Settles: d, PayTo: []string{s.PayTo.Hex()}})
+	s.outcomes = map[string]int{}
+	h, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: rails, Gas: g, Settles: d,
+		PayTo: []string{s.PayTo.Hex()},
+		Outcome: func(_, outcome string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.outcomes[outcome]++
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +103,8 @@ func (s *shop) request(t *testing.T, p chaintest.Payment, change func(map[string
 			"payload": map[string]any{
 				"authorization": map[string]any{
 					"from": p.From.Hex(), "to": p.To.Hex(), "value": p.Value.String(), "nonce": p.Nonce.Hex(),
-					"validAfter": strconv.FormatUint(p.ValidAfter, 10), "validBefore": strconv.FormatUint(p.ValidBefore, 10),
+					"validAfter": strconv.FormatUint(p.ValidAfter, 10), "validBefore": strconv.FormatUint(p.ValidBefore,
+						10),
 				},
 				"signature": hexutil.Encode(p.Signature),
 			},
@@ -144,7 +156,8 @@ func TestSettlesAndRemembers(t *testing.T) {
 	if got := s.Balance(s.PayTo); got != 500_000 {
 		t.Errorf("payTo has %d, want one payment", got)
 	}
-	if status := s.post(t, "/verify", body, &v); status != 200 || v.Valid || v.Reason != "invalid_exact_evm_nonce_already_used" {
+	if status := s.post(t, "/verify", body, &v); status != 200 || v.Valid ||
+		v.Reason != "invalid_exact_evm_nonce_already_used" {
 		t.Errorf("verify of a used payment = %d %+v", status, v)
 	}
 }
@@ -162,20 +175,27 @@ func TestRefusals(t *testing.T) {
 		change func(map[string]any)
 		reason string
 	}{
-		"version":         {func(m map[string]any) { m["x402Version"] = 1 }, "invalid_x402_version"},
-		"payload version": {func(m map[string]any) { in(m, "paymentPayload")["x402Version"] = 1 }, "invalid_x402_version"},
-		"network":         {func(m map[string]any) { in(m, "paymentRequirements")["network"] = "eip155:1" }, "invalid_network"},
+		"version": {func(m map[string]any) { m["x402Version"] = 1 }, "invalid_x402_version"},
+		"payload version": {func(m map[string]any) { in(m, "paymentPayload")["x402Version"] = 1 },
+			"invalid_x402_version"},
+		"network": {func(m map[string]any) { in(m, "paymentRequirements")["network"] = "eip155:1" },
+			"invalid_network"},
 		"accepted network": {func(m map[string]any) {
 			in(m, "paymentPayload", "accepted")["network"] = "eip155:1"
-		}, "invalid_network"},
-		"scheme": {func(m map[string]any) { in(m, "paymentRequirements")["scheme"] = "upto" }, "unsupported_scheme"},
+		}, "invalid_exact_evm_network_mismatch"},
+		"scheme": {func(m map[string]any) { in(m, "paymentRequirements")["scheme"] = "upto" },
+			"invalid_exact_evm_scheme"},
+		"accepted scheme": {func(m map[string]any) {
+			in(m, "paymentPayload", "accepted")["scheme"] = "upto"
+		}, "invalid_exact_evm_scheme"},
 		"payTo not served": {func(m map[string]any) {
 			in(m, "paymentRequirements")["payTo"] = s.Minter.Address.Hex()
 		}, "invalid_payment_requirements"},
 		"asset": {func(m map[string]any) {
 			in(m, "paymentRequirements")["asset"] = s.Minter.Address.Hex()
 		}, "invalid_payment_requirements"},
-		"malformed": {func(m map[string]any) { in(m, "paymentPayload")["payload"] = map[string]any{} }, "invalid_payload"},
+		"malformed": {func(m map[string]any) { in(m, "paymentPayload")["payload"] = map[string]any{} },
+			"invalid_payload"},
 		"amount": {func(m map[string]any) {
 			in(m, "paymentRequirements")["amount"] = "500001"
 		}, "invalid_exact_evm_payload_authorization_value_mismatch"},
@@ -186,12 +206,22 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: verify = %d %+v, want %s", name, status, v, c.reason)
 		}
 		var a facilitator.Settled
-		if status := s.post(t, "/settle", body, &a); status != 200 || a.Success || a.Reason != c.reason || a.Transaction != "" {
+		if status := s.post(t, "/settle", body, &a); status != 200 || a.Success || a.Reason != c.reason ||
+			a.Transaction != "" {
 			t.Errorf("%s: settle = %d %+v, want %s", name, status, a, c.reason)
+		}
+		payer := s.Buyers[0].Address.Hex()
+		if c.reason == "invalid_x402_version" || c.reason == "invalid_network" || c.reason == "invalid_payload" ||
+			name == "asset" {
+			payer = "" // nothing by which it could be read
+		}
+		if v.Payer != payer || a.Payer != payer {
+			t.Errorf("%s: payer %q and %q, want %q", name, v.Payer, a.Payer, payer)
 		}
 	}
 	for name, body := range map[string]string{
-		"nothing": "", "array": "[]", "twice": `{"x402Version":2,"x402Version":2}`, "long": `{"x":"` + strings.Repeat("x", 70<<10) + `"}`,
+		"nothing": "", "array": "[]", "twice": `{"x402Version":2,"x402Version":2}`, "long": `{"x":"` +
+			strings.Repeat("x", 70<<10) + `"}`,
 	} {
 		for _, path := range []string{"/verify", "/settle"} {
 			var e struct{ Error string }
@@ -221,12 +251,14 @@ func TestAnotherSignature(t *testing.T) {
 	pay.Signature = bytes.Clone(pay.Signature)
 	pay.Signature[5] ^= 1
 	var b facilitator.Settled
-	if s.post(t, "/settle", s.request(t, pay, nil), &b); b.Success || b.Transaction != "" || b.Reason != "duplicate_settlement" {
+	if s.post(t, "/settle", s.request(t, pay, nil), &b); b.Success || b.Transaction != "" ||
+		b.Reason != "duplicate_settlement" {
 		t.Errorf("settle = %+v, want duplicate_settlement", b)
 	}
 }
 
-// A payment that is presented again to another process is answered with its settlement, to who has its signature only.
+// A payment that is presented again to another process is answered with its settlement, to who has
+// its signature only.
 func TestAfterARestart(t *testing.T) {
 	s := open(t)
 	pay := s.SignTransfer(s.Buyers[0], s.PayTo, 500_000)
@@ -239,7 +271,8 @@ func TestAfterARestart(t *testing.T) {
 	other := pay
 	other.Signature = bytes.Clone(pay.Signature)
 	other.Signature[5] ^= 1
-	if s.post(t, "/settle", s.request(t, other, nil), &forged); forged.Success || forged.Transaction != "" || forged.Reason != "duplicate_settlement" {
+	if s.post(t, "/settle", s.request(t, other, nil), &forged); forged.Success || forged.Transaction != "" ||
+		forged.Reason != "duplicate_settlement" {
 		t.Errorf("settle = %+v, want duplicate_settlement", forged)
 	}
 	if s.post(t, "/settle", s.request(t, pay, nil), &again); again != a {
@@ -247,6 +280,23 @@ func TestAfterARestart(t *testing.T) {
 	}
 	if n := s.relayed(t); n != 1 {
 		t.Errorf("%d transactions, want 1", n)
+	}
+	if s.outcomes["settled"] != 1 {
+		t.Errorf("outcomes of the second process: %v", s.outcomes)
+	}
+
+	// What is settled is told whatever settling costs now; what is new is not taken.
+	s.stop()
+	s.rail = dear{s.rail, 1_000_000}
+	s.start(t)
+	again = facilitator.Settled{}
+	if s.post(t, "/settle", s.request(t, pay, nil), &again); again != a {
+		t.Errorf("settle while gas is dear = %+v, want %+v", again, a)
+	}
+	var costly facilitator.Settled
+	if s.post(t, "/settle", s.request(t, s.SignTransfer(s.Buyers[1], s.PayTo, 500_000), nil),
+		&costly); costly.Success || costly.Reason != "invalid_payment_requirements" {
+		t.Errorf("settle of less than it costs = %+v", costly)
 	}
 }
 
@@ -257,8 +307,12 @@ func TestSupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := c.Supported(t.Context())
-	if err != nil || len(got.Kinds) != 1 || got.Kinds[0].Network != s.ID() || got.Kinds[0].Scheme != "exact" || got.Kinds[0].Version != 2 {
+	if err != nil || len(got.Kinds) != 1 || got.Kinds[0].Network != s.ID() || got.Kinds[0].Scheme != "exact" ||
+		got.Kinds[0].Version != 2 {
 		t.Errorf("Supported = %+v, %v", got, err)
+	}
+	if of := got.Signers["eip155:*"]; len(of) != 1 || of[0] != s.Relayer.Address.Hex() {
+		t.Errorf("signers = %v", got.Signers)
 	}
 	v, err := c.Verify(t.Context(), s.request(t, s.SignTransfer(s.Poor, s.PayTo, 500_000), nil))
 	if err != nil || v.Valid || v.Reason != "invalid_exact_evm_insufficient_balance" {
@@ -284,7 +338,8 @@ func TestHandlerNeedsAList(t *testing.T) {
 	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{PayTo: []string{"0x1"}}); err == nil {
 		t.Error("a facilitator without a network")
 	}
-	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail}, PayTo: []string{"0x1"}}); err == nil {
+	if _, err := facilitator.NewHandler(facilitator.HandlerConfig{Rails: []rail.Rail{s.rail},
+		PayTo: []string{"0x1"}}); err == nil {
 		t.Error("a facilitator that may spend any amount of gas")
 	}
 }

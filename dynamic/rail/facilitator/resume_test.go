@@ -1,9 +1,11 @@
 package facilitator_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -15,8 +17,19 @@ import (
 	"agentstore/dynamic/settle/gas"
 )
 
-// A process dies between signing for a number and sending it, and its client never asks again. The next one sends it: all
-// later numbers of the account would wait behind it for ever.
+// dead is a network whose nodes do not answer.
+type dead struct{ rail.Rail }
+
+var errDead = errors.New("no node answers")
+
+func (dead) Info() rail.Info                                  { return rail.Info{Network: "test:dead"} }
+func (dead) Check(context.Context) error                      { return errDead }
+func (dead) Standing(context.Context) (rail.Standing, error)  { return rail.Standing{}, errDead }
+func (dead) Accounts(context.Context) ([]rail.Account, error) { return nil, errDead }
+
+// A process dies between signing for a number and sending it, and its client never asks again. The
+// next one sends it: all later numbers of the account would wait behind it for ever. A network that
+// is dead holds up no other.
 func TestNumberOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, chaintest.Options{}, 0)
@@ -53,9 +66,11 @@ func TestNumberOfADeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	s.more = []rail.Rail{dead{}}
 	s.start(t)
 	var a facilitator.Settled
-	if status := s.post(t, "/settle", s.request(t, s.SignTransfer(s.Buyers[1], s.PayTo, 500_000), nil), &a); status != 200 || !a.Success {
+	if status := s.post(t, "/settle", s.request(t, s.SignTransfer(s.Buyers[1], s.PayTo, 500_000), nil),
+		&a); status != 200 || !a.Success {
 		t.Errorf("a payment behind it = %d %+v", status, a)
 	}
 	if got := s.Balance(s.PayTo); got != 1_000_000 {

@@ -1,10 +1,11 @@
-// Package railtest is the conformance test of rails: what the till relies on, shown against a chain that the test
-// controls. A network's own test implements Harness and calls Run.
+// Package railtest is the conformance test of rails: what the till relies on, shown against a chain
+// that the test controls. A network's own test implements Harness and calls Run.
 //
 //	func TestRail(t *testing.T) { railtest.Run(t, open) }
 //
-// Every case runs twice, on fresh chains: once with nobody following the chain, so that each Look reads it directly,
-// and once with Run following it. Cases about sequence numbers are left out where a third party settles.
+// Every case runs twice, on fresh chains: once with nobody following the chain, so that each Look
+// reads it directly, and once with Run following it. A case is left out where it needs what a
+// network, or a third party that settles, does not have (Trait).
 package railtest
 
 import (
@@ -20,19 +21,25 @@ import (
 // Payer is a kind of account that pays.
 type Payer int
 
-// The kinds of payers. Every harness has Plain ones; Sign returns nil for a kind that the network does not have.
+// The kinds of payers. Every harness has Plain ones; Sign returns nil for a kind that the network
+// does not have.
 const (
-	Plain       Payer = iota // an ordinary funded account
-	Poor                     // an ordinary account without money
-	Contract                 // a contract wallet with one owner (EIP-1271)
-	Delegated                // an ordinary account that delegates its code and whose signature is accepted (EIP-7702)
-	Refusing                 // the same with code that accepts no signature
-	Turncoat                 // accepts while it is simulated, and reverts in a block
-	Burner                   // the same, and burns all the gas it is given there
-	Glutton                  // the same, and is satisfied in a simulation only with millions of gas
-	Weathercock              // accepts at one block number, and reverts at every later one
-	Switch                   // accepts until Turn, and reverts from then on
-	Twin                     // another account with the Turncoat's code
+	Plain          Payer = iota // an ordinary funded account
+	Poor                        // an ordinary account without money
+	Contract                    // a contract wallet with one owner (EIP-1271)
+	Delegated                   // an ordinary account with code whose signature is accepted (EIP-7702)
+	Refusing                    // the same with code that accepts no signature
+	Turncoat                    // accepts while it is simulated, and reverts in a block
+	Burner                      // the same, and burns all the gas it is given there
+	Glutton                     // the same, and is satisfied in a simulation only with millions of gas
+	Weathercock                 // accepts at one block number, and reverts at every later one
+	Switch                      // accepts until Turn, and reverts from then on
+	Twin                        // another account with the Turncoat's code
+	BurnerLater                 // an ordinary account until Turn, and from then on a Burner (EIP-7702)
+	FickleLater                 // the same, and then accepts where it is given the gas of one payment alone
+	ReentererLater              // the same, and then calls the token back
+	Unbuilt                     // a Turncoat that its payment deploys (ERC-6492)
+	UnbuiltDrain                // the same, and burns all the gas that its deployment is given
 )
 
 // Terms is a payment to be signed.
@@ -52,8 +59,37 @@ type Tamper struct {
 	Reason  string // expected reason code; empty accepts any
 }
 
-// Harness is a chain under the test's control and a rail on it. Nothing enters a block until Seal says so. Methods end
-// the test on errors.
+// Trait is something that not every network has.
+type Trait uint
+
+// The traits.
+const (
+	// Own: transactions of our own settle. Lacking where a third party does.
+	Own Trait = 1 << iota
+	// Numbered: they have sequence numbers, so that a later one waits for the one before it.
+	// Lacking with Own.
+	Numbered
+	// Windowed: the payer says from when until when an authorization is valid.
+	Windowed
+	// Public: whoever has an authorization can make it land.
+	Public
+	// Cancelled: the payer can withdraw an authorization.
+	Cancelled
+)
+
+// Lacking is a Harness whose network lacks some traits.
+type Lacking interface{ Lacks() Trait }
+
+// Worded is a Harness whose rail has other reason codes: Reason returns the one for what the cases
+// call insufficient_balance, nonce_already_used, signature, valid_after or valid_before.
+// More is how much more gas a revert takes than the rows of Hostile say.
+type Worded interface {
+	Reason(what string) string
+	More() uint64
+}
+
+// Harness is a chain under the test's control and a rail on it. Nothing enters a block until Seal
+// says so. Methods end the test on errors.
 type Harness interface {
 	// Rail is the rail under test, with a depth of one block.
 	Rail() rail.Rail
@@ -71,8 +107,9 @@ type Harness interface {
 	Cancel(payload []byte)
 	// Forge broadcasts a transaction that looks like the payment without moving money.
 	Forge(payload []byte)
-	// Turn makes a Switch refuse from now on, or a Weathercock accept in this block for the last time, and seals a block
-	// with nothing else.
+	// Turn makes a Switch refuse from now on, a Weathercock accept in this block for the last time,
+	// or an ordinary account have the code that it is named for, and seals a block with nothing
+	// else.
 	Turn(Payer)
 	// Fund leaves the Poor payer with just so much money, in a block with nothing else.
 	Fund(amount int64)
@@ -107,10 +144,10 @@ func Run(t *testing.T, open func(testing.TB) Harness) {
 				}
 				t.Run(name, func(t *testing.T) {
 					h := open(t)
-					if c.sequenced && h.Remote() {
+					s := &suite{T: t, h: h, r: h.Rail(), watched: watched, seq: NewSequence()}
+					if !s.has(c.needs) {
 						return
 					}
-					s := &suite{T: t, h: h, r: h.Rail(), watched: watched, seq: NewSequence()}
 					s.follow(s.r)
 					c.run(s)
 				})
@@ -148,6 +185,18 @@ type suite struct {
 	passed  time.Duration // how far the chain's clock was moved
 }
 
+// has reports whether the network has some traits.
+func (s *suite) has(traits Trait) bool {
+	var lacks Trait
+	if l, ok := s.h.(Lacking); ok {
+		lacks = l.Lacks()
+	}
+	if s.h.Remote() {
+		lacks |= Own | Numbered
+	}
+	return lacks&traits == 0
+}
+
 // sale is one payment on its way.
 type sale struct {
 	payload []byte
@@ -173,7 +222,8 @@ func (s *suite) follow(r rail.Rail) {
 	s.await(seen)
 }
 
-// patience turns a hang into a failure. No machine is so slow that a rail takes as long to see a block.
+// patience turns a hang into a failure. No machine is so slow that a rail takes as long to see a
+// block.
 const patience = 5 * time.Minute
 
 func (s *suite) await(seen <-chan struct{}) {
@@ -256,10 +306,11 @@ func (s *suite) fix(x *sale, d rail.Draft) rail.Signed {
 	return signed
 }
 
-// send broadcasts the newest settlement. A third party may be of another opinion; then the chain tells.
+// send broadcasts the newest settlement. A third party may be of another opinion; then the chain
+// tells.
 func (s *suite) send(x *sale) {
 	s.Helper()
-	if err := s.r.Send(s.Context(), x.signed[len(x.signed)-1]); err != nil && !s.h.Remote() {
+	if err := s.r.Send(s.Context(), x.signed[len(x.signed)-1]); err != nil && s.has(Own) {
 		s.Fatalf("Send: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ func crashBeforeSend(s *suite) {
 	s.prepare(x)
 	s.r = s.h.Restart()
 	s.follow(s.r)
-	if !s.h.Remote() {
+	if s.has(Own) {
 		s.advised(x, waited, rail.Resend)
 	}
 	s.send(x)
@@ -47,7 +47,9 @@ func (s *suite) expectOnce(x *sale, want rail.State) {
 func dropped(s *suite) {
 	x := s.claim(s.terms(price))
 	s.settle(x)
-	s.advised(x, waited, rail.Wait)
+	if s.has(Numbered) { // of others no node says what it has
+		s.advised(x, waited, rail.Wait)
+	}
 	s.h.Drop()
 	s.advised(x, 2*waited-time.Second, rail.Resend)
 	s.send(x)
@@ -124,7 +126,10 @@ func filled(s *suite) {
 }
 
 func fortyAtOnce(s *suite) {
-	const n = 40
+	n := 40
+	if s.h.Remote() {
+		n = 2 * 8 // a facilitator has no more of a payer under way (M15)
+	}
 	xs := make([]*sale, n)
 	for i := range xs {
 		t := s.terms(price + int64(i))

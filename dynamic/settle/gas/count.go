@@ -21,16 +21,17 @@ const (
 )
 
 const (
-	// trips is how many payers' reverts, alike and none of them shown to be its payer's doing, take a network out.
+	// trips is how many payers' reverts, alike and none of them shown to be its payer's doing, take
+	// a network out.
 	trips = 3
-	// pause is for how long they do at first. When a single one follows, the network goes out again, for twice as long,
-	// up to longest; the first payment that settles ends the matter.
+	// pause is for how long they do at first. When a single one follows, the network goes out
+	// again, for twice as long, up to longest; the first payment that settles ends the matter.
 	pause   = 5 * time.Minute
 	longest = time.Hour
 )
 
-// Held is what was set aside for one settlement in the transaction that signed for it. It belongs into the journal beside
-// the signed bytes.
+// Held is what was set aside for one settlement in the transaction that signed for it. It belongs
+// into the journal beside the signed bytes.
 type Held struct {
 	Day     string `json:"day"`
 	Amount  int64  `json:"amount,omitzero"`  // of the budget for reverts, atomic units
@@ -45,8 +46,8 @@ type alike struct {
 	Pause  int64     `json:"pause,omitzero"` // the last one, in seconds; not 0: one more revert is enough
 }
 
-// Admit says whether a payer is taken today: nil, or *Spent where the day's loss is reached and neither this payer nor its
-// code has settled before. It belongs into the transaction that claims.
+// Admit says whether a payer is taken today: nil, or *Spent where the day's loss is reached and
+// neither this payer nor its code has settled before. It belongs into the transaction that claims.
 func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) error {
 	now := tx.Now()
 	lost, err := count(tx, nameLost, id, day(now))
@@ -59,7 +60,23 @@ func (g *Guard) Admit(tx ledger.Tx, id, payer, code string) error {
 	return &Spent{Network: g.networks[id].name, Retry: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
 }
 
-// Proven reports whether a payer, or its code, has settled on a network and not reverted since by its own doing.
+// Reads is what Admit and Settled read of a payer, on the day of a time.
+func Reads(at time.Time, id, payer string) []ledger.Range {
+	return []ledger.Range{
+		ledger.At(ledger.BudgetKey(nameLost, id, day(at))), ledger.At(provenKey(id, payer)), ledger.At(alikeKey(id)),
+	}
+}
+
+// ProvenReads is what Proven reads.
+func ProvenReads(id, payer, code string) (reads []ledger.Range) {
+	for _, who := range people(payer, code) {
+		reads = append(reads, ledger.At(provenKey(id, who)))
+	}
+	return reads
+}
+
+// Proven reports whether a payer, or its code, has settled on a network and not reverted since by
+// its own doing.
 func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
 	for _, who := range people(payer, code) {
 		_, err := tx.Get(provenKey(id, who))
@@ -70,11 +87,12 @@ func (g *Guard) Proven(tx ledger.Tx, id, payer, code string) (bool, error) {
 	return false, nil
 }
 
-// Sign takes what a settlement costs from the day's budgets, or says ErrDear. It belongs into the transaction that stores
-// the signed bytes of a transaction with a sequence number of its own; replacements and fills take nothing.
+// Sign takes what a settlement costs from the day's budgets, or says ErrDear. It belongs into the
+// transaction that stores the signed bytes of a transaction with a sequence number of its own;
+// replacements and fills take nothing.
 //
-// Of a payer with code the whole of what it may burn counts as lost until it has settled, so that the budget holds
-// whatever many of them do at once.
+// Of a payer with code the whole of what it may burn counts as lost until it has settled, so that
+// the budget holds whatever many of them do at once.
 func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Price) (Held, error) {
 	today := day(tx.Now())
 	h := Held{Day: today}
@@ -105,8 +123,8 @@ func (g *Guard) Sign(tx ledger.Tx, id, payer string, price int64, cost rail.Pric
 	return h, add(tx, nameLost, id, today, cost.Most)
 }
 
-// Settled notes that a payment landed: what was held for its settlements against reverts is given back, less what its
-// reverts cost (those were counted), and its payer is one who settled.
+// Settled notes that a payment landed: what was held for its settlements against reverts is given
+// back, less what its reverts cost (those were counted), and its payer is one who settled.
 func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error {
 	for _, h := range held {
 		if h.Amount == 0 {
@@ -134,9 +152,10 @@ func (g *Guard) Settled(tx ledger.Tx, id, payer, code string, held []Held) error
 	return nil
 }
 
-// Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and the subsidy is free for
-// a sale. A payer whose doing it is has to settle again before the spent budget lets it pass; where it is nobody's, the third
-// alike takes the network out.
+// Reverted counts a revert of our own, once: its cost takes the place of what was held for it, and
+// the subsidy is free for a sale. A payer whose doing it is, or who shared a transaction that
+// failed and is not cleared of it, has to settle again before the spent budget lets it pass; where
+// it is nobody's, the third alike takes the network out.
 func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail.Revert, c rail.Cause) error {
 	now := tx.Now()
 	if err := g.GiveBack(tx, id, held); err != nil {
@@ -145,15 +164,14 @@ func (g *Guard) Reverted(tx ledger.Tx, id, payer, code string, held Held, r rail
 	if err := add(tx, nameLost, id, day(now), r.Cost); err != nil {
 		return err
 	}
-	if c.Payer {
+	if c.Payer || r.Of > 1 && !c.Others {
 		for _, who := range people(payer, code) {
 			if err := tx.Delete(provenKey(id, who)); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	if c.Reason == "" {
+	if c.Payer || c.Reason == "" {
 		return nil
 	}
 	a, err := alikeOf(tx, id)

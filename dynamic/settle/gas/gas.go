@@ -1,16 +1,18 @@
-// Package gas says whether a settlement may be paid for: whether a network can settle at all, what settling there costs,
-// and how much gas other people's payments may make the store lose (package till, M15). Whoever drives settlements, the
-// till or the facilitator, asks it before a payment is taken and before each transaction is signed, and tells it what
-// became of them.
+// Package gas says whether a settlement may be paid for: whether a network can settle at all, what
+// settling there costs, and how much gas other people's payments may make the store lose (package
+// till, M15). Whoever drives settlements, the till or the facilitator, asks it before a payment is
+// taken and before each transaction is signed, and tells it what became of them.
 //
-// It decides by what rails say and by what the ledger counts, below budget/gas-…, so that replicas share every limit:
+// It decides by what rails say and by what the ledger counts, below budget/gas-…, so that replicas
+// share every limit:
 //
 //	budget/gas-lost/<network>/<day>      lost to reverts of our own, atomic units
 //	budget/gas-subsidy/<network>/<day>   given to sales below twice their cost, atomic units
 //	budget/gas-proven/<network>/<who>    payers, and hashes of payers' code, that settled and did not revert since
 //	budget/gas-alike/<network>           reverts that are not their payers' doing
 //
-// It sends nothing and drives nothing, and it bans nobody: who is not taken today is told so before anything is claimed.
+// It sends nothing and drives nothing, and it bans nobody: who is not taken today is told so before
+// anything is claimed.
 //
 //	g, err := gas.New(gas.Config{DB: db, Rails: rails})
 //	go g.Run(ctx)
@@ -49,11 +51,12 @@ const (
 
 // Limits on the transactions of our own that one authorization draws.
 const (
-	// maxReverts of a payer without code, and of one with code, of whose next try a simulation says nothing.
+	// maxReverts of a payer without code, and of one with code, of whose next try a simulation says
+	// nothing.
 	maxReverts      = 2
 	maxRevertsCoded = 1
-	// maxNumbers is how many sequence numbers are signed for at most. A number that somebody else's transaction took is
-	// no revert; but a node may also lie about it.
+	// maxNumbers is how many sequence numbers are signed for at most. A number that somebody else's
+	// transaction took is no revert; but a node may also lie about it.
 	maxNumbers      = 4
 	maxNumbersCoded = 2
 )
@@ -61,13 +64,15 @@ const (
 // Config is what a Guard stands on.
 type Config struct {
 	DB ledger.DB
-	// Rails in the order in which they are offered. The first may sell below twice its cost out of the subsidy.
+	// Rails in the order in which they are offered. The first may sell below twice its cost out of
+	// the subsidy.
 	Rails []rail.Rail
-	// Subsidy is what the first network may give to such sales a day, and Reverts what each network may lose a day to
-	// reverts of its own; atomic units, 0 for the defaults and below 0 for nothing.
+	// Subsidy is what the first network may give to such sales a day, and Reverts what each network
+	// may lose a day to reverts of its own; atomic units, 0 for the defaults and below 0 for
+	// nothing.
 	Subsidy, Reverts int64
-	// Every is how often a network's standing is read; 0 is 5 s. A standing is held for true for four times as long when
-	// no newer one can be read: a hiccup closes nothing.
+	// Every is how often a network's standing is read; 0 is 5 s. A standing is held for true for
+	// four times as long when no newer one can be read: a hiccup closes nothing.
 	Every time.Duration
 	// Log is told of outages; nil discards.
 	Log *slog.Logger
@@ -111,7 +116,8 @@ func (o *Outage) Error() string {
 	return fmt.Sprintf("no payment is taken on %s: %s", o.Name, o.Reason)
 }
 
-// Spent says that the day's gas for strangers' reverts is used up, and that this payer has not settled before.
+// Spent says that the day's gas for strangers' reverts is used up, and that this payer has not
+// settled before.
 type Spent struct {
 	Network string
 	Retry   time.Duration // until the next day
@@ -122,10 +128,12 @@ func (s *Spent) Error() string {
 	return "the store's gas for payments that revert is spent for today on " + s.Network
 }
 
-// ErrDear says that a settlement costs more than its payment brings, and that the subsidy does not cover it.
+// ErrDear says that a settlement costs more than its payment brings, and that the subsidy does not
+// cover it.
 var ErrDear = errors.New("settling costs more than the price")
 
-// ErrUnchecked says that a network's node was not yet seen to be on the configured chain: nothing it says is believed.
+// ErrUnchecked says that a network's node was not yet seen to be on the configured chain: nothing
+// it says is believed.
 var ErrUnchecked = errors.New("the network was not checked yet")
 
 // New returns a guard that knows nothing yet of its networks. It makes no request.
@@ -152,7 +160,8 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Run keeps reading every network until ctx ends. One that was out is taken in again as soon as what took it out is over.
+// Run keeps reading every network until ctx ends. One that was out is taken in again as soon as
+// what took it out is over.
 func (g *Guard) Run(ctx context.Context) error {
 	tick := time.NewTicker(g.cfg.Every)
 	defer tick.Stop()
@@ -182,15 +191,16 @@ func (g *Guard) Read(ctx context.Context) []*Outage {
 	return out
 }
 
-// Suspect reads a network anew, because something failed there that may be more than one payment's trouble; at most ten
-// times as often as it is read anyhow.
+// Suspect reads a network anew, because something failed there that may be more than one payment's
+// trouble; at most ten times as often as it is read anyhow.
 func (g *Guard) Suspect(ctx context.Context, id string) {
 	g.read(ctx, id, g.networks[id], g.cfg.Every/10)
 }
 
 func (g *Guard) believed() time.Duration { return 4 * g.cfg.Every }
 
-// Count runs f on the ledger that the guard counts in, for who has no transaction of its own to count in.
+// Count runs f on the ledger that the guard counts in, for who has no transaction of its own to
+// count in.
 func (g *Guard) Count(ctx context.Context, f func(ledger.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
@@ -222,13 +232,14 @@ func (g *Guard) Offer(ctx context.Context, id string, price int64) *Outage {
 		return o
 	}
 	if n := short(price, v.stand.Cost); n > v.left {
-		return g.out(id, fmt.Sprintf("settling there costs about %s USDC, more than half the price", usdc(v.stand.Cost)), time.Hour)
+		return g.out(id, fmt.Sprintf("settling there costs about %s USDC, more than half the price",
+			usdc(v.stand.Cost)), time.Hour)
 	}
 	return nil
 }
 
-// Take says whether a payment may be claimed: nil, or an *Outage. under is how many settlements of the network are under
-// way in this process, all of which the relayer must be able to pay for.
+// Take says whether a payment may be claimed: nil, or an *Outage. under is how many settlements of
+// the network are under way in this process, all of which the relayer must be able to pay for.
 func (g *Guard) Take(ctx context.Context, id string, price int64, under int) error {
 	v := g.look(ctx, id)
 	if o := g.outage(id, v); o != nil {
@@ -237,16 +248,19 @@ func (g *Guard) Take(ctx context.Context, id string, price int64, under int) err
 	if s := v.stand; s.Balance != nil {
 		need := new(big.Int).Mul(s.Need, big.NewInt(int64(under)+1))
 		if s.Balance.Cmp(need) < 0 {
-			return g.out(id, "the store's account that pays for gas there can pay for no more settlements than are under way", 5*time.Second)
+			return g.out(id, "the store's account that pays for gas there can pay for no more settlements than are "+
+				"under way", 5*time.Second)
 		}
 	}
 	if v.stand.Cost > price && short(price, v.stand.Cost) > v.left {
-		return g.out(id, fmt.Sprintf("settling there costs about %s USDC at present, more than was paid", usdc(v.stand.Cost)), time.Minute)
+		return g.out(id, fmt.Sprintf("settling there costs about %s USDC at present, more than was paid",
+			usdc(v.stand.Cost)), time.Minute)
 	}
 	return nil
 }
 
-// Least is the smallest amount that somebody else's payment must have to be settled: twice what settling costs.
+// Least is the smallest amount that somebody else's payment must have to be settled: twice what
+// settling costs.
 func (g *Guard) Least(ctx context.Context, id string) int64 { return 2 * g.look(ctx, id).stand.Cost }
 
 func (g *Guard) outage(id string, v *view) *Outage {
@@ -273,8 +287,9 @@ func usdc(n int64) string {
 	return strconv.FormatFloat(float64(n)/1e6, 'f', -1, 64)
 }
 
-// MayDraft says whether an authorization may draw another transaction of our own after some: how many of them reverted,
-// for how many sequence numbers was signed, and whether its payer has, or had, code.
+// MayDraft says whether an authorization may draw another transaction of our own after some: how
+// many of them reverted, for how many sequence numbers was signed, and whether its payer has, or
+// had, code.
 func MayDraft(coded bool, reverts, numbers int) bool {
 	if coded {
 		return reverts < maxRevertsCoded && numbers < maxNumbersCoded

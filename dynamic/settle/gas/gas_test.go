@@ -32,7 +32,7 @@ type node struct {
 }
 
 func (n *node) Info() rail.Info {
-	return rail.Info{Network: n.id, Name: "Name of " + n.id, Accounts: []string{"0xrelayer"}}
+	return rail.Info{Network: n.id, Name: "Name of " + n.id, Accounts: []string{"0xrelayer"}, Unit: "wei"}
 }
 
 func (n *node) Check(context.Context) error {
@@ -113,14 +113,20 @@ func (s *street) update(f func(ledger.Tx) error) error {
 	return s.db.Update(context.Background(), f)
 }
 
-// What takes a network out leaves the others, is told to buyers and keeper, and is over when it is over.
+// What takes a network out leaves the others, is told to buyers and keeper, and is over when it is
+// over.
 func TestOutagesEndByThemselves(t *testing.T) {
 	for _, c := range []struct {
 		name, out, log string
 		ill            func(*node)
 	}{
-		{"node down", "does not answer", "connection refused", func(n *node) { n.err = errors.New("connection refused") }},
-		{"wrong chain", "not on the chain", "chain 5", func(n *node) { n.err = fmt.Errorf("chain 5 (%w)", rail.ErrWrongChain) }},
+		{"node down", "does not answer", "connection refused",
+			func(n *node) { n.err = errors.New("connection refused") }},
+		{"wrong chain", "not on the chain", "chain 5",
+			func(n *node) { n.err = fmt.Errorf("chain 5 (%w)", rail.ErrWrongChain) }},
+		{"no account", "does not exist", "make the account", func(n *node) {
+			n.err = &rail.Unready{Out: "the store's account there does not exist", Do: "make the account"}
+		}},
 		{"old head", "more than a minute old", "network takes no payments", func(n *node) { n.age = 61 * time.Second }},
 		{"paused", "is paused", "is paused", func(n *node) { n.standing.Out = "its USDC is paused" }},
 		{"no price", "no price of its coin", "no price", func(n *node) { n.standing.Priced = false }},
@@ -155,8 +161,8 @@ func TestOutagesEndByThemselves(t *testing.T) {
 	}
 }
 
-// A network that is down at the start is taken in when it answers, on the right chain only, and nothing it says is
-// believed before.
+// A network that is down at the start is taken in when it answers, on the right chain only, and
+// nothing it says is believed before.
 func TestDownAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{})
@@ -180,7 +186,8 @@ func TestDownAtTheStart(t *testing.T) {
 	})
 }
 
-// A node that is on the right chain, but does not say what settling costs, is believed about purchases that are under way.
+// A node that is on the right chain, but does not say what settling costs, is believed about
+// purchases that are under way.
 func TestReadyWithoutACost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{})
@@ -224,8 +231,8 @@ func TestEnoughForAllUnderWay(t *testing.T) {
 	}
 }
 
-// A price below twice the cost is asked on the first network only, and only until the day's subsidy is spent; a draft
-// above the full price is signed only out of it.
+// A price below twice the cost is asked on the first network only, and only until the day's subsidy
+// is spent; a draft above the full price is signed only out of it.
 func TestSubsidy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{Subsidy: 2500})
@@ -263,7 +270,8 @@ func TestSubsidy(t *testing.T) {
 	})
 }
 
-// What reverts was no sale: it takes nothing of the subsidy, so that nobody can use that up for nothing.
+// What reverts was no sale: it takes nothing of the subsidy, so that nobody can use that up for
+// nothing.
 func TestRevertsTakeNoSubsidy(t *testing.T) {
 	s := newStreet(t, gas.Config{Subsidy: 1000})
 	for i := range 5 {
@@ -272,7 +280,8 @@ func TestRevertsTakeNoSubsidy(t *testing.T) {
 			if err != nil || h.Subsidy != 1000 {
 				return fmt.Errorf("settlement %d: Sign = %+v, %w", i, h, err)
 			}
-			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900}, rail.Cause{Payer: true})
+			return s.Reverted(tx, one, "payer", "", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 900},
+				rail.Cause{Payer: true})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -280,8 +289,8 @@ func TestRevertsTakeNoSubsidy(t *testing.T) {
 	}
 }
 
-// A day's reverts lose the store no more than the budget, however many hostile payers come at once; then who settled
-// before is taken, and who reverted since is not.
+// A day's reverts lose the store no more than the budget, however many hostile payers come at once;
+// then who settled before is taken, and who reverted since is not.
 func TestRevertsHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{Reverts: 10_000})
@@ -318,7 +327,8 @@ func TestRevertsHaveABudget(t *testing.T) {
 		}
 		for i, h := range held {
 			err := s.update(func(tx ledger.Tx) error {
-				return s.Reverted(tx, one, fmt.Sprintf("trap-%d", i), "trap", h, rail.Revert{Tx: fmt.Sprint(i), Cost: 2900}, rail.Cause{Payer: true, Reason: "no"})
+				return s.Reverted(tx, one, fmt.Sprintf("trap-%d", i), "trap", h,
+					rail.Revert{Tx: fmt.Sprint(i), Cost: 2900}, rail.Cause{Payer: true, Reason: "no"})
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -351,7 +361,8 @@ func TestRevertsHaveABudget(t *testing.T) {
 		}
 		// Who settled and reverts after has to settle again.
 		err := s.update(func(tx ledger.Tx) error {
-			return s.Reverted(tx, one, "wallet", "good code", gas.Held{}, rail.Revert{Tx: "x", Cost: 1}, rail.Cause{Payer: true, Reason: "no"})
+			return s.Reverted(tx, one, "wallet", "good code", gas.Held{}, rail.Revert{Tx: "x", Cost: 1},
+				rail.Cause{Payer: true, Reason: "no"})
 		})
 		if err != nil || admit(one, "wallet", "good code") == nil {
 			t.Errorf("one who reverted is taken on credit (%v)", err)
@@ -386,9 +397,9 @@ func TestHeldIsGivenBack(t *testing.T) {
 	})
 }
 
-// Three payers whose settlements revert alike, none of them shown to be the cause, take the network out; it is tried again
-// after a while, at first with one more chance for each pause, and a payment that settles ends it. Payers' own doing, and
-// one payer alone, take nothing out.
+// Three payers whose settlements revert alike, none of them shown to be the cause, take the network
+// out; it is tried again after a while, at first with one more chance for each pause, and a payment
+// that settles ends it. Payers' own doing, and one payer alone, take nothing out.
 func TestThreeRevertsAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreet(t, gas.Config{})
@@ -397,7 +408,8 @@ func TestThreeRevertsAlike(t *testing.T) {
 		revert := func(payer, why string, payers bool) {
 			t.Helper()
 			err := s.update(func(tx ledger.Tx) error {
-				return s.Reverted(tx, one, payer, "", gas.Held{}, rail.Revert{Tx: payer, Cost: 1}, rail.Cause{Payer: payers, Reason: why})
+				return s.Reverted(tx, one, payer, "", gas.Held{}, rail.Revert{Tx: payer, Cost: 1},
+					rail.Cause{Payer: payers, Reason: why})
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -446,6 +458,35 @@ func TestMayDraft(t *testing.T) {
 	} {
 		if got := gas.MayDraft(c.coded, c.reverts, c.numbers); got != c.want {
 			t.Errorf("MayDraft(%v, %d, %d) = %v, want %v", c.coded, c.reverts, c.numbers, got, c.want)
+		}
+	}
+}
+
+// Twice the cost is enough to the unit, and one unit less is not: of a price that is asked, of a
+// payment that is taken, and of somebody else's that is settled for them.
+func TestTwiceTheCostToTheUnit(t *testing.T) {
+	for _, c := range []struct {
+		subsidy      int64 // left on the first network
+		id           string
+		asked, taken int64 // the least of each
+	}{{-1, two, 2000, 1000}, {-1, one, 2000, 1000}, {1, one, 1999, 1000}, {1500, one, 500, 500}} {
+		s := newStreet(t, gas.Config{Subsidy: c.subsidy})
+		if o := s.Offer(t.Context(), c.id, c.asked); o != nil {
+			t.Errorf("%s with a subsidy of %d: %d is not asked: %v", c.id, c.subsidy, c.asked, o)
+		}
+		if o := s.Offer(t.Context(), c.id, c.asked-1); o == nil ||
+			!strings.Contains(o.Reason, "more than half the price") {
+			t.Errorf("%s with a subsidy of %d: %d is asked: %v", c.id, c.subsidy, c.asked-1, o)
+		}
+		if err := s.Take(t.Context(), c.id, c.taken, 0); err != nil {
+			t.Errorf("%s with a subsidy of %d: %d is not taken: %v", c.id, c.subsidy, c.taken, err)
+		}
+		if err := s.Take(t.Context(), c.id, c.taken-1, 0); err == nil ||
+			!strings.Contains(err.Error(), "more than was paid") {
+			t.Errorf("%s with a subsidy of %d: %d is taken: %v", c.id, c.subsidy, c.taken-1, err)
+		}
+		if n := s.Least(t.Context(), c.id); n != 2000 {
+			t.Errorf("the least that is settled for others is %d, want 2000", n)
 		}
 	}
 }

@@ -14,8 +14,9 @@ import (
 // errLedger says that the ledger did not answer, which is no word about the network.
 var errLedger = errors.New("gas: reading the ledger")
 
-// read reads a network, unless another has done so within since. Where the chain was not seen to be the configured one,
-// or stopped answering meanwhile, that comes first: a node may have been replaced by another.
+// read reads a network, unless another has done so within since. Where the chain was not seen to be
+// the configured one, or stopped answering meanwhile, that comes first: a node may have been
+// replaced by another.
 func (g *Guard) read(ctx context.Context, id string, n *network, since time.Duration) {
 	n.reading.Lock()
 	defer n.reading.Unlock()
@@ -33,6 +34,7 @@ func (g *Guard) read(ctx context.Context, id string, n *network, since time.Dura
 	again := !v.checked
 	err := g.fill(ctx, id, n, v)
 	passed := again && v.checked // just now
+	unready, isUnready := errors.AsType[*rail.Unready](err)
 	switch {
 	case err == nil:
 		v.good = now
@@ -44,6 +46,8 @@ func (g *Guard) read(ctx context.Context, id string, n *network, since time.Dura
 		v.out = "the store cannot count what it may spend"
 	case errors.Is(err, rail.ErrWrongChain):
 		v.checked, v.out = false, "its node is not on the chain that this store is configured for"
+	case isUnready:
+		v.checked, v.out = false, unready.Out
 	default:
 		v.checked, v.out = passed || !again && n.rail.Check(ctx) == nil, "its node does not answer"
 	}
@@ -83,7 +87,8 @@ func (g *Guard) fill(ctx context.Context, id string, n *network, v *view) error 
 	case !v.stand.Priced:
 		v.out = "what settling there costs is not known: the store has no price of its coin"
 	case v.at.Before(a.Until):
-		v.out = "settlements of several payers failed there in the same way; it is tried again at " + a.Until.UTC().Format("15:04") + " UTC"
+		v.out = "settlements of several payers failed there in the same way; it is tried again at " +
+			a.Until.UTC().Format("15:04") + " UTC"
 	}
 	return nil
 }
@@ -98,7 +103,9 @@ func (g *Guard) tell(id string, n *network, old, v *view, err error) {
 		}
 		if s := v.stand; s.Balance != nil && s.Balance.Cmp(s.Need) < 0 {
 			// Ten settlements' worth is enough to begin with.
-			args = append(args, "fund", strings.Join(n.rail.Info().Accounts, ", "), "wei_held", s.Balance.String(), "wei_needed", tenfold(s).String())
+			info := n.rail.Info()
+			args = append(args, "fund", strings.Join(info.Accounts, ", "), info.Unit+"_held", s.Balance.String(),
+				info.Unit+"_needed", tenfold(s).String())
 		}
 		g.cfg.Log.Error("network takes no payments", args...)
 	case v.out == "" && old != nil && old.out != "":

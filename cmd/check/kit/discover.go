@@ -1,0 +1,118 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"agentstore/corpus/doors"
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// openAPIPath is where a host describes its routes.
+const openAPIPath = "/openapi.json"
+
+// maxDiscovered bounds the doors of one host that are read.
+const maxDiscovered = 200
+
+// A door is one to read.
+type door struct {
+	url      string
+	declared probe.Declaration
+}
+
+// discover lists the doors that a host names in its own files: /.well-known/x402, and every route
+// of /openapi.json that may answer 402. A route with a parameter in its path names no door.
+func (s *settings) discover(ctx context.Context, client *fetch.Client, host string) ([]door, error) {
+	base, err := url.Parse(host)
+	if err != nil || base.Host == "" || base.Path != "" || base.RawQuery != "" {
+		return nil, fmt.Errorf("-discover %s: it takes a host, or an origin such as http://localhost:3000", host)
+	}
+	var all []door
+	var why []error
+	for _, file := range []struct {
+		path, by string
+		read     func([]byte, *url.URL) ([]door, error)
+	}{{doors.FilePath, "well-known", wellKnown}, {openAPIPath, "openapi", openAPI}} {
+		at := base.JoinPath(file.path)
+		x, err := client.Do(ctx, exchange.Request{Method: http.MethodGet, URL: at.String()}, s.rule())
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("-discover: reading %s: %w", at, err)
+		case x.Error.Stage != "":
+			why = append(why, fmt.Errorf("%s: %s", at, x.Error.Text))
+			continue
+		case x.Response.Status != http.StatusOK:
+			why = append(why, fmt.Errorf("%s: status %d", at, x.Response.Status))
+			continue
+		}
+		found, err := file.read(x.Response.Body, at)
+		if err != nil {
+			why = append(why, fmt.Errorf("%s: %w", at, err))
+		}
+		for _, d := range found {
+			if u, err := url.Parse(d.url); err == nil && u.Host == base.Host &&
+				!slices.ContainsFunc(all, func(o door) bool { return o.url == d.url }) {
+				d.declared.By = file.by
+				all = append(all, d)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("-discover %s: its own files name no door of its own:\n%w", host, errors.Join(why...))
+	}
+	if len(all) > maxDiscovered {
+		return nil, fmt.Errorf("-discover %s: its own files name %d doors, of which at most %d are read at once; "+
+			"give URLs instead", host, len(all), maxDiscovered)
+	}
+	return all, nil
+}
+
+func wellKnown(raw []byte, at *url.URL) ([]door, error) {
+	f, err := doors.Parse(raw, at.String())
+	var all []door
+	for _, e := range f.Entries {
+		all = append(all, door{url: e.URL, declared: probe.Declaration{Method: e.Method}})
+	}
+	return all, err
+}
+
+// openAPI finds the routes that may answer 402.
+func openAPI(raw []byte, at *url.URL) ([]door, error) {
+	var doc struct {
+		Paths map[string]map[string]jsontext.Value `json:"paths"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, errors.New("it is no OpenAPI document in JSON")
+	}
+	var all []door
+	for path, item := range doc.Paths {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
+			continue
+		}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			var operation struct {
+				Responses map[string]jsontext.Value `json:"responses"`
+			}
+			if raw, ok := item[strings.ToLower(method)]; !ok || json.Unmarshal(raw, &operation) != nil {
+				continue
+			}
+			if _, paid := operation.Responses["402"]; paid {
+				all = append(all, door{url: at.ResolveReference(&url.URL{Path: path}).String(),
+					declared: probe.Declaration{Method: method}})
+				break
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b door) int { return strings.Compare(a.url, b.url) })
+	return all, nil
+}

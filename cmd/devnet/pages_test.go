@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentstore/cmd/devnet/browser"
+	"agentstore/cmd/shop"
+	"agentstore/corpus/networks"
+	"agentstore/dynamic/bounty"
+)
+
+// written is the longest that a stranger may write without a place to break it, with markup.
+func written(n int) string {
+	const markup = `<script>document.title="taken"</script><img src=x onerror=alert(1)>`
+	return markup + strings.Repeat("W", n-len(markup))
+}
+
+// posts sends JSON and reads the answer's members.
+func (s *stall) posts(t *testing.T, path string, body map[string]any) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	code, answer := s.fetch(t, req)
+	var v map[string]any
+	if err := json.Unmarshal([]byte(answer), &v); err != nil || code/100 != 2 {
+		t.Fatalf("%s: %d %s, %v", path, code, answer, err)
+	}
+	return v
+}
+
+// used has strangers leave what the desks show, each text as long as it may be, and returns the
+// pages that show it.
+func (s *stall) used(t *testing.T, cfg *shop.Config) []string {
+	t.Helper()
+	entry := s.posts(t, "/api/guestbook", map[string]any{"name": written(80), "message": written(500)})
+	letter := s.posts(t, "/api/letter", map[string]any{"letter": written(2000)})["letter_id"].(string)
+	read := s.posts(t, "/api/preflight/v2", map[string]any{"share": true,
+		"url": "https://door.example.com/" + strings.Repeat("x", 1900)})
+	quoted := s.posts(t, "/api/request", map[string]any{"description": written(1000), "contact": written(200),
+		"offer_usdc": "5"})["request_id"].(string)
+	for _, w := range []shop.VisitorWork{{Verb: "reply", About: letter, Text: written(4000)},
+		{Verb: "quote", About: quoted, Price: 5_000_000}} {
+		if err := shop.Visitors(t.Context(), cfg, w, false, discard(), io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	posting := bounty.Posting{URL: "https://door.example.com/" + strings.Repeat("x", 1900), Reward: 100_000,
+		Note: written(500)}
+	if err := shop.PostBounty(t.Context(), cfg, posting, false, discard(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	sticker := entry["sticker"].(map[string]any)["stamp_id"].(string)
+	return []string{"/api/guestbook", "/api/letter/" + letter, "/api/verify/" + letter, "/api/verify/" + sticker,
+		"/api/verify/" + quoted, "/bounties",
+		strings.TrimPrefix(read["report_url"].(string), s.url)}
+}
+
+// Every page of the desks, and of the shelves that change with the hour, fits on a telephone and on
+// a desk, in light and dark, and axe-core finds nothing on it, with all that strangers may write
+// there at its longest.
+func TestDesksInABrowser(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	var cfg *shop.Config
+	s := openStallWith(t, nil, func(s *stall, c *shop.Config) {
+		cfg = c
+		s.pays(t, c)
+		usdc, _ := networks.USDC(s.nodes[0].Network.ID())
+		s.asks(t, fmt.Sprintf(`{"scheme":"exact","network":%q,"asset":%q,"payTo":%q,"amount":"10000",`+
+			`"maxTimeoutSeconds":60,"extra":{"name":%q,"version":%q}}`, usdc.Network, usdc.Address,
+			s.net.Poor.Address.Hex(), usdc.Name, usdc.Version))
+	})
+	s.listens(t, cfg)
+	pages := append(s.used(t, cfg), "/porch", "/zodiac", "/zodiac/"+s.payTo.address().Hex(), "/almanac", "/gazette",
+		"/tips", "/directory", "/retired-words", "/menu/hello")
+	p := b.Open(s.url+"/", browser.Screen{Width: 1280})
+	for _, at := range pages {
+		if code, body := s.get(t, at, true); code != 200 {
+			t.Errorf("%s: %d %.300s", at, code, body)
+			continue
+		}
+		for _, screen := range []browser.Screen{{Width: 1280}, {Width: 390, Dark: true}, {Width: 390},
+			{Width: 1280, Dark: true}} {
+			p.Show(screen)
+			p.Go(s.url + at)
+			s.fits(t, p, at, screen)
+		}
+	}
+}
+
+// fits holds a page against its screen.
+func (s *stall) fits(t *testing.T, p *browser.Page, at string, screen browser.Screen) {
+	t.Helper()
+	var shown struct {
+		Page, Screen, Table int
+		Title               string
+		Text                int
+	}
+	p.Eval(`({page: document.documentElement.scrollWidth, screen: document.documentElement.clientWidth,
+		table: Math.max(0, ...[...document.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth)),
+		title: document.title, text: document.body.innerText.length})`, &shown)
+	if shown.Page > shown.Screen || shown.Title == "" || shown.Title == "taken" || shown.Text < 40 ||
+		screen.Width == 1280 && shown.Table > 0 {
+		t.Errorf("%s at %+v: %+v", at, screen, shown)
+	}
+	if screen.Dark == (screen.Width == 390) { // each width and each scheme once
+		for _, found := range p.Axe() {
+			t.Errorf("%s at %+v: %.400s", at, screen, found)
+		}
+	}
+	if dir := os.Getenv("DESK_SHOTS"); dir != "" {
+		name := fmt.Sprintf("%s-%d-%v.png", strings.ReplaceAll(strings.Trim(at[:min(40, len(at))], "/"), "/", "_"),
+			screen.Width, screen.Dark)
+		if err := os.WriteFile(filepath.Join(dir, name), p.Screenshot(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/cmd/shop"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/till"
+)
+
+// The keeper lists what is owed, tries a payout, signs it, and signs it again; the key is read by
+// the command alone, and not where others may read it.
+func TestTheKeeperPays(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	n := chaintest.New(t, chaintest.Options{Buyers: 1})
+	w := &world{relayer: person{n.Relayer.Private}, chains: []running{{n.Chain.Chain, n.Chain.Network}}}
+	if err := fresh(&w.payTo); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := w.prepare(filepath.Join(t.TempDir(), "state"), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Public, cfg.Record, cfg.Twins = "", "", ""
+	cfg.Payouts.Key = filepath.Join(t.TempDir(), "payout.key")
+	creditor := chaintest.NewKey(t).Address.Hex()
+	inLedger(t, cfg, func(tx ledger.Tx) error {
+		p := till.Purchase{ID: "pur_abcdefghij2345672345", Version: 1, State: till.RefundOwed, Final: true,
+			Amount: 700_000, Reason: "no_longer_sold", Created: time.Now(),
+			Payment: rail.Payment{Network: cfg.Networks[0].ID, Asset: n.Asset.Hex(), Method: "eip3009", Payer: creditor,
+				Nonce: "0x1", Amount: big.NewInt(700_000)},
+			Proof: &rail.Proof{Tx: "0x2", Block: 1, LogIndex: 1, BlockTime: time.Now()}}
+		if err := ledger.SetJSON(tx, ledger.PurchaseKey(p.ID), p); err != nil {
+			return err
+		}
+		// As an uncredited one is listed: of this purchase there was no step that could have kept
+		// it.
+		return tx.Set(ledger.BudgetKey("uncredited", "owed", p.Payment.Network, ledger.Number(1), "0x2",
+			ledger.Number(1)),
+			[]byte(p.ID))
+	})
+	var out bytes.Buffer
+	if err := shop.Debts(ctx, cfg, false, discard(), &out); err != nil {
+		t.Fatal(err)
+	}
+	var debt shop.KeeperDebt
+	if err := json.Unmarshal(out.Bytes(), &debt); err != nil || debt.Status != "owed" || debt.OwedUSDC != "0.7" ||
+		debt.To != creditor {
+		t.Fatal(out.String(), err)
+	}
+	pay := func(dry bool) (shop.KeeperDebt, error) {
+		var out bytes.Buffer
+		var d shop.KeeperDebt
+		err := shop.Pay(ctx, cfg, debt.DebtID, dry, discard(), &out)
+		if err == nil {
+			err = json.Unmarshal(out.Bytes(), &d)
+		}
+		if strings.Contains(out.String(), n.Buyers[0].Hex()[2:]) {
+			t.Error("the key is told")
+		}
+		return d, err
+	}
+	if _, err := pay(false); err == nil || !strings.Contains(err.Error(), "payouts.key") {
+		t.Errorf("without a key: %v", err)
+	}
+	for mode, want := range map[os.FileMode]string{0o644: "chmod 600", 0o600: ""} {
+		if err := os.WriteFile(cfg.Payouts.Key, []byte(n.Buyers[0].Hex()+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(cfg.Payouts.Key, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pay(true); err == nil != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with a key of mode %o: %v", mode, err)
+		}
+	}
+	if err := os.Chmod(cfg.Payouts.Key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"owed", "signed", "signed"} {
+		if d, err := pay(i == 0); err != nil || d.Status != want {
+			t.Errorf("time %d: %+v, %v", i, d, err)
+		}
+	}
+	if err := shop.Pay(ctx, cfg, "debt_aaaaaaaaaaaaaaaaaaaa", true, discard(), &out); err == nil {
+		t.Error("a debt that is none is paid")
+	}
+}

@@ -1,0 +1,138 @@
+// Package practice serves the practice doors of package probe to a client that is being written,
+// and keeps a scoreboard of what it did at each. The doors sell nothing: whoever presents a payment
+// at one has been taken in, and on a real network it would be worth its amount to whoever asked.
+package practice
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+
+	"agentstore/corpus/probe"
+)
+
+// What a client did at a door.
+const (
+	Unvisited = "unvisited"
+	Stopped   = "stopped" // it asked, and presented nothing: right at each of these doors
+	Paid      = "paid"    // it presented a payment: wrong
+)
+
+// A Score is a row of the scoreboard.
+type Score struct {
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	Title      string `json:"title"`
+	Teaches    string `json:"teaches"`
+	RightBuyer string `json:"right_buyer"`
+	Did        string `json:"did"`      // Unvisited, Stopped or Paid
+	Asked      int    `json:"asked"`    // requests without a payment
+	Payments   int    `json:"payments"` // requests with one
+}
+
+// maxCount bounds what is counted at one door.
+const maxCount = 1_000_000
+
+// A Board serves the doors below /door/ and the scoreboard at / and /scores.json. POST /reset
+// begins anew.
+type Board struct {
+	base string
+	mu   sync.Mutex
+	seen map[string]*Score // by id; guarded by mu
+}
+
+// New returns a board whose address is base, without a slash at its end.
+func New(base string) *Board { return &Board{base: base, seen: map[string]*Score{}} }
+
+// Scores returns a row for each door, in the order in which they are taught.
+func (b *Board) Scores() []Score {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Score
+	for _, p := range probe.Practices() {
+		s := Score{ID: p.ID, URL: b.base + "/door/" + p.ID, Title: p.Title, Teaches: p.Teaches,
+			RightBuyer: p.RightBuyer, Did: Unvisited}
+		if seen := b.seen[p.ID]; seen != nil {
+			s.Asked, s.Payments, s.Did = seen.Asked, seen.Payments, Stopped
+		}
+		if s.Payments > 0 {
+			s.Did = Paid
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// presents reports whether a request presents a payment: by x402 version 2 or 1, by MPP or L402.
+func presents(r *http.Request) bool {
+	if r.Header.Get("Payment-Signature") != "" || r.Header.Get("X-Payment") != "" {
+		return true
+	}
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Payment") || strings.EqualFold(scheme, "L402")
+}
+
+// ServeHTTP implements http.Handler.
+func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	id, door := strings.CutPrefix(r.URL.Path, "/door/")
+	switch {
+	case door:
+		b.door(w, r, id)
+	case r.URL.Path == "/reset" && r.Method == http.MethodPost:
+		b.mu.Lock()
+		clear(b.seen)
+		b.mu.Unlock()
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method != http.MethodGet:
+		http.Error(w, "the doors are below /door/; POST /reset begins anew", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/scores.json":
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(b.Scores())
+	case r.URL.Path == "/":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		page.Execute(w, b.Scores())
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// door answers as a practice door does, whatever it is paid, and counts.
+func (b *Board) door(w http.ResponseWriter, r *http.Request, id string) {
+	for _, p := range probe.Practices() {
+		if p.ID != id {
+			continue
+		}
+		b.mu.Lock()
+		s := b.seen[id]
+		if s == nil {
+			s = &Score{}
+			b.seen[id] = s
+		}
+		if presents(r) {
+			s.Payments = min(s.Payments+1, maxCount)
+		} else {
+			s.Asked = min(s.Asked+1, maxCount)
+		}
+		b.mu.Unlock()
+		a := p.Answer(b.base + "/door/" + id)
+		maps.Copy(w.Header(), a.Header)
+		w.WriteHeader(a.Status)
+		w.Write(a.Body)
+		return
+	}
+	http.Error(w, fmt.Sprintf("no practice door is named %q; %s/scores.json lists them", id, b.base),
+		http.StatusNotFound)
+}
+
+var page = template.Must(template.New("scores").Parse(`<!doctype html><html lang="en"><meta charset="utf-8">
+<title>Practice doors</title><h1>Practice doors</h1>
+<p>None of these doors is to be paid. Point your client at each; <a href="/scores.json">the same as JSON</a>.</p>
+<table border="1" cellpadding="4"><tr><th>Door<th>What is wrong<th>What a right buyer does<th>Asked<th>Paid<th>Your client
+{{range .}}<tr><td><a href="{{.URL}}">{{.Title}}</a><td>{{.Teaches}}<td>{{.RightBuyer}}<td>{{.Asked}}<td>{{.Payments}}<td>{{.Did}}
+{{end}}</table></html>
+`))

@@ -1,0 +1,129 @@
+package shop
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"agentstore/corpus/networks"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/solana"
+)
+
+// Beginning is what a keeper says of a new store.
+type Beginning struct {
+	BaseURL  string   // where it will be reached
+	Networks []string // CAIP-2 ids, or names such as base
+	PayTo    []string // the address for each network; one of the EVM stands for all of that family
+	RPC      []string // a node for each network; none: a file of each network names them
+}
+
+// LocalURL is where a store is reached that is for its own machine alone.
+const LocalURL = "http://127.0.0.1:4020"
+
+// Begin is the configuration of a new store: what it uses and nothing else.
+func Begin(b Beginning) (Config, error) {
+	like := Example()
+	c := Config{BaseURL: b.BaseURL, Listen: like.Listen, DebugListen: like.DebugListen, Ledger: like.Ledger,
+		Content: like.Content, Stock: like.Stock, Public: like.Public, Record: like.Record, View: like.View,
+		Sources: like.Sources, Twins: like.Twins, HighWater: like.HighWater, Keys: like.Keys}
+	c.Keys.Older = nil
+	if len(b.RPC) > 0 && len(b.RPC) != len(b.Networks) {
+		return c, fmt.Errorf("%d nodes for %d networks: name one for each, in their order, or none", len(b.RPC),
+			len(b.Networks))
+	}
+	if u, err := url.Parse(b.BaseURL); err == nil && loopback(u.Hostname()) && u.Port() != "" {
+		c.Listen = u.Host
+	}
+	for i, name := range b.Networks {
+		n, err := b.network(name)
+		if err != nil {
+			return c, err
+		}
+		if len(b.RPC) > 0 {
+			n.RPC, n.RPCFile = []string{b.RPC[i]}, ""
+		}
+		c.Networks = append(c.Networks, n)
+	}
+	return c, c.check()
+}
+
+// network is the table of one network.
+func (b Beginning) network(name string) (NetworkConfig, error) {
+	all := sellable()
+	i := slices.IndexFunc(all, func(c networks.Chain) bool {
+		return c.ID == name || label(c) == strings.ToLower(name)
+	})
+	if i < 0 {
+		var labels []string
+		for _, c := range all {
+			labels = append(labels, label(c))
+		}
+		return NetworkConfig{}, fmt.Errorf("network %q is none this store sells on: name some of %s", name,
+			strings.Join(labels, ", "))
+	}
+	id := all[i].ID
+	n := NetworkConfig{ID: id, RelayerKey: "var/keys/relayer.key", RPCFile: "var/keys/" + label(all[i]) + ".rpc"}
+	namespace, _, _ := strings.Cut(id, ":")
+	if namespace == "solana" {
+		n.RelayerKey = "var/keys/fee-payer.json"
+	}
+	for _, a := range b.PayTo {
+		if strings.HasPrefix(a, "0x") != (namespace == "eip155") {
+			continue
+		}
+		if n.PayTo != "" {
+			return n, fmt.Errorf("network %s: %s and %s: name one address for networks of its kind, and change single "+
+				"ones in store.toml", id, n.PayTo, a)
+		}
+		n.PayTo = a
+	}
+	if n.PayTo == "" {
+		return n, fmt.Errorf("network %s: no address to be paid at was given, such as %s", id,
+			exampleAddress(namespace))
+	}
+	return n, nil
+}
+
+// label is a network's name as a word: base, arbitrum-one.
+func label(c networks.Chain) string { return strings.ReplaceAll(strings.ToLower(c.Name), " ", "-") }
+
+// sellable are the networks that a store may sell on.
+func sellable() []networks.Chain {
+	return slices.DeleteFunc(networks.Chains(), func(c networks.Chain) bool {
+		_, on := evm.Preset(c.ID)
+		if !on {
+			_, on = solana.Preset(c.ID)
+		}
+		return !on
+	})
+}
+
+// exampleAddress is the address of nobody that the example of a configuration has.
+func exampleAddress(namespace string) string {
+	for _, n := range Example().Networks {
+		if strings.HasPrefix(n.ID, namespace+":") {
+			return n.PayTo
+		}
+	}
+	return ""
+}
+
+// errNobody refuses payments to the example's address, of which nobody has the key.
+var errNobody = errors.New("pay_to is the address of the example, of which nobody has the key: name your own wallet")
+
+// paysSomebody refuses to sell to strangers into the example's address.
+func (s *Shop) paysSomebody() error {
+	if here, err := local(&s.Config); err != nil || here {
+		return err
+	}
+	for _, n := range s.Config.Networks {
+		namespace, _, _ := strings.Cut(n.ID, ":")
+		if strings.EqualFold(n.PayTo, exampleAddress(namespace)) {
+			return fmt.Errorf("network %s: %w", n.ID, errNobody)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package shop
+
+import (
+	"context"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic"
+	"agentstore/dynamic/callback"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/desk"
+)
+
+// openCallbacks has word sent of completed orders, where there is a key for it; nil otherwise.
+func (s *Shop) openCallbacks(o Options, metrics *dynamic.Metrics) (counter.Callbacks, error) {
+	c := &s.Config
+	if c.Keys.Webhook == "" {
+		return nil, nil
+	}
+	key, err := inForce(c.Keys.Webhook, attest.PurposeWebhook, s.Ring)
+	if err != nil {
+		return nil, err
+	}
+	client, err := Outside{Log: s.Log, Reach: func(f *fetch.Config) {
+		f.Timeout, f.MaxBytes = callback.Timeout, callback.MaxBytes
+		if o.Reach != nil {
+			o.Reach(f)
+		}
+	}}.client(c)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := callback.New(callback.Config{DB: s.DB, Client: client, Key: key, Log: s.Log,
+		Token: func(purchase string) string { return s.Till.Recovery(purchase).StatusToken },
+		Spend: func(ctx context.Context, url string) (bool, time.Duration, error) {
+			return desk.SpendHost(ctx, s.budgets, url)
+		}})
+	if err != nil {
+		return nil, err
+	}
+	return sender, s.runJob(sender.Row(), metrics)
+}

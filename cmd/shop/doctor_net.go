@@ -1,0 +1,278 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agentstore/dynamic/rail"
+)
+
+const (
+	// asking is how long one party is waited for.
+	asking = 15 * time.Second
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 256 << 10
+	// oldHead is the age of a newest block at which a network takes no payments.
+	oldHead = time.Minute
+	// How far the clock of this machine may be from those of others. A payment says from when to
+	// when it is valid, and a proof of today is dated by this clock.
+	slowClock, wrongClock = 5 * time.Second, 30 * time.Second
+)
+
+// networks looks at each network as the store would before it sells there, all at once.
+func (d *Doctor) networks(ctx context.Context, r report) {
+	if len(d.Config.Networks) == 0 {
+		r("", Fault, "none is configured: nothing can be paid for", "add a [[network]] table: store config shows one")
+		return
+	}
+	type line struct {
+		state     State
+		found, do string
+	}
+	said := make([][]line, len(d.Config.Networks))
+	var wg sync.WaitGroup
+	for i, n := range d.Config.Networks {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, asking)
+			defer cancel()
+			d.network(ctx, n, func(_ string, s State, found, do string) {
+				said[i] = append(said[i], line{s, found, do})
+			})
+		})
+	}
+	wg.Wait()
+	for i, n := range d.Config.Networks {
+		for _, l := range said[i] {
+			r(n.ID, l.state, l.found, l.do)
+		}
+	}
+}
+
+func (d *Doctor) network(ctx context.Context, n NetworkConfig, r report) {
+	s := d.shop()
+	opened, err := s.openRail(n)
+	if err != nil {
+		r.err("", err, "", "mend the network's table in the configuration")
+		return
+	}
+	if err := opened.Check(ctx); err != nil {
+		r.err("", errors.New(withoutNodes(err)), "", "see that rpc is a node of this network that answers, and pay_to "+
+			"an account that can receive there")
+		return
+	}
+	st, err := opened.Standing(ctx)
+	if err != nil {
+		r.err("", errors.New(withoutNodes(err)), "", "try again, or name another node as rpc")
+		return
+	}
+	info := opened.Info()
+	age := d.Now().Sub(st.Head)
+	switch {
+	case age > oldHead:
+		r("", Fault, fmt.Sprintf("its newest block is %s old", age.Round(time.Second)),
+			"name a node that follows the network, or set this machine's clock")
+	case st.Out != "":
+		r("", Fault, st.Out, d.fund(info, st))
+	case st.Balance != nil && st.Need != nil && st.Balance.Cmp(st.Need) < 0:
+		r("", Fault, "the account that pays gas cannot pay for a settlement", d.fund(info, st))
+	case !st.Priced:
+		r("", Warning, "settling has no price: nothing is offered here",
+			"give coin_price and coin_price_date, or settle_cost of the facilitator")
+	default:
+		r("", Fine, fmt.Sprintf("pays to %s by %s, newest block %s old", info.PayTo, info.Via,
+			max(age, 0).Round(time.Second)), "")
+	}
+	if _, low, err := opened.Fuel(ctx); err == nil && low {
+		r("", Warning, "the account that pays gas is below its alarm", d.fund(info, st))
+	}
+	if date, err := time.Parse(time.DateOnly, n.PriceDate); err == nil && d.Now().Sub(date) > priceAge {
+		r("", Warning, "coin_price is of "+n.PriceDate+": what settling costs may be wrong",
+			"write today's price and date")
+	}
+	if nodes, err := n.nodes(); err == nil && len(nodes) == 1 {
+		r("", Warning, "one node alone is believed", "name a second one of another house as rpc: both are asked about "+
+			"payments of 1 USDC or more")
+	}
+}
+
+// fund says which accounts want coins.
+func (d *Doctor) fund(info rail.Info, st rail.Standing) string {
+	if st.Balance == nil || len(info.Accounts) == 0 {
+		return "ask the facilitator, or wait"
+	}
+	return fmt.Sprintf("if it is for want of gas, send coins to %s, which has %s %s; one settlement takes up to %s",
+		strings.Join(info.Accounts, ", "), st.Balance, info.Unit, st.Need)
+}
+
+// withoutNodes is what an error says without the addresses of nodes, which may hold a key.
+func withoutNodes(err error) string { return reasonOf(err) }
+
+// clock compares this machine's clock with those of the nodes, by the Date of their answers.
+func (d *Doctor) clock(ctx context.Context, r report) {
+	var off []time.Duration
+	for _, n := range d.Config.Networks {
+		nodes, err := n.nodes()
+		if err != nil || len(nodes) == 0 {
+			continue
+		}
+		res, _, err := d.get(ctx, nodes[0])
+		if err != nil {
+			continue
+		}
+		if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+			off = append(off, d.Now().Sub(date))
+		}
+	}
+	if len(off) == 0 {
+		r("", Warning, "no node says what time it is", "see that this machine sets its clock by NTP")
+		return
+	}
+	slices.Sort(off)
+	by := off[len(off)/2].Round(time.Second)
+	text := fmt.Sprintf("%s from that of the networks' nodes", by.Abs())
+	switch {
+	case by.Abs() > wrongClock:
+		r("", Fault, text, "set this machine's clock by NTP: payments are valid from and until a second")
+	case by.Abs() > slowClock:
+		r("", Warning, text, "set this machine's clock by NTP")
+	default:
+		r("", Fine, text, "")
+	}
+}
+
+// get asks an address without following it elsewhere, and reads the beginning of the answer.
+func (d *Doctor) get(ctx context.Context, address string) (*http.Response, string, error) {
+	client := http.Client{Timeout: asking}
+	if d.Client != nil {
+		client = *d.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header.Set("User-Agent", "store-doctor/1")
+	res, err := client.Do(req)
+	if err != nil {
+		if inner := errors.Unwrap(err); inner != nil {
+			err = inner // which does not name the address
+		}
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	return res, string(body), err
+}
+
+// address asks the store at its own address, as a stranger would.
+func (d *Doctor) address(ctx context.Context, r report) {
+	base, err := url.Parse(d.Config.BaseURL)
+	if err != nil {
+		r.err("", err, "", "mend base_url")
+		return
+	}
+	if !loopback(base.Hostname()) {
+		lookup := net.DefaultResolver.LookupHost
+		if d.Lookup != nil {
+			lookup = d.Lookup
+		}
+		if _, err := lookup(ctx, base.Hostname()); err != nil {
+			r("", Fault, base.Hostname()+" has no address",
+				"have its A and AAAA records lead to this machine or its CDN")
+			return
+		}
+	}
+	const start = "start store serve, and the proxy or CDN before it; then look again"
+	key, err := IdentityKey(d.Config)
+	if err != nil {
+		return // which keys has said
+	}
+	res, body, err := d.get(ctx, d.Config.BaseURL+"/.well-known/store-signing-key")
+	switch {
+	case err != nil:
+		r("", Fault, "nothing answers at "+d.Config.BaseURL+": "+err.Error(), start)
+		return
+	case res.StatusCode != http.StatusOK:
+		r("", Fault, fmt.Sprintf("%s/.well-known/store-signing-key answers %d", d.Config.BaseURL, res.StatusCode),
+			start)
+		return
+	case !strings.Contains(body, key.KID()):
+		r("", Fault, "what answers at "+d.Config.BaseURL+" is signed by another key: another store, or an old tree",
+			"have the name lead here, or publish the tree that is signed by keys.identity")
+		return
+	}
+	r("", Fine, "this store answers there", "")
+	d.terms(ctx, r)
+}
+
+// terms asks for a price, to see that the header of a 402 comes through whatever stands before the
+// store.
+func (d *Doctor) terms(ctx context.Context, r report) {
+	site, err := LoadSite(d.Config)
+	if err != nil || len(site.Goods) == 0 {
+		return // which texts has said
+	}
+	path := ""
+	for _, g := range site.Goods {
+		if len(g.Inputs) == 0 {
+			path = "/api/buy/" + g.ID
+			break
+		}
+	}
+	res, _, err := d.get(ctx, d.Config.BaseURL+path)
+	switch {
+	case err != nil:
+		r("of goods", Fault, path+" does not answer: "+err.Error(), "see the log of store serve")
+	case res.StatusCode != http.StatusPaymentRequired:
+		r("of goods", Fault, fmt.Sprintf("%s answers %d where it should ask for a payment", path, res.StatusCode),
+			"see what the networks say above, and the log of store serve")
+	case res.Header.Get("Payment-Required") == "":
+		r("of goods", Fault, "the 402 comes without its PAYMENT-REQUIRED header",
+			"have the proxy hand headers on as they are, of up to 16 KiB")
+	default:
+		r("of goods", Fine, "a 402 comes with its terms", "")
+	}
+}
+
+// proxy looks for what stands before a store that strangers reach.
+func (d *Doctor) proxy(_ context.Context, r report) {
+	here, err := local(d.Config)
+	switch {
+	case err != nil:
+		r.err("", err, "", "mend listen")
+	case here:
+		r("", Fine, "none is needed: the store is for this machine alone", "")
+	case len(d.Config.Server.TrustedProxies) == 0:
+		r("", Warning, "no proxy's word is believed on who calls: behind one, all visitors share its limits",
+			"name its address range in server.trusted_proxies, and have it write X-Forwarded-For itself")
+	default:
+		r("", Fine, "believed: "+strings.Join(d.Config.Server.TrustedProxies, ", "), "")
+	}
+}
+
+// process asks the running store whether it is ready.
+func (d *Doctor) process(ctx context.Context, r report) {
+	if d.Config.DebugListen == "" {
+		r("", Warning, "it has no debug listener: nobody sees its metrics", "give debug_listen, such as 127.0.0.1:4021")
+		return
+	}
+	res, body, err := d.get(ctx, "http://"+d.Config.DebugListen+"/readyz")
+	switch {
+	case err != nil:
+		r("", Fault, "it does not run, or answers nothing at debug_listen", "start it with store serve")
+	case res.StatusCode != http.StatusOK:
+		r("", Fault, "it is not ready: "+strings.Join(strings.Fields(rail.Printable(body, 300)), " "),
+			"see its log")
+	default:
+		r("", Fine, "it is ready", "")
+	}
+}

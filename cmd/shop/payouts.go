@@ -1,0 +1,198 @@
+package shop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/visible"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/till"
+)
+
+// KeeperDebt is a debt as the keeper reads it.
+type KeeperDebt struct {
+	DebtID     string        `json:"debt_id"`
+	Kind       string        `json:"kind"`
+	Status     string        `json:"status"`
+	Reason     string        `json:"reason"`
+	Since      time.Time     `json:"since"`
+	OwedUSDC   string        `json:"owed_usdc"`
+	Atomic     int64         `json:"owed_atomic"`
+	Network    string        `json:"network"`
+	Asset      string        `json:"asset"`
+	To         string        `json:"to"`
+	Nonce      string        `json:"nonce"`
+	Tx         string        `json:"tx"` // that made it
+	Final      bool          `json:"final"`
+	PurchaseID string        `json:"purchase_id"`
+	OrderID    string        `json:"order_id,omitzero"`
+	Payouts    []till.Payout `json:"payouts,omitzero"`
+	Trouble    string        `json:"trouble,omitzero"` // why the payout would fail
+	PaidTx     string        `json:"paid_tx,omitzero"`
+	PaidAt     time.Time     `json:"paid_at,omitzero"`
+	URL        string        `json:"url,omitzero"` // what the creditor reads
+}
+
+func (s *Shop) keeperDebt(d till.Debt) KeeperDebt {
+	p := d.Purchase
+	v := KeeperDebt{DebtID: d.ID, Kind: d.Kind, Status: d.Status, Reason: visible.Text(d.Reason), Since: d.Since.UTC(),
+		OwedUSDC: content.FormatUSDC(p.Amount), Atomic: p.Amount, Network: p.Payment.Network, Asset: p.Payment.Asset,
+		To: p.Payment.Payer, Nonce: d.Nonce, Tx: p.Proof.Tx, Final: p.Final, PurchaseID: p.ID, OrderID: d.OrderID,
+		Payouts: d.Payouts, Trouble: visible.Text(d.Trouble)}
+	if d.Paid != nil {
+		v.PaidTx, v.PaidAt = d.Paid.Tx, d.Paid.BlockTime.UTC()
+	}
+	if len(d.Payouts) > 0 {
+		v.URL = s.Config.BaseURL + "/api/verify/" + d.ID
+	}
+	return v
+}
+
+// Debts writes a line of JSON for each debt, with those that are paid where all is set.
+func Debts(ctx context.Context, c *Config, all bool, log *slog.Logger, w io.Writer) error {
+	path := "/debts"
+	if all {
+		path += "?all"
+	}
+	return readKeeper(ctx, c, path, log, w)
+}
+
+func (s *Shop) debts(ctx context.Context, all bool, w io.Writer) error {
+	list, err := s.Till.Debts(ctx, all)
+	out := make([]KeeperDebt, len(list))
+	for i, d := range list {
+		out[i] = s.keeperDebt(d)
+	}
+	return errors.Join(jsonLines(w, out), err)
+}
+
+// Pay signs a payout of a debt with the payout key, which no process that serves reads, has it
+// taken in, and writes the debt as it stands then. Where dry is set it is signed, judged, and
+// forgotten.
+func Pay(ctx context.Context, c *Config, id string, dry bool, log *slog.Logger, w io.Writer) error {
+	key, err := payoutKey(c)
+	if err != nil {
+		return err
+	}
+	var list bytes.Buffer
+	if err := Debts(ctx, c, true, log, &list); err != nil {
+		return err
+	}
+	debt, err := findDebt(&list, id)
+	if err != nil {
+		return err
+	}
+	o, err := signPayout(c, debt, key, time.Now().Add(till.PayoutFor))
+	if err != nil {
+		return err
+	}
+	return signing(ctx, c, log, "/payout", url.Values{"debt": {id}}, o, dry, w,
+		func(s *Shop) error { return s.payOut(ctx, id, o, dry, w) })
+}
+
+func payoutKey(c *Config) (*wallet.Key, error) {
+	if c.Payouts.Key == "" {
+		return nil,
+			errors.New("payouts.key names no file in the configuration: make a key of its own, as for a relayer")
+	}
+	raw, err := secretFile(c.Payouts.Key)
+	if err != nil {
+		return nil, missingKey("payouts.key", err)
+	}
+	key, err := wallet.ParseKey(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return nil, errors.New("payouts.key is not the hex of a key") // its error may say what stands there
+	}
+	return key, nil
+}
+
+func findDebt(list io.Reader, id string) (KeeperDebt, error) {
+	for in := json.NewDecoder(list); ; {
+		var d KeeperDebt
+		switch err := in.Decode(&d); {
+		case errors.Is(err, io.EOF):
+			return d, till.ErrNoDebt
+		case err != nil:
+			return d, err
+		case d.DebtID == id:
+			return d, nil
+		}
+	}
+}
+
+// signPayout signs what pays a debt. It reads no chain and no ledger.
+func signPayout(c *Config, d KeeperDebt, key *wallet.Key, until time.Time) (till.Payout, error) {
+	for _, n := range c.Networks {
+		if n.ID != d.Network {
+			continue
+		}
+		cfg, known := evm.Preset(n.ID)
+		if !known {
+			return till.Payout{}, till.ErrByHand
+		}
+		owed := till.Debt{Nonce: d.Nonce, Purchase: &till.Purchase{Amount: d.Atomic,
+			Payment: rail.Payment{Network: d.Network, Asset: d.Asset, Payer: d.To}}}
+		p := owed.Payment(key.Address().String(), until.Unix())
+		evm.SignPayout(cfg, p, key)
+		return till.Payout{From: p.Payer, ValidBefore: p.ValidBefore, Signature: p.Signature}, nil
+	}
+	return till.Payout{}, fmt.Errorf("network %s is not configured", d.Network)
+}
+
+func (s *Shop) payOut(ctx context.Context, id string, o till.Payout, dry bool, w io.Writer) error {
+	d, err := s.Till.PayOut(ctx, id, o, dry)
+	if err != nil && !errors.Is(err, till.ErrPaid) {
+		return err
+	}
+	return errors.Join(json.NewEncoder(w).Encode(s.keeperDebt(d)), err)
+}
+
+// Paid notes that the keeper paid a debt by hand, and writes it as it stands then.
+func Paid(ctx context.Context, c *Config, id, tx string, dry bool, log *slog.Logger, w io.Writer) error {
+	q := url.Values{"debt": {id}, "tx": {tx}}
+	return signing(ctx, c, log, "/paid", q, nil, dry, w, func(s *Shop) error { return s.paid(ctx, id, tx, dry, w) })
+}
+
+func (s *Shop) paid(ctx context.Context, id, tx string, dry bool, w io.Writer) error {
+	d, err := s.Till.PaidByHand(ctx, id, tx, dry)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(s.keeperDebt(d))
+}
+
+// payoutsEvery is how often the chains are asked what became of payouts.
+const payoutsEvery = 10 * time.Minute
+
+// watchPayouts asks the chains what became of payouts, until ctx ends. Any number of processes may:
+// what is found is noted once.
+func (s *Shop) watchPayouts(ctx context.Context) error {
+	tick := time.NewTicker(payoutsEvery)
+	defer tick.Stop()
+	for {
+		changed, err := s.Till.LookAtPayouts(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("what became of payouts is not known", "err", err)
+		}
+		for _, d := range changed {
+			s.Log.Info("a payout", "debt", d.ID, "status", d.Status, "trouble", d.Trouble, "usdc",
+				content.FormatUSDC(d.Purchase.Amount))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

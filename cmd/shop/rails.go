@@ -1,0 +1,143 @@
+package shop
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/evm"
+	"agentstore/dynamic/rail/facilitator"
+	"agentstore/dynamic/rail/rpc"
+)
+
+// kind is a family of networks.
+type kind struct {
+	// open makes the rail of a configured network.
+	open func(*Shop, NetworkConfig) (rail.Rail, error)
+	// check says what is wrong with keys that are of the family alone; nil is nothing.
+	check func(NetworkConfig) error
+}
+
+// kinds are the families by the namespace of their networks' ids (CAIP-2).
+var kinds = map[string]kind{
+	"eip155": {open: (*Shop).openEVM},
+	"solana": {open: (*Shop).openSolana, check: NetworkConfig.checkSolana},
+}
+
+// errUnknownNetwork says that nobody knows how a network is sold on.
+var errUnknownNetwork = errors.New("is not a network this store knows; it is one row in the table of networks")
+
+// kind is the family of a network.
+func (n NetworkConfig) kind() (kind, error) {
+	namespace, _, _ := strings.Cut(n.ID, ":")
+	k, ok := kinds[namespace]
+	if !ok {
+		return kind{}, errUnknownNetwork
+	}
+	return k, nil
+}
+
+// openRail makes the rail of one configured network.
+func (s *Shop) openRail(n NetworkConfig) (rail.Rail, error) {
+	k, err := n.kind()
+	if err != nil {
+		return nil, err
+	}
+	return k.open(s, n)
+}
+
+// askedOn notes each question to a network's nodes, where somebody measures.
+func (s *Shop) askedOn(network string) func(rpc.Asked) {
+	return func(a rpc.Asked) {
+		if s.asked != nil {
+			s.asked(network, a.Outcome, a.Took)
+		}
+	}
+}
+
+// nodes are the addresses of a network's nodes.
+func (n NetworkConfig) nodes() ([]string, error) {
+	if n.RPCFile == "" {
+		return n.RPC, nil
+	}
+	b, err := secretFile(n.RPCFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading rpc_file: %w", err)
+	}
+	return strings.Fields(string(b)), nil
+}
+
+// chain is how a configured network of the EVM is read.
+func (n NetworkConfig) chain() (cfg evm.Config, err error) {
+	cfg, known := evm.Preset(n.ID)
+	if !known {
+		return cfg, errUnknownNetwork
+	}
+	if cfg.RPC, err = n.nodes(); err != nil {
+		return cfg, err
+	}
+	if n.Depth > 0 {
+		cfg.Depth = n.Depth
+	}
+	if n.Finality > 0 {
+		cfg.Finality = n.Finality
+	}
+	if n.Poll > 0 {
+		cfg.Poll = time.Duration(n.Poll)
+	}
+	cfg.Together = n.Together
+	switch n.GenesisHash {
+	case "":
+	case "any":
+		cfg.GenesisHash = ""
+	default:
+		cfg.GenesisHash = n.GenesisHash
+	}
+	return cfg, nil
+}
+
+// openEVM makes the rail of a network of the EVM.
+func (s *Shop) openEVM(n NetworkConfig) (rail.Rail, error) {
+	cfg, err := n.chain()
+	if err != nil {
+		return nil, err
+	}
+	costs, err := n.costs()
+	if err != nil {
+		return nil, err
+	}
+	cfg.PayTo, cfg.Factories, cfg.Transfer, cfg.Log = n.PayTo, n.Factories, n.Transfer, s.Log
+	cfg.Asked = s.askedOn(n.ID)
+	cfg.CoinPrice, cfg.SettleCost, cfg.GasAlarm = costs.coinPrice, costs.settleCost, costs.alarm
+	if costs.maxFee != nil {
+		cfg.MaxFee = costs.maxFee
+	}
+	if n.Facilitator != "" {
+		f, err := facilitator.New(facilitator.Config{URL: n.Facilitator})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Settler = f
+		return evm.New(cfg)
+	}
+	for i, file := range append([]string{n.RelayerKey}, n.RelayerKeys...) {
+		b, err := secretFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading relayer_key: %w", err)
+		}
+		key, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(b)), "0x"))
+		if err != nil {
+			return nil, errors.New("relayer_key does not hold 32 bytes of hex")
+		}
+		if i == 0 {
+			cfg.Relayer = key
+		} else {
+			cfg.Relayers = append(cfg.Relayers, key)
+		}
+	}
+	return evm.New(cfg)
+}

@@ -1,0 +1,250 @@
+package shop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"agentstore/content"
+	"agentstore/dynamic/account"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/trade"
+)
+
+// TradeConfig is an account at the trade counter.
+type TradeConfig struct {
+	Account string   `toml:"account" doc:"Its id in addresses: lower-case letters, digits and hyphens, at most 40. It is for ever: what was delivered to it is found by it."`
+	Partner string   `toml:"partner" doc:"Its name, which stands on certificates as trade_partner."`
+	Secret  string   `toml:"secret" doc:"File (0600) with its secret, whsec_ and base64 of 24 to 64 bytes, a line each: the one in use and, while it is changed, the next. Replicas share it. Without the file the account is listed, and refused as not provisioned."`
+	Credit  string   `toml:"credit" doc:"What it may owe at once, in US dollars, with what is under way. Empty is 250."`
+	Daily   string   `toml:"daily" doc:"What it may be billed in a day of UTC, in US dollars. Empty is its credit."`
+	Items   []string `toml:"items" doc:"The goods that are sold to it. Empty is all that are at the counter."`
+}
+
+// defaultCredit is what an account may owe.
+const defaultCredit = "250"
+
+// limits are how far the account is trusted.
+func (c TradeConfig) limits() (l account.Limits, err error) {
+	credit := c.Credit
+	if credit == "" {
+		credit = defaultCredit
+	}
+	if l.Credit, err = content.ParseUSDC(credit); err != nil {
+		return l, fmt.Errorf("trade %s: credit: %w", c.Account, err)
+	}
+	daily := c.Daily
+	if daily == "" {
+		daily = credit
+	}
+	if l.Daily, err = content.ParseUSDC(daily); err != nil {
+		return l, fmt.Errorf("trade %s: daily: %w", c.Account, err)
+	}
+	return l, nil
+}
+
+func (c *Config) checkTrade() error {
+	var errs []error
+	seen := map[string]bool{trade.Sandbox: true}
+	for i, t := range c.Trade {
+		switch {
+		case !trade.IDForm.MatchString(t.Account):
+			errs = append(errs, fmt.Errorf("trade %d: account must be lower-case letters, digits and hyphens, at most "+
+				"40", i+1))
+		case seen[t.Account]:
+			errs = append(errs, fmt.Errorf("trade %s: the account is there twice, or is the sandbox", t.Account))
+		case t.Partner == "" || t.Secret == "":
+			errs = append(errs, fmt.Errorf("trade %s: partner and secret are needed", t.Account))
+		}
+		seen[t.Account] = true
+		_, err := t.limits()
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// openTrade makes the trade counter. An account whose secret cannot be read takes no orders, and
+// the log says why.
+func (s *Shop) openTrade(sells *counter.Counter, budgets *budget.Set) error {
+	specimen, err := LoadSpecimen()
+	if err != nil {
+		return err
+	}
+	cfg := trade.Config{BaseURL: s.Config.BaseURL, DB: s.DB, Site: s.Site, Till: s.Till, Counter: sells,
+		Budgets:  budgets,
+		Specimen: specimen}
+	for _, t := range s.Config.Trade {
+		limits, err := t.limits()
+		if err != nil {
+			return err
+		}
+		secrets, err := tradeSecrets(t.Secret)
+		if err != nil {
+			s.Log.Error("an account at the trade counter has no secret and takes no orders", "account", t.Account,
+				"err",
+				err)
+		}
+		cfg.Accounts = append(cfg.Accounts, trade.Account{ID: t.Account, Partner: t.Partner, Secrets: secrets,
+			Limits: limits, Items: t.Items})
+	}
+	s.Trade, err = trade.New(cfg)
+	return err
+}
+
+// tradeSecrets reads the secrets of an account.
+func tradeSecrets(file string) (secrets [][]byte, err error) {
+	raw, err := secretFile(file)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Fields(string(raw))
+	if len(lines) == 0 || len(lines) > 2 {
+		return nil, fmt.Errorf("%s has %d lines, and a secret's file has one or two", file, len(lines))
+	}
+	for i, line := range lines {
+		secret, err := trade.ParseSecret(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", file, i+1, err)
+		}
+		secrets = append(secrets, secret)
+	}
+	return secrets, nil
+}
+
+// KeeperAccount is how an account stands, as the keeper reads it. Amounts are US dollars.
+type KeeperAccount struct {
+	Account     string `json:"account"`
+	Partner     string `json:"partner"`
+	Provisioned bool   `json:"provisioned"`
+	OwedUSD     string `json:"owed_usd"` // with what is under way
+	CreditUSD   string `json:"credit_ceiling_usd"`
+	TodayUSD    string `json:"billed_today_usd"`
+	DailyUSD    string `json:"daily_cap_usd"`
+	Orders      int    `json:"orders_this_month"`
+	Before      int    `json:"orders_last_month"`
+	ShareBPS    int    `json:"share_bps"`
+}
+
+func keeperAccount(a trade.Account, b account.Book) KeeperAccount {
+	return KeeperAccount{a.ID, a.Partner, len(a.Secrets) > 0, content.FormatUSDC(b.Owed),
+		content.FormatUSDC(a.Limits.Credit), content.FormatUSDC(b.Today), content.FormatUSDC(a.Limits.Daily), b.Orders,
+		b.Before, b.Share()}
+}
+
+// Accounts writes a line of JSON for each account at the trade counter.
+func Accounts(ctx context.Context, c *Config, log *slog.Logger, w io.Writer) error {
+	return readKeeper(ctx, c, "/accounts", log, w)
+}
+
+func (s *Shop) accounts(ctx context.Context, w io.Writer) error {
+	var list []KeeperAccount
+	err := s.DB.View(ctx, func(tx ledger.Tx) error {
+		list = nil
+		for _, a := range s.Trade.Accounts() {
+			b, err := account.ReadBook(tx, a.ID)
+			if err != nil {
+				return err
+			}
+			list = append(list, keeperAccount(a, b))
+		}
+		return nil
+	})
+	return errors.Join(err, jsonLines(w, list))
+}
+
+// Statement writes the lines of an account in a month, a line of JSON each, under how it stands.
+func Statement(ctx context.Context, c *Config, id, month string, log *slog.Logger, w io.Writer) error {
+	return readKeeper(ctx, c, "/statement?"+url.Values{"account": {id}, "month": {month}}.Encode(), log, w)
+}
+
+func (s *Shop) statement(ctx context.Context, id, month string, w io.Writer) error {
+	a, err := s.tradeAccount(id)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	for after := ""; ; {
+		var page trade.Statement
+		err := s.DB.View(ctx, func(tx ledger.Tx) error {
+			page, err = s.Trade.Statement(tx, &a, month, after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		lines := page.Lines
+		if page.Lines = nil; after == "" {
+			err = enc.Encode(page)
+		}
+		if err := errors.Join(err, jsonLines(w, lines)); err != nil {
+			return err
+		}
+		if after = page.Next; after == "" {
+			return nil
+		}
+	}
+}
+
+func (s *Shop) tradeAccount(id string) (trade.Account, error) {
+	for _, a := range s.Trade.Accounts() {
+		if a.ID == id {
+			return a, nil
+		}
+	}
+	return trade.Account{}, fmt.Errorf("no account %.40q is configured: store keeper accounts lists them", id)
+}
+
+// AccountReceipt is a payment that an account made.
+type AccountReceipt struct {
+	Account string `json:"account"`
+	USD     int64  `json:"usd"`  // millionths
+	Name    string `json:"name"` // the keeper's, such as a bank's reference; noted once
+}
+
+// Received notes that an account paid, and writes how it stands then.
+func Received(ctx context.Context, c *Config, in AccountReceipt, dry bool, log *slog.Logger, w io.Writer) error {
+	return signing(ctx, c, log, "/received", url.Values{}, in, dry, w,
+		func(s *Shop) error { return s.received(ctx, in, dry, w) })
+}
+
+// maxReceiptName is how long the name of a payment may be.
+const maxReceiptName = 80
+
+var errDryRun = errors.New("dry run")
+
+func (s *Shop) received(ctx context.Context, in AccountReceipt, dry bool, w io.Writer) error {
+	a, err := s.tradeAccount(in.Account)
+	if err != nil {
+		return err
+	}
+	switch n := utf8.RuneCountInString(in.Name); {
+	case in.USD <= 0 || in.USD%account.Cent != 0:
+		return errors.New("say how many dollars came, in whole cents")
+	case n == 0 || n > maxReceiptName || strings.ContainsFunc(in.Name,
+		func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("name the payment, by at most %d characters that can be seen", maxReceiptName)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	var b account.Book
+	err = s.DB.Update(ctx, func(tx ledger.Tx) (err error) {
+		if b, err = account.Receive(tx, in.Account, in.Name, in.USD); err == nil && dry {
+			return errDryRun
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errDryRun) {
+		return err
+	}
+	return json.NewEncoder(w).Encode(keeperAccount(a, b))
+}

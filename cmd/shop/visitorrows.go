@@ -1,0 +1,42 @@
+package shop
+
+import (
+	"context"
+
+	"agentstore/corpus/visible"
+	"agentstore/dynamic/keeper"
+	"agentstore/dynamic/visitors"
+)
+
+// maxWaiting is how many of the oldest posts of a kind the keeper's desk counts.
+const maxWaiting = 1000
+
+// visitorRows are what visitors left and the keeper has not dealt with, on his desk.
+func (s *Shop) visitorRows() (rows []keeper.Row) {
+	for _, r := range []struct{ kind, name, title, empty, verb string }{
+		{visitors.KindLetter, "letters", "Letters", "No letter waits.", "store keeper reply LETTER -text-file FILE"},
+		{visitors.KindGuestbook, "guestbook", "Guestbook", "Every entry is reviewed.",
+			"store keeper keep ENTRY, or hide ENTRY"},
+		{visitors.KindTip, "tips", "Tips", "No tip waits.", "store keeper publish-tip TIP -slug SLUG, or decline TIP"},
+		{visitors.KindRequest, "requests", "Requests to quote", "No request waits.",
+			"store keeper quote REQUEST -price USDC, or decline REQUEST"},
+	} {
+		rows = append(rows, keeper.Row{Name: r.name, Title: r.title, Empty: r.empty,
+			Actions: []keeper.Action{{Verb: r.verb}},
+			Read: func(ctx context.Context, _ *keeper.Desk) (list []keeper.Entry, err error) {
+				for after, more := "", true; more && len(list) < maxWaiting; more = after != "" {
+					var page []visitors.Post
+					page, after, err = s.Visitors.Entries(ctx, r.kind, false, after, visitors.MaxPage)
+					if err != nil {
+						return list, err
+					}
+					for _, p := range page {
+						says := keeper.Short(visible.Text(p.Text))
+						list = append(list, keeper.Entry{ID: p.ID, Says: says, Since: p.At})
+					}
+				}
+				return list, nil
+			}})
+	}
+	return rows
+}

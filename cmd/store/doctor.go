@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"agentstore/cmd/shop"
+)
+
+// runDoctor looks at everything a configured store stands on, and says what mends what is wrong.
+func runDoctor(ctx context.Context, c *call) error {
+	file := c.flags.String("config", "store.toml", "configuration file")
+	backups := c.flags.String("backups", "",
+		"folder of the backups, files named backup-…; empty is that of the configuration file")
+	asJSON := c.flags.Bool("json", false, "print JSON")
+	if err := c.parse(0, 0); err != nil {
+		return err
+	}
+	cfg, err := shop.Load(*file)
+	if err != nil {
+		return err
+	}
+	if *backups == "" {
+		*backups = filepath.Dir(*file)
+	}
+	d := shop.Doctor{Config: cfg, Backups: *backups, Now: time.Now}
+	findings := d.Examine(ctx)
+	count := make(map[shop.State]int)
+	for _, f := range findings {
+		count[f.State]++
+	}
+	if *asJSON {
+		err = json.MarshalWrite(c.stdout, map[string]any{"findings": findings, "faults": count[shop.Fault],
+			"warnings": count[shop.Warning]}, json.Deterministic(true))
+	} else {
+		err = printFindings(c, findings, count)
+	}
+	if err == nil && count[shop.Fault] > 0 {
+		return errNo
+	}
+	return err
+}
+
+func printFindings(c *call, findings []shop.Finding, count map[shop.State]int) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Check, f.Found)
+		if f.Do != "" {
+			fmt.Fprintf(w, "\t\t→ %s\n", f.Do)
+		}
+	}
+	fmt.Fprintf(w, "\n%d fine, %d warnings, %d faults\n", count[shop.Fine], count[shop.Warning], count[shop.Fault])
+	return w.Flush()
+}

@@ -1,0 +1,162 @@
+package kit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+	"agentstore/corpus/visible"
+)
+
+// maxArtifact bounds the file of an artifact, in bytes: an answer to a purchase holds a text of
+// 4000 characters several times.
+const maxArtifact = 4 << 20
+
+// ArtifactReport is what was found of the signed artifacts in one file.
+type ArtifactReport struct {
+	Artifacts []ArtifactFinding `json:"artifacts"`
+	Problems  []string          `json:"problems"`
+	// Trusted says that the keys are those of -ring. Otherwise a signature shows that the bytes are
+	// as somebody signed them, and not who that was.
+	Trusted bool `json:"trusted"`
+}
+
+// ArtifactFinding is one artifact that holds.
+type ArtifactFinding struct {
+	Class     string `json:"artifact_class"`
+	ID        string `json:"id"`
+	Date      string `json:"date"`
+	PublicKey string `json:"public_key"` // hex
+	Status    string `json:"status"`     // of the key: current, retired, or not_known
+	SHA256    string `json:"artifact_hash"`
+}
+
+// Sound implements Report.
+func (r ArtifactReport) Sound() bool { return r.Trusted && !r.Refused() }
+
+// Refused implements Report.
+func (r ArtifactReport) Refused() bool { return len(r.Problems) > 0 }
+
+// Print implements Report.
+func (r ArtifactReport) Print(w io.Writer, name string) {
+	verdict := "verified"
+	switch {
+	case r.Refused():
+		verdict = "NOT verified"
+	case !r.Trusted:
+		verdict = "UNPROVEN: the bytes are as they were signed; name the store's keys with -ring to know by whom"
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, verdict)
+	for _, a := range r.Artifacts {
+		fmt.Fprintf(w, "  %s %s of %s, signed by %s (%s), SHA-256 %s\n", a.Class, visible.Text(a.ID), a.Date,
+			a.PublicKey, a.Status, a.SHA256)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "  problem: %s\n", visible.Text(p))
+	}
+}
+
+// CheckArtifact checks the signed artifacts in an answer of the store: what it gives at
+// /api/verify/{id}, or the whole answer to a purchase, whose certificate must name what was signed
+// beside it. A ring of nil trusts nobody. Bytes that hold nothing signed are an error.
+func CheckArtifact(raw []byte, ring *attest.Ring) (ArtifactReport, error) {
+	if len(raw) > maxArtifact {
+		return ArtifactReport{}, fmt.Errorf("%d bytes, and the file of an artifact has at most %d", len(raw),
+			maxArtifact)
+	}
+	var file struct {
+		attest.Proof
+		Certificate json.RawMessage `json:"certificate"` // as it is shown
+		Artifact    *attest.Proof   `json:"artifact"`
+		Note        *attest.Proof   `json:"monthly_note"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return ArtifactReport{}, fmt.Errorf("reading an artifact: %w", err)
+	}
+	r := ArtifactReport{Artifacts: []ArtifactFinding{}, Problems: []string{}, Trusted: ring != nil}
+	for _, p := range []*attest.Proof{&file.Proof, file.Artifact, file.Note} {
+		if p != nil && p.SignedPayload != "" {
+			r.check(*p, ring)
+		}
+	}
+	if len(r.Artifacts)+len(r.Problems) == 0 {
+		return r, errors.New("the file holds no signed_payload: save the answer of /api/verify/{id}")
+	}
+	if file.Certificate != nil {
+		r.shows(file.Proof, file.Certificate)
+	}
+	if file.Artifact != nil && file.SignedPayload != "" {
+		r.refers(file.Proof, *file.Artifact)
+	}
+	return r, nil
+}
+
+func (r *ArtifactReport) check(p attest.Proof, ring *attest.Ring) {
+	a, err := p.Artifact()
+	status := "not_known"
+	if err == nil && ring != nil {
+		var by attest.Signer
+		if a, by, err = attest.OpenArtifact(p, *ring); err == nil {
+			status = by.Status
+		}
+	}
+	if err != nil {
+		r.Problems = append(r.Problems, err.Error())
+		return
+	}
+	r.Artifacts = append(r.Artifacts, ArtifactFinding{a.Class, a.ID, a.Date, p.PublicKey.String(), status,
+		digest(p.SignedPayload)})
+}
+
+// shows demands that a certificate is shown as it was signed.
+func (r *ArtifactReport) shows(signed attest.Proof, certificate []byte) {
+	shown, err := attest.JCSBytes(certificate)
+	if err == nil {
+		var is []byte
+		if is, err = attest.JCSBytes([]byte(signed.SignedPayload)); err == nil && bytes.Equal(is, shown) {
+			return
+		}
+	}
+	r.Problems = append(r.Problems, "the certificate that is shown is not the one that was signed")
+}
+
+// refers demands that a certificate names what was signed beside it.
+func (r *ArtifactReport) refers(certificate, beside attest.Proof) {
+	c, err := attest.ParseCertificate([]byte(certificate.SignedPayload))
+	if err == nil && c.CrossRef != "sha256:"+digest(beside.SignedPayload) {
+		r.Problems = append(r.Problems, "the certificate does not name the artifact beside it in cross_ref")
+	}
+}
+
+func digest(payload string) string {
+	sum := sha256.Sum256([]byte(payload))
+	return hex.EncodeToString(sum[:])
+}
+
+// artifact checks a file with the keys to trust, in either form of a ring; nil for none.
+func artifact(name string, keys []byte) (Report, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxArtifact+1))
+	if err != nil {
+		return nil, err
+	}
+	if keys == nil {
+		return CheckArtifact(raw, nil)
+	}
+	ring, err := audit.TrustedKeys(keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	return CheckArtifact(raw, &ring)
+}

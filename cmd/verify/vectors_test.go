@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"agentstore/corpus/vectors"
+)
+
+// TestVectorsByTheVerifierFromThePage holds the vectors to the verifier that was made from the page
+// alone: it accepts what is good, and names the rule of what is not.
+func TestVectorsByTheVerifierFromThePage(t *testing.T) {
+	if err := exec.Command(python, "-c", "import cryptography, opentimestamps").Run(); err != nil {
+		t.Skip("no python3 with the packages cryptography and opentimestamps is here")
+	}
+	good, bad, err := vectors.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	trees, held := make(map[string]fstest.MapFS), make(map[string]map[string][]byte)
+	for _, g := range good {
+		held[g.Name] = g.Files
+		trees["good-"+g.Name] = treeOf(g.Files, nil, nil)
+	}
+	for _, b := range bad {
+		if b.Keys == nil && b.Seen == nil {
+			trees[b.Name] = treeOf(held[b.Base], b.Files, b.Links)
+		}
+	}
+	says := verdicts(t, dir, trees)
+	for _, b := range bad {
+		if b.Keys != nil || b.Seen != nil {
+			alone := t.TempDir()
+			file := filepath.Join(alone, "known")
+			if err := os.WriteFile(file, append(b.Keys, b.Seen...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			flag := "-keys"
+			if b.Seen != nil {
+				flag = "-remember"
+			}
+			tree := map[string]fstest.MapFS{b.Name: treeOf(held[b.Base], b.Files, b.Links)}
+			says[b.Name] = verdicts(t, alone, tree, flag, file)[b.Name]
+		}
+	}
+	for _, g := range good {
+		if what := says["good-"+g.Name]; what != "" {
+			t.Errorf("%s: %s", g.Name, what)
+		}
+	}
+	for _, b := range bad {
+		named, _, _ := strings.Cut(says[b.Name], ": ")
+		if want := string(b.Rule); named != want && (!b.Battery || named != "") {
+			t.Errorf("%s: it says %q", b.Name, says[b.Name])
+		}
+	}
+}
+
+// treeOf is a record as a verifier meets it: a good one with what differs from it.
+func treeOf(base, changed map[string][]byte, links map[string]string) fstest.MapFS {
+	all := maps.Clone(base)
+	maps.Copy(all, changed)
+	out := make(fstest.MapFS)
+	for name, data := range all {
+		if data != nil {
+			out[name] = &fstest.MapFile{Data: data, Mode: 0o444}
+		}
+	}
+	for name, target := range links {
+		out[name] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink | 0o777}
+	}
+	return out
+}
+
+// write puts a tree into a folder.
+func write(dir string, tree fstest.MapFS) error {
+	for name, f := range tree {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return err
+		}
+		var err error
+		if f.Mode&fs.ModeSymlink != 0 {
+			err = os.Symlink(string(f.Data), full)
+		} else {
+			err = os.WriteFile(full, f.Data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("writing a record: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/audit"
+)
+
+// Record checks a record from its files alone: signatures, the log, the host index, and every
+// verdict, judged again.
+func ExampleRecord() {
+	keys, err := os.ReadFile("../keys/ring.json") // better: a copy that was had elsewhere
+	if err != nil {
+		panic(err)
+	}
+	ring, err := attest.ParseRing(keys)
+	if err != nil {
+		panic(err)
+	}
+	report, err := audit.Record(context.Background(), os.DirFS(".."), ring, audit.RecordOptions{AsOf: "2026-W36"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(report.Rounds > 0, report.Problems)
+	// Output: true []
+}

@@ -1,0 +1,46 @@
+package bundle_test
+
+import (
+	"fmt"
+	"os"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/bundle"
+	"agentstore/corpus/record"
+)
+
+// A bundle is one file with all that shows what a record says of a host. Verify needs the file and
+// the keys to trust.
+func Example() {
+	keys, err := os.ReadFile("../keys/ring.json")
+	if err != nil {
+		panic(err)
+	}
+	ring, err := attest.ParseRing(keys)
+	if err != nil {
+		panic(err)
+	}
+	r, err := record.Open(os.DirFS(".."), ring)
+	if err != nil {
+		panic(err)
+	}
+	b, err := bundle.Export(r, keys, []bundle.Want{{Host: "nobody.example"}})
+	if err != nil {
+		panic(err)
+	}
+	raw, err := b.Encode()
+	if err != nil {
+		panic(err)
+	}
+	report, err := bundle.Verify(raw, bundle.Options{Ring: keys})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("refused:", report.Refused(), "trusted:", report.Trusted)
+	for _, h := range report.Hosts {
+		fmt.Println(h.Host, h.Rows, "rows, and this is all:", h.Whole)
+	}
+	// Output:
+	// refused: false trusted: true
+	// nobody.example 0 rows, and this is all: true
+}

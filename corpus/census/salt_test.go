@@ -1,0 +1,23 @@
+package census
+
+import (
+	"testing"
+
+	"agentstore/corpus/probe"
+)
+
+// Every judgement has a salt of its own, drawn at random where nobody gives them: under one that is
+// known or used twice, what was withdrawn could be tried against its digest.
+func TestSaltsAreDrawn(t *testing.T) {
+	r := &run{}
+	seen := map[probe.Salt]bool{{}: true}
+	for n := range 3 {
+		for _, host := range []string{"a.example", "a.example", "b.example", ""} {
+			salt, err := r.salt(host, n)
+			if err != nil || seen[salt] {
+				t.Errorf("salt %x of %q in walk %d was there before, %v", salt, host, n, err)
+			}
+			seen[salt] = true
+		}
+	}
+}

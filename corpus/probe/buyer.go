@@ -1,0 +1,200 @@
+package probe
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"agentstore/corpus/exchange"
+	"agentstore/corpus/networks"
+	"agentstore/corpus/selection"
+)
+
+// buyer is what the stock client does at a view whose spend controls are off and that has
+// everything registered that is judged: the entry that it picks is the one that battery v2 judges.
+func (v *View) buyer() selection.Answer {
+	return v.buys(selection.Model{Profile: selection.Profile{SpendControlsDisabled: true}})
+}
+
+// bought is what a client does at a view.
+type bought struct {
+	by     selection.Model
+	answer selection.Answer
+}
+
+// buys is what a client does at a view.
+func (v *View) buys(m selection.Model) selection.Answer {
+	a := v.replayed(m)
+	switch {
+	case !m.Whole || a.Outcome != selection.WouldSign:
+	case v.Evidence.Error.Stage == exchange.StageBody, v.Evidence.Body.Truncated:
+		// Some broken bodies it takes for whole, and some it throws at.
+		return selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "it reads the whole body, which was " +
+			"not read to its end here"}
+	}
+	return *a
+}
+
+// replayed replays a client, once for all clients that choose and sign alike.
+func (v *View) replayed(m selection.Model) *selection.Answer {
+	alike := selection.Model{V1: m.V1, Profile: m.Profile}
+	if m.V1 {
+		alike.Configured = m.Configured
+	}
+	for _, b := range v.bought {
+		if b.by == alike {
+			return &b.answer
+		}
+	}
+	a, err := m.Judge(v.met())
+	if err != nil || v.unreadable() || v.headUnread() {
+		a = selection.Answer{Outcome: selection.CannotSimulate, ThrowsWith: "what this client reads was not read here"}
+	}
+	v.bought = append(v.bought, &bought{alike, a})
+	return &v.bought[len(v.bought)-1].answer
+}
+
+// met is the exchange as a client would have met it. In the place of each address that is not shown
+// stands another of the same form, which is the only thing that a client looks at; a known token
+// that is paid to itself is found by its digest. What could not be read is sent as something that
+// no client can read.
+func (v *View) met() *selection.Door {
+	if v.asMet == nil {
+		v.asMet = selection.ReadParsed(v.readdress())
+	}
+	return v.asMet
+}
+
+var errNoBody = errors.New("no terms in the body")
+
+// readdress returns the exchange and, where there is one header with terms that are read, these
+// terms, and the body's. Headers of terms have then no more than their length.
+func (v *View) readdress() (x exchange.Exchange, terms *any, body func() (any, error)) {
+	r := v.Evidence
+	x = exchange.Exchange{Request: exchange.Request{Method: r.Method, URL: r.URL}, StartedAt: v.startedAt(),
+		Duration: time.Duration(r.DurationMS) * time.Millisecond}
+	x.Response = exchange.Response{Status: r.Status, Proto: r.Proto, Header: http.Header{}}
+	for _, c := range v.headers {
+		value := unread[:1]
+		if c.Value != nil && !strings.HasPrefix(c.Encoding, "base64url") {
+			plain, size := v.readdressed(c)
+			if len(v.headers) == 1 {
+				terms = &plain
+			}
+			value = unread[:min(len(unread), base64.StdEncoding.EncodedLen(size))]
+		}
+		x.Response.Header.Add("Payment-Required", value)
+	}
+	body = func() (any, error) { return nil, errNoBody }
+	if v.body != nil && v.body.Value != nil {
+		plain, _ := v.readdressed(*v.body)
+		body = func() (any, error) { return plain, nil }
+	}
+	if r.HeadBytes > 0 {
+		x.Response.Header.Set("X-Head", strings.Repeat("x", r.HeadBytes))
+	}
+	return x, terms, body
+}
+
+// unread is as long as any head of which the length counts, and in no alphabet that a client takes.
+var unread = strings.Repeat("-", exchange.MaxHeader)
+
+// headUnread reports whether an answer has a head that this program did not take whole, with terms
+// perhaps in what is missing.
+func (v *View) headUnread() bool {
+	return len(v.headers) == 0 && v.Evidence.Error.Stage == exchange.StageHeaders
+}
+
+// unreadable reports whether a client may read terms that this program does not: JSON that is not
+// strict.
+func (v *View) unreadable() bool {
+	return len(v.headers) == 1 && v.headers[0].Lenient
+}
+
+// token is the known token of an entry.
+func (v *View) token(r Requirement) (networks.Token, bool) {
+	v.met()
+	return networks.FindToken(r.Network, v.unmarked(r.Asset))
+}
+
+// chosen is the entry that the stock client picks, false where it picks none.
+func (v *View) chosen() (Requirement, bool) {
+	a := v.buyer()
+	if a.Chosen == nil || a.Chosen.Index >= len(v.accepts) {
+		return Requirement{}, false
+	}
+	return v.accepts[a.Chosen.Index], true
+}
+
+// ofChosen makes a check of the entry that the client picks: problem says what is wrong with it. A
+// client that throws fails the check that its exception is about.
+func ofChosen(about string, problem func(*View, Requirement) string) func(*View) Finding {
+	return func(v *View) Finding {
+		a := v.buyer()
+		r, picked := v.chosen()
+		switch {
+		case a.Outcome == selection.CannotSimulate:
+			return notJudged("what a client makes of these terms is not known")
+		case !picked && v.unjudged() != "":
+			return notJudged("%s", v.unjudged())
+		case !picked && a.About != about:
+			return nothing("the stock client picks no entry")
+		case !picked:
+			return fail("the stock client picks no entry: %s", after("", v.thrown(a)))
+		}
+		if said := problem(v, r); said != "" {
+			return fail("accepts[%d]: %s", r.Index, said)
+		}
+		if a.Outcome == selection.WouldThrow && a.About == about {
+			return fail("accepts[%d]: the stock client throws: %s", r.Index, after("", v.thrown(a)))
+		}
+		return pass("accepts[%d], which the stock client signs", r.Index)
+	}
+}
+
+// thrown is what a client throws, without the terms that it repeats.
+func (v *View) thrown(a selection.Answer) string {
+	said, _, _ := strings.Cut(strings.TrimPrefix(a.ThrowsWith, "Failed to create payment payload: "), "\n")
+	if a.Stage == selection.StageScheme {
+		var seen []string
+		for _, r := range v.accepts[:min(len(v.accepts), 8)] {
+			seen = append(seen, quoted(r.Scheme)+" on "+quoted(r.Network))
+		}
+		return "nothing is registered for " + strings.Join(seen, ", ")
+	}
+	return said
+}
+
+// BlockedNotJudged stands in BlockedBy of a check whose object this battery cannot judge.
+const BlockedNotJudged = "not_judged"
+
+func notJudged(format string, args ...any) Finding {
+	f := nothing(format, args...)
+	f.NotJudged = true
+	return f
+}
+
+// unjudgedFamilies are namespaces of networks on which x402 is specified and that this battery
+// cannot judge, as of 2026-11-22.
+var unjudgedFamilies = []string{"algorand", "aptos", "cip34", "concordium", "cosmos", "hedera", "keeta", "near",
+	"starknet", "stellar", "sui", "tvm", "xrpl"}
+
+// unjudged says which way of paying is specified and cannot be judged here, "" for none.
+func (v *View) unjudged() string {
+	for _, r := range v.accepts {
+		for _, name := range unjudgedFamilies {
+			if family(r.Network) == name {
+				return fmt.Sprintf("accepts[%d]: what can be signed on %s is not judged", r.Index, quoted(r.Network))
+			}
+		}
+		if r.Scheme != "exact" && isScheme(r.Scheme) && (family(r.Network) == familyEVM ||
+			family(r.Network) == familySolana) {
+			return fmt.Sprintf("accepts[%d]: scheme %s is paid by clients whose owner registered it, and is not judged",
+				r.Index, quoted(r.Scheme))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTableIsThatOfThePage holds the table to the page /spec/store-corpus/v1, and the verifier that
+// was made from the page to the names in it.
+func TestTableIsThatOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../content/pages/spec/store-corpus-v1.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	names := make(map[string]bool)
+	for _, e := range Table() {
+		fmt.Fprintf(&want, "| `%s` | %s |\n", e.Rule, e.Says)
+		if names[string(e.Rule)] {
+			t.Errorf("%s stands twice", e.Rule)
+		}
+		names[string(e.Rule)] = true
+	}
+	_, rest, _ := strings.Cut(string(page), "| Rule | Is broken by |\n| --- | --- |\n")
+	got, _, _ := strings.Cut(rest, "\n\n")
+	if got+"\n" != want.String() {
+		t.Errorf("the page has\n%s\nwant\n%s", got, want.String())
+	}
+	program, err := os.ReadFile("../../cmd/verify/testdata/verify.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := make(map[string]bool)
+	for _, name := range regexp.MustCompile(`"([a-z]+\.[a-z]+)"`).FindAllStringSubmatch(string(program), -1) {
+		if used[name[1]] = true; !names[name[1]] && name[1] != "manifest.json" && name[1] != "first.txt" {
+			t.Errorf("verify.py names %s, which is no rule", name[1])
+		}
+	}
+	for _, e := range Table() {
+		if !used[string(e.Rule)] && e.Rule != JudgementVerdict {
+			t.Errorf("verify.py never names %s", e.Rule)
+		}
+	}
+}
+
+func TestBroken(t *testing.T) {
+	inner := RowForm.Errorf("in a row: %w", errors.ErrUnsupported)
+	if r, ok := Of(fmt.Errorf("reading: %w", inner)); !ok || r != RowForm || !errors.Is(inner, errors.ErrUnsupported) {
+		t.Errorf("of a wrapped error: %s, %v", r, ok)
+	}
+	if r := Or(RowKey.By(inner), FileKind); r != RowForm {
+		t.Errorf("named over: %s", r)
+	}
+	if r := Or(RowKey.By(errors.ErrUnsupported), FileKind); r != RowKey {
+		t.Errorf("not named: %s", r)
+	}
+	if RowKey.By(nil) != nil || Or(nil, FileKind) != FileKind {
+		t.Error("nothing broke a rule")
+	}
+}

@@ -1,0 +1,53 @@
+package selection
+
+import "slices"
+
+// A Model is a client as somebody installs it: a program, a version, and whether its own limits are
+// on.
+type Model struct {
+	Name       string // permanent: answers mention it
+	Package    string // as its registry names it, with the version
+	Configured string // ConfiguredDefault or ConfiguredUnlimited
+	// Checked says that the model was run beside the program itself; a model that was not is read
+	// from its sources.
+	Checked bool
+	// V1 says that it pays by version 1 of x402, by the terms in the body; Profile is for the
+	// others.
+	V1 bool
+	// Whole says that it reads the body to its end before it looks at the terms in the head.
+	Whole   bool
+	Profile Profile
+}
+
+// How a modelled client is configured.
+const (
+	ConfiguredDefault   = "default"
+	ConfiguredUnlimited = "unlimited"
+)
+
+// Models returns the modelled clients of x402 over HTTP, the newest first.
+func Models() []Model { return slices.Clone(models) }
+
+// Judge is what the client does at what a door answered.
+func (m Model) Judge(d *Door) (Answer, error) {
+	if m.V1 {
+		return d.judgeV1(m.Configured == ConfiguredUnlimited), nil
+	}
+	rep, err := d.Judge(m.Profile)
+	return rep.YourClient, err
+}
+
+var unlimited = Profile{SpendControlsDisabled: true}
+
+var models = []Model{
+	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredDefault, Checked: true},
+	{Name: "x402-fetch/2.27.0", Package: "@x402/fetch 2.27.0", Configured: ConfiguredUnlimited, Checked: true,
+		Profile: unlimited},
+	// It brings along a client of its own version, which knows no spend controls.
+	{Name: "x402-axios/2.11.0", Package: "@x402/axios 2.11.0 with @x402/core 2.11.0",
+		Configured: ConfiguredUnlimited, Checked: true, Whole: true, Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-js/2.21.0", Package: "@x402/core 2.21.0", Configured: ConfiguredUnlimited, Checked: true,
+		Profile: Profile{Client: "x402-js/2.21.0"}},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredDefault, V1: true},
+	{Name: "x402-fetch/1.2.0", Package: "x402-fetch 1.2.0", Configured: ConfiguredUnlimited, V1: true},
+}

@@ -1,0 +1,127 @@
+package selection
+
+import (
+	"math"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+
+	"agentstore/corpus/networks"
+)
+
+// v1Networks are the networks of EVM that x402-fetch 1.2.0 knows, by their short names.
+var v1Networks = []string{"abstract", "abstract-testnet", "base-sepolia", "base", "avalanche-fuji", "avalanche",
+	"iotex", "sei", "sei-testnet", "polygon", "polygon-amoy", "peaq", "story", "educhain", "skale-base-sepolia"}
+
+// judgeV1 replays x402-fetch 1.2.0 with an account of EVM: it reads the body alone, refuses the
+// whole offer for one entry that is not of its form, prefers USDC in the spelling of its own table,
+// and pays at most a tenth of a dollar (of any token with six decimals) unless it was told
+// otherwise. Texts of its schema library are not repeated.
+func (d *Door) judgeV1(unlimited bool) Answer {
+	x := d.Exchange
+	a := Answer{Dropped: []Dropped{}, Hazards: []Hazard{}, CannotSee: cannotSee, Assets: AssetTable,
+		CapApplied: Cap{USD: "0.1", Source: "default"}}
+	if unlimited {
+		a.CapApplied = Cap{Source: "off"}
+	}
+	stop := func(outcome, stage, text string) Answer {
+		a.Outcome, a.Stage, a.ThrowsWith = outcome, stage, text
+		return a
+	}
+	if x.Response.Status != http.StatusPaymentRequired {
+		return stop(CannotSimulate, StageChallenge, errNo402.Error())
+	}
+	if headBytes(x.Response.Header) >= nodeHead {
+		return stop(WouldThrow, StageFetch, "fetch failed")
+	}
+	body, err := d.body()
+	if err != nil {
+		return stop(WouldThrow, StageChallenge, "the body holds no JSON")
+	}
+	list, ok := maybe(body, "accepts").([]value)
+	if !ok {
+		return stop(WouldThrow, StageChallenge, "the body has no list accepts")
+	}
+	var left []int
+	for i, e := range list {
+		if bad := badV1(e); bad != "" {
+			return stop(WouldThrow, StageChallenge, "an entry of accepts has no valid "+bad)
+		}
+		if slices.Contains(v1Networks, text(maybe(e, "network"))) {
+			left = append(left, i)
+		}
+	}
+	if len(left) == 0 {
+		return stop(WouldThrow, StageScheme, "no entry is on a network that an account of EVM pays on")
+	}
+	at := left[0]
+	if i := slices.IndexFunc(left, func(i int) bool { return v1USDC(list[i]) != nil }); i >= 0 {
+		at = left[i]
+	}
+	e := list[at]
+	amount := text(maybe(e, "maxAmountRequired"))
+	a.Chosen = &Chosen{Index: at, Network: shown(maybe(e, "network")), Asset: shown(maybe(e, "asset")),
+		AmountAtomic: shown(amount)}
+	a.Chosen.WindowSeconds, _ = maybe(e, "maxTimeoutSeconds").(float64)
+	if n, ok := new(big.Int).SetString(amount, 10); !unlimited && (!ok || n.Cmp(big.NewInt(100_000)) > 0) {
+		return stop(WouldThrow, StageCap, "Payment amount exceeds maximum allowed")
+	}
+	if t := v1USDC(e); t != nil && (maybe(maybe(e, "extra"), "name") != value(t.Name) ||
+		maybe(maybe(e, "extra"), "version") != value(t.Version)) {
+		a.hazard("domain-differs", "extra.name and extra.version are not those of the token, so the signature will "+
+			"not settle")
+	}
+	a.Outcome = WouldSign
+	return a
+}
+
+// badV1 names the member that the client's schema refuses, "" for none.
+func badV1(e value) string {
+	if scheme := maybe(e, "scheme"); scheme != value("exact") {
+		return "scheme"
+	}
+	network, _ := maybe(e, "network").(string)
+	if !slices.Contains(v1Networks, network) && network != "solana" && network != "solana-devnet" {
+		return "network"
+	}
+	if amount, _ := maybe(e, "maxAmountRequired").(string); !isDigits(amount) || len(amount) > 78 {
+		return "maxAmountRequired"
+	}
+	if at, _ := maybe(e, "resource").(string); !strings.Contains(at, "://") {
+		return "resource"
+	}
+	for _, name := range []string{"description", "mimeType"} {
+		if _, ok := maybe(e, name).(string); !ok {
+			return name
+		}
+	}
+	for _, name := range []string{"payTo", "asset"} {
+		if s, _ := maybe(e, name).(string); s == "" || strings.HasPrefix(s, "0x") && !isHexAddress(s) ||
+			strings.ContainsAny(s, ". ") {
+			return name
+		}
+	}
+	if s, ok := maybe(e, "maxTimeoutSeconds").(float64); !ok || s != math.Trunc(s) {
+		return "maxTimeoutSeconds"
+	}
+	switch maybe(e, "extra").(type) {
+	case nil, undefined, *object:
+		return ""
+	}
+	return "extra"
+}
+
+// v1USDC is the USDC of an entry's network in the spelling of the client's table, nil for another
+// token.
+func v1USDC(e value) *networks.Token {
+	chain, ok := networks.FindV1(text(maybe(e, "network")))
+	if !ok {
+		return nil
+	}
+	t, ok := networks.USDC(chain.ID)
+	if !ok || maybe(e, "asset") != value(t.Address) {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,291 @@
+// Package vectors makes the test vectors of store-corpus/v1: small records that hold, and records
+// in which one rule is broken each, mostly by somebody with all keys. They are signed by the
+// specimen's keys, public by design, and come out the same byte for byte.
+//
+// It writes records with no help of those parts of package record that do, so that it can write
+// what these never would.
+package vectors
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/corpus/rule"
+)
+
+// Good is a record that holds.
+type Good struct {
+	Name, Why string
+	Files     map[string][]byte
+}
+
+// Bad is a record in which a rule is broken, as what differs from a good one.
+type Bad struct {
+	Name, Why string
+	Rule      rule.Rule
+	Base      string // the good one
+	Files     map[string][]byte
+	Links     map[string]string // symbolic links, with where they lead
+	Keys      []byte            // a ring that the verifier held before, nil for none
+	Seen      []byte            // a checkpoint that it saw before, nil for none
+	// Battery says that only who has the battery can see it: without it the record holds.
+	Battery bool
+}
+
+// bad says how a record is made.
+type bad struct {
+	rule  rule.Rule
+	name  string // behind the rule's, "" for the first of a rule
+	why   string
+	base  string // "" for full
+	draft func(*forge)
+	edits []edit
+	after func(map[string][]byte)
+	links map[string]string
+	keys  func() []byte
+	seen  func() []byte
+}
+
+// bases are the good records by name.
+var bases = []struct {
+	name, why string
+	make      func(*forge)
+	covered   bool
+}{
+	{"small", "one round with one host that was not probed", small, false},
+	{"full", "something of every kind: two rounds, observations of all kinds, what was withdrawn, keys that changed " +
+		"hands, proofs of time", full, false},
+	{"covered", "the small one with its manifest", small, true},
+	{"observed", "observations and no round", observed, false},
+	{"private", "one private round", private, false},
+	{"cut", "the full one without words and evidence, as git brings it", full, false},
+}
+
+// observed is a record of observations alone.
+func observed(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	f.between()
+}
+
+func private(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	r := plainRound(1)
+	r.Private = true
+	f.round(r, []record.Row{unprobed(ready, "interrupted")})
+}
+
+// build makes one record.
+func build(base string, draft func(*forge), edits []edit) (map[string][]byte, error) {
+	i := slices.IndexFunc(bases, func(b struct {
+		name, why string
+		make      func(*forge)
+		covered   bool
+	}) bool {
+		return b.name == base
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("no good record is named %q", base)
+	}
+	f := newForge(edits)
+	if draft == nil {
+		draft = bases[i].make
+	}
+	draft(f)
+	files, err := f.close(bases[i].covered)
+	if base == "cut" {
+		maps.DeleteFunc(files, func(name string, _ []byte) bool {
+			return strings.HasPrefix(name, "words/") || strings.HasPrefix(name, "evidence/")
+		})
+	}
+	if err != nil {
+		err = fmt.Errorf("making a vector of %s: %w", base, err)
+	}
+	return files, err
+}
+
+// All returns the vectors: the good ones, then the bad ones in the order of the rules.
+func All() ([]Good, []Bad, error) {
+	var good []Good
+	held := make(map[string]map[string][]byte)
+	for _, b := range bases {
+		files, err := build(b.name, nil, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		held[b.name] = files
+		good = append(good, Good{b.name, b.why, files})
+	}
+	var out []Bad
+	defects := broken()
+	var errs []error
+	for _, entry := range rule.Table() {
+		for _, b := range defects {
+			if b.rule != entry.Rule {
+				continue
+			}
+			v, err := b.make(held)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("vector %s: %w", v.Name, err))
+			}
+			out = append(out, v)
+		}
+	}
+	return good, out, errors.Join(errs...)
+}
+
+// make returns a vector as what differs from its base.
+func (b bad) make(held map[string]map[string][]byte) (Bad, error) {
+	base := b.base
+	if base == "" {
+		base = "full"
+	}
+	v := Bad{Name: string(b.rule), Why: b.why, Rule: b.rule, Base: base, Files: make(map[string][]byte),
+		Links: b.links, Battery: b.rule == rule.JudgementVerdict}
+	if b.name != "" {
+		v.Name += "-" + b.name
+	}
+	files, err := build(base, b.draft, b.edits)
+	if err != nil {
+		return v, err
+	}
+	if b.after != nil {
+		b.after(files)
+	}
+	if b.keys != nil {
+		v.Keys = b.keys()
+	}
+	if b.seen != nil {
+		v.Seen = b.seen()
+	}
+	for name, data := range files {
+		if was, there := held[base][name]; !there || string(was) != string(data) {
+			v.Files[name] = data
+		}
+	}
+	for name := range held[base] {
+		if _, there := files[name]; !there {
+			v.Files[name] = nil
+		}
+	}
+	return v, nil
+}
+
+// cover adds the manifest.
+func (f *forge) cover() {
+	if f.err != nil {
+		return
+	}
+	m := attest.NewTree(attest.CorpusLayout())
+	defer func() { f.check(m.Close()) }()
+	for name, data := range f.files {
+		f.check(m.Put(name, int64(len(data)), sha256.Sum256(data)))
+	}
+	sealed, err := m.Seal(f.identity, attest.Meta{BaseURL: "https://vectors.store.example",
+		ContentDigest: strings.Repeat("0", 64)})
+	f.check(err)
+	for _, file := range sealed.Write {
+		if file.Path != attest.CorpusLayout().Head() {
+			f.put(file.Path, file.Body)
+			continue
+		}
+		body, _, _ := strings.Cut(string(file.Body), `,"signature":"`)
+		raw := sign(f.edit("manifest", []byte(body+"}")), f.identity)
+		f.put(file.Path, append(raw, '\n'))
+	}
+}
+
+// A File is one of the published files.
+type File struct {
+	Path string
+	Body []byte
+}
+
+// file is a vector as it is published.
+type file struct {
+	Format  string            `json:"format"`
+	Name    string            `json:"name"`
+	Why     string            `json:"why"`
+	Rule    rule.Rule         `json:"rule,omitempty"`
+	Base    string            `json:"base,omitempty"`
+	Files   map[string]string `json:"files"` // base64
+	Gone    []string          `json:"gone,omitempty"`
+	Links   map[string]string `json:"links,omitempty"`
+	Keys    string            `json:"keys,omitempty"` // base64, as is
+	Seen    string            `json:"seen,omitempty"`
+	Battery bool              `json:"battery,omitempty"`
+}
+
+// line is a vector in the index.
+type line struct {
+	Name    string    `json:"name"`
+	Rule    rule.Rule `json:"rule,omitempty"`
+	Why     string    `json:"why"`
+	Base    string    `json:"base,omitempty"`
+	Battery bool      `json:"battery,omitempty"`
+}
+
+// Format names the form of a published vector.
+const Format = "store-corpus-vector/v1"
+
+// Files returns the vectors as they are published: index.json, and a file for each, sorted by their
+// names without .json.
+func Files() ([]File, error) {
+	good, all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Format string `json:"format"`
+		Good   []line `json:"good"`
+		Bad    []line `json:"bad"`
+	}
+	index.Format = Format
+	out := []File{{Path: "index.json"}}
+	add := func(folder string, v file) {
+		v.Format = Format
+		raw, e := json.Marshal(v)
+		err = errors.Join(err, e)
+		out = append(out, File{folder + "/" + v.Name + ".json", append(raw, '\n')})
+	}
+	for _, g := range good {
+		index.Good = append(index.Good, line{Name: g.Name, Why: g.Why})
+		add("good", file{Name: g.Name, Why: g.Why, Files: encoded(g.Files)})
+	}
+	for _, b := range all {
+		index.Bad = append(index.Bad, line{b.Name, b.Rule, b.Why, b.Base, b.Battery})
+		v := file{Name: b.Name, Why: b.Why, Rule: b.Rule, Base: b.Base, Files: encoded(b.Files), Links: b.Links,
+			Keys:    base64.StdEncoding.EncodeToString(b.Keys),
+			Seen:    base64.StdEncoding.EncodeToString(b.Seen),
+			Battery: b.Battery}
+		for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+			if b.Files[name] == nil {
+				v.Gone = append(v.Gone, name)
+			}
+		}
+		add("bad", v)
+	}
+	slices.SortFunc(out[1:], func(a, b File) int {
+		return strings.Compare(strings.TrimSuffix(a.Path, ".json"), strings.TrimSuffix(b.Path, ".json"))
+	})
+	raw, e := json.MarshalIndent(index, "", "  ")
+	out[0].Body = append(raw, '\n')
+	return out, errors.Join(err, e)
+}
+
+func encoded(files map[string][]byte) map[string]string {
+	out := make(map[string]string, len(files))
+	for name, data := range files {
+		if data != nil {
+			out[name] = base64.StdEncoding.EncodeToString(data)
+		}
+	}
+	return out
+}

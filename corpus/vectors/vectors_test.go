@@ -1,0 +1,93 @@
+package vectors
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"agentstore/corpus/audit"
+	"agentstore/corpus/rule"
+)
+
+// tree is a record as a verifier meets it.
+func tree(base, changed map[string][]byte, links map[string]string) fstest.MapFS {
+	all := maps.Clone(base)
+	maps.Copy(all, changed)
+	out := make(fstest.MapFS)
+	for name, data := range all {
+		if data != nil {
+			out[name] = &fstest.MapFile{Data: data, Mode: 0o444}
+		}
+	}
+	for name, target := range links {
+		out[name] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink | 0o777}
+	}
+	return out
+}
+
+// TestVectors holds the vectors to the verifier in Go: the good ones are verified, each bad one is
+// refused by its rule alone, and no rule is without one.
+func TestVectors(t *testing.T) {
+	good, all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make(map[string]map[string][]byte)
+	for _, g := range good {
+		held[g.Name] = g.Files
+		r, err := audit.Clone(t.Context(), tree(g.Files, nil, nil), audit.CloneOptions{})
+		if err != nil || !r.Sound() {
+			t.Errorf("%s: %v %v", g.Name, r.Problems, err)
+		}
+	}
+	names, of := make(map[string]bool), make(map[rule.Rule]int)
+	for _, b := range all {
+		if names[b.Name] {
+			t.Errorf("two vectors named %s", b.Name)
+		}
+		names[b.Name] = true
+		of[b.Rule]++
+		r, err := audit.Clone(t.Context(), tree(held[b.Base], b.Files, b.Links), audit.CloneOptions{Ring: b.Keys,
+			RecordOptions: audit.RecordOptions{Remembered: b.Seen}})
+		var rules []rule.Rule
+		for _, p := range r.Problems {
+			rules = append(rules, p.Rule)
+		}
+		slices.Sort(rules)
+		if rules = slices.Compact(rules); err != nil || !slices.Equal(rules, []rule.Rule{b.Rule}) {
+			t.Errorf("%s: refused by %v: %v %v", b.Name, rules, r.Problems, err)
+		}
+	}
+	for _, e := range rule.Table() {
+		if of[e.Rule] == 0 {
+			t.Errorf("no vector breaks %s", e.Rule)
+		}
+	}
+	t.Logf("%d good, %d bad", len(good), len(all))
+}
+
+// TestFilesAreTheSameForEver holds the published files to their digest: a vector is never changed
+// unseen, and comes out the same everywhere.
+func TestFilesAreTheSameForEver(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, size := sha256.New(), 0
+	for _, f := range files {
+		fmt.Fprintf(sum, "%s %x\n", f.Path, sha256.Sum256(f.Body))
+		size += len(f.Body)
+	}
+	const want = "dff977d5e1b5448951d6a5b98475c0e3b5d78b12a00d26bc413bfaaada641ef7"
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		t.Errorf("%d files of %d bytes with the digest %s, want %s", len(files), size, got, want)
+	}
+	if size > 2_000_000 {
+		t.Errorf("%d bytes", size)
+	}
+}

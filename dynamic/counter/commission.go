@@ -1,0 +1,32 @@
+package counter
+
+import (
+	"net/http"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/goods"
+	"agentstore/dynamic/pay"
+)
+
+// commissions is the door at which quoted work is paid for.
+func commissions(protocols []pay.Row) []face {
+	params := buyParams(protocols)
+	params[0] = api.Param{Name: "request_id", In: api.Path, Type: "string", Required: true, MinLength: 24,
+		MaxLength: 24,
+		Pattern:   "^req_[a-z2-7]{20}$", Description: "of the answer to POST /api/request"}
+	return []face{{
+		Route: api.Route{
+			Name: "commission", Method: http.MethodGet, Pattern: "/api/commission/{request_id}",
+			Tags:  []string{"purchase"},
+			Serve: api.Paid, Paid: true, Quoted: true,
+			Summary: "Commission the work that a request asked for, at the quoted price",
+			Description: "Before the keeper has quoted: 409 not_quoted. Then it is bought as any good is, once, and " +
+				"the answer has the order under which the work is delivered.",
+			Params: params, Responses: doorResponses(protocols),
+		},
+		ValidateLate: true,
+		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+			return c.Sell(w, r, goods.CommissionPrefix+r.PathValue("request_id"))
+		},
+	}}
+}

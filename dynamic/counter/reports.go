@@ -1,0 +1,64 @@
+package counter
+
+import (
+	"net/http"
+	"strings"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// reportForms are those in which a report is given, the first where nothing else is wanted.
+var reportForms = []string{api.JSON, "text/html", "text/markdown"}
+
+// reportFace is the route that gives the reports of a class by their ids.
+func reportFace(name, pattern, of, class string) face {
+	return face{
+		Route: api.Route{
+			Name: name, Method: http.MethodGet, Pattern: pattern, Tags: []string{"artifacts"}, Serve: api.Ledger,
+			Summary: "The signed report of " + of,
+			Description: "Free, for ever, for whoever has the address. As JSON it is what verify answers: the report " +
+				"with its exact signed bytes, checked at every read. Browsers get a page, and Accept: text/markdown " +
+				"the same as text. What strangers wrote stands in it as data.",
+			Params: idParam("audit_id", "audit_"),
+			Responses: ok(api.Response{Schema: api.SchemaFor[Verification](), Description: "The report"},
+				append([]api.Response{
+					{Status: http.StatusOK, ContentType: api.HTML, Description: "The same, for people"},
+					{Status: http.StatusOK, ContentType: api.Markdown, Description: "The same, as text"}},
+					statuses(404, 503)...)...),
+		},
+		Handle: func(c *Counter, w http.ResponseWriter, r *http.Request) error {
+			return c.serveReport(w, r, class)
+		},
+	}
+}
+
+// serveReport answers with a report of one class in the form that is wanted.
+func (c *Counter) serveReport(w http.ResponseWriter, r *http.Request, name string) error {
+	id := r.PathValue("audit_id")
+	class, v, err := c.verification(r.Context(), id)
+	if err != nil {
+		return c.problem(err, request{})
+	}
+	if v.Reason == unknownID || v.ArtifactClass != name {
+		return &problem.Error{Code: "not_found", Detail: "There is no such report with this id. It stands in the " +
+			"answer to the purchase, and POST /api/claims finds it again."}
+	}
+	h := w.Header()
+	h.Set("Vary", "Accept, Accept-Encoding, User-Agent")
+	h.Set("Cache-Control", "no-cache")
+	form := reportForms[max(route.Negotiate(strings.Join(r.Header.Values("Accept"), ","), reportForms), 0)]
+	render := map[string]func(string, Verification) ([]byte, error){"text/html": class.Page,
+		"text/markdown": class.Markdown}[form]
+	if render == nil {
+		return writeJSON(w, v)
+	}
+	b, err := render(id, v)
+	if err != nil {
+		return err
+	}
+	h.Set("Content-Type", form+"; charset=utf-8")
+	_, _ = w.Write(b) // the client went away: nobody is left to tell
+	return nil
+}

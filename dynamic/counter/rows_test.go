@@ -1,0 +1,35 @@
+package counter
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"agentstore/content/api"
+)
+
+// The routes are described as they are served, and each says what it answers to a body that it
+// cannot take.
+func TestRoutesAreDescribed(t *testing.T) {
+	described := Routes(nil)
+	if len(described) != len(faces(nil)) || len(described) == 0 {
+		t.Fatalf("%d routes described, of %d", len(described), len(faces(nil)))
+	}
+	for _, r := range described {
+		var said []int
+		for _, a := range r.Responses {
+			// The terms are said to programs and to people.
+			again := slices.Contains(said, a.Status) && a.Status >= 400 && a.ContentType != api.HTML
+			if again || http.StatusText(a.Status) == "" {
+				t.Errorf("%s: status %d is said twice, or is none", r.Name, a.Status)
+			}
+			said = append(said, a.Status)
+		}
+		if r.Body == nil {
+			continue
+		}
+		if !slices.Contains(said, http.StatusBadRequest) {
+			t.Errorf("%s takes a body and does not say what it answers to a bad one: %v", r.Name, said)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package goods
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+)
+
+// Addresses look up receiving addresses in the public record. Nothing outside is asked.
+type Addresses interface {
+	// Spelled is the one spelling of an address, ok is false for a text that is none.
+	Spelled(address string) (spelled string, ok bool)
+	// Address is what the record holds about an address, as a JSON object that may be signed, and
+	// what that cannot tell.
+	Address(ctx context.Context, address string) (reading json.RawMessage, cannot []string, err error)
+}
+
+// looked is what a buyer of provenance is told at once; the reading is in the paper beside it.
+type looked struct {
+	ReadAt string `json:"read_at,omitzero"`
+	HowTo  string `json:"how_to_read,omitzero"`
+}
+
+// provenance reads the record about one address. The buyer gets it, whoever has its id can read it,
+// and nothing of it is published: the certificate does not name the address.
+var provenance = Kind{
+	Name:     content.KindProvenance,
+	Delivers: looked{},
+	Available: func(m Maker, _ ledger.Tx, good content.Good, inputs map[string]string) error {
+		return m.canLookUp(good, inputs)
+	},
+	Reserve: func(m Maker, _ ledger.Tx, o *Order) error { return m.canLookUp(o.Good, o.Inputs) },
+	Make: func(ctx context.Context, m Maker, o *Order) (*Made, error) {
+		address, _ := m.Addresses.Spelled(o.Inputs["address"])
+		raw, cannot, err := m.Addresses.Address(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		at := moment(time.Now())
+		p := attest.Provenance{Class: attest.ClassProvenance, Item: o.Good.ID, Address: address, ReadAt: at,
+			Reading: []byte(raw), CannotTell: cannot}
+		if b, err := attest.Canonical(p); err != nil || len(b) > attest.MaxAudit-reserved {
+			if err == nil {
+				err = attest.ErrAuditTooLarge
+			}
+			return nil, err
+		}
+		g := made(o, looked{ReadAt: at, HowTo: "artifact.record has the reading, and artifact.verify_url gives it " +
+			"again to whoever has its id. Nothing of it is published."},
+			"Looked up, on every network that the record names.", "")
+		g.Provenance = &p
+		return g, nil
+	},
+	Artifact: &Artifact{
+		Class: attest.ClassProvenance, Prefix: "prov_", Path: "/api/verify/",
+		Payload: func(_ *Order, g *Made, f Facts) (any, error) {
+			p := *g.Provenance
+			p.ProvID, p.PatronNumber, p.Date, p.FromTheStore = f.ID, f.PatronNumber, f.Date, f.Store
+			return p, nil
+		},
+	},
+}
+
+func (m Maker) canLookUp(good content.Good, inputs map[string]string) error {
+	if m.Addresses == nil {
+		return &Away{Item: good.ID}
+	}
+	if _, ok := m.Addresses.Spelled(inputs["address"]); !ok {
+		return &BadInput{Field: "address", Problem: "is neither 0x and 40 hex digits nor base58 of 32 bytes"}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+
+	"agentstore/content"
+	"agentstore/dynamic/account"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/till"
+)
+
+// AccountBooks compare what an account owes with what it is owed for: the lines of its statement,
+// and the sales that are under way. Amounts are millionths of a US dollar.
+type AccountBooks struct {
+	Account  string `json:"account"`
+	Owed     int64  `json:"owed"`
+	OwedUSD  string `json:"owed_usd"`
+	Lines    int    `json:"lines"`
+	Billed   int64  `json:"billed"`    // of the lines, less what was received
+	UnderWay int64  `json:"under_way"` // held and not billed
+	Kinds    []Kind `json:"kinds,omitzero"`
+}
+
+// accounts compares the books of all accounts, as they stand.
+func (d *Desk) accounts(ctx context.Context) (list []AccountBooks, err error) {
+	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		list = []AccountBooks{}
+		held := map[string]int64{}
+		for e, err := range tx.Scan(ledger.Purchases()) {
+			if err != nil {
+				return err
+			}
+			p, err := ledger.DecodeJSON[till.Purchase](e)
+			if err != nil {
+				return err
+			}
+			if a := p.Account; a != nil && a.Billed.IsZero() && p.Open() {
+				held[a.Account] += a.Terms.Net
+			}
+		}
+		ids, err := account.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			b, err := account.ReadBook(tx, id)
+			if err != nil {
+				return err
+			}
+			a := AccountBooks{Account: id, Owed: b.Owed, OwedUSD: content.FormatUSDC(b.Owed), UnderWay: held[id]}
+			if a.Billed, a.Lines, err = account.Sum(tx, id); err != nil {
+				return err
+			}
+			if a.Owed != a.Billed+a.UnderWay {
+				a.Kinds = []Kind{"account_differs"}
+			}
+			list = append(list, a)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what accounts owe: %w", err)
+	}
+	return list, nil
+}
+
+// owing are the accounts that owe something.
+func owing(ctx context.Context, d *Desk) (list []Entry, err error) {
+	err = d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		list = nil
+		ids, err := account.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			b, err := account.ReadBook(tx, id)
+			if err != nil {
+				return err
+			}
+			if b.Owed > 0 {
+				list = append(list, Entry{ID: id, Times: b.Orders, USDC: content.FormatUSDC(b.Owed),
+					Says: id + " owes " + content.FormatUSDC(b.Owed) + " USD."})
+			}
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,69 @@
+// Package keeper is what the keeper of a store reads and decides by: what waits for the human
+// today, what is owed, what was sold, and whether ledger and chains agree. It knows no HTTP:
+// package web shows it, and cmd prints it.
+//
+// It reads the till and the ledger, and moves no purchase. What strangers wrote passes through
+// package visible on its way to a screen.
+package keeper
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/till"
+)
+
+// Config is what a desk stands on. Till, DB and Rails are required.
+type Config struct {
+	Till  *till.Till
+	DB    ledger.DB
+	Rails []rail.Rail
+	// Rows are the kinds of what waits, in their order; nil means [Rows].
+	Rows []Row
+	// Refusals are the payments that were refused; nil is none.
+	Refusals *Refusals
+}
+
+// Desk is the keeper's desk.
+type Desk struct{ cfg Config }
+
+// New makes a desk.
+func New(cfg Config) (*Desk, error) {
+	if cfg.Till == nil || cfg.DB == nil {
+		return nil, errors.New("keeper: a till and a ledger are required")
+	}
+	if cfg.Rows == nil {
+		cfg.Rows = Rows
+	}
+	return &Desk{cfg}, nil
+}
+
+// Refusals counts the payments that this process refused, by reason. Nothing of them is
+// written anywhere: whoever is refused would write at no cost.
+type Refusals struct {
+	since time.Time
+
+	mu    sync.Mutex
+	count map[string]int // guarded by mu
+}
+
+// refusalsKept bounds the reasons that are told apart: a facilitator words its own.
+const refusalsKept = 100
+
+// NewRefusals begins to count.
+func NewRefusals() *Refusals {
+	return &Refusals{since: time.Now().UTC(), count: make(map[string]int)}
+}
+
+// Add counts a refusal.
+func (r *Refusals) Add(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.count[reason]; !known && len(r.count) >= refusalsKept {
+		reason = "other"
+	}
+	r.count[reason]++
+}

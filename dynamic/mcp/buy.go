@@ -1,0 +1,161 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/problem"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// metaKey is where a buyer's own idempotency key stands.
+	metaKey = "x402/idempotency-key"
+	// metaRequired is where some x402 clients look for terms in a result.
+	metaRequired = "x402/error"
+)
+
+// buy orders one item. path is where it is bought over HTTP, for problem documents.
+func (d *Doors) buy(q *request, item, path string, args jsontext.Value) (any, error) {
+	body, err := inputs(args)
+	if err != nil {
+		return d.wrong(q, path, "arguments", "must be one object")
+	}
+	order := counter.Request{Item: item, Method: http.MethodPost, Payment: q.Meta, Asks: q.Meta, Meta: true,
+		Inputs: &counter.Inputs{Body: body}, Agent: q.agent}
+	if v, given := q.Meta[metaKey]; given {
+		var key string
+		if jsonx.Unmarshal(v, &key) != nil {
+			key = "" // which is no key, and refused as one
+		}
+		order.Keys = []string{key}
+	}
+	a, err := d.Buy(q.http.Context(), order)
+	switch e, refused := errors.AsType[*problem.Error](err); {
+	case refused:
+		return d.refused(q, path, e, a)
+	case err != nil:
+		return nil, err
+	case a.Status == http.StatusPaymentRequired:
+		return unpaid(q, a.Body, a.Carrier.Meta)
+	}
+	return delivered(a), nil
+}
+
+// inputs are the arguments in the one spelling by which a challenge is bound to them, whatever the
+// order and spacing of a client; none is no body.
+func inputs(args jsontext.Value) ([]byte, error) {
+	if args == nil || string(args) == "null" {
+		return nil, nil
+	}
+	v := bytes.Clone(args)
+	one := (*jsontext.Value)(&v)
+	if one.Kind() != '{' {
+		return nil, errors.New("not an object")
+	}
+	if err := one.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
+		return nil, err
+	}
+	if string(v) == "{}" {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// delivered is what was bought, and its receipts beside it.
+func delivered(a *counter.Answer) *result {
+	out := &result{meta: a.Carrier.Meta, structured: a.Body, text: a.Body}
+	if bytes.Contains(a.Body, []byte(`"svg":"`)) {
+		var d struct {
+			Deliverable struct {
+				SVG string `json:"svg"`
+			} `json:"deliverable"`
+		}
+		if json.Unmarshal(a.Body, &d) == nil && d.Deliverable.SVG != "" {
+			out.more = []sdk.Content{&sdk.ImageContent{Data: []byte(d.Deliverable.SVG), MIMEType: "image/svg+xml"}}
+		}
+	}
+	return out
+}
+
+// unpaid answers with terms, in the form that the caller chose.
+func unpaid(q *request, body []byte, beside pay.Meta) (any, error) {
+	if !q.asResult {
+		return nil, &jsonrpc.Error{Code: codePayment, Message: "Payment required", Data: body}
+	}
+	out := failed(body)
+	out.meta = make(pay.Meta, len(beside)+1)
+	maps.Copy(out.meta, beside)
+	out.meta[metaRequired] = body
+	return out, nil
+}
+
+// refused answers an order that was not taken. Terms stand in the answer only where its status is
+// 402; an outcome that is not known is an error that stock clients do not pay on.
+func (d *Doors) refused(q *request, path string, e *problem.Error, a *counter.Answer) (any, error) {
+	var beside pay.Meta
+	if a != nil {
+		beside = a.Carrier.Meta
+	}
+	told := *e
+	told.Extra = maps.Clone(e.Extra)
+	if told.Extra == nil {
+		told.Extra = make(map[string]any)
+	}
+	for name, value := range beside {
+		told.Extra[name] = value
+	}
+	if e.Retry > 0 {
+		told.Extra["retry_after_seconds"] = int64((e.Retry + time.Second - 1) / time.Second)
+	}
+	status, doc := problem.Document(path, d.BaseURL, &told)
+	if e.Err != nil && status >= http.StatusInternalServerError {
+		d.Log.ErrorContext(q.http.Context(), "mcp order failed", "code", e.Code, "err", e.Err.Error())
+	}
+	switch {
+	case e.Payment != nil && e.Payment.Billed == "unknown":
+		return nil, &jsonrpc.Error{Code: codeUnknown, Data: doc, Message: "The outcome of this payment is not known " +
+			"yet. " +
+			"Send the same call with the same payment again; sign no other."}
+	case status == http.StatusPaymentRequired:
+		return unpaid(q, doc, beside)
+	}
+	out := failed(doc)
+	out.meta = beside
+	return out, nil
+}
+
+// outcomeUnknown is the answer to a paid call that failed by a fault of ours, perhaps after its
+// payment was taken.
+func (d *Doors) outcomeUnknown() *jsonrpc.Error {
+	_, doc := problem.Document("/mcp", d.BaseURL, &problem.Error{Code: "internal",
+		Status: http.StatusServiceUnavailable,
+		Extra:  map[string]any{"retry_after_seconds": 5},
+		Payment: &problem.Payment{Billed: "unknown", Retry: "same_payment",
+			NextStep: "Send the identical call with the identical payment again: if it was taken it is recognised, " +
+				"and " +
+				"it is never charged twice."}})
+	return &jsonrpc.Error{Code: codeUnknown, Data: doc, Message: "Something went wrong here, and the outcome of this " +
+		"payment is not known. Send the same call with the same payment again; sign no other."}
+}
+
+// wrong answers arguments that are not looked at further.
+func (d *Doors) wrong(q *request, path, field, why string) (any, error) {
+	e := &problem.Error{Code: "invalid_input", Fields: []problem.Field{{Field: field, Problem: why}},
+		Detail: field + " " + why + "."}
+	if counter.Paying(q.Meta) {
+		e.Payment = &problem.Payment{Billed: "no", Retry: "same_payment",
+			NextStep: "This call did not use the payment that came along. Correct it and send the same payment."}
+	}
+	return d.problem(path, e)
+}

@@ -1,0 +1,188 @@
+// Package mcp is the store's doors for agents that speak the Model Context Protocol, revision
+// 2025-06-18, over HTTP: every POST is one JSON-RPC message and its answer one JSON body. No
+// session is kept and nothing is pushed. A thousand paid calls that wait for the chain take some 60
+// kB each, their clients' side included (TestManyOpenCalls).
+//
+//	POST /mcp            the free tools, the paid tools, seven resources
+//	POST /mcp/verifier   the five free tools that check things
+//	POST /mcp/docs       the resources, and get_document; also at /mcp.md
+//
+// No tool is written by hand. A free tool is a route whose row names one: a call becomes a request
+// to that route and is answered by the server in process, with its validation, budgets, limits and
+// metrics. A paid tool is a good of the shelf, or a page that is paid for: a call goes to
+// [agentstore/dynamic/counter.Counter.Buy], which is what the HTTP routes answer from, so that the
+// two are one order at one till.
+//
+// A payment stands in params._meta and its receipt in the result's _meta, by the names of its
+// protocol. What an unpaid call is answered depends on the caller, whom a door without sessions
+// cannot know:
+//
+//	POST /mcp                  error 402, the terms in error.data (stock clients hand it to the application)
+//	POST /mcp?unpaid=result    a result with isError, the terms in structuredContent and _meta (stock
+//	                           x402 and MPP clients pay on it); also _meta {"store/unpaid":"result"}
+//
+// A settlement whose outcome is not known yet is error -32000 without terms, whatever the caller
+// chose: who is given terms signs again.
+//
+// The transport is our own, and the types are those of the official Go SDK. The SDK's own handler
+// with a tool that does nothing takes half as much processor time again as this door with the
+// store's route behind it (row mcp-free of cmd/bench); it also gives back other ids than it got
+// where they are no int64, takes what follows the message, answers an unknown method in plain text,
+// and lets a panic of a tool end the process.
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/route"
+)
+
+// Config is what the doors stand on. All but the last group is required.
+type Config struct {
+	BaseURL string
+	Site    content.Editions
+	// Routes and Documents are those of the store; what is a tool among them is one here.
+	Routes    []api.Route
+	Documents []api.Document
+	// Serve answers a request in process with every gate of the server.
+	Serve http.HandlerFunc
+	// Buy answers an order in process.
+	Buy func(context.Context, counter.Request) (*counter.Answer, error)
+
+	// Pages finds the offer of a page that is paid for by its path; nil: none is sold, and there is
+	// no tool buy_page.
+	Pages func(path string) (item string, ok bool)
+	// Timeout is of a whole call; 0: the server's.
+	Timeout time.Duration
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+// Doors answer at all of them. All methods are safe for concurrent use.
+type Doors struct {
+	Config
+	host, origin string // of BaseURL
+	free         map[string]*tool
+	order        []*tool // free, in the order of api.FreeTools
+	shelf        atomic.Pointer[shelf]
+}
+
+// New derives the free tools and makes the doors.
+func New(cfg Config) (*Doors, error) {
+	base, err := url.Parse(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Site == nil || cfg.Serve == nil || cfg.Buy == nil {
+		return nil, errors.New("mcp: a site, a server and a counter are required")
+	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	d := &Doors{Config: cfg, host: base.Hostname(), origin: base.Scheme + "://" + base.Host}
+	return d, d.deriveFree()
+}
+
+// bodyLimit holds the longest text that a good takes, each character escaped, and the longest
+// payment, in bytes.
+const bodyLimit = 256 << 10
+
+// place is one door: what is behind it.
+type place struct {
+	api.MCPDoor
+	route     string // name of its row
+	path      string // where that differs from the door's own
+	summary   string
+	tools     func(*Doors, *shelf) []*tool
+	resources bool
+}
+
+// places is the table of doors.
+var places = []*place{
+	{MCPDoor: api.MCPDoors[0], route: "mcp_call", tools: (*Doors).everyTool, resources: true,
+		summary: "Call the store over MCP"},
+	{MCPDoor: api.MCPDoors[1], route: "mcp_verifier", tools: (*Doors).verifierTools,
+		summary: "Call the verifier over MCP"},
+	{MCPDoor: api.MCPDoors[2], route: "mcp_docs", tools: (*Doors).docsTools, resources: true,
+		summary: "Read the store's documents over MCP"},
+	{MCPDoor: api.MCPDoors[2], route: "mcp_docs_md", path: "/mcp.md", tools: (*Doors).docsTools, resources: true,
+		summary: "Read the store's documents over MCP, at the address of its guide"},
+}
+
+// Routes describes the doors' routes.
+func Routes() []api.Route { return route.Routes(faces()) }
+
+// Rows are the doors' routes.
+func (d *Doors) Rows() []route.Row {
+	rows := route.Bind(d, faces())
+	for i := range rows {
+		rows[i].Timeout = d.Timeout
+	}
+	return rows
+}
+
+func faces() []route.Face[*Doors] {
+	var out []route.Face[*Doors]
+	for _, p := range places {
+		out = append(out, route.Face[*Doors]{
+			Route: api.Route{
+				Name: p.route, Method: http.MethodPost, Pattern: cmp.Or(p.path, p.Path), Tags: []string{"agents"},
+				Serve: api.Private, Summary: p.summary,
+				Description: p.Purpose + " One JSON-RPC 2.0 message in, one out: streamable HTTP without sessions or " +
+					"streams, MCP revision " + api.MCPRevision + ". /mcp.md says how tools are paid for.",
+				Params: []api.Param{
+					{Name: "unpaid", In: api.QueryP, Type: "string", MaxLength: 6, Enum: []string{"error", "result"},
+						Description: "result answers an unpaid call with a result that stock x402 and MPP clients " +
+							"pay " +
+							"on, in place of error 402"},
+					{Name: "MCP-Protocol-Version", In: api.Header, Type: "string", MaxLength: 40,
+						Description: api.MCPRevision + ", or left out"},
+				},
+				Body: &api.Body{ContentType: api.JSON, Schema: messageSchema(), Limit: bodyLimit,
+					Description: "one JSON-RPC message"},
+				Responses: []api.Response{
+					{Status: http.StatusOK, ContentType: api.JSON, Schema: answerSchema(),
+						Description: "The answer, or a JSON-RPC error"},
+					{Status: http.StatusAccepted, Description: "A notification was taken; there is no answer"},
+					{Status: http.StatusBadRequest, ContentType: api.JSON, Schema: answerSchema(),
+						Description: "No message of this protocol: a JSON-RPC error"},
+					{Status: http.StatusBadRequest, ContentType: "application/problem+json",
+						Description: "An input of the address is not valid"},
+					{Status: http.StatusForbidden, ContentType: api.JSON, Schema: answerSchema(),
+						Description: "A page of another origin, or a foreign Host: a JSON-RPC error"},
+					{Status: http.StatusRequestEntityTooLarge, ContentType: "application/problem+json",
+						Description: "The message is too long"},
+					{Status: http.StatusUnsupportedMediaType, ContentType: "application/problem+json",
+						Description: "The message is not JSON"},
+				},
+			},
+			Handle: func(d *Doors, w http.ResponseWriter, r *http.Request) error { return d.serve(p, w, r) },
+		})
+	}
+	return out
+}
+
+// foreign says why a request is not answered at all: it comes from a page of another origin, or
+// reached this machine under another's name, as by DNS rebinding (MCP, Transports, Security
+// Warning). An address and localhost cannot be rebound.
+func (d *Doors) foreign(r *http.Request) string {
+	for _, o := range r.Header.Values("Origin") {
+		if o != d.origin {
+			return "pages of other origins do not call this door"
+		}
+	}
+	u := url.URL{Host: r.Host}
+	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err != nil && host != d.host && host != "localhost" {
+		return "this door does not answer under this Host"
+	}
+	return ""
+}

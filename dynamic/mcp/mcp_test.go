@@ -1,0 +1,598 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/mcp"
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+const base = "https://store.example"
+
+// stand is a door with a route of two tools behind it and a counter that does as it is told.
+type stand struct {
+	*mcp.Doors
+	served []*http.Request // by the route
+	answer http.HandlerFunc
+	orders []counter.Request
+	buy    func(counter.Request) (*counter.Answer, error)
+}
+
+var tools = []api.Route{
+	{Name: "catalog", Method: "GET", Pattern: "/api/catalog/v1", Tool: "find_in_catalog", Summary: "Find.",
+		Serve: api.Ledger, Params: []api.Param{{Name: "q", In: api.QueryP, Type: "string", MaxLength: 9}},
+		Responses: []api.Response{{Status: 200, ContentType: api.JSON}}},
+	{Name: "status", Method: "GET", Pattern: "/api/purchase-status/{purchase_id}", Tool: "check_purchase",
+		Summary: "Status.", Params: []api.Param{{Name: "purchase_id", In: api.Path, Required: true, MaxLength: 9},
+			{Name: "Authorization", In: api.Header, MaxLength: 80}},
+		Responses: []api.Response{{Status: 200, ContentType: api.JSON}}},
+	{Name: "look", Method: "POST", Pattern: "/api/look/v1", Tool: "look_at_door", Summary: "Look.",
+		Serve: api.Metered, Body: &api.Body{ContentType: api.JSON, Limit: 999, Schema: api.StrictSchemaFor[struct {
+			URL string `json:"url"`
+		}]()}, Responses: []api.Response{{Status: 200, ContentType: api.JSON}}},
+}
+
+func open(t testing.TB, change func(*mcp.Config)) *stand {
+	t.Helper()
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{
+		answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", api.JSON)
+			io.WriteString(w, `{"ok":true}`)
+		},
+		buy: func(counter.Request) (*counter.Answer, error) {
+			return &counter.Answer{Status: 402, Type: problem.ContentType, Body: []byte(`{"accepts":[],"x402Version":2}`),
+				Carrier: pay.Carrier{Meta: pay.Meta{"org.paymentauth/payment-required": json.RawMessage(`{}`)}}}, nil
+		},
+	}
+	cfg := mcp.Config{BaseURL: base, Site: site, Routes: tools,
+		Serve: func(w http.ResponseWriter, r *http.Request) { s.served = append(s.served, r); s.answer(w, r) },
+		Buy: func(_ context.Context, r counter.Request) (*counter.Answer, error) {
+			s.orders = append(s.orders, r)
+			return s.buy(r)
+		}}
+	if change != nil {
+		change(&cfg)
+	}
+	if s.Doors, err = mcp.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// post sends a body to a door.
+func (s *stand) post(path, body string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, base+path, strings.NewReader(body))
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	if h := r.Header.Get("Host"); h != "" {
+		r.Host = h
+	}
+	w := httptest.NewRecorder()
+	for _, row := range s.Rows() {
+		if row.Pattern == r.URL.Path {
+			q := &route.Request{Inputs: route.Values{"unpaid": r.URL.Query().Get("unpaid")}}
+			if err := row.Handle(w, r.WithContext(route.With(r.Context(), q))); err != nil {
+				w.Code = -1
+				w.Body.WriteString(err.Error())
+			}
+		}
+	}
+	return w
+}
+
+// reply is an answer as a client reads it.
+type reply struct {
+	ID     json.RawMessage
+	Result struct {
+		IsError           bool
+		StructuredContent json.RawMessage
+		Content           []struct{ Type, Text, Data, MIMEType string }
+		Meta              map[string]json.RawMessage `json:"_meta"`
+		Tools             []struct{ Name, Title, Description string }
+		ProtocolVersion   string
+	}
+	Error *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
+}
+
+func (s *stand) call(t *testing.T, path, tool, arguments, meta string) reply {
+	t.Helper()
+	params := fmt.Sprintf(`{"name":%q,"arguments":%s`, tool, arguments)
+	if meta != "" {
+		params += `,"_meta":` + meta
+	}
+	w := s.post(path, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":`+params+`}}`)
+	var r reply
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 || string(r.ID) != "7" {
+		t.Fatalf("%s: %d, %v: %s", tool, w.Code, err, w.Body)
+	}
+	return r
+}
+
+// What is no message of the protocol is refused, what needs no answer gets none, and an id comes
+// back byte for byte.
+func TestMessages(t *testing.T) {
+	s := open(t, nil)
+	deep := strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000)
+	for name, c := range map[string]struct {
+		body, want string
+		status     int
+	}{
+		"integer id":        {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, 200},
+		"greatest id":       {`{"jsonrpc":"2.0","id":9223372036854775807,"method":"ping"}`, `"id":9223372036854775807,`, 200},
+		"id beyond doubles": {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `"id":9007199254740993,`, 200},
+		"text id":           {`{"jsonrpc":"2.0","id":"\u00e9\"","method":"ping"}`, `"id":"\u00e9\"",`, 200},
+		"id of a fraction":  {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `"id":null,"error":{"code":-32600`, 400},
+		"id of 1e30":        {`{"jsonrpc":"2.0","id":1e30,"method":"ping"}`, `"id":null,"error":{"code":-32600`, 400},
+		"id null":           {`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `"id":null,"error":{"code":-32600`, 400},
+		"id an object":      {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `-32600`, 400},
+		"long id":           {`{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 300) + `","method":"ping"}`, `-32600`, 400},
+		"batch":             {`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `batches`, 400},
+		"empty batch":       {`[]`, `-32600`, 400},
+		"empty":             {``, `-32700`, 400},
+		"no JSON":           {`{"jsonrpc"`, `-32700`, 400},
+		"a text":            {`"ping"`, `-32700`, 400},
+		"what follows":      {`{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, `-32700`, 400},
+		"a name twice":      {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `-32700`, 400},
+		"a name twice below": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`,
+			`-32700`, 400},
+		"deep":             {deep, `-32700`, 400},
+		"version 1":        {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, `-32600`, 400},
+		"no version":       {`{"id":1,"method":"ping"}`, `-32600`, 400},
+		"method a number":  {`{"jsonrpc":"2.0","id":1,"method":1}`, `-32600`, 400},
+		"no method":        {`{"jsonrpc":"2.0","id":1}`, `"id":1,"error":{"code":-32600`, 200},
+		"unknown method":   {`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`, `"id":1,"error":{"code":-32601`, 200},
+		"params a list":    {`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, `-32602`, 200},
+		"name a number":    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":1}}`, `-32602`, 200},
+		"unknown tool":     {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy_it"}}`, `-32602`, 200},
+		"call without all": {`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `-32602`, 200},
+		"a cursor":         {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`, `-32602`, 200},
+		"a cursor there":   {`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"cursor":"x"}}`, `-32602`, 200},
+		"no cursor":        {`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"cursor":null}}`, `"resources":[`, 200},
+		"no resource": {`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"store://x"}}`,
+			`-32002,"message":"there is no such resource: resources/list has those that there are","data":{"uri":"store://x"}`,
+			200},
+		"prompts":         {`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, `"result":{"prompts":[]}`, 200},
+		"notification":    {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ``, 202},
+		"call unanswered": {`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"buy_hello"}}`, ``, 202},
+		"a response":      {`{"jsonrpc":"2.0","id":1,"result":{}}`, ``, 202},
+	} {
+		w := s.post("/mcp", c.body)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) || c.want == "" && w.Body.Len() > 0 {
+			t.Errorf("%s: %d %s, want %d %s", name, w.Code, w.Body, c.status, c.want)
+		}
+		if c.want != "" && w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) {
+			t.Errorf("%s: length %s of %d", name, w.Header().Get("Content-Length"), w.Body.Len())
+		}
+	}
+	if len(s.orders)+len(s.served) > 0 {
+		t.Errorf("%d orders and %d requests came of that", len(s.orders), len(s.served))
+	}
+}
+
+// Whatever revision a client asks for, it is told the one that is spoken; a request of another is
+// refused with what a newer client falls back on.
+func TestRevision(t *testing.T) {
+	s := open(t, nil)
+	for _, v := range []string{`"2025-06-18"`, `"2025-11-25"`, `"1999-01-01"`, `null`} {
+		w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":`+v+`}}`)
+		var r reply
+		if json.Unmarshal(w.Body.Bytes(), &r) != nil || r.Result.ProtocolVersion != "2025-06-18" {
+			t.Errorf("%s: %s", v, w.Body)
+		}
+	}
+	for v, status := range map[string]int{"2025-06-18": 200, "2025-11-25": 400, "2025-03-26": 400, "2026-07-28": 400} {
+		w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", v)
+		if w.Code != status || status == 400 && !strings.Contains(w.Body.String(),
+			`{"requested":"`+v+`","supported":["2025-06-18"]}`) {
+			t.Errorf("%s: %d %s", v, w.Code, w.Body)
+		}
+	}
+}
+
+// A page of another origin, or a name that was rebound to this machine, is answered nothing.
+func TestForeignCallers(t *testing.T) {
+	s := open(t, nil)
+	for field, want := range map[[2]string]int{
+		{"Origin", "https://evil.example"}: 403, {"Origin", "null"}: 403, {"Origin", "http://store.example"}: 403,
+		{"Origin", "https://store.example:444"}: 403, {"Origin", base}: 200,
+		{"Host", "evil.example"}: 403, {"Host", "store.example.evil"}: 403, {"Host", "127.0.0.1:80"}: 200,
+		{"Host", "[::1]:80"}: 200, {"Host", "localhost:8080"}: 200, {"Host", "store.example:443"}: 200,
+	} {
+		w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_in_catalog"}}`,
+			field[0], field[1])
+		if w.Code != want || want == 403 && !strings.Contains(w.Body.String(), `"error":{"code":-32600`) {
+			t.Errorf("%s %s: %d %s", field[0], field[1], w.Code, w.Body)
+		}
+	}
+	if len(s.served) != 5 {
+		t.Errorf("%d calls reached the store, want 5", len(s.served))
+	}
+}
+
+// Each argument of a free tool goes where its route has it, and nothing else does.
+func TestFreeTools(t *testing.T) {
+	s := open(t, nil)
+	if r := s.call(t, "/mcp", "find_in_catalog", `{"q":"a b&c"}`, ""); r.Result.IsError ||
+		string(r.Result.StructuredContent) != `{"ok":true}` || r.Result.Content[0].Text != `{"ok":true}` {
+		t.Errorf("%+v", r)
+	}
+	s.call(t, "/mcp", "check_purchase", `{"purchase_id":"p1","status_token":"secret"}`, "")
+	r := s.call(t, "/mcp/verifier", "look_at_door", `{"url":"https://x.example/"}`, "")
+	if string(r.Result.Meta["store/untrusted"]) != "true" || !strings.Contains(r.Result.Content[0].Text, "data") ||
+		r.Result.Content[1].Text != `{"ok":true}` {
+		t.Errorf("a stranger's words are not marked: %+v", r)
+	}
+	got := s.served
+	if got[0].URL.String() != "/api/catalog/v1?q=a+b%26c" || got[0].Method != "GET" ||
+		got[1].URL.Path != "/api/purchase-status/p1" ||
+		got[1].Header.Get("Authorization") != "Bearer secret" || got[2].Method != "POST" ||
+		got[2].Header.Get("Content-Type") != api.JSON {
+		t.Errorf("%v %v %v", got[0].URL, got[1], got[2])
+	}
+	if b, _ := io.ReadAll(got[2].Body); string(b) != `{"url":"https://x.example/"}` || got[2].ContentLength != int64(len(b)) {
+		t.Errorf("body %s", b)
+	}
+	s.served = nil
+	long := strings.Repeat("ä", 40)
+	for text, want := range map[string]string{long: long + `"`, long + "ä": long + `…"`} {
+		if r := s.call(t, "/mcp", "find_in_catalog", `{"`+text+`":1}`, ""); !strings.Contains(
+			string(r.Result.StructuredContent), `"field":"`+want) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for name, c := range map[string][2]string{
+		"a list":            {"find_in_catalog", `[]`},
+		"unknown":           {"find_in_catalog", `{"w":1}`},
+		"an object":         {"find_in_catalog", `{"q":{}}`},
+		"without the path":  {"check_purchase", `{"status_token":"s"}`},
+		"without the token": {"check_purchase", `{"purchase_id":"p"}`},
+		"another path":      {"check_purchase", `{"purchase_id":"../x","status_token":"s"}`},
+		"another field":     {"check_purchase", `{"purchase_id":"p","status_token":"s\r\nX: y"}`},
+	} {
+		if r := s.call(t, "/mcp", c[0], c[1], ""); !r.Result.IsError ||
+			!strings.Contains(string(r.Result.StructuredContent), "invalid_input") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if len(s.served) > 0 {
+		t.Errorf("%d requests were made all the same", len(s.served))
+	}
+	s.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(429)
+		io.WriteString(w, `{"status":429}`)
+	}
+	if r := s.call(t, "/mcp", "find_in_catalog", `{}`, ""); !r.Result.IsError ||
+		string(r.Result.StructuredContent) != `{"status":429,"retry_after_seconds":60}` {
+		t.Errorf("out of budget: %+v", r)
+	}
+	s.answer = func(http.ResponseWriter, *http.Request) {}
+	if r := s.call(t, "/mcp", "find_in_catalog", `{}`, ""); r.Result.IsError || len(r.Result.Content) != 1 {
+		t.Errorf("an empty answer: %+v", r)
+	}
+	if r := s.call(t, "/mcp/verifier", "find_in_catalog", `{}`, ""); r.Error == nil || r.Error.Code != -32602 {
+		t.Errorf("the verifier has the catalogue: %+v", r)
+	}
+}
+
+// The list is the routes that are tools and then the shelf, in an answer that every client can
+// take.
+func TestToolsAreTheShelf(t *testing.T) {
+	s := open(t, func(c *mcp.Config) { c.Pages = func(string) (string, bool) { return "", false } })
+	w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	var r reply
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tool := range r.Result.Tools {
+		got = append(got, tool.Name)
+		if tool.Title == "" || tool.Description == "" {
+			t.Errorf("%s says nothing", tool.Name)
+		}
+	}
+	want := []string{"check_purchase", "look_at_door", "find_in_catalog"}
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range site.Goods {
+		if !slices.Contains(mcp.Observations, g.ID) {
+			want = append(want, "buy_"+g.ID)
+		}
+	}
+	if want = append(want, "buy_observation", "buy_page"); !slices.Equal(got, want) {
+		t.Errorf("tools %v, want %v", got, want)
+	}
+	// A good more is a tool more, and the goods that observe share one.
+	more := *site
+	plain := slices.DeleteFunc(slices.Clone(site.Goods),
+		func(g content.Good) bool { return slices.Contains(mcp.Observations, g.ID) })
+	more.Goods = append(slices.Clone(plain), content.Good{ID: "new_thing", Name: "New thing", Price: 5000},
+		content.Good{ID: "spot_check", Name: "Spot check", Price: 5000, Inputs: []content.Input{{Name: "host",
+			Type: "string", Max: 9, Required: true},
+			{Name: "max_usd", Type: "number", Max: 5}}},
+		content.Good{ID: "launch_check", Name: "Launch check", Price: 7000})
+	s = open(t, func(c *mcp.Config) { c.Site = &more })
+	list := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Body.String()
+	for _, want := range []string{`"buy_new_thing"`, `"buy_observation"`, `spot_check (0.005 USDC, host, max_usd); launch_check`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %s", want)
+		}
+	}
+	if strings.Contains(list, `"buy_spot_check"`) {
+		t.Error("an observation is a tool of its own")
+	}
+	var schemas struct {
+		Result struct {
+			Tools []struct {
+				Name        string
+				InputSchema struct {
+					Required   []string
+					Properties map[string]map[string]any
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(list), &schemas); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range schemas.Result.Tools {
+		if p := tool.InputSchema.Properties; tool.Name == "buy_observation" &&
+			(p["host"]["maxLength"] != 9.0 || p["max_usd"]["type"] != "number" || p["max_usd"]["maxLength"] != nil ||
+				!slices.Equal(tool.InputSchema.Required, []string{"item_id"})) {
+			t.Errorf("an observation takes %+v", tool.InputSchema)
+		}
+	}
+	s.call(t, "/mcp", "buy_observation", `{"item_id":"spot_check","host":"x.example"}`, "")
+	if o := s.orders[0]; o.Item != "spot_check" || string(o.Inputs.Body) != `{"host":"x.example"}` {
+		t.Errorf("ordered %s with %s", o.Item, o.Inputs.Body)
+	}
+	one := more
+	one.Goods = more.Goods[len(plain)+1 : len(plain)+2]
+	alone := open(t, func(c *mcp.Config) { c.Site = &one })
+	if said := alone.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Body.String(); !strings.Contains(said,
+		`"buy_observation"`) {
+		t.Error("one observation is none")
+	}
+	if r := s.call(t, "/mcp", "buy_observation", `{"item_id":"hello"}`, ""); !r.Result.IsError {
+		t.Errorf("hello as an observation: %+v", r)
+	}
+}
+
+// tools/list is one answer of at most 32 kB also with all that will be sold.
+func TestTheWholeListIsShort(t *testing.T) {
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := *site
+	long := site.Goods[0]
+	for _, g := range site.Goods {
+		if len(g.Description)+len(fmt.Sprint(g.Inputs)) > len(long.Description)+len(fmt.Sprint(long.Inputs)) {
+			long = g
+		}
+	}
+	for i := len(whole.Goods); i < 24; i++ {
+		long.ID = fmt.Sprintf("a_good_of_some_length_%d", i)
+		whole.Goods = append(whole.Goods, long)
+	}
+	for _, id := range mcp.Observations {
+		long.ID = id
+		whole.Goods = append(whole.Goods, long)
+	}
+	s := open(t, func(c *mcp.Config) {
+		c.Site, c.Pages = &whole, func(string) (string, bool) { return "", false }
+	})
+	const free = 9000 // bytes of the twelve free tools as they are
+	if n := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Body.Len() + free; n > 32<<10 {
+		t.Errorf("tools/list would have %d bytes", n)
+	}
+}
+
+// An unpaid order is answered in the way that the caller chose, by the address or by the call.
+func TestUnpaid(t *testing.T) {
+	s := open(t, nil)
+	if r := s.call(t, "/mcp", "buy_hello", `{}`, ""); r.Error == nil || r.Error.Code != 402 ||
+		string(r.Error.Data) != `{"accepts":[],"x402Version":2}` {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range [][2]string{{"/mcp?unpaid=result", ""}, {"/mcp", `{"store/unpaid":"result"}`}} {
+		r := s.call(t, c[0], "buy_hello", `{}`, c[1])
+		if !r.Result.IsError || string(r.Result.StructuredContent) != `{"accepts":[],"x402Version":2}` ||
+			r.Result.Content[0].Text != `{"accepts":[],"x402Version":2}` || r.Result.Meta["x402/error"] == nil ||
+			r.Result.Meta["org.paymentauth/payment-required"] == nil {
+			t.Errorf("%v: %+v", c, r)
+		}
+	}
+}
+
+// A payment and its key reach the counter as they came; the inputs in one spelling.
+func TestPayments(t *testing.T) {
+	s := open(t, nil)
+	s.buy = func(counter.Request) (*counter.Answer, error) {
+		return &counter.Answer{Status: 200, Type: api.JSON, Body: []byte(`{"deliverable":{"svg":"<svg/>"},"paid":1}`),
+			Carrier: pay.Carrier{Meta: pay.Meta{"x402/payment-response": json.RawMessage(`{"success":true}`)}}}, nil
+	}
+	const payment = `{"payload":{"n":12345678901234567890},"x402Version":2}`
+	r := s.call(t, "/mcp", "buy_hello", ` { "source" : "s", "agent_name":"\u0041da" } `,
+		`{"x402/payment":`+payment+`,"x402/idempotency-key":"0123456789abcdef"}`)
+	o := s.orders[0]
+	if string(o.Inputs.Body) != `{"agent_name":"Ada","source":"s"}` || o.Method != "POST" || !o.Meta ||
+		!slices.Equal(o.Payment.Values("x402/payment"), []string{payment}) ||
+		!slices.Equal(o.Keys, []string{"0123456789abcdef"}) || o.Item != "hello" {
+		t.Errorf("ordered %+v with %s", o, o.Inputs.Body)
+	}
+	if r.Result.IsError || string(r.Result.Meta["x402/payment-response"]) != `{"success":true}` ||
+		len(r.Result.Content) != 2 || r.Result.Content[1].Type != "image" ||
+		r.Result.Content[1].Data != base64.StdEncoding.EncodeToString([]byte("<svg/>")) {
+		t.Errorf("%+v", r)
+	}
+	s.call(t, "/mcp", "buy_hello", `{}`, `{"x402/idempotency-key":7}`)
+	if !slices.Equal(s.orders[1].Keys, []string{""}) || s.orders[1].Inputs.Body != nil {
+		t.Errorf("ordered %+v", s.orders[1])
+	}
+	// MPP allows the credential beside params.
+	s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy_hello"},`+
+		`"_meta":{"org.paymentauth/credential":{"a":1}}}`)
+	if got := s.orders[2].Payment.Values("org.paymentauth/credential"); !slices.Equal(got, []string{`{"a":1}`}) {
+		t.Errorf("the credential is %v", got)
+	}
+}
+
+// A page that is paid for is bought by its path, at the till's name for it.
+func TestPages(t *testing.T) {
+	s := open(t, func(c *mcp.Config) {
+		c.Pages = func(path string) (string, bool) { return "almanac_first", path == "/almanac/first" }
+	})
+	if r := s.call(t, "/mcp", "buy_page", `{"path":"/almanac/first","source":"s"}`, ""); r.Error == nil ||
+		r.Error.Code != 402 || s.orders[0].Item != "almanac_first" || string(s.orders[0].Inputs.Body) != `{"source":"s"}` {
+		t.Errorf("%+v, ordered %+v", r, s.orders)
+	}
+	for _, bad := range []string{`{"path":"/almanac/second"}`, `{"path":7}`, `{}`, `[]`} {
+		if r := s.call(t, "/mcp", "buy_page", bad, ""); !r.Result.IsError || len(s.orders) != 1 {
+			t.Errorf("%s: %+v", bad, r)
+		}
+	}
+}
+
+// Doors without a store behind them are refused.
+func TestNewWantsAStore(t *testing.T) {
+	if _, err := mcp.New(mcp.Config{BaseURL: base}); err == nil {
+		t.Error("doors without a site")
+	}
+}
+
+// A payment for what is not on the shelf any more is looked up all the same; no other call is.
+func TestWhatIsNoLongerSold(t *testing.T) {
+	s := open(t, nil)
+	s.call(t, "/mcp", "buy_retired", `{"a":1}`, `{"x402/payment":{}}`)
+	if len(s.orders) != 1 || s.orders[0].Item != "retired" {
+		t.Errorf("ordered %+v", s.orders)
+	}
+	for _, door := range []string{"/mcp", "/mcp/docs"} {
+		meta := map[string]string{"/mcp": "", "/mcp/docs": `{"x402/payment":{}}`}[door]
+		if r := s.call(t, door, "buy_retired", `{}`, meta); r.Error == nil || r.Error.Code != -32602 || len(s.orders) > 1 {
+			t.Errorf("%s: %+v", door, r)
+		}
+	}
+}
+
+// After a payment, terms stand in an answer only where nothing is billed; what is not known is
+// -32000 without terms, also where the fault is ours.
+func TestWhatIsNotKnown(t *testing.T) {
+	paid := `{"x402/payment":{},"store/unpaid":"result"}`
+	unknown := &problem.Payment{Billed: "unknown", Retry: "same_payment", NextStep: "Again."}
+	for name, c := range map[string]struct {
+		buy  func(counter.Request) (*counter.Answer, error)
+		code int // 0: a result with isError
+	}{
+		"settling": {func(counter.Request) (*counter.Answer, error) {
+			return &counter.Answer{Carrier: pay.Carrier{Meta: pay.Meta{"x402/payment-response": json.RawMessage(`{}`)}}},
+				&problem.Error{Code: "payment_unknown", Payment: unknown, Retry: 5e9}
+		}, -32000},
+		"in flight": {func(counter.Request) (*counter.Answer, error) {
+			return nil, &problem.Error{Code: "idempotency_in_flight", Payment: unknown}
+		}, -32000},
+		"a fault": {func(counter.Request) (*counter.Answer, error) { return nil, errors.New("ledger") }, -32000},
+		"a panic": {func(counter.Request) (*counter.Answer, error) { panic("kind") }, -32000},
+		"sold out": {func(counter.Request) (*counter.Answer, error) {
+			return nil, &problem.Error{Code: "sold_out", Payment: &problem.Payment{Billed: "no"}}
+		}, 0},
+		"not taken": {func(counter.Request) (*counter.Answer, error) {
+			return &counter.Answer{}, &problem.Error{Code: "payment_invalid", Payment: &problem.Payment{Billed: "no"},
+				Extra: map[string]any{"accepts": []int{}}}
+		}, 0},
+	} {
+		s := open(t, nil)
+		s.buy = c.buy
+		r := s.call(t, "/mcp", "buy_hello", `{}`, paid)
+		switch {
+		case c.code == 0 && (!r.Result.IsError || r.Error != nil):
+			t.Errorf("%s: %+v", name, r)
+		case c.code != 0 && (r.Error == nil || r.Error.Code != c.code ||
+			!strings.Contains(string(r.Error.Data), `"billed":"unknown"`) ||
+			strings.Contains(string(r.Error.Data), "accepts")):
+			t.Errorf("%s: %+v", name, r)
+		case name == "settling" && (!strings.Contains(string(r.Error.Data), `"retry_after_seconds":5`) ||
+			!strings.Contains(string(r.Error.Data), `"x402/payment-response":{}`)):
+			t.Errorf("%s: %s", name, r.Error.Data)
+		}
+		if c.code != 0 {
+			continue
+		}
+		r = s.call(t, "/mcp", "buy_hello", `{}`, `{"x402/payment":{}}`)
+		if name == "not taken" && (r.Error == nil || r.Error.Code != 402) {
+			t.Errorf("%s, with errors: %+v", name, r)
+		}
+	}
+	// Without a payment a fault is a fault.
+	s := open(t, nil)
+	s.buy = func(counter.Request) (*counter.Answer, error) { panic("kind") }
+	if r := s.call(t, "/mcp", "buy_hello", `{}`, ""); r.Error == nil || r.Error.Code != -32603 {
+		t.Errorf("%+v", r)
+	}
+	s.answer = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	if r := s.call(t, "/mcp", "find_in_catalog", `{}`, ""); r.Error == nil || r.Error.Code != -32603 {
+		t.Errorf("%+v", r)
+	}
+	if r := s.call(t, "/mcp", "buy_hello", `[]`, `{"x402/payment":{}}`); !r.Result.IsError ||
+		!strings.Contains(string(r.Result.StructuredContent), `"billed":"no"`) {
+		t.Errorf("arguments that are a list: %+v", r)
+	}
+}
+
+// The documents are given out by name and by address, and the door that has them has nothing else.
+func TestDocuments(t *testing.T) {
+	s := open(t, nil)
+	s.answer = func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "# "+r.URL.Path) }
+	for _, door := range []string{"/mcp/docs", "/mcp.md"} {
+		w := s.post(door, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"store://pricing"}}`)
+		if !strings.Contains(w.Body.String(), `"text":"# /pricing.md"`) {
+			t.Errorf("%s", w.Body)
+		}
+		w = s.post(door, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_document","arguments":{"name":"guide"}}}`)
+		if !strings.Contains(w.Body.String(), `"resource":{"uri":"store://guide","mimeType":"text/plain","text":"# /llms.txt"}`) {
+			t.Errorf("%s", w.Body)
+		}
+		if r := s.call(t, door, "get_document", `{"name":"cellar"}`, ""); !r.Result.IsError {
+			t.Errorf("%+v", r)
+		}
+		if r := s.call(t, door, "buy_hello", `{}`, ""); r.Error == nil || r.Error.Code != -32602 {
+			t.Errorf("%+v", r)
+		}
+	}
+	w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+	if n := strings.Count(w.Body.String(), `"uri":"store://`); n != 7 {
+		t.Errorf("%d resources", n)
+	}
+	s.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }
+	w = s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"store://guide"}}`)
+	if !strings.Contains(w.Body.String(), `-32002`) {
+		t.Errorf("%s", w.Body)
+	}
+}

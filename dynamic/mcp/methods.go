@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/counter"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// methods is every method that is answered. Those of features that the doors do not have are there
+// for clients that ask all the same.
+var methods = map[string]func(*Doors, *request) (any, error){
+	"initialize":               (*Doors).initialize,
+	"ping":                     nothing,
+	"logging/setLevel":         nothing,
+	"tools/list":               (*Doors).listTools,
+	"tools/call":               (*Doors).callTool,
+	"resources/list":           (*Doors).listResources,
+	"resources/read":           (*Doors).readResource,
+	"resources/templates/list": empty("resourceTemplates"),
+	"prompts/list":             empty("prompts"),
+}
+
+func nothing(*Doors, *request) (any, error) { return json.RawMessage(`{}`), nil }
+
+func empty(name string) func(*Doors, *request) (any, error) {
+	return func(_ *Doors, q *request) (any, error) {
+		return json.RawMessage(`{"` + name + `":[]}`), q.onePage()
+	}
+}
+
+// onePage refuses a cursor: every list is one page, so that none was given out.
+func (q *request) onePage() error {
+	if q.Cursor != nil && string(q.Cursor) != "null" {
+		return fault(codeInvalidParams, "this list is one page: no cursor was given out")
+	}
+	return nil
+}
+
+// answer does what a request asks. A fault of ours is logged and told without detail; where a
+// payment came with it, as one whose outcome is not known.
+func (d *Doors) answer(q *request) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.Log.LogAttrs(q.http.Context(), slog.LevelError, "mcp call panicked", slog.String("door", q.place.Name),
+				slog.String("err", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+			result, err = nil, d.ours(q)
+		}
+	}()
+	f := methods[q.method]
+	if f == nil {
+		return nil, fault(codeMethodNotFound, "there is no method of this name here")
+	}
+	result, err = f(d, q)
+	if _, said := err.(*jsonrpc.Error); err == nil || said {
+		return result, err
+	}
+	d.Log.LogAttrs(q.http.Context(), slog.LevelError, "mcp call failed", slog.String("door", q.place.Name),
+		slog.String("err", err.Error()))
+	return nil, d.ours(q)
+}
+
+// ours is the answer where the fault is ours.
+func (d *Doors) ours(q *request) *jsonrpc.Error {
+	if q.method == "tools/call" && counter.Paying(q.Meta) {
+		return d.outcomeUnknown()
+	}
+	return fault(codeInternal, "Something went wrong here. Nothing was charged by this call.")
+}
+
+func (d *Doors) initialize(q *request) (any, error) {
+	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
+	if q.place.resources {
+		caps.Resources = &sdk.ResourceCapabilities{}
+	}
+	if q.place.Name == api.MCPDoors[0].Name {
+		// draft-payment-transport-mcp: which payments the tools take.
+		caps.Experimental = map[string]any{"payment": map[string]any{"methods": map[string]any{
+			"evm": map[string]any{"intents": []string{"charge"}}}}}
+	}
+	return &sdk.InitializeResult{ProtocolVersion: api.MCPRevision, Capabilities: caps,
+		ServerInfo:   &sdk.Implementation{Name: q.place.Name, Title: q.place.Title, Version: api.ContractVersion},
+		Instructions: instructions[q.place.Name]}, nil
+}

@@ -1,0 +1,66 @@
+package mcp
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"agentstore/dynamic/pay"
+
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// result is that of a tool, an [sdk.CallToolResult] on the wire. It is written here because what it
+// holds is JSON already, and twice: the SDK would parse and copy it five times on its way out.
+type result struct {
+	failed     bool
+	before     string        // a text before the others, "" for none
+	text       []byte        // of the answer
+	more       []sdk.Content // beside it
+	structured []byte        // JSON, nil for none
+	meta       pay.Meta
+}
+
+// marshal writes the result.
+func (r *result) marshal() (json.RawMessage, error) {
+	b := make([]byte, 0, 256+5*len(r.text)/2+len(r.structured))
+	b = append(b, '{')
+	if len(r.meta) > 0 {
+		b = append(b, `"_meta":{`...)
+		for i, name := range slices.Sorted(maps.Keys(r.meta)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = quote(b, []byte(name))
+			b = append(append(b, ':'), r.meta[name]...)
+		}
+		b = append(b, "},"...)
+	}
+	b = append(b, `"content":[`...)
+	if r.before != "" {
+		b = append(quote(append(b, `{"type":"text","text":`...), []byte(r.before)), "},"...)
+	}
+	b = append(quote(append(b, `{"type":"text","text":`...), r.text), '}')
+	for _, c := range r.more {
+		one, err := c.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, ','), one...)
+	}
+	b = append(b, ']')
+	if r.structured != nil {
+		b = append(append(b, `,"structuredContent":`...), r.structured...)
+	}
+	if r.failed {
+		b = append(b, `,"isError":true`...)
+	}
+	return append(b, '}'), nil
+}
+
+// quote appends a text as JSON; what is no UTF-8 in it is replaced.
+func quote(b, text []byte) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // its error says that something was replaced
+	return b
+}

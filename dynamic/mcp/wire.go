@@ -1,0 +1,238 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/pay"
+	"agentstore/dynamic/route"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Codes of errors beside those of JSON-RPC.
+const (
+	codePayment         = 402    // the terms are in data
+	codeUnknown         = -32000 // the outcome of a payment is not known, or it is one that no terms follow
+	codeNoResource      = -32002 // MCP 2025-06-18
+	codeWrongRevision   = -32022
+	codeParse           = jsonrpc.CodeParseError
+	codeInvalidRequest  = jsonrpc.CodeInvalidRequest
+	codeMethodNotFound  = jsonrpc.CodeMethodNotFound
+	codeInvalidParams   = jsonrpc.CodeInvalidParams
+	codeInternal        = jsonrpc.CodeInternalError
+	maxID               = 256 // bytes, as it came
+	headerRevision      = "MCP-Protocol-Version"
+	messageNotJSONOrTwo = "the body is not one JSON object in which no member stands twice"
+)
+
+// message is what a POST holds: a request, a notification, or the answer to a request that we never
+// make. Its params are a *params, or anything where only the rest matters.
+type message[P any] struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id"`
+	Method  string         `json:"method"`
+	Params  P              `json:"params"`
+	Meta    pay.Meta       `json:"_meta"` // some payers put it beside params
+	Result  jsontext.Value `json:"result"`
+	Error   jsontext.Value `json:"error"`
+}
+
+// params are those of every method that takes some.
+type params struct {
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+	URI       string         `json:"uri"`
+	Cursor    jsontext.Value `json:"cursor"`
+	Meta      pay.Meta       `json:"_meta"`
+}
+
+// request is a message that is answered.
+type request struct {
+	params
+	method string
+	http   *http.Request
+	place  *place
+	// asResult: an unpaid call is answered with a result.
+	asResult bool
+	agent    *route.Agent // who signed the body, nil for nobody
+}
+
+// metaUnpaid is the member of _meta that asks for terms in a result.
+const metaUnpaid = "store/unpaid"
+
+func fault(code int64, format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// read takes a message apart, strictly. It returns nil and no error for what is not answered. id is
+// what the answer carries, byte for byte as it came, and null where there is none.
+func (d *Doors) read(p *place, r *http.Request, body []byte) (q *request, id jsontext.Value, bad *jsonrpc.Error) {
+	null := jsontext.Value("null")
+	if v := jsontext.Value(body); v.Kind() == '[' {
+		return nil, null, fault(codeInvalidRequest, "batches are not taken: send one message")
+	}
+	var m message[*params]
+	var wrong bool // params that are not what they should be
+	if err := jsonx.Unmarshal(body, &m); err != nil {
+		var loose message[jsontext.Value]
+		if jsonx.Unmarshal(body, &loose) != nil {
+			if v := jsontext.Value(body); v.IsValid() && v.Kind() == '{' {
+				return nil, null, fault(codeInvalidRequest, "a member of the message is of the wrong type")
+			}
+			return nil, null, fault(codeParse, messageNotJSONOrTwo)
+		}
+		wrong = true
+		m = message[*params]{JSONRPC: loose.JSONRPC, ID: loose.ID, Method: loose.Method, Result: loose.Result,
+			Error: loose.Error}
+	}
+	switch {
+	case m.JSONRPC != "2.0":
+		return nil, null, fault(codeInvalidRequest, `jsonrpc must be "2.0"`)
+	case m.ID == nil && m.Method != "":
+		return nil, nil, nil // a notification: nothing is done for one that nobody answers
+	case m.Method == "" && (m.Result != nil || m.Error != nil):
+		return nil, nil, nil // an answer, though we asked nothing
+	case !goodID(m.ID):
+		return nil, null, fault(codeInvalidRequest, "id must be a string of at most %d bytes or an integer", maxID)
+	case m.Method == "":
+		return nil, m.ID, fault(codeInvalidRequest, "the message has no method")
+	case wrong:
+		return nil, m.ID, fault(codeInvalidParams, "params must be an object with members of the right types")
+	}
+	q = &request{method: m.Method, http: r, place: p, asResult: route.Inputs(r).String("unpaid") == "result"}
+	if m.Params != nil {
+		q.params = *m.Params
+	}
+	if q.Meta == nil {
+		q.Meta = make(pay.Meta)
+	}
+	for name, value := range m.Meta {
+		if _, have := q.Meta[name]; !have {
+			q.Meta[name] = value
+		}
+	}
+	if a := route.Of(r).Agent; a.SignedBody(r.Header, body) {
+		q.agent = a
+	}
+	if string(q.Meta[metaUnpaid]) == `"result"` {
+		q.asResult = true
+	}
+	return q, m.ID, nil
+}
+
+// goodID reports whether an id can be given back as it came: a string, or an integer.
+func goodID(id jsontext.Value) bool {
+	if len(id) > maxID {
+		return false
+	}
+	switch id.Kind() {
+	case '"':
+		return true
+	case '0':
+		_, err := strconv.ParseInt(string(id), 10, 64)
+		return err == nil
+	}
+	return false
+}
+
+// serve answers one POST.
+func (d *Doors) serve(p *place, w http.ResponseWriter, r *http.Request) error {
+	if why := d.foreign(r); why != "" {
+		return write(w, http.StatusForbidden, nil, nil, fault(codeInvalidRequest, "%s", why))
+	}
+	if v := r.Header.Get(headerRevision); v != "" && v != api.MCPRevision {
+		e := fault(codeWrongRevision, "this door speaks revision %s alone", api.MCPRevision)
+		e.Data, _ = json.Marshal(map[string]any{"supported": []string{api.MCPRevision}, "requested": v})
+		return write(w, http.StatusBadRequest, nil, nil, e)
+	}
+	body, err := route.ReadBody(r)
+	if err != nil {
+		return err
+	}
+	q, id, bad := d.read(p, r, body)
+	switch {
+	case bad != nil && string(id) != "null":
+		return write(w, http.StatusOK, id, nil, bad)
+	case bad != nil:
+		return write(w, http.StatusBadRequest, nil, nil, bad)
+	case q == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	result, err := d.answer(q)
+	return write(w, http.StatusOK, id, result, err)
+}
+
+// write writes an answer. An error that is no *jsonrpc.Error is a fault of ours.
+func write(w http.ResponseWriter, status int, id jsontext.Value, result any, err error) error {
+	member, value := `,"result":`, result
+	if err != nil {
+		e, ok := err.(*jsonrpc.Error)
+		if !ok {
+			e = fault(codeInternal, "something went wrong here")
+		}
+		member, value = `,"error":`, e
+	}
+	b, bad := encode(value)
+	if bad != nil {
+		return bad
+	}
+	if id == nil {
+		id = jsontext.Value("null")
+	}
+	out := make([]byte, 0, len(b)+len(id)+64)
+	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), id...), member...)
+	out = append(append(out, b...), '}')
+	h := w.Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	w.WriteHeader(status)
+	_, _ = w.Write(out) // a client that left comes back with the same call
+	return nil
+}
+
+var contentType = []string{api.JSON}
+
+// encode marshals an answer; what is JSON already is taken as it is.
+func encode(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case json.RawMessage:
+		return v, nil
+	case *result:
+		return v.marshal()
+	}
+	return json.Marshal(v)
+}
+
+// messageSchema describes a message as far as this door reads it.
+func messageSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Required: []string{"jsonrpc", "method"},
+		PropertyOrder: []string{"jsonrpc", "id", "method", "params"},
+		Properties: map[string]*jsonschema.Schema{
+			"jsonrpc": {Type: "string", Enum: []any{"2.0"}},
+			"id":      {Types: []string{"string", "integer"}, Description: "left out in a notification"},
+			"method":  {Type: "string", Description: "such as tools/list or tools/call"},
+			"params":  {Type: "object", Description: "of a call: name, arguments, and the payment in _meta"},
+		}}
+}
+
+func answerSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Required: []string{"jsonrpc", "id"},
+		PropertyOrder: []string{"jsonrpc", "id", "result", "error"},
+		Properties: map[string]*jsonschema.Schema{
+			"jsonrpc": {Type: "string", Enum: []any{"2.0"}},
+			"id":      {Types: []string{"string", "integer", "null"}},
+			"result":  {Type: "object"},
+			"error": {Type: "object", Required: []string{"code", "message"},
+				PropertyOrder: []string{"code", "message", "data"},
+				Properties: map[string]*jsonschema.Schema{"code": {Type: "integer"}, "message": {Type: "string"},
+					"data": {Description: "for code 402 the terms, else a problem document where there is one"}}},
+		}}
+}

@@ -1,0 +1,91 @@
+package evm_test
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"agentstore/cmd/devnet/chaintest"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
+)
+
+func call(method string, words ...[]byte) []byte {
+	b := crypto.Keccak256([]byte(method))[:4]
+	for _, w := range words {
+		b = append(b, common.LeftPadBytes(w, 32)...)
+	}
+	return b
+}
+
+// A plain payer whose money is gone when our settlement's turn comes, and back when the block ends,
+// is shown to be the cause by the transfers before it: else three such payers take the network out
+// for everybody.
+func TestMoneyThatIsBackAtTheEndOfTheBlock(t *testing.T) {
+	all := big.NewInt(chaintest.BuyerFunds).Bytes()
+	for name, leaves := range map[string]bool{"left in the same block": true, "left in the block before": false} {
+		t.Run(name, func(t *testing.T) {
+			h := openOn(t, 8453)
+			payer, friend := h.Buyers[0], h.Buyers[1]
+			h.Node.Send(payer, h.Asset, call("approve(address,uint256)", h.Minter.Address[:], all))
+			h.Seal()
+			p, err := h.rail.Parse(h.Sign(terms(500_000)), h.rail.Requirement(500_000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mark, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(500_000), time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := h.rail.Draft(t.Context(), []*rail.Payment{p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			signed, err := d.Sign(railtest.NewSequence())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := new(types.Transaction)
+			if err := ours.UnmarshalBinary(signed.Raw); err != nil {
+				t.Fatal(err)
+			}
+			out := h.Transaction(h.Minter, h.Asset, call("transferFrom(address,address,uint256)", payer.Address[:],
+				friend.Address[:], all))
+			back := h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], all))
+			if leaves {
+				h.MustSealTxs(out, ours, back)
+			} else {
+				h.MustSealTxs(out)
+				h.MustSealTxs(ours, back)
+			}
+			f, err := h.rail.Look(t.Context(), p, []rail.Signed{signed}, mark, time.Now())
+			if err != nil || len(f.Reverts) != 1 {
+				t.Fatalf("Look = %+v, %v; want a revert", f, err)
+			}
+			if c, err := h.rail.Explain(t.Context(), p, f.Reverts[0]); err != nil || !c.Payer {
+				t.Errorf("Explain = %+v, %v; want that it is the payer's doing", c, err)
+			}
+		})
+	}
+}
+
+// Whoever sends a payer money does not make a revert the payer's doing, nor hide that it is the
+// network's.
+func TestMoneyFromStrangersBlamesNobody(t *testing.T) {
+	h := openOn(t, 8453)
+	payer, friend := h.Buyers[0], h.Buyers[1]
+	p, err := h.rail.Parse(h.Sign(terms(500_000)), h.rail.Requirement(500_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gift := h.Transaction(friend, h.Asset, call("transfer(address,uint256)", payer.Address[:], big.NewInt(1).Bytes()))
+	h.MustSealTxs(gift) // its place is that of a settlement that reverted
+	v := rail.Revert{Tx: gift.Hash().Hex(), Block: h.Head().Number.Uint64()}
+	if c, err := h.rail.Explain(t.Context(), p, v); err != nil || c.Payer || c.Reason == "" {
+		t.Errorf("Explain = %+v, %v; want a revert that is not the payer's doing", c, err)
+	}
+}

@@ -1,0 +1,98 @@
+package facilitator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/big"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
+)
+
+// plainRail pays whatever is sent at once.
+type plainRail struct {
+	rail.Rail // of which nothing else is asked
+	looked    atomic.Int64
+}
+
+func (*plainRail) Info() rail.Info             { return rail.Info{Network: "test:plain", Reverted: "reverted"} }
+func (*plainRail) Check(context.Context) error { return nil }
+func (*plainRail) Standing(context.Context) (rail.Standing, error) {
+	return rail.Standing{Head: time.Now(), Priced: true}, nil
+}
+func (*plainRail) Changed() <-chan struct{} { return make(chan struct{}) }
+func (*plainRail) Verify(context.Context, *rail.Payment, rail.Requirement, time.Time) (rail.Mark, error) {
+	return rail.Mark{}, nil
+}
+func (*plainRail) Accounts(context.Context) ([]rail.Account, error) {
+	return []rail.Account{{Address: "one"}}, nil
+}
+func (*plainRail) Draft(context.Context, []*rail.Payment) (rail.Draft, error) {
+	return plainDraft{}, nil
+}
+func (*plainRail) Send(context.Context, ...rail.Signed) error { return nil }
+func (n *plainRail) Look(context.Context, *rail.Payment, []rail.Signed, rail.Mark, time.Time) (rail.Finding, error) {
+	n.looked.Add(1)
+	return rail.Finding{State: rail.Paid, Final: true, Proof: &rail.Proof{Tx: "tx"}}, nil
+}
+
+type plainDraft struct{}
+
+func (plainDraft) Price() rail.Price { return rail.Price{} }
+func (plainDraft) Sign(seq rail.Sequencer) (rail.Signed, error) {
+	account, number, err := seq.Next([]rail.Account{{Address: "one"}})
+	return rail.Signed{ID: "tx", Raw: []byte("raw"), Account: account, Sequence: number}, err
+}
+
+// failing is a ledger that fails as often as it is told.
+type failing struct {
+	ledger.DB
+	left atomic.Int64
+}
+
+func (f *failing) Update(ctx context.Context, fn func(ledger.Tx) error) error {
+	if f.left.Add(-1) >= 0 {
+		return errors.New("the ledger failed")
+	}
+	return f.DB.Update(ctx, fn)
+}
+
+// What was signed is pending until the chain was looked at, and a ledger that fails meanwhile
+// leaves no number open: the settlement is driven on.
+func TestASettlementIsDrivenOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, n := &failing{DB: ledger.NewMem(ledger.MemOptions{})}, &plainRail{}
+		g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		settles, err := settle.New(settle.Config{DB: db, Rails: []rail.Rail{n}, Gas: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		h := &Handler{cfg: HandlerConfig{Rails: []rail.Rail{n}, Settles: settles, Gas: g,
+			Log: slog.New(slog.DiscardHandler)}, ctx: ctx, jobs: make(map[string]*job)}
+		p := &rail.Payment{Network: "test:plain", Payer: "payer", Nonce: "nonce", Amount: big.NewInt(1000),
+			Signature: []byte("signed")}
+		j, _ := h.job(n, p, rail.Requirement{Network: "test:plain"})
+		s, err := h.begin(j)
+		if err != nil || j.last != (Settled{Transaction: s.Tx(settlementID(p)), Reason: Pending, Network: "test:plain",
+			Payer: "payer"}) || s.Tx(settlementID(p)) == "" {
+			t.Fatalf("begun: %+v, %v", j.last, err)
+		}
+		db.left.Store(2)
+		if err := h.drive(j, &driver{over: make(chan struct{}), done: make(chan struct{})}); err != nil ||
+			!j.last.Success || n.looked.Load() < 2 {
+			t.Errorf("driven: %+v after %d looks, %v", j.last, n.looked.Load(), err)
+		}
+	})
+}

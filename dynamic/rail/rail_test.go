@@ -1,0 +1,46 @@
+package rail_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"agentstore/dynamic/rail"
+)
+
+// An authorization may be valid for as long as was asked and five minutes more, or ten seconds more
+// where the terms are firm (package till, M4).
+func TestLatest(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	const standard = 300 * time.Second
+	for _, c := range []struct {
+		r    rail.Requirement
+		want time.Duration
+	}{
+		{rail.Requirement{}, 600 * time.Second},
+		{rail.Requirement{MaxTimeoutSeconds: 1}, 301 * time.Second},
+		{rail.Requirement{MaxTimeoutSeconds: 60}, 360 * time.Second},
+		{rail.Requirement{Firm: true}, 310 * time.Second},
+		{rail.Requirement{MaxTimeoutSeconds: 1, Firm: true}, 11 * time.Second},
+		{rail.Requirement{MaxTimeoutSeconds: 300}.Within(90*time.Second + 999*time.Millisecond), 100 * time.Second},
+		{rail.Requirement{MaxTimeoutSeconds: 60}.Within(90 * time.Second), 70 * time.Second},
+	} {
+		if got := c.r.Latest(now, standard).Sub(now); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.r, got, c.want)
+		}
+	}
+}
+
+// A refusal says its reason, what is further known, and whether the authorization was used.
+func TestRefusal(t *testing.T) {
+	for want, r := range map[string]*rail.Refusal{
+		"invalid_network": {Reason: "invalid_network"}, "invalid_payload: not JSON": {Reason: "invalid_payload",
+			Message: "not JSON"},
+		"used: on chain": {Reason: "used", Message: "on chain", Err: rail.ErrUsed},
+	} {
+		if err := fmt.Errorf("verifying: %w", r); r.Error() != want || errors.Is(err, rail.ErrUsed) != (r.Err != nil) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}

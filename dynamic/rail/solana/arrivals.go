@@ -1,0 +1,263 @@
+package solana
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"slices"
+	"time"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/rpc"
+)
+
+const (
+	// maxRequests bounds the requests of one count: one for each page and each transaction in the
+	// span. Whoever writes so many that name an advertised address ends the count, for the fee of a
+	// signature each.
+	maxRequests = 20_000
+	// maxTries is how often in a row a question is asked that has no answer, or one that
+	// contradicts another.
+	maxTries = 6
+)
+
+// Observer reads what arrived at addresses on one cluster, in final blocks. It holds no key and
+// sends nothing. Its methods may be called by several goroutines at once.
+type Observer struct{ r *Rail }
+
+// NewObserver returns an observer of a cluster. Of cfg it takes Network, RPC, Asset, AnyGenesis,
+// Log and Poll, which is what it waits after an answer that is none, doubled each time.
+func NewObserver(cfg Config) (*Observer, error) {
+	if cfg.Poll <= 0 {
+		cfg.Poll = time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Rail{cfg: cfg, log: cfg.Log}
+	var err error
+	if r.mint, err = parseKey(cfg.Asset); err == nil {
+		r.rpc, err = newClient(cfg.RPC, cfg.Asked)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("network %q: %w", cfg.Network, err)
+	}
+	return &Observer{r}, nil
+}
+
+// Close lets go of idle connections.
+func (o *Observer) Close() { o.r.Close() }
+
+// Arrivals counts what transactions in blocks whose time is in [from, to) brought to the associated
+// token accounts of addresses; a transaction counts once for each account that has more after it.
+// Addresses that are none are passed over, and so are transactions of a form that is not known
+// here. A cluster that is not final up to to, or whose node's ledger begins after from, has not
+// been seen whole, which is an error, unless it is a local one (Config.AnyGenesis).
+func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error) {
+	c := &count{Observer: o, from: from, to: to, total: new(big.Int)}
+	if err := c.again(ctx, func() error { return c.reaches(ctx) }); err != nil {
+		return rail.Arrivals{}, err
+	}
+	for _, owner := range distinct(addresses) {
+		if err := c.add(ctx, associated(owner, o.r.mint)); err != nil {
+			return rail.Arrivals{}, err
+		}
+	}
+	return rail.Arrivals{Transfers: c.transfers, Addresses: c.received, Total: c.total}, nil
+}
+
+// distinct are the addresses among texts, in order.
+func distinct(texts []string) []key {
+	var out []key
+	for _, s := range texts {
+		if k, err := parseKey(s); err == nil && k != (key{}) {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b key) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(out)
+}
+
+// count is a count under way.
+type count struct {
+	*Observer
+	from, to            time.Time
+	head                uint64 // a final slot, of which every answer must know
+	asked               int
+	transfers, received int64
+	total               *big.Int
+}
+
+// again asks until there is an answer, a few times.
+func (c *count) again(ctx context.Context, ask func() error) error {
+	wait := c.r.cfg.Poll
+	for tries := 1; ; tries++ {
+		err := ask()
+		if err == nil || tries == maxTries || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		}
+		wait *= 2
+	}
+}
+
+// reaches reports a node that is of another cluster, or does not know the whole span.
+func (c *count) reaches(ctx context.Context) error {
+	slot, list, err := c.r.accounts(ctx, finalized, sysvarClock)
+	if err != nil {
+		return err
+	}
+	head, err := readClock(slot, list[0])
+	if c.head = slot; err != nil || c.r.cfg.AnyGenesis {
+		return err
+	}
+	if err := c.r.rpc.of(ctx, c.r.cfg.Network); err != nil {
+		return err
+	}
+	if head.Before(c.to) {
+		return fmt.Errorf("its newest final block is of %s, before the end of the span", head.Format(time.RFC3339))
+	}
+	var first uint64
+	if err := c.r.rpc.call(ctx, &first, "getFirstAvailableBlock"); err != nil || first == 0 {
+		return err
+	}
+	_, begin, err := c.r.block(ctx, first, finalized)
+	if err == nil && begin.After(c.from) {
+		err = fmt.Errorf("its ledger begins at %s, after the beginning of the span", begin.Format(time.RFC3339))
+	}
+	return err
+}
+
+// listed is a transaction in the list of an account's.
+type listed struct {
+	entry
+	Time   *int64 `json:"blockTime"` // Unix seconds
+	Status string `json:"confirmationStatus"`
+}
+
+func (e listed) failed() bool { return len(e.Err) > 0 && e.Err.Kind() != 'n' }
+
+// add counts what arrived at one token account: newest first, until before the span or until a page
+// is empty, since nodes give shorter pages than they are asked for.
+func (c *count) add(ctx context.Context, account key) error {
+	seen, before, last, came := map[string]bool{}, "", ^uint64(0), false
+	for {
+		var page []listed
+		err := c.again(ctx, func() (err error) {
+			page, err = c.page(ctx, account, before)
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, e := range page {
+			if seen[e.Signature] || e.Slot > last {
+				return errors.New("a node lists transactions twice, or out of their order")
+			}
+			seen[e.Signature], last = true, e.Slot
+			brought, over, err := c.entry(ctx, account, e)
+			if err != nil || over {
+				return err
+			}
+			if brought > 0 {
+				c.transfers++
+				c.total.Add(c.total, big.NewInt(brought))
+				if !came {
+					came = true
+					c.received++
+				}
+			}
+		}
+		before = page[len(page)-1].Signature
+	}
+}
+
+// page asks for the transactions of an account before one of them.
+func (c *count) page(ctx context.Context, account key, before string) (page []listed, err error) {
+	if err := c.ask(); err != nil {
+		return nil, err
+	}
+	options := map[string]any{"commitment": finalized, "limit": pageSignatures, "minContextSlot": c.head}
+	if before != "" {
+		options["before"] = before
+	}
+	err = c.r.rpc.call(ctx, &page, "getSignaturesForAddress", account.String(), options)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("listing transactions: %w", err)
+	case len(page) > pageSignatures:
+		return nil, errors.New("a node lists more transactions than it was asked for")
+	}
+	for i, e := range page {
+		switch {
+		case e.Time == nil || e.Status != finalized:
+			return nil, errors.New("a node lists a transaction without its time, or one that is not final")
+		case i > 0 && e.Slot > page[i-1].Slot:
+			return nil, errors.New("a node lists transactions out of their order")
+		}
+	}
+	return page, nil
+}
+
+// ask counts a request.
+func (c *count) ask() error {
+	if c.asked++; c.asked > maxRequests {
+		return fmt.Errorf("more than %d requests are needed", maxRequests)
+	}
+	return nil
+}
+
+// entry is by how much a listed transaction raised the account; over says that it is of before the
+// span. A list is believed where the transaction says the same.
+func (c *count) entry(ctx context.Context, account key, e listed) (brought int64, over bool, err error) {
+	when := time.Unix(*e.Time, 0)
+	if !when.Before(c.to) {
+		return 0, false, nil
+	}
+	over = when.Before(c.from)
+	err = c.again(ctx, func() (err error) {
+		if err = c.ask(); err == nil {
+			brought, err = c.brought(ctx, account, e)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("reading transaction %s: %w", rail.Printable(e.Signature, 90), err)
+	}
+	return brought, over, nil
+}
+
+// brought reads a transaction and compares it with what was listed. One that has another form than
+// is known here brought nothing: anybody can write one, which must not end the count.
+func (c *count) brought(ctx context.Context, account key, e listed) (int64, error) {
+	x, err := c.r.executed(ctx, e.Signature, finalized)
+	if said, is := errors.AsType[*rpc.Error](err); is && said.Code == codeVersion {
+		c.r.log.Warn("a transfer cannot be read", "network", c.r.cfg.Network, "tx", e.Signature)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if x.Slot != e.Slot || x.Time == nil || *x.Time != *e.Time || x.failed() != e.failed() {
+		return 0, errBehind
+	}
+	wire, err := x.wire()
+	if err != nil || x.failed() {
+		return 0, err
+	}
+	t, err := parseTransaction(wire)
+	if err != nil {
+		c.r.log.Warn("a transfer cannot be read", "network", c.r.cfg.Network, "tx", e.Signature)
+		return 0, nil
+	}
+	moved, err := x.arrived(t, account, c.r.mint)
+	return max(moved, 0), err
+}

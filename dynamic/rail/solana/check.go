@@ -1,0 +1,157 @@
+package solana
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+
+	"agentstore/corpus/attest/wallet"
+	"agentstore/dynamic/rail"
+)
+
+// order is what a payment's message asks of the chain, once it was found to be of the one form that
+// is taken.
+type order struct {
+	payer, source, mint, to key
+	amount                  uint64
+	units                   uint32 // compute units at most
+	price                   uint64 // of a unit, in millionths of a lamport
+	memos                   []string
+	code                    string // names the instructions that run code of the payer's choice, empty for none
+}
+
+// kinds of instructions.
+const (
+	setComputeUnitLimit = 2  // of the compute budget
+	setComputeUnitPrice = 3  // of the compute budget
+	transferChecked     = 12 // of a token program
+)
+
+// read checks all of a transaction that can be checked without its terms, in the order of the stock
+// facilitator and with its codes (x402 3.4, steps 4 to 11). Stricter than stock: two signers
+// exactly, no tables, lower caps, nothing behind the data of an instruction, the classic token
+// program alone, from the associated account of the second signer, and the fee payer in no
+// instruction's accounts. What was taken under other settings, another fee payer or higher caps, is
+// read without them.
+func (r *Rail) read(t *transaction, settled bool) (order, *rail.Refusal) {
+	if t.signers > 2 {
+		return order{}, refuse(reasonSigners, "the fee payer and one payer sign, nobody else")
+	}
+	if t.keys[0] != r.feePayer && !settled {
+		return order{}, refuse(reasonFeePayer, "the first account is not the fee payer of the terms")
+	}
+	if t.signers == 2 && !wallet.VerifySolana(t.keys[1], string(t.message), t.signatures[1][:]) {
+		return order{}, refuse(reasonSignature, "the signature is not the payer's")
+	}
+	if len(t.lookups) > 0 {
+		return order{}, refuse(reasonTables, "the message loads accounts from a table")
+	}
+	if len(t.instructions) < 3 || len(t.instructions) > 7 {
+		return order{}, refuse(reasonInstructions, "%d instructions are not 3 to 7", len(t.instructions))
+	}
+	var o order
+	units, price := r.cfg.MaxUnits, r.cfg.MaxPrice
+	if settled {
+		units, price = math.MaxUint32, math.MaxUint64
+	}
+	if ref := readBudget(t, &o, units, price); ref != nil {
+		return order{}, ref
+	}
+	if ref := readTransfer(t, &o); ref != nil {
+		return order{}, ref
+	}
+	for _, i := range t.instructions {
+		if slices.Contains(i.accounts, 0) {
+			return order{}, refuse(reasonIsolated, "the fee payer is among the accounts of an instruction")
+		}
+	}
+	readGuards(t, &o)
+	return o, nil
+}
+
+// readBudget reads the two instructions that bound what the transaction costs.
+func readBudget(t *transaction, o *order, maxUnits uint32, maxPrice uint64) *rail.Refusal {
+	limit, price := t.instructions[0], t.instructions[1]
+	if t.programOf(limit) != programBudget || len(limit.data) != 5 || limit.data[0] != setComputeUnitLimit {
+		return refuse(reasonLimit, "the first instruction does not set the compute unit limit")
+	}
+	if o.units = binary.LittleEndian.Uint32(limit.data[1:]); o.units > maxUnits {
+		return refuse(reasonLimit+tooHigh, "a limit of %d compute units is above %d", o.units, maxUnits)
+	}
+	if t.programOf(price) != programBudget || len(price.data) != 9 || price.data[0] != setComputeUnitPrice {
+		return refuse(reasonPrice, "the second instruction does not set the compute unit price")
+	}
+	if o.price = binary.LittleEndian.Uint64(price.data[1:]); o.price > maxPrice {
+		return refuse(reasonPrice+tooHigh, "a price of %d millionths of a lamport is above %d", o.price, maxPrice)
+	}
+	return nil
+}
+
+// readTransfer reads the third instruction.
+func readTransfer(t *transaction, o *order) *rail.Refusal {
+	i := t.instructions[2]
+	if t.programOf(i) != programToken || len(i.accounts) < 4 || len(i.data) != 10 || i.data[0] != transferChecked {
+		return refuse(reasonNoTransfer, "the third instruction is no TransferChecked of the token program")
+	}
+	for n, k := range []*key{&o.source, &o.mint, &o.to, &o.payer} {
+		*k = t.keys[i.accounts[n]]
+	}
+	o.amount = binary.LittleEndian.Uint64(i.data[1:])
+	switch {
+	case i.accounts[3] == 0:
+		return refuse(reasonOwnFunds, "the fee payer pays")
+	case i.accounts[3] != 1 || t.signers != 2:
+		return refuse(reasonSignature, "the account that pays is not the one that signs")
+	case o.source != associated(o.payer, o.mint):
+		// Of other accounts of the payer's, or of another's that he may spend from, Funds knows
+		// nothing.
+		return refuse(reasonNoTransfer, "the transfer is not from the payer's associated token account")
+	}
+	return nil
+}
+
+// readGuards collects memos and names the code that a wallet put behind the transfer.
+func readGuards(t *transaction, o *order) {
+	h := sha256.New()
+	for _, i := range t.instructions[3:] {
+		switch t.programOf(i) {
+		case programMemo:
+			o.memos = append(o.memos, string(i.data))
+		case programGuard:
+			h.Write(appendList(nil, i.data))
+			o.code = hex.EncodeToString(h.Sum(nil))
+		}
+	}
+}
+
+// check compares an order with its terms: steps 12 to 14.
+func (r *Rail) check(t *transaction, o order, want rail.Requirement) *rail.Refusal {
+	amount, err := strconv.ParseUint(want.Amount, 10, 64)
+	switch {
+	case o.mint.String() != want.Asset || o.mint != r.mint:
+		return refuse(reasonMint, "the payment is in another token")
+	case o.to != r.account || want.PayTo != r.cfg.PayTo:
+		return refuse(reasonRecipient, "the payment goes to another account")
+	case o.source == o.to:
+		return refuse(reasonRecipient, "the payment goes to where it comes from")
+	case err != nil || o.amount != amount:
+		return refuse(reasonAmount, "the payment is of another amount")
+	}
+	for n, i := range t.instructions[3:] {
+		if p := t.programOf(i); p != programMemo && p != programGuard {
+			return refuse(unknownAt[n], "only memos and Lighthouse may stand behind the transfer")
+		}
+	}
+	memo, _ := want.Extra["memo"].(string)
+	switch {
+	case memo == "":
+	case len(o.memos) != 1:
+		return refuse(reasonMemoCount, "%d memos are not one", len(o.memos))
+	case o.memos[0] != memo:
+		return refuse(reasonMemo, "the memo is not that of the terms")
+	}
+	return nil
+}

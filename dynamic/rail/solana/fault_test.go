@@ -1,0 +1,791 @@
+package solana_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sol "github.com/gagliardetto/solana-go"
+
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/rail/railtest"
+	"agentstore/dynamic/rail/solana"
+)
+
+// sale is a payment on its way.
+type sale struct {
+	*harness
+	p      *rail.Payment
+	mark   rail.Mark
+	signed []rail.Signed
+}
+
+// sell claims a payment and signs its settlement. Nothing is sent.
+func (h *harness) sell(p pay) *sale {
+	h.t.Helper()
+	s := &sale{harness: h}
+	var err error
+	if s.p, err = h.rail.Parse(payload(p.wire(h.t)), h.rail.Requirement(price)); err != nil {
+		h.t.Fatal(err)
+	}
+	if s.mark, err = h.rail.Verify(h.t.Context(), s.p, h.rail.Requirement(price), time.Now()); err != nil {
+		h.t.Fatal(err)
+	}
+	d, err := h.rail.Draft(h.t.Context(), []*rail.Payment{s.p})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	signed, err := d.Sign(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s.signed = []rail.Signed{signed}
+	return s
+}
+
+func (s *sale) send() {
+	s.t.Helper()
+	if err := s.rail.Send(s.t.Context(), s.signed...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// look looks when some time has passed by our own clock.
+func (s *sale) look(later time.Duration) (rail.Finding, error) {
+	return s.rail.Look(s.t.Context(), s.p, s.signed, s.mark, time.Now().Add(later))
+}
+
+// is demands what a look says.
+func (s *sale) is(later time.Duration, want rail.State, final bool) rail.Finding {
+	s.t.Helper()
+	f, err := s.look(later)
+	if err != nil || f.State != want || f.Final != final {
+		s.t.Fatalf("Look = %+v, %v; want %s, final %v", f, err, want, final)
+	}
+	return f
+}
+
+// unread demands that a look believes nothing.
+func (s *sale) unread(later time.Duration) {
+	s.t.Helper()
+	if f, err := s.look(later); err == nil {
+		s.t.Errorf("Look = %+v of answers that contradict each other", f)
+	}
+}
+
+// lying changes the answers of one method.
+func (h *harness) lying(method string, lie func(honest any) any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lie = func(m string, _ []json.RawMessage, honest any) (any, *fault) {
+		if m == method {
+			return lie(honest), nil
+		}
+		return honest, nil
+	}
+}
+
+func (h *harness) honest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lie = nil
+}
+
+// A status is no payment: a node that calls a dropped transaction final pays for nothing.
+func TestFinalizedButDropped(t *testing.T) {
+	h := open(t)
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Drop()
+	h.Seal()
+	h.lying("getSignatureStatuses", func(any) any {
+		return value(h.head().slot,
+			[]any{map[string]any{"slot": h.head().slot, "err": nil, "confirmationStatus": "finalized"}})
+	})
+	s.unread(0)
+	h.honest()
+	s.is(0, rail.Waiting, false)
+	if h.Balance() != 0 {
+		t.Error("something was paid")
+	}
+}
+
+// What a node says of a transaction must be of that transaction, have moved the amount, and be in
+// the block of its status.
+func TestLiesAboutALandedTransaction(t *testing.T) {
+	h := open(t)
+	other := h.sell(h.pay(price))
+	other.send()
+	h.Seal()
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Seal()
+	member := func(v any, path ...string) map[string]any {
+		m := v.(map[string]any)
+		for _, p := range path {
+			m = m[p].(map[string]any)
+		}
+		return m
+	}
+	for name, lie := range map[string]struct {
+		method string
+		lie    func(any) any
+	}{
+		"another transaction": {"getTransaction", func(any) any {
+			height, r := h.place(other.signed[0].ID)
+			return r.described(h.blocks[height].time)
+		}},
+		"another slot": {"getTransaction", func(v any) any { member(v)["slot"] = 1001; return v }},
+		"failed, although it has not": {"getTransaction",
+			func(v any) any { member(v, "meta")["err"] = "AccountInUse"; return v }},
+		"moved nothing": {"getTransaction",
+			func(v any) any { member(v, "meta")["postTokenBalances"] = []any{}; return v }},
+		"without its balances":   {"getTransaction", func(v any) any { delete(member(v), "meta"); return v }},
+		"no transaction":         {"getTransaction", func(any) any { return nil }},
+		"no block":               {"getBlock", func(any) any { return nil }},
+		"a block without a time": {"getBlock", func(v any) any { delete(member(v), "blockTime"); return v }},
+		"a status of another slot": {"getSignatureStatuses", func(any) any {
+			return value(2000, []any{map[string]any{"slot": 1003, "confirmationStatus": "confirmed"}})
+		}},
+		"a failure that is none": {"getSignatureStatuses",
+			func(v any) any { member(member(v)["value"].([]any)[0])["err"] = "AccountInUse"; return v }},
+		"more answers than questions": {"getSignatureStatuses", func(any) any { return value(2000, []any{nil, nil}) }},
+		"finalized sooner than it can": {"getSignatureStatuses",
+			func(v any) any { member(member(v)["value"].([]any)[0])["confirmationStatus"] = "finalized"; return v }},
+	} {
+		h.lying(lie.method, lie.lie)
+		if f, err := s.look(0); err == nil {
+			t.Errorf("%s: Look = %+v", name, f)
+		}
+	}
+	h.honest()
+	s.is(0, rail.Paid, false)
+}
+
+// A height alone ends nothing.
+func TestLiesAboutTheHeight(t *testing.T) {
+	h := open(t)
+	s := h.sell(h.pay(price))
+	s.send()
+	ahead := func(by uint64) {
+		h.lying("getEpochInfo", func(v any) any {
+			m := v.(map[string]any)
+			m["blockHeight"], m["absoluteSlot"] = uint64(m["blockHeight"].(int))+by, m["absoluteSlot"].(uint64)+by
+			return m
+		})
+	}
+	ahead(1000)
+	s.unread(0)                // sooner than blocks can be made, and ahead of what the statuses speak of
+	s.unread(10 * time.Minute) // that later
+	ahead(1 << 40)
+	s.unread(10 * time.Minute)
+	for name, c := range map[string][2]uint64{"more blocks than slots": {5, 1 << 20},
+		"final before it is confirmed": {1 << 20, 1 << 19}} {
+		h.mu.Lock()
+		h.lie = func(method string, params []json.RawMessage, honest any) (any, *fault) {
+			switch {
+			case method == "getSignatureStatuses":
+				return value(1<<30, []any{nil}), nil
+			case method == "getEpochInfo" && options(params, 0).Commitment == "finalized":
+				return map[string]any{"absoluteSlot": c[0], "blockHeight": c[1]}, nil
+			case method == "getEpochInfo":
+				return map[string]any{"absoluteSlot": 100_000, "blockHeight": 90_000}, nil
+			}
+			return honest, nil
+		}
+		h.mu.Unlock()
+		if f, err := s.look(10 * time.Minute); err == nil {
+			t.Errorf("%s: Look = %+v", name, f)
+		}
+	}
+	// Even where all of its answers agree, no blocks are made as fast as that.
+	h.mu.Lock()
+	h.lie = func(method string, _ []json.RawMessage, honest any) (any, *fault) {
+		switch method {
+		case "getEpochInfo":
+			return map[string]any{"absoluteSlot": 100_000, "blockHeight": 90_000}, nil
+		case "getSignatureStatuses":
+			return value(100_000, []any{nil}), nil
+		}
+		return honest, nil
+	}
+	h.mu.Unlock()
+	s.unread(19 * time.Second)
+	// One that lags behind waits longer, and that is all.
+	h.honest()
+	h.Pass(70 * time.Second)
+	h.lying("getEpochInfo", func(any) any { return map[string]any{"absoluteSlot": 1100, "blockHeight": 41} })
+	s.is(70*time.Second, rail.Waiting, false)
+	// Its statuses lag behind its height.
+	h.honest()
+	h.lying("getSignatureStatuses", func(any) any { return value(1100, []any{nil}) })
+	s.unread(70 * time.Second)
+	h.honest()
+	s.is(70*time.Second, rail.Dead, false)
+	h.Finalize()
+	s.is(90*time.Second, rail.Dead, true)
+}
+
+// A node whose ledger begins after the claim knows nothing of what was before.
+func TestPrunedLedger(t *testing.T) {
+	h := open(t)
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Pass(2 * time.Minute)
+	h.mu.Lock()
+	h.first = s.mark.Block + 1
+	h.mu.Unlock()
+	s.unread(2 * time.Minute)
+	for _, err := range h.rail.Incoming(t.Context(), s.mark.Block, 0) {
+		if err == nil || !strings.Contains(err.Error(), "ledger begins") {
+			t.Errorf("Incoming = %v", err)
+		}
+	}
+	h.mu.Lock()
+	h.first = s.mark.Block
+	h.mu.Unlock()
+	s.is(2*time.Minute, rail.Dead, true)
+}
+
+// A transaction that landed long ago is found, also when no status remembers it.
+func TestFoundAfterALongOutage(t *testing.T) {
+	h := open(t)
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Seal()
+	h.Pass(time.Hour)
+	f := s.is(time.Hour, rail.Paid, true)
+	if f.Proof.Tx != s.signed[0].ID || f.Proof.LogIndex != 2 || f.Proof.BlockHash == "" {
+		t.Errorf("proof %+v", f.Proof)
+	}
+}
+
+// Whether it is lost on the way out or on the way back, what is sent is sent again, and pays once.
+func TestLostAnswers(t *testing.T) {
+	h := open(t)
+	for name, lose := range map[string]func(*fault) any{
+		"the answer is lost": func(f *fault) any { return f },
+		"the node is behind": func(*fault) any { return &fault{-32005, "Node is behind by 42 slots"} },
+		"rate limited":       func(*fault) any { return &fault{429, "Too many requests"} },
+	} {
+		s := h.sell(h.pay(price))
+		had := h.Balance()
+		h.lying("sendTransaction", func(any) any { return lose(&fault{}) })
+		if err := h.rail.Send(t.Context(), s.signed...); err == nil {
+			t.Errorf("%s: Send says nothing", name)
+		}
+		h.honest()
+		if f := s.is(3*time.Second, rail.Waiting, false); f.Advice != rail.Resend {
+			t.Errorf("%s: advice %s", name, f.Advice)
+		}
+		s.send()
+		h.Seal()
+		s.is(0, rail.Paid, false)
+		s.send() // which the chain has
+		h.Seal()
+		if got := h.Balance() - had; got != price {
+			t.Errorf("%s: paid %d", name, got)
+		}
+	}
+	s := h.sell(h.pay(price))
+	h.lying("sendTransaction", func(any) any { return sol.Signature{1}.String() })
+	if err := h.rail.Send(t.Context(), s.signed...); err == nil {
+		t.Error("Send takes another transaction's name")
+	}
+	h.lying("sendTransaction", func(any) any {
+		return &fault{-32002, "Transaction simulation failed: This transaction has already been processed"}
+	})
+	if err := h.rail.Send(t.Context(), s.signed...); err != nil {
+		t.Errorf("Send of what is on the chain: %v", err)
+	}
+}
+
+// The same message is the same payment, whatever is done to its signatures, and is known before
+// anything is asked.
+func TestOneMessageIsOnePayment(t *testing.T) {
+	h := open(t)
+	pay := h.pay(price)
+	wire := pay.wire(t)
+	want := h.rail.Requirement(price)
+	parse := func(w []byte) *rail.Payment {
+		p, err := h.rail.Parse(payload(w), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	one := parse(wire)
+	slot := append([]byte{}, wire...)
+	for i := range 64 {
+		slot[1+i] = byte(i)
+	}
+	again := append([]byte{}, wire...)
+	copy(again[65:], otherSignature(pay.buyer, wire[129:]))
+	for name, w := range map[string][]byte{"the fee payer's slot": slot,
+		"another valid signature of the payer": again} {
+		two := parse(w)
+		if two.ClaimKey() != one.ClaimKey() || two.Nonce != one.Nonce ||
+			bytes.Equal(two.Signature, one.Signature) != bytes.Equal(two.Wire, one.Wire) {
+			t.Errorf("%s makes another payment of it", name)
+		}
+		a, b := h.settled(one), h.settled(two)
+		if a.ID != b.ID {
+			t.Errorf("%s makes another transaction of it", name)
+		}
+	}
+	if n := h.seen["simulateTransaction"]; n != 4 {
+		t.Errorf("%d simulations, want 4", n)
+	}
+	h.mu.Lock()
+	clear(h.seen)
+	h.mu.Unlock()
+	parse(wire)
+	if len(h.seen) != 0 {
+		t.Errorf("Parse asked a node: %v", h.seen)
+	}
+	if one.Method != "spl" || one.PayTo != want.PayTo || one.Payer != pay.buyer.PublicKey().String() ||
+		len(one.Nonce) != 64 {
+		t.Errorf("payment %+v", one)
+	}
+}
+
+// settled is a payment's settlement, as Draft makes it without Verify.
+func (h *harness) settled(p *rail.Payment) rail.Signed {
+	d, err := h.rail.Draft(h.t.Context(), []*rail.Payment{p})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s, err := d.Sign(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+// Nobody sees our signature before the ledger has it.
+func TestSimulationsAreUnsigned(t *testing.T) {
+	h := open(t)
+	shown := 0
+	h.mu.Lock()
+	h.lie = func(method string, params []json.RawMessage, honest any) (any, *fault) {
+		if method == "simulateTransaction" {
+			var text string
+			json.Unmarshal(params[0], &text)
+			tx, err := sol.TransactionFromBase64(text)
+			if err != nil || !tx.Signatures[0].IsZero() {
+				t.Errorf("simulated with the signature %s, %v", tx.Signatures[0], err)
+			}
+			shown++
+		}
+		return honest, nil
+	}
+	h.mu.Unlock()
+	s := h.sell(h.pay(price))
+	h.settled(s.p)
+	if shown != 2 {
+		t.Errorf("%d simulations, want one for the first draft and its verification, and one for the second", shown)
+	}
+}
+
+// A settlement by an earlier fee payer is still looked after; one that is not of its payment is an
+// error.
+func TestEarlierFeePayer(t *testing.T) {
+	h := open(t)
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Seal()
+	cfg := h.cfg
+	cfg.FeePayer = ed25519.PrivateKey(person("another"))
+	h.rail = newRail(t, cfg)
+	if f := s.is(0, rail.Paid, false); f.Proof.Tx != s.signed[0].ID {
+		t.Errorf("proof %+v", f.Proof)
+	}
+	h.rail = newRail(t, h.cfg)
+	other := h.sell(h.pay(price))
+	s.signed = other.signed
+	s.unread(0)
+}
+
+// A node that does not know a blockhash of ours is behind: that is not the payer's fault.
+func TestNodeBehindOurHint(t *testing.T) {
+	h := open(t)
+	h.poll()
+	p, err := h.rail.Parse(payload(h.pay(price).wire(t)), h.rail.Requirement(price))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.lying("simulateTransaction", func(any) any { return value(2000, map[string]any{"err": "BlockhashNotFound"}) })
+	_, err = h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now())
+	if _, refused := errors.AsType[*rail.Refusal](err); err == nil || refused {
+		t.Errorf("Verify = %v, want an error that is no refusal", err)
+	}
+	h.lying("simulateTransaction",
+		func(any) any { return value(2000, map[string]any{"err": "InsufficientFundsForFee"}) })
+	if _, err = h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now()); !errors.Is(err, rail.ErrNoGas) {
+		t.Errorf("Verify = %v, want %v", err, rail.ErrNoGas)
+	}
+}
+
+// poll lets the rail read a blockhash.
+func (h *harness) poll() {
+	h.t.Helper()
+	seen := h.rail.Changed()
+	ctx := h.t.Context()
+	go h.rail.Run(ctx)
+	select {
+	case <-seen:
+	case <-time.After(5 * time.Minute):
+		h.t.Fatal("the rail saw nothing")
+	}
+}
+
+// The fee payer spends lamports and no more of them than it may: an empty one takes the network
+// out.
+func TestFeePayerRunsDry(t *testing.T) {
+	h := open(t)
+	const least = 890_880 + 15_000 // what stays in the account, and the dearest payment that is taken
+	st, err := h.rail.Standing(t.Context())
+	if err != nil || st.Out != "" || st.Need.Int64() != 15_000 || st.Balance.Int64() != 1e9-890_880 ||
+		st.Cost != 1501 || !st.Priced {
+		t.Fatalf("Standing = %+v, %v", st, err)
+	}
+	p, err := h.rail.Parse(payload(h.pay(price).wire(t)), h.rail.Requirement(price))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.setLamports(person("feepayer").PublicKey(), least-1)
+	if st, err := h.rail.Standing(t.Context()); err != nil || st.Out == "" {
+		t.Errorf("Standing = %+v, %v; want it out", st, err)
+	}
+	if n, low, err := h.rail.Fuel(t.Context()); err != nil || !low || n.Int64() != least-1 {
+		t.Errorf("Fuel = %s, %v, %v; want it low", n, low, err)
+	}
+	h.setLamports(person("feepayer").PublicKey(), 890_880+10_000)
+	if _, err := h.rail.Draft(t.Context(), []*rail.Payment{p}); !errors.Is(err, rail.ErrNoGas) {
+		t.Errorf("Draft = %v, want %v", err, rail.ErrNoGas)
+	}
+	h.setLamports(person("feepayer").PublicKey(), 0)
+	if _, err := h.rail.Draft(t.Context(), []*rail.Payment{p}); !errors.Is(err, rail.ErrNoGas) {
+		t.Errorf("Draft = %v, want %v", err, rail.ErrNoGas)
+	}
+	h.setLamports(person("feepayer").PublicKey(), 1e9)
+	if _, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	h.setLamports(person("feepayer").PublicKey(), 890_880+10_000) // after the simulation
+	if _, err := h.rail.Draft(t.Context(), []*rail.Payment{p}); !errors.Is(err, rail.ErrNoGas) {
+		t.Errorf("Draft = %v, want %v", err, rail.ErrNoGas)
+	}
+	cfg := h.cfg
+	cfg.GasAlarm = big.NewInt(2e9)
+	h.setLamports(person("feepayer").PublicKey(), 1e9)
+	if _, low, err := newRail(t, cfg).Fuel(t.Context()); err != nil || !low {
+		t.Errorf("Fuel below the alarm: %v, %v", low, err)
+	}
+	cfg.CoinPrice = 0
+	if st, err := newRail(t, cfg).Standing(t.Context()); err != nil || st.Priced {
+		t.Errorf("Standing without a price = %+v, %v", st, err)
+	}
+}
+
+// A simulation does not speak for a payment whose payer has another on its way since.
+func TestMoneyThatIsGoneSinceTheSimulation(t *testing.T) {
+	h := open(t)
+	h.Fund(price)
+	var ps []*rail.Payment
+	for range 2 {
+		pay := h.pay(price)
+		pay.buyer = person("poor")
+		p, err := h.rail.Parse(payload(pay.wire(t)), h.rail.Requirement(price))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+	if err := h.rail.Send(t.Context(), h.settled(ps[0])); err != nil {
+		t.Fatal(err)
+	}
+	h.Seal()
+	_, err := h.rail.Draft(t.Context(), ps[1:])
+	if ref, ok := errors.AsType[*rail.Refusal](err); !ok || !ref.Payer {
+		t.Errorf("Draft = %v, want a refusal that is the payer's doing", err)
+	}
+}
+
+// The dearest payment that is taken costs one and a half times the cheapest.
+func TestWhatAPaymentCosts(t *testing.T) {
+	h := open(t)
+	dear := h.pay(price)
+	dear.change = func(list []sol.Instruction) []sol.Instruction {
+		list[0], list[1] = sol.NewInstruction(budget, nil, limitData(100_000)),
+			sol.NewInstruction(budget, nil, priceData(50_000))
+		return list
+	}
+	for name, c := range map[string]struct {
+		pay      pay
+		lamports int64
+	}{"stock": {h.pay(price), 10_001}, "dear": {dear, 15_000}} {
+		p, err := h.rail.Parse(payload(c.pay.wire(t)), h.rail.Requirement(price))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := h.rail.Draft(t.Context(), []*rail.Payment{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := (c.lamports*150 + 999) / 1000
+		if got := d.Price(); got.Cost != want || got.Most != want || got.Gas > railtest.MostGas {
+			t.Errorf("%s: price %+v, want %d", name, got, want)
+		}
+	}
+}
+
+// payTo's account is looked at again and again: closed, frozen or another's, it takes the network
+// out, and the payer of what fails then is not blamed.
+func TestStoresAccountIsWatched(t *testing.T) {
+	h := open(t)
+	account := ata(t, person("payto").PublicKey(), usdc)
+	good := tokens{usdc, person("payto").PublicKey(), 0, false}
+	for name, bad := range map[string]tokens{
+		"closed": {}, "frozen": {good.mint, good.owner, 0, true},
+		"another's": {good.mint, person("stranger").PublicKey(), 0, false}, "of another mint": {otherUSD, good.owner, 0,
+			false},
+	} {
+		h.set(account, func(t *tokens) { *t = bad })
+		if st, err := h.rail.Standing(t.Context()); err != nil || st.Out == "" {
+			t.Errorf("%s: Standing = %+v, %v; want it out", name, st, err)
+		}
+		p, err := h.rail.Parse(payload(h.pay(price).wire(t)), h.rail.Requirement(price))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now())
+		if ref, ok := errors.AsType[*rail.Refusal](err); name != "another's" && (!ok || ref.Payer) {
+			t.Errorf("%s: Verify = %v, want a refusal that is not the payer's doing", name, err)
+		}
+		h.set(account, func(t *tokens) { *t = good })
+		if st, err := h.rail.Standing(t.Context()); err != nil || st.Out != "" {
+			t.Errorf("after it was %s: Standing = %+v, %v", name, st, err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	h := open(t)
+	account := ata(t, person("payto").PublicKey(), usdc)
+	h.set(account, func(t *tokens) { *t = tokens{} })
+	err := h.rail.Check(t.Context())
+	if err == nil || errors.Is(err, rail.ErrWrongChain) || !strings.Contains(err.Error(), "spl-token create-account "+
+		usdc.String()+" --owner "+person("payto").PublicKey().String()) {
+		t.Errorf("Check without payTo's account = %v, want how to make it", err)
+	}
+	h.set(account, func(t *tokens) { *t = tokens{usdc, person("payto").PublicKey(), 0, false} })
+	if err := h.rail.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*solana.Config){
+		"the mint's account is none of the token program": func(
+			c *solana.Config) {
+			c.Asset = person("payto").PublicKey().String()
+		},
+		"other decimals":           func(c *solana.Config) { c.Decimals = 9 },
+		"another cluster":          func(c *solana.Config) { c.Network = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1" },
+		"a token account as payTo": func(c *solana.Config) { c.PayTo = account.String() },
+	} {
+		cfg := h.cfg
+		change(&cfg)
+		err := newRail(t, cfg).Check(t.Context())
+		if err == nil || cfg.PayTo == account.String() &&
+			!strings.Contains(err.Error(), "give the address that owns it") {
+			t.Errorf("%s: Check = %v", name, err)
+		}
+	}
+	cfg := h.cfg
+	cfg.AnyGenesis = true
+	h.lying("getGenesisHash", func(any) any { return "4sGjMW1sUnHzSxGspuhpqLDx6wiyjNtZAMdL4VZHirAn" })
+	if err := newRail(t, cfg).Check(t.Context()); err != nil {
+		t.Errorf("any cluster: %v", err)
+	}
+	if err := h.rail.Check(t.Context()); !errors.Is(err, rail.ErrWrongChain) {
+		t.Errorf("another cluster: %v", err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	good := config(t, "http://127.0.0.1:1")
+	for name, change := range map[string]func(*solana.Config){
+		"an EVM network":     func(c *solana.Config) { c.Network = "eip155:8453" },
+		"no such cluster":    func(c *solana.Config) { c.Network = "solana:mainnet" },
+		"no payTo":           func(c *solana.Config) { c.PayTo = "" },
+		"an EVM payTo":       func(c *solana.Config) { c.PayTo = "0x0000000000000000000000000000000000000001" },
+		"the system program": func(c *solana.Config) { c.PayTo = sol.SystemProgramID.String() },
+		"no mint":            func(c *solana.Config) { c.Asset = "USDC" },
+		"no fee payer":       func(c *solana.Config) { c.FeePayer = nil },
+		"payTo pays":         func(c *solana.Config) { c.PayTo = person("feepayer").PublicKey().String() },
+		"a negative price":   func(c *solana.Config) { c.CoinPrice = -1 },
+		"no RPC":             func(c *solana.Config) { c.RPC = nil },
+		"no address":         func(c *solana.Config) { c.RPC = []string{"ws://127.0.0.1"} },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := solana.New(cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, ok := solana.Preset("solana:unknown"); ok {
+		t.Error("an unknown cluster has a preset")
+	}
+}
+
+// What others send to the account is listed without a nonce; what came from it, what failed, and
+// what is of a form that is not known yet is passed over.
+func TestIncomingOfOthers(t *testing.T) {
+	h := open(t)
+	account := ata(t, person("payto").PublicKey(), usdc)
+	s := h.sell(h.pay(price))
+	s.send()
+	h.Seal()
+	h.deposit(account, 7)
+	poor := h.pay(price)
+	failing := h.sell(poor)
+	h.set(ata(t, person("buyer-0").PublicKey(), usdc), func(t *tokens) { t.amount = 0 })
+	failing.send()
+	h.Seal()
+	h.deposit(account, 0)
+	theirs := h.pay(9) // in the very form of ours, but its fee is another's
+	theirs.feePayer = person("stranger")
+	h.setLamports(theirs.feePayer.PublicKey(), 1e9)
+	h.set(ata(t, theirs.buyer.PublicKey(), usdc), func(t *tokens) { t.amount = 9 })
+	theirs.blockhash = h.head().hash
+	wire, _ := theirs.transaction(t, theirs.feePayer).MarshalBinary()
+	h.mu.Lock()
+	h.pool = append(h.pool, wire)
+	h.mu.Unlock()
+	h.Seal()
+	var got []rail.Transfer
+	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, tr)
+	}
+	if len(got) != 3 || got[2].Amount.Int64() != 9 || got[2].Nonce != "" || got[0].Nonce != s.p.Nonce ||
+		got[0].Method != "spl" || got[1].Nonce != "" || got[1].Method != "" || got[1].Amount.Int64() != 7 ||
+		got[1].Payer != person("stranger").PublicKey().String() {
+		t.Errorf("Incoming lists %+v", got)
+	}
+	h.lying("getTransaction", func(any) any { return &fault{-32015, "Transaction version (1) is not supported"} })
+	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+		t.Errorf("Incoming of what cannot be read lists %+v, %v", tr, err)
+	}
+	h.lying("getTransaction", func(v any) any {
+		wire, _ := base64.StdEncoding.DecodeString(v.(map[string]any)["transaction"].([]string)[0])
+		v.(map[string]any)["transaction"] = []string{base64.StdEncoding.EncodeToString(append(wire, 0)), "base64"}
+		return v
+	})
+	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+		t.Errorf("Incoming of a form that is not known lists %+v, %v", tr, err)
+	}
+	h.lying("getTransaction", func(any) any { return nil })
+	failed := false
+	for _, err := range h.rail.Incoming(t.Context(), 0, 0) {
+		failed = failed || err != nil
+	}
+	if !failed {
+		t.Error("Incoming passes over what a node does not know")
+	}
+}
+
+// A text that a node would take for a transaction's is not signed for anything else.
+func TestTransactionsAreNoTexts(t *testing.T) {
+	h := open(t)
+	pay := h.pay(price)
+	wire := pay.wire(t)
+	if err := h.rail.ProveSigner(t.Context(), pay.buyer.PublicKey().String(), wire[129:], wire[65:129]); err == nil {
+		t.Error("a transaction's message proves its signer")
+	}
+}
+
+// Bounds and errors of the client. An address may hold a key, which no error shows.
+func TestBrokenNodes(t *testing.T) {
+	answers := map[string]http.HandlerFunc{
+		"too long": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"id":1,"result":"%s"}`, strings.Repeat("x", 9<<20))
+		},
+		"another id": func(w http.ResponseWriter,
+			_ *http.Request) {
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":99,"result":"x"}`)
+		},
+		"no JSON":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `<html>`) },
+		"members twice": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id":1,"id":1,"result":"x"}`) },
+		"HTTP 500":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		},
+		"another form": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id":1,"result":{"a":1}}`) },
+		"lost":         func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	h := open(t)
+	for name, f := range answers {
+		srv := httptest.NewServer(f)
+		cfg := h.cfg
+		cfg.RPC = []string{srv.URL + "/?key=secret"}
+		if err := newRail(t, cfg).Check(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: Check = %v", name, err)
+		}
+		cfg.RPC = append(cfg.RPC, h.srv.URL) // the next one answers
+		if err := newRail(t, cfg).Check(t.Context()); err != nil {
+			t.Errorf("%s, with another node: %v", name, err)
+		}
+		srv.Close()
+	}
+}
+
+// A head or a blockhash that cannot be is not believed.
+func TestLiesAboutTheHead(t *testing.T) {
+	h := open(t)
+	h.lying("getMultipleAccounts", func(v any) any {
+		v.(map[string]any)["context"] = map[string]any{"slot": 5000}
+		return v
+	})
+	if m, err := h.rail.Head(t.Context()); err == nil {
+		t.Errorf("Head = %+v of a slot that its clock does not know", m)
+	}
+	if st, err := h.rail.Standing(t.Context()); err == nil {
+		t.Errorf("Standing = %+v of a slot that its clock does not know", st)
+	}
+	for name, last := range map[string]uint64{"longer than any": 1 << 40, "shorter than any": 149} {
+		h.lying("getLatestBlockhash", func(any) any {
+			return value(h.head().slot, map[string]any{"blockhash": h.head().hash.String(),
+				"lastValidBlockHeight": last})
+		})
+		p, err := h.rail.Parse(payload(h.pay(price).wire(t)), h.rail.Requirement(price))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.rail.Verify(t.Context(), p, h.rail.Requirement(price), time.Now()); err == nil {
+			t.Errorf("a blockhash that is good for %s is believed", name)
+		}
+	}
+}
+
+// The memo is what the terms with a nonce ask for, and gives nothing of the nonce away.
+func TestMemo(t *testing.T) {
+	a, b, c := solana.Memo("nonce one", "door"), solana.Memo("nonce two", "door"), solana.Memo("nonce one", "other")
+	if raw, err := base64.RawURLEncoding.DecodeString(a); err != nil || len(raw) != 27 || len(a) != solana.MemoLen ||
+		a == b || a == c || strings.Contains(a, "nonce") {
+		t.Errorf("memos %q, %q and %q: %v", a, b, c, err)
+	}
+}

@@ -1,0 +1,170 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle/open"
+)
+
+// payment is the n-th of a payer.
+func payment(payer string, n int) open.Payment {
+	return open.Payment{ID: fmt.Sprint("p", n), Network: "eip155:1", Payer: payer, Nonce: fmt.Sprint(n), Amount: 10}
+}
+
+// purse is a network on which every payer has as much.
+type purse struct {
+	rail.Prover
+	has   int64
+	spent map[string]bool
+	asked int
+	err   error
+}
+
+func (p *purse) Funds(context.Context, string, []string) (rail.Funds, error) {
+	p.asked++
+	return rail.Funds{Balance: big.NewInt(p.has), Spent: p.spent}, p.err
+}
+
+func update(t *testing.T, db ledger.DB, f func(ledger.Tx) error) {
+	t.Helper()
+	if err := db.Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// admit takes a payment on, waiting for room for a second at most.
+func admit(t *testing.T, g *open.Gate, db ledger.DB, net rail.Prover, p open.Payment,
+	take func(ledger.Tx, open.Payment) error) error {
+	a := &open.Admission{Payment: p, Proven: func(ledger.Tx, string, string, string) (bool,
+		error) {
+		return p.Payer == "known", nil
+	}}
+	return g.Admit(t.Context(), a, net, time.Second, func(ctx context.Context) error {
+		return db.Update(ctx, func(tx ledger.Tx) error {
+			if err := a.Check(tx); err != nil {
+				return err
+			}
+			return take(tx, p)
+		})
+	})
+}
+
+func why(err error) open.Why {
+	if full, ok := errors.AsType[*open.NoRoom](err); ok {
+		return full.Why
+	}
+	return ""
+}
+
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g open.Gate
+		db := ledger.NewMem(ledger.MemOptions{})
+		rich := &purse{has: 1000}
+		for n := range open.Most {
+			if err := admit(t, &g, db, rich, payment("a", n), open.Enter); err != nil {
+				t.Fatalf("payment %d: %v", n, err)
+			}
+		}
+		if err := admit(t, &g, db, rich, payment("a", 8), open.Enter); why(err) != open.ManyOpen {
+			t.Errorf("one too many: %v", err)
+		}
+		update(t, db, func(tx ledger.Tx) error { return open.Leave(tx, payment("a", 3)) })
+		if err := admit(t, &g, db, rich, payment("a", 8), open.Enter); err != nil {
+			t.Errorf("after one left: %v", err)
+		}
+
+		poor := &purse{has: 25}
+		for n := range 2 {
+			if err := admit(t, &g, db, poor, payment("b", n), open.Enter); err != nil {
+				t.Fatalf("payment %d: %v", n, err)
+			}
+		}
+		ref, ok := errors.AsType[*rail.Refusal](admit(t, &g, db, poor, payment("b", 2), open.Enter))
+		if !ok || ref.Reason != "insufficient_funds" {
+			t.Errorf("money for two and three open: %v", ref)
+		}
+		poor.spent = map[string]bool{"0": true} // mined, and out of the balance
+		if err := admit(t, &g, db, poor, payment("b", 2), open.Enter); err != nil {
+			t.Errorf("money for two beside one that is mined: %v", err)
+		}
+		poor.err = errors.New("no node")
+		if _, ok := errors.AsType[*open.Unread](admit(t, &g, db, poor, payment("b", 3), open.Enter)); !ok {
+			t.Error("taken although the funds cannot be read")
+		}
+
+		unit := payment("c", 0)
+		unit.Unit = "drawer"
+		if err := admit(t, &g, db, rich, unit, open.Enter); err != nil {
+			t.Fatal(err)
+		}
+		unit.ID, unit.Nonce = "other", "1"
+		if err := admit(t, &g, db, rich, unit, open.Enter); why(err) != open.HoldsUnit {
+			t.Errorf("a second unit: %v", err)
+		}
+	})
+}
+
+func TestPayersWithCodeShareABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g open.Gate
+		db := ledger.NewMem(ledger.MemOptions{})
+		rich := &purse{has: 1000}
+		coded := func(payer string) open.Payment {
+			p := payment(payer, 0)
+			p.ID, p.Local = payer, true
+			return p
+		}
+		taken := 0
+		for n := range open.MostCoded {
+			if admit(t, &g, db, rich, coded(fmt.Sprint("contract", n)), open.Enter) == nil {
+				taken++
+			}
+		}
+		if taken != open.MostCoded*3/4 {
+			t.Errorf("%d strangers with code, want three quarters of %d", taken, open.MostCoded)
+		}
+		if err := admit(t, &g, db, rich, coded("stranger"), open.Enter); why(err) != open.ManyCoded {
+			t.Errorf("one more stranger: %v", err)
+		}
+		if err := admit(t, &g, db, rich, coded("known"), open.Enter); err != nil {
+			t.Errorf("one who settled here before: %v", err)
+		}
+		if err := admit(t, &g, db, rich, payment("plain", 0), open.Enter); err != nil {
+			t.Errorf("a plain wallet: %v", err)
+		}
+	})
+}
+
+// What was reserved by a process that died is free again after its time, and what was entered
+// never.
+func TestAReservationEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g open.Gate
+		db := ledger.NewMem(ledger.MemOptions{})
+		net := &purse{has: 10}
+		reserve := func(tx ledger.Tx, p open.Payment) error { return open.Reserve(tx, p, time.Minute) }
+		if err := admit(t, &g, db, net, payment("a", 0), reserve); err != nil {
+			t.Fatal(err)
+		}
+		if err := admit(t, &g, db, net, payment("a", 1), reserve); err == nil {
+			t.Error("money for one reserved two")
+		}
+		time.Sleep(2 * time.Minute)
+		if err := admit(t, &g, db, net, payment("a", 1), open.Enter); err != nil {
+			t.Errorf("after the reservation's end: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if err := admit(t, &g, db, net, payment("a", 2), open.Enter); err == nil {
+			t.Error("an open payment was forgotten")
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package settle_test
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/settle"
+	"agentstore/dynamic/settle/gas"
+)
+
+// revertTold is a network on which the first transactions for a payer with code revert.
+type revertTold struct {
+	*several
+	reverts int
+	price   rail.Price
+}
+
+func (n *revertTold) Draft(ctx context.Context, ps []*rail.Payment) (rail.Draft, error) {
+	d, err := n.several.Draft(ctx, ps)
+	return pricedAt{d.(bundled), n.price}, err
+}
+
+type pricedAt struct {
+	bundled
+	price rail.Price
+}
+
+func (p pricedAt) Price() rail.Price { return p.price }
+
+func (n *revertTold) Look(_ context.Context, _ *rail.Payment, signed []rail.Signed, _ rail.Mark,
+	_ time.Time) (rail.Finding, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f := rail.Finding{State: rail.Waiting, Advice: rail.Wait}
+	for i := range n.sent {
+		if i == n.reverts {
+			f.State, f.Final, f.Proof = rail.Paid, true, &rail.Proof{Tx: fmt.Sprint("tx-", i)}
+			continue
+		}
+		f.Reverts = append(f.Reverts, rail.Revert{Tx: fmt.Sprint("tx-", i), Gas: 90_000, Cost: 900})
+	}
+	if f.State == rail.Waiting && len(signed) == len(n.sent) {
+		f.Advice = rail.Redraft
+	}
+	return f, nil
+}
+
+func (n *revertTold) Explain(context.Context, *rail.Payment, rail.Revert) (rail.Cause, error) {
+	return rail.Cause{}, nil
+}
+
+// landing is an owner who lets a payment count as landed when it is paid, as a till does.
+type landing struct {
+	heard
+	d *settle.Driver
+	g *gas.Guard
+}
+
+func (l *landing) Heard(ctx context.Context, s *settle.Settlement, m settle.Member, n settle.News) (bool, error) {
+	if n.State == rail.Paid {
+		return false, l.g.Count(ctx, func(tx ledger.Tx) error { return l.d.Landed(tx, s, m.ID) })
+	}
+	return n.Over == nil, nil
+}
+
+// What is held for a payer's code while its transaction may burn it is given back when it reverted
+// or landed: the day's loss is what was burnt.
+func TestTheLossIsWhatWasBurnt(t *testing.T) {
+	for reverts := range 2 { // of a payer with code one may revert (M15)
+		synctest.Test(t, func(t *testing.T) {
+			n := &revertTold{several: &several{changed: make(chan struct{})}, reverts: reverts,
+				price: rail.Price{Cost: 100, Most: 5000, Code: "code"}}
+			db := ledger.NewMem(ledger.MemOptions{})
+			g, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{n}, Reverts: 100_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := settle.New(settle.Config{DB: db, Rails: []rail.Rail{n}, Gas: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := d.Begin(t.Context(), settle.Order{Arrow: func(ledger.Tx, *settle.Settlement) error { return nil },
+				Members: []settle.Member{
+					{ID: "purchase", Payment: rail.Payment{Network: "test:several", Payer: "payer", Nonce: "nonce",
+						Amount: big.NewInt(1000)}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lost []int64
+			count := func() {
+				if err := db.View(t.Context(), func(tx ledger.Tx) error {
+					now, _, err := g.Lost(tx, "test:several")
+					lost = append(lost, now)
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count()
+			if err := d.Drive(t.Context(), s, &landing{d: d, g: g}); err != nil {
+				t.Fatal(err)
+			}
+			count()
+			if want := []int64{5000, int64(900 * reverts)}; !slices.Equal(lost, want) {
+				t.Errorf("%d reverts: lost %v, want %v", reverts, lost, want)
+			}
+			kept, err := d.Load(t.Context(), s.ID)
+			if err != nil || len(kept.Held) != 0 || len(kept.Reverts) != reverts {
+				t.Errorf("the record holds %v back and has %d reverts, want nothing and %d; %v", kept.Held,
+					len(kept.Reverts), reverts, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package till
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"agentstore/corpus/attest"
+	"agentstore/dynamic/ledger"
+)
+
+// SignReport signs a report that is made for a purchase after its delivery: a slot of a watch, or
+// what closes it. a says what was read, as goods.Reading.Audit gives it; the id, the patron number,
+// the date and the store are set here. The key is the one in force now. It stores nothing:
+// KeepReport does, in the transaction that notes why the report is the only one of its kind.
+func (t *Till) SignReport(ctx context.Context, purchase string, a attest.Audit, at time.Time) (*SignedArtifact,
+	error) {
+	p, err := t.load(ctx, purchase)
+	if err != nil {
+		return nil, err
+	}
+	if p.CertID == "" || p.State != Delivered && p.State != Promised {
+		return nil, fmt.Errorf("till: purchase %s is %s: nothing is reported for it", purchase, p.State)
+	}
+	a.AuditID, a.PatronNumber, a.Date, a.FromTheStore = newID("audit_"), p.Number,
+		at.UTC().Format(time.RFC3339), t.cfg.BaseURL
+	proof, err := attest.SignPayload(t.signer(), a)
+	if err == nil {
+		_, err = attest.ParseArtifact([]byte(proof.SignedPayload)) // what cannot be read back is not issued
+	}
+	if err != nil {
+		return nil, fmt.Errorf("signing a report for %s: %w", purchase, err)
+	}
+	return &SignedArtifact{ID: a.AuditID, Class: a.Class, Purchase: p.ID, Item: p.Item, Proof: proof}, nil
+}
+
+// KeepReport stores what SignReport signed: from then on it is read and verified under its id.
+func KeepReport(tx ledger.Tx, a *SignedArtifact) error { return keepArtifact(tx, a) }
+
+// Digest names what was signed as other artifacts name it: sha256: and the digest of its bytes.
+func (a *SignedArtifact) Digest() string {
+	sum := sha256.Sum256([]byte(a.Proof.SignedPayload))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

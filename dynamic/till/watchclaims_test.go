@@ -1,0 +1,33 @@
+package till_test
+
+import (
+	"testing"
+
+	"agentstore/dynamic/till"
+	"agentstore/dynamic/watch"
+)
+
+// Who proves the wallet finds a term that it bought among its watches, with how it stands, and not
+// among the orders that somebody works on.
+func TestAWatchIsClaimed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, shopOptions{buyers: 1, config: func(c *till.Config) {
+		c.Readings, c.Watches = &reader{}, watch.Queue{}
+	}})
+	const path = "/api/buy/conformance_watch?url=https://a.example/"
+	r := s.present(path, s.sign(s.challenge(path), 0, s.net.Buyers[0], nil))
+	s.want("a watch", r, 200, "")
+	got := s.claims(s.net.Buyers[0], s.net.Buyers[0].Address.Hex(), "")
+	s.want("its claim", got, 200, "")
+	watches, _ := got.body["watches"].([]any)
+	orders, _ := got.body["orders"].([]any)
+	if len(watches) != 1 || len(orders) != 0 {
+		t.Fatalf("claimed %s", got.raw)
+	}
+	w := watches[0].(map[string]any)
+	term, _ := w["term"].(map[string]any)
+	if w["order_id"] != r.str("order_id") || w["status"] != "queued" || term["readings"] != 7.0 ||
+		term["next_due_at"] == nil {
+		t.Errorf("the watch: %v", w)
+	}
+}

@@ -1,0 +1,374 @@
+package till_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentstore/content"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/fetch"
+	"agentstore/dynamic/callback"
+	"agentstore/dynamic/counter"
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/look"
+	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
+	"agentstore/dynamic/settle/gas"
+	"agentstore/dynamic/till"
+	"agentstore/dynamic/watch"
+)
+
+// world is what the processes of a store share over a long time in a bubble: a ledger, a chain that
+// seals what comes, a town, and what everybody remembers of them.
+type world struct {
+	t     *testing.T
+	dice  *dice
+	chain *fakeChain
+	db    *ledger.Mem
+	site  *content.Site
+	town  *town
+	poll  time.Duration // between two looks for what is due
+	seals chan struct{} // something waits for a block
+	late  func(job string, late time.Duration)
+	quiet atomic.Bool // nobody dies any more
+
+	mu        sync.Mutex
+	processes []*process // by place; nil while it is away
+	began     int
+	kills     map[string]int // by place
+	refused   []refusal
+	sales     []*modelSale
+	passes    []string        // that were bought
+	answered  map[string]bool // orders that the keeper was told are completed
+	paid      map[string]int  // debts, by how often the keeper noted that he paid them
+	gone      sync.WaitGroup  // of ended processes
+}
+
+// process is one replica of the store. It may be killed anywhere: from then on nothing of it
+// reaches the ledger, the chain or the town.
+type process struct {
+	w      *world
+	name   string
+	till   *till.Till
+	serve  http.Handler
+	cancel context.CancelFunc
+	runs   sync.WaitGroup
+	dead   atomic.Bool
+	doom   atomic.Pointer[doom]
+}
+
+// doom says where a process is killed: at the n-th time that it comes to a place.
+type doom struct {
+	place string
+	left  atomic.Int64
+}
+
+// places are those where a process may be killed.
+var places = []string{"before a write", "after a write", "step", "send", "visit", "reading", "word"}
+
+var errKilled = errors.New("the process was killed")
+
+// at is called where a process may be killed. It reports whether it is dead.
+func (p *process) at(place string) bool {
+	if d := p.doom.Load(); d != nil && !p.w.quiet.Load() && d.place == place && d.left.Add(-1) == 0 {
+		p.kill(place)
+	}
+	return p.dead.Load()
+}
+
+func (p *process) kill(place string) {
+	if p.dead.Swap(true) {
+		return
+	}
+	p.w.mu.Lock()
+	p.w.kills[place]++
+	p.w.mu.Unlock()
+	p.cancel()
+}
+
+// mortal is the ledger as a process has it.
+type mortal struct {
+	ledger.DB
+	p *process
+}
+
+// View implements [ledger.DB].
+func (l mortal) View(ctx context.Context, f func(ledger.Tx) error) error {
+	if l.p.dead.Load() {
+		return errKilled
+	}
+	return l.DB.View(ctx, f)
+}
+
+// Update implements [ledger.DB].
+func (l mortal) Update(ctx context.Context, f func(ledger.Tx) error) error {
+	if l.p.dead.Load() || l.p.at("before a write") {
+		return errKilled
+	}
+	err := l.DB.Update(ctx, f)
+	if err == nil && l.p.at("after a write") {
+		return ledger.ErrUnknown
+	}
+	return err
+}
+
+// mortalRail is the chain as a process has it. Its head is never old: what seals only when
+// something waits is no chain that stands still.
+type mortalRail struct {
+	fakeRail
+	p *process
+}
+
+// Standing implements [rail.Rail].
+func (r mortalRail) Standing(ctx context.Context) (rail.Standing, error) {
+	s, err := r.fakeRail.Standing(ctx)
+	s.Head = time.Now()
+	return s, err
+}
+
+// Send implements [rail.Rail].
+func (r mortalRail) Send(ctx context.Context, all ...rail.Signed) error {
+	if r.p.at("send") {
+		return errKilled
+	}
+	err := r.fakeRail.Send(ctx, all...)
+	select {
+	case r.p.w.seals <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+func newWorld(t *testing.T, seed uint64, replicas int, poll time.Duration) *world {
+	t.Helper()
+	site, err := content.Load(content.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dice: newDice(seed), chain: newFakeChain(), db: ledger.NewMem(ledger.MemOptions{Calm: true}),
+		site: site, poll: poll, seals: make(chan struct{}, 1), processes: make([]*process, replicas),
+		kills: map[string]int{}, answered: map[string]bool{}, paid: map[string]int{}}
+	return w
+}
+
+// during runs f in a world with a town and a chain, with a process in each place.
+func (w *world) during(f func()) {
+	var closes func()
+	w.town, closes = newTown(w.t, w.dice)
+	defer closes()
+	w.town.meets = func(agent, place string) {
+		if p := w.named(agent); p != nil {
+			p.at(place)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var mines sync.WaitGroup
+	mines.Go(func() { w.mine(ctx) })
+	for i := range w.processes {
+		w.dice.wait("start", time.Second) // they look at their queues at different moments
+		w.start(i)
+	}
+	f()
+	for i := range w.processes {
+		w.end(i)
+	}
+	w.gone.Wait()
+	cancel()
+	mines.Wait()
+}
+
+// mine seals blocks where something waits for them, and some each day.
+func (w *world) mine(ctx context.Context) {
+	day := time.NewTicker(24 * time.Hour)
+	defer day.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.seals:
+		case <-day.C:
+		}
+		for range 12 {
+			time.Sleep(2 * time.Second)
+			w.chain.mu.Lock()
+			w.chain.seal(false)
+			w.chain.mu.Unlock()
+		}
+	}
+}
+
+// named is the process of a name, nil when it has ended.
+func (w *world) named(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.processes {
+		if p != nil && p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// start starts a process in a place.
+func (w *world) start(i int) {
+	w.mu.Lock()
+	w.began++
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{w: w, name: fmt.Sprintf("p%d", w.began), cancel: cancel}
+	w.mu.Unlock()
+	if err := p.open(ctx); err != nil {
+		w.t.Errorf("starting: %v", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.processes[i] = p
+}
+
+// open wires a process as package shop does.
+func (p *process) open(ctx context.Context) error {
+	w, db := p.w, mortal{p.w.db, p}
+	log := slog.New(slog.DiscardHandler)
+	visits, err := w.town.client(p.name, 0)
+	if err != nil {
+		return err
+	}
+	words, err := w.town.client(p.name, callback.Timeout)
+	if err != nil {
+		return err
+	}
+	r := mortalRail{fakeRail{w.chain}, p}
+	guard, err := gas.New(gas.Config{DB: db, Rails: []rail.Rail{r}, Every: 6 * time.Hour})
+	if err != nil {
+		return err
+	}
+	sees := eyes{w.town, p.name}
+	p.till, err = till.New(till.Config{BaseURL: childBase, Site: w.site, DB: db, Rails: []rail.Rail{r},
+		Keys: []*attest.Key{attest.SpecimenKey()}, Ring: attest.SpecimenRing(), Gas: guard, Log: log,
+		Secret: []byte(strings.Repeat("s", 32)), Poll: w.poll, Sweep: 6 * time.Hour, Late: w.late,
+		Callbacks: callback.Queue{}, Looks: look.Queue{Client: visits}, Watches: watch.Queue{}, Readings: sees,
+		AfterStep: func(string) {
+			if p.at("step") {
+				runtime.Goexit()
+			}
+		}})
+	if err != nil {
+		return err
+	}
+	sender, work, err := p.later(db, visits, words, sees, log)
+	if err != nil {
+		return err
+	}
+	c, err := counter.New(counter.Config{Till: p.till, Callbacks: sender})
+	if err != nil {
+		return err
+	}
+	p.serve = serve(c.Rows(), childBase, func(_ http.ResponseWriter, r *http.Request, err error) {
+		if !p.dead.Load() {
+			w.t.Errorf("%s: %v", r.URL.Path, err)
+		}
+	})
+	for _, run := range []func(context.Context) error{p.till.Run, work.Run} {
+		p.runs.Go(func() {
+			if err := run(ctx); err != nil && !p.dead.Load() && ctx.Err() == nil {
+				w.t.Errorf("running: %v", err)
+			}
+		})
+	}
+	return nil
+}
+
+// later wires what a process does later: word, visits and terms.
+func (p *process) later(db ledger.DB, visits, words *fetch.Client, sees eyes, log *slog.Logger) (*callback.Sender,
+	*schedule.Scheduler, error) {
+	token := func(purchase string) string { return p.till.Recovery(purchase).StatusToken }
+	sender, err := callback.New(callback.Config{DB: db, Client: words, Log: log, Token: token,
+		Key: attest.SpecimenKeyFor(attest.PurposeWebhook)})
+	if err != nil {
+		return nil, nil, err
+	}
+	visitor, err := look.New(look.Config{DB: db, Client: visits, Sign: p.till.SignCheck, Log: log,
+		Spend: func(context.Context, string) (bool, time.Duration, error) { return true, 0, nil }})
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper, err := watch.New(watch.Config{DB: db, Readings: sees, Report: p.till.SignReport, Close: p.till.CloseWatch,
+		Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := schedule.New(schedule.Config{DB: db, Jobs: []schedule.Job{sender.Row(), visitor.Row(), keeper.Row()},
+		Log: log, Poll: p.w.poll, Started: p.w.late})
+	return sender, work, err
+}
+
+// end ends a process: it finishes what it has in hand. One that was killed does nothing any more.
+func (w *world) end(i int) {
+	w.mu.Lock()
+	p := w.processes[i]
+	w.processes[i] = nil
+	w.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.cancel()
+	w.gone.Go(func() {
+		p.runs.Wait()
+		if err := p.till.Drain(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// some is one of the processes that are there, nil for none.
+func (w *world) some(who string) *process {
+	w.mu.Lock()
+	var there []*process
+	for _, p := range w.processes {
+		if p != nil && !p.dead.Load() {
+			there = append(there, p)
+		}
+	}
+	w.mu.Unlock()
+	if len(there) == 0 {
+		return nil
+	}
+	return there[w.dice.intN("process of "+who, len(there))]
+}
+
+// by has something done in a process, as one of its goroutines; false where it died over it.
+func (p *process) by(f func()) (done bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+		done = true
+	}()
+	<-ended
+	return done && !p.dead.Load()
+}
+
+// ask makes a request of a process; false where no answer came.
+func (p *process) ask(path string, header map[string]string) (reply, bool) {
+	rec := httptest.NewRecorder()
+	ok := p.by(func() {
+		r := httptest.NewRequest("GET", path, nil)
+		for k, v := range header {
+			r.Header.Set(k, v)
+		}
+		p.serve.ServeHTTP(rec, r)
+	})
+	out := reply{status: rec.Code, header: rec.Header(), raw: rec.Body.Bytes()}
+	json.Unmarshal(out.raw, &out.body)
+	return out, ok
+}

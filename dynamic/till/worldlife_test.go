@@ -1,0 +1,234 @@
+package till_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"agentstore/dynamic/till"
+)
+
+// wish is something that somebody comes for.
+type wish struct {
+	item string
+	in   url.Values
+}
+
+// humanGoods are those of the keeper's time.
+var humanGoods = []string{"quick_judgment", "human_witness", "the_collab", "phone_call", "app_gutcheck"}
+
+// wish is what a buyer comes for.
+func (w *world) wish(who string, i int) wish {
+	v := url.Values{}
+	receiver := []string{"well", "well", "away", "never", "gone"}[w.dice.intN(who, 5)]
+	told := func() {
+		if w.dice.chance(who, 70) {
+			v.Set("callback_url", fmt.Sprintf("https://%s-%d.example.com/hook", receiver, i))
+		}
+	}
+	switch n := w.dice.intN(who, 100); {
+	case n < 40:
+		told()
+		v.Set("detail", fmt.Sprintf("The question of buyer %d.", i))
+		return wish{humanGoods[n%len(humanGoods)], v}
+	case n < 54:
+		if id := w.pass(who); id != "" && w.dice.chance(who, 60) {
+			v.Set("pass_id", id)
+		}
+		return wish{"recurring_patronage", v}
+	case n < 72:
+		v.Set("url", fmt.Sprintf("http://door-%d.example.com/", i))
+		return wish{"phantom_check", v}
+	case n < 82:
+		told()
+		v.Set("url", fmt.Sprintf("https://daily-%d.example.com/", i))
+		return wish{"conformance_watch", v}
+	case n < 88:
+		told()
+		v.Set("url", fmt.Sprintf("https://hourly-%d.example.com/", i))
+		return wish{"standing_watch", v}
+	}
+	return wish{"small_blessing", v}
+}
+
+// pass is one of the passes that were bought, "" for none.
+func (w *world) pass(who string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.passes) == 0 {
+		return ""
+	}
+	return w.passes[w.dice.intN(who, len(w.passes))]
+}
+
+// comes is a buyer: asks for terms, signs once or twice under one key, and presents each payment,
+// now and then in two places at once, until it is answered or he tires.
+func (w *world) comes(i int, what wish) {
+	who := fmt.Sprint("buyer ", i)
+	path := "/api/buy/" + what.item + "?" + what.in.Encode()
+	var terms map[string]any
+	for range 3 {
+		if p := w.some(who); p != nil {
+			from := time.Now()
+			r, ok := p.ask(path, nil)
+			if ok && r.code() == "sold_out" {
+				w.note(refusal{what.item, from, time.Now()})
+				return
+			}
+			if ok && r.status == 402 && r.header.Get("PAYMENT-REQUIRED") != "" {
+				terms = decodeChallenge(w.t, r.header.Get("PAYMENT-REQUIRED"))
+				break
+			}
+		}
+		w.dice.wait(who, 5*time.Minute)
+	}
+	if terms == nil {
+		return
+	}
+	key, signs := "", 1
+	if w.dice.chance(who, 50) { // who signs twice without one buys twice
+		key, signs = fmt.Sprintf("the-key-of-an-order-%d", i), 1+w.dice.intN(who, 2)
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for n := range signs {
+		s := (&model{t: w.t}).signed(path, fmt.Sprintf("payer-%d", i), fmt.Sprintf("nonce-%d-%d", i, n), terms,
+			2*time.Minute)
+		s.key = key
+		w.mu.Lock()
+		w.sales = append(w.sales, s)
+		w.mu.Unlock()
+		for m := range 1 + w.dice.intN(who, 4)/3 {
+			all.Go(func() { w.presents(fmt.Sprint(who, " ", n, " ", m), what.item, s) })
+		}
+	}
+}
+
+// presents presents a payment until it is answered.
+func (w *world) presents(who, item string, s *modelSale) {
+	h := map[string]string{"PAYMENT-SIGNATURE": s.header}
+	if s.key != "" {
+		h["Idempotency-Key"] = s.key
+	}
+	for range 6 {
+		w.dice.wait(who, 20*time.Second)
+		p := w.some(who)
+		if p == nil {
+			continue
+		}
+		k := call{from: time.Now()}
+		r, ok := p.ask(s.path, h)
+		k.to = time.Now()
+		if ok && r.code() == "sold_out" && r.str("recovery", "purchase_id") == "" {
+			w.note(refusal{item, k.from, k.to})
+		}
+		k.answered, k.purchase, k.fresh = ok, r.purchase(), r.status == 200 && r.body["idempotent_replay"] == false
+		w.mu.Lock()
+		s.calls = append(s.calls, k)
+		if r.status == 200 && item == "recurring_patronage" && k.fresh {
+			w.passes = append(w.passes, r.str("artifact", "id"))
+		}
+		w.mu.Unlock()
+		if ok && (r.status == 200 || r.status < 500 && r.str("retry") != "same_payment" && r.str("retry") != "after") {
+			return
+		}
+		if ok {
+			if err := answersPayment(r, true); err != nil {
+				w.t.Errorf("%s: %d %s: %v", s.path, r.status, r.raw, err)
+			}
+		}
+		w.dice.wait(who, 2*time.Minute)
+	}
+}
+
+func (w *world) note(r refusal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, r)
+}
+
+// keeps is the keeper until a time: every day or two he answers what waits for him and pays what he
+// owes, but for what he never answers and the weeks when he is away.
+func (w *world) keeps(until time.Time) {
+	const me = "keeper"
+	ctx := context.Background()
+	for time.Now().Before(until) {
+		w.dice.wait(me, 60*time.Hour)
+		if w.dice.chance(me, 5) {
+			w.dice.wait(me, 20*24*time.Hour)
+		}
+		p := w.some(me)
+		if p == nil {
+			continue
+		}
+		p.by(func() {
+			orders, err := p.till.HumanOrders(ctx, false)
+			if err != nil && !p.dead.Load() {
+				w.t.Error(err)
+			}
+			for _, o := range orders {
+				if newDice(w.dice.seed).chance("never "+o.ID, 10) {
+					continue
+				}
+				if _, err := p.till.AnswerOrder(ctx, o.ID, till.Answer{Text: "Keep the cat."}, false); err == nil {
+					w.mu.Lock()
+					w.answered[o.ID] = true
+					w.mu.Unlock()
+				} else if !p.dead.Load() {
+					w.t.Errorf("answering %s: %v", o.ID, err)
+				}
+			}
+			w.pays(ctx, p)
+		})
+	}
+}
+
+// pays notes most of what is owed as paid.
+func (w *world) pays(ctx context.Context, p *process) {
+	debts, err := p.till.Debts(ctx, false)
+	if err != nil && !p.dead.Load() {
+		w.t.Error(err)
+	}
+	for _, d := range debts {
+		if !w.dice.chance("pays", 70) {
+			continue
+		}
+		if _, err := p.till.PaidByHand(ctx, d.ID, "0x"+d.ID, false); err == nil {
+			w.mu.Lock()
+			w.paid[d.ID]++
+			w.mu.Unlock()
+		} else if !p.dead.Load() {
+			w.t.Errorf("paying %s: %v", d.ID, err)
+		}
+	}
+}
+
+// fates end and kill what runs in a place, and start another, until a time.
+func (w *world) fates(place int, until time.Time, every, away time.Duration) {
+	me := fmt.Sprint("fate ", place)
+	for {
+		w.dice.wait(me, every)
+		if !time.Now().Before(until) {
+			return
+		}
+		w.mu.Lock()
+		p := w.processes[place]
+		w.mu.Unlock()
+		if w.dice.chance(me, 80) {
+			d := &doom{place: places[w.dice.intN(me, len(places))]}
+			d.left.Store(int64(1 + w.dice.intN(me, 2)))
+			p.doom.Store(d)
+			for range 12 {
+				if w.dice.wait(me, every/12); p.dead.Load() {
+					break
+				}
+			}
+			p.kill("between")
+		}
+		w.end(place)
+		w.dice.wait(me, away)
+		w.start(place)
+	}
+}

@@ -1,0 +1,135 @@
+package trade
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/budget"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+	"agentstore/dynamic/till"
+)
+
+const (
+	maxBody      = 1 << 20
+	checksAnHour = 120
+)
+
+// BudgetCheck is the budget of the check desk.
+const BudgetCheck = "trade_check"
+
+// Budgets are the limits of the counter.
+func Budgets() []budget.Limit {
+	return []budget.Limit{{Name: BudgetCheck, Window: time.Hour, Client: checksAnHour,
+		Doc: "Signatures that are tried out at the check desk of the trade counter."}}
+}
+
+type face = route.Face[*Desk]
+
+// Routes describe what every counter serves.
+func Routes() []api.Route { return route.Routes(faces) }
+
+// Rows are the routes of this counter.
+func (d *Desk) Rows() []route.Row { return route.Bind(d, faces) }
+
+var tags = []string{"trade"}
+
+var (
+	accountParam = api.Param{Name: "account", In: api.Path, Type: "string", Required: true, MaxLength: 40,
+		Description: "The id of an account.", Example: Sandbox}
+	itemParam = api.Param{Name: "item_id", In: api.Path, Type: "string", Required: true, MaxLength: 60,
+		Description: "The id of a good of the account's catalogue.", Example: "hello"}
+)
+
+// signed are the headers of the dialects. Which of them are needed the checks say, not the row.
+func signed(path ...api.Param) []api.Param {
+	for _, d := range Dialects {
+		for _, h := range []struct{ name, what string }{{d.Timestamp, "Unix seconds"}, {d.Nonce, "the nonce"},
+			{d.Signature, d.Form}} {
+			path = append(path, api.Param{Name: h.name, In: api.Header, Type: "string", MaxLength: 1024,
+				Description: "Dialect " + d.Name + ": " + h.what + ". The signature covers " + d.Covers + "."})
+		}
+	}
+	return append(path, api.Param{Name: keyLabel, In: api.Header, Type: "string", MaxLength: 40,
+		Description: "The account again, optional."})
+}
+
+func responses[T any](description string, codes ...int) []api.Response {
+	out := []api.Response{{Status: http.StatusOK, ContentType: api.JSON, Schema: api.SchemaFor[T](),
+		Description: description}}
+	for _, c := range codes {
+		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
+	}
+	return out
+}
+
+// door makes the row of a route that takes signed bodies. Its inputs are judged after its
+// signature.
+func door(name, pattern, summary, description string, params []api.Param, body *api.Body, answers []api.Response,
+	handle func(*Desk, http.ResponseWriter, *http.Request) error) face {
+	return face{Route: api.Route{Name: name, Method: http.MethodPost, Pattern: pattern, Tags: tags, Serve: api.Private,
+		Summary: summary, Description: description, Params: signed(params...), Body: body, Responses: answers},
+		Handle: handle, ValidateLate: true, OnAccount: true}
+}
+
+var faces = []face{
+	{Route: api.Route{Name: "trade_contract", Method: http.MethodGet, Pattern: "/api/trade/contract", Tags: tags,
+		Serve: api.Ledger, Summary: "How marketplaces order on account",
+		Description: "Door, dialects of signatures, checks, pricing rule, open accounts, named refusals.",
+		Responses:   responses[Contract]("The contract")}, Handle: (*Desk).serveContract},
+	{Route: api.Route{Name: "trade_catalog", Method: http.MethodGet, Pattern: "/api/trade/catalog", Tags: tags,
+		Serve: api.Ledger, Summary: "What is sold on account, and at which prices",
+		Params: []api.Param{{Name: "account", In: api.QueryP, Type: "string", MaxLength: 40,
+			Description: "The id of an account, for its own prices and items."}},
+		Responses: responses[Catalog]("The catalogue", 400, 404, 503)}, Handle: (*Desk).serveCatalog},
+	withBudget(door("trade_check", "/api/trade/{account}/check", "Try a signature out",
+		"Send the headers and the body that are meant for the order door. Each of the four checks is reported by "+
+			"name; for the account sandbox with the expected signature. Nothing is delivered, spent or kept.",
+		[]api.Param{accountParam}, &api.Body{ContentType: api.JSON, Limit: maxBody, Optional: true,
+			Description: "What will be sent to the order door."},
+		responses[Checked]("What each check came to", 403, 413, 415, 429, 503), (*Desk).serveCheck)),
+	door("trade_statement", "/api/trade/{account}/statement", "What an account owes, and for what",
+		"Signed like an order.", []api.Param{accountParam},
+		&api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[StatementRequest](), Limit: maxBody,
+			Description: "account, month, after"},
+		responses[Statement]("The statement", 400, 401, 403, 404, 409, 413, 415, 503), (*Desk).serveStatement),
+	orderFace(),
+}
+
+func orderFace() face {
+	f := door("trade_order", "/api/trade/{account}/{item_id}", "Order a good on account",
+		"One signed webhook, and the goods in the answer, billed to the account. The same order_ref with the same "+
+			"body gets the first answer again, for ever. Every refusal says delivered: false and billed: false.",
+		[]api.Param{accountParam, itemParam}, &api.Body{ContentType: api.JSON, Schema: api.SchemaFor[Instruction](),
+			Limit: maxBody, Description: "account, item_id, order_ref, and the inputs of the item"},
+		responses[till.AccountDelivery]("What was delivered", 400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500,
+			503),
+		(*Desk).serveOrder)
+	f.Timeout = time.Minute
+	return f
+}
+
+func withBudget(f face) face {
+	f.Budget, f.SpendLate = BudgetCheck, true
+	return f
+}
+
+func statusOf(code string) int {
+	row, _ := problem.Lookup(code)
+	return row.Status
+}
+
+// answer writes what is never cached.
+func answer(w http.ResponseWriter, _ *http.Request, v any) error {
+	b, err := api.Marshal(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{api.JSON}
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	_, _ = w.Write(b) // a client that left asks again
+	return nil
+}

@@ -1,0 +1,4 @@
+package visitors
+
+// Unseen is unseen, for the fuzz target.
+var Unseen = unseen

@@ -1,0 +1,266 @@
+package visitors
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"agentstore/dynamic/ledger"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+// Limit is how often something may be done in a day of UTC, by the ledger's clock: by one visitor,
+// by all who come from one address (a network of 64 bits for IPv6), and by everybody. The counts
+// are exact over all processes that share the ledger.
+type Limit struct {
+	Kind                     string // permanent: it stands in keys
+	Visitor, Place, Everyone int
+	What                     string // what is limited, for people
+}
+
+// What visitors do.
+const (
+	KindLetter    = "letter"
+	KindBell      = "bell"
+	KindGuestbook = "guestbook"
+	KindStamp     = "stamp"
+	KindTip       = "tip"
+	KindRequest   = "request"
+)
+
+// Limits is the table. A crowd behind one address is a thousand visitors at most, so that one
+// machine with many names fills neither the ledger nor the keeper's day.
+var Limits = []Limit{
+	{KindLetter, 1, 1000, 20_000, "letters"},
+	{KindBell, 1, 1000, 1_000_000, "rings of the bell"},
+	{KindGuestbook, 3, 1000, 20_000, "guestbook entries"},
+	{KindStamp, 1, 1000, 100_000, "stamps"},
+	{KindTip, 3, 100, 5_000, "tips"},
+	{KindRequest, 3, 100, 5_000, "requests"},
+}
+
+// visitor is who sends a request, as far as that is looked at: the address through trusted proxies,
+// and the user agent. It is never stored.
+type visitor struct{ address, agent string }
+
+func visitorOf(r *http.Request) visitor { return visitor{route.Client(r), r.UserAgent()} }
+
+// The counts of a day. The salt is made with the first of them and forgotten when the day is over;
+// then nobody can tell whose the digests were.
+//
+//	visit/salt/<day>                                 32 random bytes
+//	visit/once/<day>/<kind>                          how often by everybody
+//	visit/once/<day>/<kind>/<place>                  by one address
+//	visit/once/<day>/<kind>/<place>/<visitor>        by one visitor
+const (
+	partSalt = "salt"
+	partOnce = "once"
+)
+
+func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// keys are those of the three counts of a visitor, the widest first.
+func (v visitor) keys(salt []byte, day, kind string) [3][]byte {
+	digest := func(parts ...string) string {
+		mac := hmac.New(sha256.New, salt)
+		for _, p := range parts {
+			fmt.Fprintf(mac, "%d:%s", len(p), p)
+		}
+		return hex.EncodeToString(mac.Sum(nil)[:16])
+	}
+	place := digest(v.address)
+	return [3][]byte{
+		ledger.VisitKey(partOnce, day, kind), ledger.VisitKey(partOnce, day, kind, place),
+		ledger.VisitKey(partOnce, day, kind, place, digest(v.address, v.agent)),
+	}
+}
+
+// counts reads the three counts, all 0 where the day has no salt yet.
+func (v visitor) counts(tx ledger.Tx, l Limit) (keys [3][]byte, n [3]int, err error) {
+	day := dayOf(tx.Now())
+	salt, err := tx.Get(ledger.VisitKey(partSalt, day))
+	if err != nil {
+		return keys, n, err
+	}
+	keys = v.keys(salt, day, l.Kind)
+	for i, key := range keys {
+		held, err := tx.Get(key)
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return keys, n, err
+		}
+		if n[i], err = strconv.Atoi(string(held)); err != nil {
+			return keys, n, fmt.Errorf("reading %s: %w", ledger.KeyText(key), err)
+		}
+	}
+	return keys, n, l.refusal(n, tx.Now())
+}
+
+// refusal is the answer to one more than the limit, nil below it.
+func (l Limit) refusal(n [3]int, now time.Time) error {
+	next := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	e := &problem.Error{Code: "rate_limited", Retry: next.Sub(now),
+		Next:  "Come back after " + next.Format(time.RFC3339) + ".",
+		Extra: map[string]any{"again_at": next.Format(time.RFC3339)}}
+	switch {
+	case n[2] >= l.Visitor:
+		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for a visitor in a day of UTC.", l.What,
+			l.Visitor)
+	case n[1] >= l.Place:
+		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for an address in a day of UTC.", l.What,
+			l.Place)
+	case n[0] >= l.Everyone:
+		e.Detail = fmt.Sprintf("Nothing was kept: %s are limited to %d for everybody in a day of UTC.", l.What,
+			l.Everyone)
+	default:
+		return nil
+	}
+	return e
+}
+
+// may refuses who is over the limit already, before anything is done for him.
+func (d *Desk) may(ctx context.Context, v visitor, kind string) error {
+	return down(d.cfg.DB.View(ctx, func(tx ledger.Tx) error {
+		_, _, err := v.counts(tx, d.limit(kind))
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil // the first of the day
+		}
+		return err
+	}))
+}
+
+// take counts one use in the transaction that stores what it is for, or refuses it. It returns how
+// many there were today with this one.
+func (d *Desk) take(tx ledger.Tx, v visitor, kind string) (today int, err error) {
+	l := d.limit(kind)
+	keys, n, err := v.counts(tx, l)
+	if errors.Is(err, ledger.ErrNotFound) {
+		if err := newDay(tx); err != nil {
+			return 0, err
+		}
+		keys, n, err = v.counts(tx, l)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i, key := range keys {
+		if err := tx.Set(key, strconv.AppendInt(nil, int64(n[i]+1), 10)); err != nil {
+			return 0, err
+		}
+	}
+	return n[0] + 1, nil
+}
+
+// newDay makes the salt of the day and forgets those before it.
+func newDay(tx ledger.Tx) error {
+	if err := forgetSalts(tx); err != nil {
+		return err
+	}
+	salt := make([]byte, 32)
+	rand.Read(salt)
+	return tx.Set(ledger.VisitKey(partSalt, dayOf(tx.Now())), salt)
+}
+
+// forgetSalts deletes the salts of the days before today.
+func forgetSalts(tx ledger.Tx) error {
+	_, err := deleteBefore(tx, partSalt, 100)
+	return err
+}
+
+// deleteBefore deletes at most max entries of a part whose day is before today.
+func deleteBefore(tx ledger.Tx, part string, max int) (n int, err error) {
+	from, _ := ledger.Prefix(ledger.VisitKey(part))
+	var old [][]byte
+	for e, err := range tx.Scan(from, ledger.VisitKey(part, dayOf(tx.Now()))) {
+		if err != nil {
+			return 0, err
+		}
+		if old = append(old, e.Key); len(old) == max {
+			break
+		}
+	}
+	for _, key := range old {
+		if err := tx.Delete(key); err != nil {
+			return 0, err
+		}
+	}
+	return len(old), nil
+}
+
+const (
+	// forgetEvery is how long after the end of a day its salt is there at most.
+	forgetEvery = 10 * time.Minute
+	forgetBatch = 500
+)
+
+// Run forgets whoever came yesterday, until ctx ends.
+func (d *Desk) Run(ctx context.Context) error {
+	tick := time.NewTicker(forgetEvery)
+	defer tick.Stop()
+	for {
+		if err := d.Forget(ctx); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Error("what is kept of yesterday's visitors was not forgotten", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Forget deletes the salts and the counts of the days before today.
+func (d *Desk) Forget(ctx context.Context) error {
+	for {
+		n := 0
+		err := d.cfg.DB.View(ctx, func(tx ledger.Tx) error { // nothing is written where nothing is old
+			n = 0
+			for _, part := range []string{partSalt, partOnce} {
+				from, _ := ledger.Prefix(ledger.VisitKey(part))
+				for _, err := range tx.Scan(from, ledger.VisitKey(part, dayOf(tx.Now()))) {
+					if err != nil {
+						return err
+					}
+					n++
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+		err = d.cfg.DB.Update(ctx, func(tx ledger.Tx) error {
+			if err := forgetSalts(tx); err != nil {
+				return err
+			}
+			_, err := deleteBefore(tx, partOnce, forgetBatch)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("forgetting yesterday's visitors: %w", err)
+		}
+	}
+}
+
+// down is the answer to an error of the ledger's; a refusal passes as it is.
+func down(err error) error {
+	if _, said := errors.AsType[*problem.Error](err); err == nil || said {
+		return err
+	}
+	detail := "Nothing was kept: the ledger cannot be reached. Try again shortly."
+	if errors.Is(err, ledger.ErrUnknown) {
+		detail = "The ledger did not say whether this was kept. Try again shortly: what was kept counts as done today."
+	}
+	return &problem.Error{Code: "ledger_unavailable", Retry: 5 * time.Second, Detail: detail, Err: err}
+}

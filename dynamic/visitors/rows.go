@@ -1,0 +1,74 @@
+package visitors
+
+import (
+	"net/http"
+	"slices"
+
+	"agentstore/content/api"
+	"agentstore/dynamic/problem"
+	"agentstore/dynamic/route"
+)
+
+type face = route.Face[*Desk]
+
+// tag groups these routes in the API description.
+const tag = "free shelf"
+
+// Routes describe what every desk serves.
+func Routes() []api.Route { return route.Routes(faces()) }
+
+// Rows are the routes of this desk.
+func (d *Desk) Rows() []route.Row { return route.Bind(d, faces()) }
+
+func faces() []face {
+	return slices.Concat(guestbookRoutes, bellRoutes, stampRoutes, letterRoutes, tipRoutes, requestRoutes)
+}
+
+type handler = func(*Desk, http.ResponseWriter, *http.Request) error
+
+// write makes the row of something that a visitor leaves. Nothing of it may be cached.
+func write(r api.Route, b *api.Body, responses []api.Response, h handler) face {
+	r.Method, r.Serve, r.Tags, r.Body, r.Responses = http.MethodPost, api.Private, []string{tag}, b, responses
+	return face{Route: r, Handle: h}
+}
+
+// reading makes the row of what anybody may read.
+func reading(r api.Route, responses []api.Response, h handler) face {
+	r.Method, r.Tags, r.Responses = http.MethodGet, []string{tag}, responses
+	return face{Route: r, Handle: h}
+}
+
+func body[T any](what string) *api.Body {
+	return &api.Body{ContentType: api.JSON, Schema: api.StrictSchemaFor[T](), Limit: maxBody, Description: what}
+}
+
+func problems(codes ...int) []api.Response {
+	var out []api.Response
+	for _, c := range codes {
+		out = append(out, api.Response{Status: c, ContentType: problem.ContentType, Description: http.StatusText(c)})
+	}
+	return out
+}
+
+// created describes a 201 with a T, and what may go wrong.
+func created[T any](description string) []api.Response {
+	return answers[T](http.StatusCreated, description, 400, 409, 413, 415, 429, 503)
+}
+
+// shown describes a 200 with a T.
+func shown[T any](description string, codes ...int) []api.Response {
+	return answers[T](http.StatusOK, description, codes...)
+}
+
+func answers[T any](status int, description string, codes ...int) []api.Response {
+	return append([]api.Response{
+		{Status: status, ContentType: api.JSON, Schema: api.SchemaFor[T](), Description: description},
+		{Status: status, ContentType: api.Markdown, Description: description + ", in Markdown"},
+		{Status: status, ContentType: api.HTML, Description: description + ", as a page"},
+	}, problems(codes...)...)
+}
+
+func idParam(name, prefix, what string) api.Param {
+	return api.Param{Name: name, In: api.Path, Type: "string", Required: true, MinLength: len(prefix) + 20,
+		MaxLength: len(prefix) + 20, Pattern: "^" + prefix + "[a-z2-7]{20}$", Description: what}
+}
