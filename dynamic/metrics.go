@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"agentstore/dynamic/schedule"
 	"math/big"
 	"strconv"
 	"sync/atomic"
@@ -98,8 +99,8 @@ func (m *Metrics) LaunchWallet(network string, atomic *big.Int) {
 }
 
 // Late notes how long after its time a piece of due work was begun.
-func (m *Metrics) Late(job string, late time.Duration) {
-	m.late.WithLabelValues(job).Observe(late.Seconds())
+func (m *Metrics) Late(t schedule.Task, late time.Duration) {
+	m.late.WithLabelValues(t.Job).Observe(late.Seconds())
 }
 
 // Gas notes what a network's relayer has, in wei, and whether that is below its alarm. A nil amount

@@ -30,6 +30,7 @@ import (
 	"agentstore/dynamic/ledger/postgres"
 	"agentstore/dynamic/problem"
 	"agentstore/dynamic/route"
+	"agentstore/dynamic/schedule"
 )
 
 type say struct {
@@ -545,7 +546,7 @@ func TestDebug(t *testing.T) {
 	ask(t, s, "GET", "/test/panic")
 	ask(t, s, "GET", "/what")
 	s.metrics.Purchase("eip155:8453", "delivered")
-	s.metrics.Late("purchase", 3*time.Second)
+	s.metrics.Late(schedule.Task{Job: "purchase"}, 3*time.Second)
 	debug := s.Debug()
 	text := body(t, ask(t, debug, "GET", "http://localhost/metrics"))
 	for _, want := range []string{

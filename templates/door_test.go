@@ -267,12 +267,18 @@ func TestDoorInABrowser(t *testing.T) {
 	}
 }
 
+// reload loads the page anew and waits until what is said of the new page holds: the old one
+// answers until it is gone, and carries a mark.
+func reload(p *browser.Page, holds string) {
+	p.Eval(`(window.old = true, location.reload(), 0)`, nil)
+	p.Until(`!window.old && ` + holds)
+}
+
 // askAgain loads the page anew, which has nothing to sign, and asks for the answer with the same
 // payment.
 func askAgain(t *testing.T, p *browser.Page, stand *counterStand) {
 	t.Helper()
-	p.Eval(`(location.reload(), 0)`, nil)
-	p.Until(`window.signed === undefined && document.getElementById("door-again")?.hidden === false`)
+	reload(p, `document.getElementById("door-again")?.hidden === false`)
 	p.Eval(`(document.getElementById("door-again").click(), 0)`, nil)
 	p.Until(`document.getElementById("bought")`)
 	var said string
@@ -283,8 +289,7 @@ func askAgain(t *testing.T, p *browser.Page, stand *counterStand) {
 	if p.Eval(`Object.keys(sessionStorage)`, &kept); !slices.Equal(kept, []string{"bought /api/buy/thing"}) {
 		t.Errorf("of a purchase that is over %q are kept", kept)
 	}
-	p.Eval(`(delete document.getElementById("bought").id, location.reload(), 0)`, nil)
-	p.Until(`document.getElementById("bought") && document.querySelector(".bought button")`) // it has no page of its own
+	reload(p, `document.getElementById("bought") && document.querySelector(".bought button")`) // it has no page of its own
 	p.Eval(`(document.querySelector(".bought button").click(), 0)`, nil)
 	p.Until(`document.getElementById("door-pay")?.hidden === false`)
 	stand.mu.Lock()

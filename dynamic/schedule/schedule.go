@@ -40,7 +40,7 @@ type Config struct {
 	// by us.
 	Exclusive bool
 	// Started is told of each task that is begun, and how late; nil tells nobody.
-	Started func(job string, late time.Duration)
+	Started func(t Task, late time.Duration)
 }
 
 // Scheduler does what is due.
@@ -78,7 +78,7 @@ func New(cfg Config) (*Scheduler, error) {
 		cfg.Poll = time.Second
 	}
 	if cfg.Started == nil {
-		cfg.Started = func(string, time.Duration) {}
+		cfg.Started = func(Task, time.Duration) {}
 	}
 	s := &Scheduler{cfg: cfg, wake: make(chan struct{}, 1)}
 	names := make(map[string]bool)
@@ -138,7 +138,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // do tries one task. The try is over however it ends.
 func (s *Scheduler) do(ctx context.Context, j *job, t Task, late time.Duration) {
 	defer s.end(j, t)
-	s.cfg.Started(j.Name, late)
+	s.cfg.Started(t, late)
 	tctx, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
 	if err := j.Do(tctx, t); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {

@@ -22,6 +22,7 @@ import (
 	"agentstore/corpus/attest"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/till"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,9 +82,9 @@ func (m *model) start(site *content.Site) {
 		RepeatWait: 20*time.Second + 77*time.Millisecond, SettleWait: 45*time.Second + 33*time.Millisecond,
 		OpenWait: 5*time.Second + 11*time.Millisecond,
 		// Tasks that are begun together do not end together.
-		Late: func(job string, _ time.Duration) {
+		Late: func(d schedule.Task, _ time.Duration) {
 			if m.dice != nil {
-				m.dice.wait("begins "+job, time.Millisecond)
+				m.dice.wait("begins "+d.Job+" "+d.ID, time.Millisecond)
 			}
 		},
 		// A step may be the last thing that its goroutine does.

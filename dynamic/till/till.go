@@ -176,7 +176,7 @@ type Config struct {
 	Refused func(reason string)
 	// Late is told of each piece of due work that is begun, and how long after its time; nil tells
 	// nobody.
-	Late func(job string, late time.Duration)
+	Late func(t schedule.Task, late time.Duration)
 	// Now is the wall clock by which challenges are dated; nil is time.Now. Tests put it forward.
 	Now func() time.Time
 	// AfterStep is called when a journal step is durable, with its name. Tests stop the process

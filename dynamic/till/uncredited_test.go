@@ -18,6 +18,7 @@ import (
 	"agentstore/content"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/rail"
+	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/till"
 )
 
@@ -275,7 +276,7 @@ func TestUncreditedOnAChain(t *testing.T) {
 	t.Parallel()
 	var late sync.Map
 	s := newShop(t, shopOptions{config: func(c *till.Config) {
-		c.Sweep, c.Late = time.Millisecond, func(job string, by time.Duration) { late.Store(job, by) }
+		c.Sweep, c.Late = time.Millisecond, func(d schedule.Task, by time.Duration) { late.Store(d.Job, by) }
 	}})
 	const path = "/api/buy/hello"
 	p := s.sign(s.challenge(path), 0, s.net.Buyers[0], nil)

@@ -40,7 +40,7 @@ type world struct {
 	town  *town
 	poll  time.Duration // between two looks for what is due
 	seals chan struct{} // something waits for a block
-	late  func(job string, late time.Duration)
+	late  func(t schedule.Task, late time.Duration)
 	quiet atomic.Bool // nobody dies any more
 
 	mu        sync.Mutex

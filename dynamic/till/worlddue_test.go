@@ -18,6 +18,7 @@ import (
 	"agentstore/dynamic/goods"
 	"agentstore/dynamic/ledger"
 	"agentstore/dynamic/look"
+	"agentstore/dynamic/schedule"
 	"agentstore/dynamic/till"
 	"agentstore/dynamic/watch"
 )
@@ -150,8 +151,8 @@ func dueInAnHour(t *testing.T, n, sales int) {
 			return true, nil
 		}})
 		began := map[string]bool{look.Job: true, callback.Job: true, watch.Job: true}
-		l.world.late = func(job string, late time.Duration) {
-			if l.mu.Lock(); began[job] {
+		l.world.late = func(d schedule.Task, late time.Duration) {
+			if l.mu.Lock(); began[d.Job] {
 				l.late = append(l.late, late)
 			}
 			l.mu.Unlock()
