@@ -6,7 +6,7 @@ TESTFLAGS ?=
 FUZZTIME ?= 3s
 STATICCHECK = go tool -modfile=.tools/go.mod staticcheck
 
-.PHONY: run test check build verifier bench soak
+.PHONY: run test check build verifier release bench soak
 
 run:
 	@.ci/setup run
@@ -34,6 +34,10 @@ verifier:
 	@mkdir -p var/verifier
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o var/verifier/verify.wasm ./cmd/verify/wasm
 	@{ echo '/*'; cat "$$(go env GOROOT)/LICENSE"; echo '*/'; cat "$$(go env GOROOT)/lib/wasm/wasm_exec.js"; } > var/verifier/wasm_exec.js
+
+# Archives, digests and, with ARGS='-key FILE', a signature of what is committed.
+release:
+	go run ./cmd/release $(ARGS)
 
 bench:
 	@.ci/setup bench

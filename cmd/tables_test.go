@@ -42,6 +42,7 @@ var arrows = []arrow{
 		"corpus/onpage", "corpus/walk"}},
 	{from: "cmd/devnet/svm", may: []string{"cmd/devnet/daemon", "cmd/devnet/npmtest", "corpus/attest/wallet"}},
 	{from: "cmd/devnet/token"},
+	{from: "cmd/release"},
 	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
 	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop",
 		"cmd/verify/kit", "content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
