@@ -24,7 +24,7 @@ import (
 // they are paths to files of mode 0600. Relative paths are relative to the file's own folder.
 type Config struct {
 	BaseURL     string `toml:"base_url" doc:"The store's public address, without a slash at its end. Links, offers, receipts and certificates use it; a request's Host header never does."`
-	Listen      string `toml:"listen" doc:"Address to serve on. Put a TLS-terminating proxy or CDN in front of anything that is not loopback."`
+	Listen      string `toml:"listen" doc:"Address to serve on. Put a TLS-terminating proxy or CDN in front of anything that is not loopback, or let the store speak TLS itself: see tls."`
 	DebugListen string `toml:"debug_listen" doc:"Loopback address for /metrics, /healthz, /readyz and /debug/pprof. Empty serves none."`
 	Ledger      string `toml:"ledger" doc:"Where purchases are journalled: bolt:FILE for one process, postgres://… for many. A postgres address may hold a password: use ledger_file then."`
 	LedgerFile  string `toml:"ledger_file" doc:"File (0600) that holds the ledger address, instead of ledger."`
@@ -40,6 +40,7 @@ type Config struct {
 	HighWater   string `toml:"high_water" doc:"Append-only file of what must never be given twice. Keep it on another disk than the ledger: a restore needs it. One for each process, which locks it; a restore is given them all. If it is lost, the store does not start until store keeper high-water rebuild has made it anew."`
 
 	Keys        KeysConfig        `toml:"keys" doc:"Keys. Make them with: store key init"`
+	TLS         TLSConfig         `toml:"tls" doc:"TLS without a proxy: certificates from an ACME CA."`
 	Networks    []NetworkConfig   `toml:"network" doc:"The networks payments are taken on, in the order in which they are offered."`
 	Gas         GasConfig         `toml:"gas" doc:"What may be spent on settling beyond what payments bring. A day ends at midnight UTC; replicas share it."`
 	Instruments InstrumentsConfig `toml:"instruments" doc:"The free instruments: how strangers' doors are reached, and how often."`
@@ -252,7 +253,8 @@ func (c *Config) resolve(dir string) {
 		&c.Verifier, &c.HighWater,
 		&c.Instruments.Recordings, &c.Instruments.PrivateCA, &c.Census.List, &c.Census.Recordings, &c.Census.Key,
 		&c.Timestamps.Headers, &c.Keys.Identity, &c.Keys.Ring, &c.Keys.Secret, &c.Keys.Log, &c.Keys.Webhook,
-		&c.Keys.Git, &c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
+		&c.Keys.Git, &c.TLS.Storage, &c.TLS.Roots,
+		&c.Desk.Token, &c.Payouts.Key, &c.Launch.Key, &c.Bounties.Key}
 	for i, s := range c.Bounties.Screen {
 		if !strings.Contains(s, "://") {
 			paths = append(paths, &c.Bounties.Screen[i])
@@ -338,8 +340,8 @@ func (c *Config) check() error {
 		fail("server.max_in_flight is negative")
 	}
 	_, err = c.Gas.amounts()
-	errs = append(errs, err, c.Instruments.check(), c.checkCensus(), c.Timestamps.check(), c.checkWitnesses(),
-		c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade())
+	errs = append(errs, err, c.TLS.check(c.BaseURL), c.Instruments.check(), c.checkCensus(), c.Timestamps.check(),
+		c.checkWitnesses(), c.Facilitator.check(), c.Desk.check(), c.Launch.check(), c.Bounties.check(), c.checkTrade())
 	return errors.Join(errs...)
 }
 

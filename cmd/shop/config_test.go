@@ -51,6 +51,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	good := Annotated(Example())
+	tlsTable := good[strings.Index(good, "[tls]"):strings.Index(good, "[[network]]")]
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "base_url =", "colour = \"red\"\nbase_url =",
 			":3: unknown key colour: store config prints the known keys"},
@@ -71,6 +72,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"public debug", "127.0.0.1:4021", "0.0.0.0:4021", "loopback"},
 		{"two ledgers", "ledger_file = \"\"", "ledger_file = \"x\"", "exactly one of ledger"},
 		{"no rpc", "rpc_file = \"var/keys/base.rpc\"", "rpc_file = \"\"", "exactly one of rpc"},
+		{"tls without a folder", "email = \"\"", "email = \"me@store.example\"", "tls.storage is needed"},
+		{"tls with a CA that is none", tlsTable, "[tls]\nstorage = \"var/tls\"\nca = \"http://ca.example\"\n",
+			"tls.ca = \"http://ca.example\": want the https address"},
+		{"tls redirected from nowhere", tlsTable, "[tls]\nstorage = \"x\"\nredirect = \"80\"\n",
+			"tls.redirect = \"80\": address 80: missing port"},
 		{"less than no purchases", "max_in_flight = 512", "max_in_flight = -1", "max_in_flight is negative"},
 		{"bad duration", "\"45s\"", "\"soon\"", "not a duration"},
 	} {

@@ -104,7 +104,15 @@ func (c *call) serve(ctx context.Context, s *shop.Shop, key, address string) err
 		return errors.Join(err, s.Close())
 	}
 	cfg := &s.Config
-	var debugListener net.Listener
+	var plain, debugListener net.Listener
+	if cfg.TLS.Redirect != "" {
+		if plain, err = listenOn("tls.redirect", cfg.TLS.Redirect); err != nil {
+			return errors.Join(err, ln.Close(), s.Close())
+		}
+	}
+	if ln, err = s.Secure(ln, plain); err != nil {
+		return errors.Join(err, s.Close())
+	}
 	if cfg.DebugListen != "" {
 		if debugListener, err = listenOn("debug_listen", cfg.DebugListen); err != nil {
 			return errors.Join(err, ln.Close(), s.Close())
