@@ -128,8 +128,8 @@ func ContentSecurityPolicy() string {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	return "default-src 'none'; style-src 'self' " + hash(style) + " " + hash([]byte(drawing.Style)) +
-		"; img-src 'self' data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; " +
-		"frame-ancestors 'none'"
+		"; img-src 'self' data:; manifest-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; " +
+		"form-action 'self'; frame-ancestors 'none'"
 }
 
 // Digest is the SHA-256 in hex over every template, the style sheet and the
