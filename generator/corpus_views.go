@@ -205,6 +205,9 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 		return nil, err
 	}
 	page.Preview = s.newestWeek()
+	if page.About, err = templates.LinkedData(data.DatasetFacts); err != nil {
+		return nil, err
+	}
 	var week *derive.Week
 	if n := len(b.Figures); n > 0 {
 		week = &b.Figures[n-1].Week

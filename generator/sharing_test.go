@@ -22,6 +22,7 @@ type head struct {
 	meta  map[string][]string // by property, or by name
 	links map[string][]string // by rel
 	title string              // of the page's one h1
+	about []string            // linked data
 }
 
 func readHead(t *testing.T, name string, body []byte) head {
@@ -36,6 +37,10 @@ func readHead(t *testing.T, name string, body []byte) head {
 			h.links[attribute(n, "rel")] = append(h.links[attribute(n, "rel")], attribute(n, "href"))
 		case "h1":
 			h.title = text(n)
+		case "script":
+			if attribute(n, "type") == "application/ld+json" {
+				h.about = append(h.about, n.FirstChild.Data)
+			}
 		}
 	})
 	return h
@@ -111,6 +116,9 @@ func TestSharing(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", name, rel, h.links[rel], want)
 			}
 		}
+		if len(h.about) > 1 || len(h.about) == 1 && !json.Valid([]byte(h.about[0])) {
+			t.Errorf("%s: linked data %q", name, h.about)
+		}
 		if pictures[picture] > 1 {
 			return
 		}
@@ -176,6 +184,54 @@ func TestWebManifest(t *testing.T) {
 		if _, err := fs.Stat(tree, strings.TrimPrefix(icon.Src, "/")); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLinkedData: a good's page offers it at the amounts of the shelf, and the page of the record
+// lists the files that its JSON lists.
+func TestLinkedData(t *testing.T) {
+	in, tree := hostileTree(t)
+	for i := range in.Site.Goods {
+		g := &in.Site.Goods[i]
+		var p product
+		about(t, tree, "menu/"+g.ID+"/index.html", &p)
+		if p.Type != "Product" || p.Name != g.Name || p.URL != in.Site.Config.BaseURL+"/menu/"+g.ID {
+			t.Errorf("%s: %+v", g.ID, p)
+		}
+		var got, want []string
+		for _, o := range p.Offers {
+			got = append(got, o.Type+" "+o.Price+" "+o.Currency+" "+o.URL+" "+o.Seller.Name)
+		}
+		for _, tier := range g.Tiers() {
+			want = append(want, "Offer "+tier.USDC()+" USDC "+in.Site.Config.BaseURL+"/api/buy/"+g.ID+" "+hostileName)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is offered as %q, want %q", g.ID, got, want)
+		}
+	}
+	var page derive.DatasetFacts
+	var record derive.DatasetView
+	about(t, tree, "corpus/index.html", &page)
+	readJSON(t, tree, "corpus.json", &record)
+	if page.Type != "Dataset" || page.Name != record.Name || page.License != record.License ||
+		page.Temporal != record.Temporal || len(page.Files) == 0 || !slices.Equal(page.Files, record.Files) {
+		t.Errorf("the page says %+v, and its JSON %+v", page, record.DatasetFacts)
+	}
+}
+
+// about reads the linked data of a page.
+func about(t *testing.T, tree fs.FS, name string, v any) {
+	t.Helper()
+	body, err := fs.ReadFile(tree, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := readHead(t, name, body)
+	if len(h.about) != 1 {
+		t.Fatalf("%s: %d pieces of linked data", name, len(h.about))
+	}
+	if err := json.Unmarshal([]byte(h.about[0]), v); err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
 }
 

@@ -143,6 +143,10 @@ func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 	g := s.goods[u.at]
 	page := s.viewOf(u, g.Name, g.Description, made)
 	page.Preview = goodPreview(g)
+	var err error
+	if page.About, err = templates.LinkedData(s.product(g)); err != nil {
+		return nil, err
+	}
 	body, err := s.proseIn(mediaType, g.Body)
 	if err != nil {
 		return nil, err

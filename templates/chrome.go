@@ -141,6 +141,9 @@ type Page struct {
 	// Preview is the picture that others show beside a link to the page; the zero value stands for
 	// that of the site.
 	Preview Preview
+	// About describes what the page is about in the words of schema.org, as LinkedData makes it, ""
+	// for nothing. Browsers do not run it, so that the policy on scripts lets it be.
+	About Markup
 	// NoIndex keeps the page out of search engines.
 	NoIndex bool
 	// Reload is a script for the head, set while the site is being edited and

@@ -20,6 +20,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -250,6 +251,16 @@ func Short(s string) string {
 		return s
 	}
 	return s[:8] + "…" + s[len(s)-8:]
+}
+
+// LinkedData is the element that holds a value as JSON-LD. The encoder writes <, > and & by their
+// numbers, so that no text in it ends the element.
+func LinkedData(v any) (Markup, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encoding linked data: %w", err)
+	}
+	return Markup(`<script type="application/ld+json">` + string(b) + "</script>\n"), nil
 }
 
 // classes are those of a cell in its column.
