@@ -119,6 +119,7 @@ var arrows = []arrow{
 	{from: "generator/bulk", may: []string{"corpus/record", "corpus/tlog", "corpus/attest", "generator/gitpack"},
 		tests: []string{"corpus/audit", "corpus/exchange", "corpus/ots", "corpus/probe"}},
 	{from: "generator/gitpack"},
+	{from: "generator/picture"},
 
 	{from: "dynamic", may: []string{"content/...", "corpus/...", "dynamic/...", "templates"}},
 	{from: "dynamic/account", may: []string{"dynamic/ledger"}},
@@ -266,6 +267,7 @@ var doors = []door{
 	{module: "go.etcd.io/bbolt", only: []string{"dynamic/ledger/bolt"}},
 	{module: "go.uber.org/zap", only: []string{"cmd/shop"}},
 	{module: "golang.org/x/crypto", only: []string{"corpus/attest/wallet", "corpus/exchange"}},
+	{module: "golang.org/x/image", only: []string{"generator/picture"}},
 	{module: "golang.org/x/mod", only: []string{"corpus/tlog"}},
 	{module: "golang.org/x/net", only: []string{"corpus/onpage"}, tests: []string{"generator"}},
 	{module: "golang.org/x/net/publicsuffix", only: []string{"corpus/census"}},

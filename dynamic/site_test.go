@@ -108,6 +108,7 @@ func testFiles() map[string]string {
 		"corpus/tiers/1/index.html": "<p>hosts</p>", "okf/index.md": "bundle\n", "okf/rounds/index.md": "rounds\n",
 		"okf/rounds/1.md": "round\n", "corpus/host/shop.md.json": `{"host":"shop.md"}`,
 		"corpus/host/shop.md/index.md": "shop\n", "corpus/host/shop.md/index.html": "<p>shop.md</p>",
+		"preview/good/hello.png": "\x89PNG", "preview/week/2026-W41.png": "\x89PNG",
 		".git/config": "secret", "bulk/rows.jsonl": bigFile, ".env": "secret",
 	}
 }

@@ -404,6 +404,7 @@ var types = map[string]string{
 	".jsonl": "application/jsonl",
 	".css":   api.CSS,
 	".svg":   api.SVG,
+	".png":   api.PNG,
 	".xml":   api.XML,
 	".txt":   api.PlainText,
 	".csv":   "text/csv; charset=utf-8",

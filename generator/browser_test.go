@@ -169,6 +169,12 @@ func showPages(t *testing.T, rules ...string) {
 	for name, at := range pages {
 		p.Show(browser.Screen{Width: 1440})
 		p.Go(server.URL + at)
+		var refused []string
+		p.Eval(`(() => { const o = new ReportingObserver(() => {}, {types: ["csp-violation"], buffered: true});
+			o.observe(); return o.takeRecords().map(r => r.body.effectiveDirective + " " + r.body.blockedURL) })()`, &refused)
+		if len(refused) > 0 {
+			t.Errorf("%s (%s): the policy refuses %v", name, at, refused)
+		}
 		for _, s := range []browser.Screen{{Width: 1440}, {Width: 1440, Dark: true}, {Width: 320, Dark: true},
 			{Width: 320}} {
 			p.Show(s)

@@ -25,6 +25,7 @@ func recordRows() []output {
 			u unit) any {
 			return b.Index(u.value.(int))
 		})},
+		{name: "preview_week", stream: weekPreviews, render: renderWeekPreview, bare: true},
 		{name: "round_proof", stream: proofUnits, bare: true, render: renderProof},
 		{name: "host", stream: hostPages, list: hostPageNames, place: derive.HostName, render: renderHost,
 			sum: hostSum},
@@ -98,6 +99,7 @@ func sheet[D any](name string, data func(*derive.Book) D, fill func(templates.Sh
 		if err != nil {
 			return nil, err
 		}
+		page.Preview = s.newestWeek()
 		v := fill(templates.SheetView{Chrome: s.chrome, Page: page, Body: body}, data(b))
 		return twin(&v, mediaType)
 	}
@@ -200,6 +202,10 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	}
 	page, body, err := s.prosePage(u, "record/corpus", made)
 	if err != nil {
+		return nil, err
+	}
+	page.Preview = s.newestWeek()
+	if page.About, err = templates.LinkedData(data.DatasetFacts); err != nil {
 		return nil, err
 	}
 	var week *derive.Week

@@ -135,4 +135,6 @@ func (b *build) pieces(o *outfile, fill func(io.Writer) error) (err error) {
 }
 
 // hasTwins says which media types are worth compressing.
-func hasTwins(mediaType string) bool { return mediaType != api.Binary && mediaType != api.Gzip }
+func hasTwins(mediaType string) bool {
+	return mediaType != api.Binary && mediaType != api.Gzip && mediaType != api.PNG
+}

@@ -142,6 +142,11 @@ func renderMenu(s *source, u unit, mediaType string, made attest.Digest) ([]byte
 func renderGood(s *source, u unit, mediaType string, made attest.Digest) ([]byte, error) {
 	g := s.goods[u.at]
 	page := s.viewOf(u, g.Name, g.Description, made)
+	page.Preview = goodPreview(g)
+	var err error
+	if page.About, err = templates.LinkedData(s.product(g)); err != nil {
+		return nil, err
+	}
 	body, err := s.proseIn(mediaType, g.Body)
 	if err != nil {
 		return nil, err

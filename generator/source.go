@@ -85,7 +85,8 @@ func newSource(in *Input, rows []output) (*source, error) {
 	}
 
 	d := newDigester()
-	d.text(generation, templates.Digest(), string(s.chrome.Header), fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
+	d.text(generation, templates.Digest(), s.chrome.Title, s.chrome.Tagline, string(s.chrome.Header),
+		fmt.Sprint(s.chrome.Nav), string(s.chrome.Footer),
 		s.base, string(in.reload))
 	s.shared = d.sum()
 	s.sortGoods()

@@ -269,6 +269,8 @@ func mediaType(name string) string {
 		return api.CSS
 	case ".svg":
 		return api.SVG
+	case ".png":
+		return api.PNG
 	case ".json":
 		return api.JSON
 	case ".xml":

@@ -103,6 +103,24 @@ func NewChrome(v ChromeView) (*Chrome, error) {
 // Day is the site's date as YYYY-MM-DD.
 func (v ChromeView) Day() string { return v.Date.Format(time.DateOnly) }
 
+// Preview is a picture that others show beside a link to a page, 1200 by 630 pixels.
+type Preview struct {
+	Path string // below the base URL
+	Alt  string // what it shows, in words
+}
+
+// hostPreview is the one picture of all hosts: with one each, a record of a million hosts would be
+// a tree of a million pictures, each in every commit and every clone of it.
+var hostPreview = Preview{"/preview/host.png", "A host of the record: what a signed weekly census saw of it."}
+
+// PreviewOf is the picture of a page.
+func (c *Chrome) PreviewOf(p Page) Preview {
+	if p.Preview != (Preview{}) {
+		return p.Preview
+	}
+	return Preview{"/preview/store.png", c.Title + ": " + c.Tagline}
+}
+
 // Page says which page a view is of.
 type Page struct {
 	// Title is the page's one h1 and its name in the tab.
@@ -120,6 +138,12 @@ type Page struct {
 	// Made is the digest in hex of what the page was made from; the foot of
 	// the page shows it.
 	Made string
+	// Preview is the picture that others show beside a link to the page; the zero value stands for
+	// that of the site.
+	Preview Preview
+	// About describes what the page is about in the words of schema.org, as LinkedData makes it, ""
+	// for nothing. Browsers do not run it, so that the policy on scripts lets it be.
+	About Markup
 	// NoIndex keeps the page out of search engines.
 	NoIndex bool
 	// Reload is a script for the head, set while the site is being edited and

@@ -79,6 +79,7 @@ func NewHostViewIn(room *HostRoom, chrome *Chrome, h derive.Host) (HostView, err
 		Chrome: chrome, Host: h, json: doc, sum: sum, All: len(h.Timeline),
 		Page: Page{
 			Title: h.Host, Path: path, Twin: path + "/index.md", Data: path + ".json", Made: hex.EncodeToString(sum[:]),
+			Preview: hostPreview,
 			Summary: h.Tier.Line + ". Observed in " + decimal(h.RoundsProbed) + " of " + decimal(h.Rounds) +
 				" rounds since its first sighting.",
 		},

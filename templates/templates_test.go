@@ -20,7 +20,7 @@ import (
 func tokens(t *testing.T, block string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, m := range regexp.MustCompile(`--([a-z]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
+	for _, m := range regexp.MustCompile(`--([a-z]+):(#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
 		found[m[1]] = m[2]
 	}
 	if len(found) != 8 {
@@ -33,8 +33,8 @@ func tokens(t *testing.T, block string) map[string]string {
 // schemes.
 func TestContrast(t *testing.T) {
 	css := string(templates.Style())
-	light, rest, _ := strings.Cut(css, "@media (prefers-color-scheme: dark)")
-	dark, _, _ := strings.Cut(rest, "* {")
+	light, rest, _ := strings.Cut(css, "@media (prefers-color-scheme:dark)")
+	dark, _, _ := strings.Cut(rest, "*{")
 	for scheme, block := range map[string]string{"light": light, "dark": dark} {
 		colours := tokens(t, block)
 		for _, ink := range []string{"ink", "faint", "accent", "good", "bad", "unknown"} {

@@ -16,6 +16,8 @@ const (
 	XML         = "application/xml"
 	CSS         = "text/css; charset=utf-8"
 	SVG         = "image/svg+xml"
+	PNG         = "image/png"
+	WebManifest = "application/manifest+json"
 	JavaScript  = "text/javascript; charset=utf-8"
 	JSONLines   = "application/jsonl"
 	Gzip        = "application/gzip"
@@ -147,6 +149,10 @@ func extension(mediaType string) string {
 		return ".css"
 	case SVG:
 		return ".svg"
+	case PNG:
+		return ".png"
+	case WebManifest:
+		return ".webmanifest"
 	case JavaScript:
 		return ".js"
 	default:

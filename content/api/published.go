@@ -320,6 +320,31 @@ var storeDocuments = []Document{
 		Files: pages("/favicon.svg", SVG), Hidden: true,
 	},
 	{
+		Name: "touch_icon", Path: "/apple-touch-icon.png", Summary: "The icon of a home screen.",
+		Files: pages("/apple-touch-icon.png", PNG), Hidden: true,
+	},
+	{
+		Name: "web_manifest", Path: "/site.webmanifest",
+		Summary: "Name, colours and icons of the site, for who puts it on a home screen.",
+		Files:   pages("/site.webmanifest", WebManifest), Hidden: true,
+	},
+	{
+		Name: "preview_store", Path: "/preview/store.png", Summary: "The picture beside links to the site.",
+		Files: pages("/preview/store.png", PNG), Hidden: true,
+	},
+	{
+		Name: "preview_host", Path: "/preview/host.png", Summary: "The picture beside links to a host's page.",
+		Files: pages("/preview/host.png", PNG), Hidden: true,
+	},
+	{
+		Name: "preview_good", Path: "/preview/good/{item_id}.png", Summary: "The picture beside links to a good.",
+		Params: []Param{ItemID}, Files: pages("/preview/good/{item_id}.png", PNG), Hidden: true,
+	},
+	{
+		Name: "preview_week", Summary: "The picture beside links to a week of the record.",
+		Files: []Representation{{MediaType: PNG, Path: "preview/week/{week}.png"}}, Hidden: true,
+	},
+	{
 		Name: "not_found", Summary: "What a browser is shown at an unknown address.",
 		Files: []Representation{{MediaType: HTML, Path: "404.html"}}, Cache: Checked, Hidden: true,
 	},

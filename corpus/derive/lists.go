@@ -29,26 +29,32 @@ func pageOf(page, all, limit int) (from, to, next int) {
 
 // DatasetView is /corpus.json: a schema.org Dataset with the chain of rounds.
 type DatasetView struct {
-	Context     string        `json:"@context"`
-	Type        string        `json:"@type"`
-	Name        string        `json:"name"`
-	Description string        `json:"description"`
-	URL         string        `json:"url"`
-	License     string        `json:"license"`
-	Free        bool          `json:"isAccessibleForFree"`
-	Private     bool          `json:"private,omitzero"` // made inside a company's own networks: never to be published
-	Temporal    string        `json:"temporalCoverage,omitzero"`
-	Technique   string        `json:"measurementTechnique"`
-	Measured    []string      `json:"variableMeasured"`
-	Files       []DataFile    `json:"distribution"`
-	PerSubject  string        `json:"per_subject"`
-	Started     string        `json:"started,omitzero"`
-	Entries     int64         `json:"entries"`
-	Chain       ChainState    `json:"chain"`
-	Verify      []string      `json:"how_to_verify"`
-	Limits      []string      `json:"honest_limits"`
-	Latest      *DatasetEntry `json:"latest"` // null while there is no round
-	Index       []DatasetLine `json:"index"`  // oldest first
+	DatasetFacts
+	PerSubject string        `json:"per_subject"`
+	Started    string        `json:"started,omitzero"`
+	Entries    int64         `json:"entries"`
+	Chain      ChainState    `json:"chain"`
+	Verify     []string      `json:"how_to_verify"`
+	Limits     []string      `json:"honest_limits"`
+	Latest     *DatasetEntry `json:"latest"` // null while there is no round
+	Index      []DatasetLine `json:"index"`  // oldest first
+}
+
+// DatasetFacts is what is said of the record in the words of schema.org, which the page of the
+// record says too.
+type DatasetFacts struct {
+	Context     string     `json:"@context"`
+	Type        string     `json:"@type"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	URL         string     `json:"url"`
+	License     string     `json:"license"`
+	Free        bool       `json:"isAccessibleForFree"`
+	Private     bool       `json:"private,omitzero"` // made inside a company's own networks: never to be published
+	Temporal    string     `json:"temporalCoverage,omitzero"`
+	Technique   string     `json:"measurementTechnique"`
+	Measured    []string   `json:"variableMeasured"`
+	Files       []DataFile `json:"distribution"`
 }
 
 // DataFile is one way to have the data.
@@ -89,7 +95,7 @@ type DatasetLine struct {
 // Dataset describes the record and lists its chain. Name is the site's.
 func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 	base := b.BaseURL
-	v := DatasetView{
+	facts := DatasetFacts{
 		Context: "https://schema.org", Type: "Dataset", Name: name + ": the record of x402 doors", URL: base +
 			"/corpus", License: "https://creativecommons.org/licenses/by/4.0/", Free: true,
 		Description: "A signed, append-only weekly census of doors that ask to be paid over x402. Every row is " +
@@ -98,7 +104,10 @@ func (b *Book) Dataset(name string, files []DataFile) DatasetView {
 			"control door of the store's own is walked beside them.",
 		Measured: []string{"verdict", "reached_level", "failed checks", "advisories", "protocols",
 			"offer: networks, schemes, prices, digests of addresses"},
-		Files: files, PerSubject: base + "/corpus/host/{host}.json", Entries: int64(len(b.Rounds)),
+		Files: files,
+	}
+	v := DatasetView{
+		DatasetFacts: facts, PerSubject: base + "/corpus/host/{host}.json", Entries: int64(len(b.Rounds)),
 		Chain: ChainState{Intact: true, Entries: int64(len(b.Rounds)),
 			Checked: "Every header's signature and digest, and that each names the digest of the one before it, when " +
 				"this file was made. It is not made if one does not fit."},

@@ -1,0 +1,243 @@
+package picture
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/gomono"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/gofont/gosmallcaps"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/image/vector"
+)
+
+// The colours are those of the style sheet by day.
+var (
+	paper  = color.RGBA{0xf7, 0xf2, 0xe6, 0xff}
+	ink    = color.RGBA{0x24, 0x1f, 0x19, 0xff}
+	faint  = color.RGBA{0x66, 0x5b, 0x4c, 0xff}
+	rule   = color.RGBA{0xcd, 0xc0, 0xa5, 0xff}
+	accent = color.RGBA{0x8c, 0x2f, 0x1b, 0xff}
+	marks  = [...]color.RGBA{Good: {0x46, 0x59, 0x1c, 0xff}, Bad: {0xa0, 0x1f, 0x2c, 0xff},
+		Unknown: {0x4d, 0x5a, 0x66, 0xff}, Unobserved: rule}
+)
+
+// palette is paper and a few steps from it to each ink, which soften the edges of letters.
+var palette = sync.OnceValue(func() color.Palette {
+	const steps = 3
+	all := color.Palette{paper}
+	for _, c := range append([]color.RGBA{ink, faint, accent}, marks[:]...) {
+		for i := 1; i <= steps; i++ {
+			mix := func(from, to uint8) uint8 { return uint8((int(from)*(steps-i) + int(to)*i) / steps) }
+			all = append(all, color.RGBA{mix(paper.R, c.R), mix(paper.G, c.G), mix(paper.B, c.B), 0xff})
+		}
+	}
+	return all
+})
+
+// face names a font.
+type face uint8
+
+const (
+	regular face = iota
+	bold
+	smallCaps
+	mono
+)
+
+// fonts are parsed once, which takes longer than drawing.
+var fonts = sync.OnceValues(func() ([]*opentype.Font, error) {
+	files := [][]byte{regular: goregular.TTF, bold: gobold.TTF, smallCaps: gosmallcaps.TTF, mono: gomono.TTF}
+	all := make([]*opentype.Font, len(files))
+	for i, file := range files {
+		var err error
+		if all[i], err = opentype.Parse(file); err != nil {
+			return nil, fmt.Errorf("reading a font: %w", err)
+		}
+	}
+	return all, nil
+})
+
+// sheet is a picture in the making. Its first error stays.
+type sheet struct {
+	*image.RGBA
+	fonts []*opentype.Font
+	err   error
+}
+
+func newSheet(wide, high int) (*sheet, error) {
+	all, err := fonts()
+	s := &sheet{RGBA: image.NewRGBA(image.Rect(0, 0, wide, high)), fonts: all}
+	s.box(s.Rect, paper)
+	return s, err
+}
+
+// encode returns the picture as PNG, in those colours of the palette that it has, since one of up
+// to 16 takes half the bytes.
+func (s *sheet) encode() ([]byte, error) {
+	if s.err != nil {
+		return nil, fmt.Errorf("drawing a picture: %w", s.err)
+	}
+	few := image.NewPaletted(s.Rect, nil)
+	place := make(map[color.RGBA]uint8) // in the palette of the picture
+	var last color.RGBA
+	var at uint8
+	for i := range few.Pix {
+		c := color.RGBA{s.Pix[4*i], s.Pix[4*i+1], s.Pix[4*i+2], s.Pix[4*i+3]}
+		if c != last { // most are as the one before
+			var ok bool
+			if at, ok = place[c]; !ok {
+				nearest := palette().Convert(c)
+				j := slices.Index(few.Palette, nearest)
+				if j < 0 {
+					j, few.Palette = len(few.Palette), append(few.Palette, nearest)
+				}
+				at, place[c] = uint8(j), uint8(j)
+			}
+			last = c
+		}
+		few.Pix[i] = at
+	}
+	var b bytes.Buffer
+	err := png.Encode(&b, few)
+	return b.Bytes(), err
+}
+
+// box fills a rectangle.
+func (s *sheet) box(r image.Rectangle, c color.Color) {
+	draw.Draw(s.RGBA, r, image.NewUniform(c), image.Point{}, draw.Src)
+}
+
+// shape fills the polygon through the points, which are in pairs and counted from the corner of r.
+// No side is above 512, up to where the rasterizer counts in integers.
+func (s *sheet) shape(r image.Rectangle, c color.Color, at ...float32) {
+	z := vector.NewRasterizer(r.Dx(), r.Dy())
+	z.MoveTo(at[0], at[1])
+	for i := 2; i < len(at); i += 2 {
+		z.LineTo(at[i], at[i+1])
+	}
+	z.ClosePath()
+	z.Draw(s.RGBA, r, image.NewUniform(c), image.Point{})
+}
+
+// ring draws a ring around a point.
+func (s *sheet) ring(x, y, outer, inner int, c color.Color) {
+	for _, disc := range []struct {
+		r int
+		c color.Color
+	}{{outer, c}, {inner, paper}} {
+		r := float32(disc.r)
+		const k = 0.5523 // of the radius: how far the handles of a quarter are from its ends
+		z := vector.NewRasterizer(2*disc.r, 2*disc.r)
+		z.MoveTo(0, r)
+		z.CubeTo(0, r-k*r, r-k*r, 0, r, 0)
+		z.CubeTo(r+k*r, 0, 2*r, r-k*r, 2*r, r)
+		z.CubeTo(2*r, r+k*r, r+k*r, 2*r, r, 2*r)
+		z.CubeTo(r-k*r, 2*r, 0, r+k*r, 0, r)
+		z.Draw(s.RGBA, image.Rect(x-disc.r, y-disc.r, x+disc.r, y+disc.r), image.NewUniform(disc.c), image.Point{})
+	}
+}
+
+// pen is a font at a size, for one picture: a face must not be shared.
+func (s *sheet) pen(f face, size float64, c color.Color) (*font.Drawer, *opentype.Font) {
+	made, err := opentype.NewFace(s.fonts[f], &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return &font.Drawer{Dst: s.RGBA, Src: image.NewUniform(c), Face: made}, s.fonts[f]
+}
+
+// line draws one line of text from x on, or as much of it as there is room for.
+func (s *sheet) line(x, y int, text string, f face, size float64, c color.Color, wide int) {
+	s.paragraph(x, y, text, f, size, c, wide, 1)
+}
+
+// centred draws one line around x, smaller where it would be too wide.
+func (s *sheet) centred(x, y int, text string, f face, size float64, c color.Color, wide int) {
+	for ; size > 12; size -= 2 {
+		pen, _ := s.pen(f, size, c)
+		if s.err != nil {
+			return
+		}
+		if w := pen.MeasureString(text).Ceil(); w <= wide {
+			s.paragraph(x-w/2, y, text, f, size, c, wide, 1)
+			return
+		}
+	}
+}
+
+// paragraph draws text on so many lines at most, the first one at y, and returns where the last one
+// stands. What is left over is shown as an ellipsis.
+func (s *sheet) paragraph(x, y int, text string, f face, size float64, c color.Color, wide, most int) int {
+	pen, known := s.pen(f, size, c)
+	if s.err != nil {
+		return y
+	}
+	defer pen.Face.Close() // of memory alone: it has no error
+	lines := wrap(strings.Fields(legible(known, text)), most, func(line string) bool {
+		return pen.MeasureString(line).Ceil() <= wide
+	})
+	for i, line := range lines {
+		if i > 0 {
+			y += int(size * 1.2)
+		}
+		pen.Dot = fixed.P(x, y)
+		pen.DrawString(line)
+	}
+	return y
+}
+
+// legible leaves out what a font has no letter for.
+func legible(f *opentype.Font, text string) string {
+	return strings.Map(func(r rune) rune {
+		if i, err := f.GlyphIndex(nil, r); r != ' ' && (err != nil || i == 0) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// wrap sets words on lines that fit, and ends the last one that there is room for with an ellipsis
+// where words are left over.
+func wrap(words []string, most int, fits func(string) bool) []string {
+	var lines []string
+	for len(words) > 0 && len(lines) < most {
+		n := 1
+		for n < len(words) && fits(strings.Join(words[:n+1], " ")) {
+			n++
+		}
+		line := strings.Join(words[:n], " ")
+		words = words[n:]
+		if len(lines) == most-1 && len(words) > 0 || !fits(line) {
+			line = shorten(line, fits)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// shorten ends a line with an ellipsis, and takes letters from it until it fits.
+func shorten(line string, fits func(string) bool) string {
+	for line != "" && !fits(line+"…") {
+		_, size := utf8.DecodeLastRuneInString(line)
+		line = line[:len(line)-size]
+	}
+	return strings.TrimRight(line, " .,:;") + "…"
+}
+
+// cutUnit separates an amount from its unit: "0.5 USDC".
+func cutUnit(price string) (amount, unit string) {
+	parts := slices.Concat(strings.Fields(price), []string{"", ""})
+	return parts[0], parts[1]
+}

@@ -1,0 +1,126 @@
+package generator
+
+import (
+	"fmt"
+	"iter"
+
+	"agentstore/content"
+	"agentstore/content/api"
+	"agentstore/corpus/attest"
+	"agentstore/corpus/record"
+	"agentstore/generator/picture"
+	"agentstore/templates"
+)
+
+// The pictures beside links to pages: one of the site, one for each good and for each week of the
+// record, and one for all hosts (see templates.Preview). A picture of a week stays when the next
+// one is sealed, since who was shown a link then may look at its picture later.
+
+// colourOfPaper is the background of pages by day.
+const colourOfPaper = "#f7f2e6"
+
+func depsStorePreview(s *source, _ int, d *digester) {
+	s.page(d, "index")
+	d.text(s.Site.Config.Title, s.Site.Config.Tagline, s.host)
+	d.number(int64(len(s.goods)))
+}
+
+func renderStorePreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	p, err := s.need("index")
+	if err != nil {
+		return nil, err
+	}
+	tag := fmt.Sprintf("%d goods", len(s.goods))
+	if len(s.goods) == 1 {
+		tag = "1 good"
+	}
+	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: p.Title, Says: s.Site.Config.Tagline,
+		Tag: tag, Foot: s.host})
+}
+
+func renderHostPreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: "A host of the record",
+		Says: "What a signed weekly census saw of its doors, week by week, with the store's own gaps counted.",
+		Foot: s.host + "/corpus"})
+}
+
+func depsGoodPreview(s *source, i int, d *digester) {
+	d.text(s.Site.Config.Title, s.host)
+	d.digest(s.goodFacts[i])
+}
+
+func renderGoodPreview(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	g := s.goods[u.at]
+	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: g.Name, Says: g.Description,
+		Tag: g.PriceUSDC() + " USDC", Foot: s.host + "/menu/" + g.ID})
+}
+
+// goodPreview is the picture of a good's page.
+func goodPreview(g *content.Good) templates.Preview {
+	return templates.Preview{Path: "/preview/good/" + g.ID + ".png", Alt: g.Name + ", " + g.PriceUSDC() + " USDC"}
+}
+
+// weekPreviews streams the rounds by their weeks. The figures of a week are of its round alone.
+func weekPreviews(s *source) iter.Seq2[unit, error] {
+	return func(yield func(unit, error) bool) {
+		for i, r := range s.rounds {
+			u := unit{key: r.Week, value: i, made: func(d *digester) {
+				d.text(s.Site.Config.Title, s.host)
+				d.round(r)
+			}}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+}
+
+func renderWeekPreview(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	w := b.Figures[u.value.(int)].Week
+	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: "The record, " + w.Week,
+		Says: fmt.Sprintf("%d of %d hosts were probed.", w.HostsProbed, w.HostsDue), Foot: s.host + "/corpus",
+		Counts: []picture.Count{{Name: "ready", Mark: picture.Good, N: w.Ready},
+			{Name: "not ready", Mark: picture.Bad, N: w.NotReady},
+			{Name: "unreachable", Mark: picture.Unknown, N: w.Unreachable},
+			{Name: "not observed", Mark: picture.Unobserved, N: w.HostsDue - w.Ready - w.NotReady - w.Unreachable}}})
+}
+
+// newestWeek is the picture of pages that show the newest week, that of the site while there is
+// none.
+func (s *source) newestWeek() templates.Preview {
+	if len(s.rounds) == 0 {
+		return templates.Preview{}
+	}
+	return weekPreview(s.rounds[len(s.rounds)-1])
+}
+
+func weekPreview(r record.Round) templates.Preview {
+	return templates.Preview{Path: "/preview/week/" + r.Week + ".png", Alt: fmt.Sprintf(
+		"The record, %s: %d of %d hosts were probed", r.Week, r.Coverage.Probed, r.Rows)}
+}
+
+func renderTouchIcon(*source, unit, string, attest.Digest) ([]byte, error) { return picture.Icon() }
+
+// renderWebManifest follows the Web Application Manifest of the W3C. The site is one of pages, so
+// that it opens in the browser.
+func renderWebManifest(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	type icon struct {
+		Source string `json:"src"`
+		Sizes  string `json:"sizes"`
+		Type   string `json:"type"`
+	}
+	return indented(struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Start       string `json:"start_url"`
+		Display     string `json:"display"`
+		Background  string `json:"background_color"`
+		Theme       string `json:"theme_color"`
+		Icons       []icon `json:"icons"`
+	}{s.Site.Config.Title, s.Site.Config.Tagline, "/", "browser", colourOfPaper, colourOfPaper,
+		[]icon{{"/favicon.svg", "any", api.SVG}, {"/apple-touch-icon.png", "180x180", api.PNG}}})
+}
