@@ -221,6 +221,7 @@ type door struct {
 }
 
 var doors = []door{
+	{module: "filippo.io/mldsa", only: []string{"corpus/tlog"}},
 	{module: "github.com/BurntSushi/toml", only: []string{"cmd/shop", "content"}},
 	{module: "github.com/andybalholm/brotli", only: []string{"generator"}, tests: []string{"dynamic"}},
 	{module: "github.com/anishathalye/porcupine", tests: []string{"dynamic/till"}},

@@ -19,7 +19,7 @@ import (
 // WitnessConfig is one witness of the record's log.
 type WitnessConfig struct {
 	URL string `toml:"url" doc:"Its submission prefix: the address before /add-checkpoint, without a slash at its end."`
-	Key string `toml:"key" doc:"Its verifier key, name+id+base64, as c2sp.org/tlog-cosignature has it (Ed25519)."`
+	Key string `toml:"key" doc:"Its verifier key, name+id+base64, as c2sp.org/tlog-cosignature has it (Ed25519 or ML-DSA-44)."`
 }
 
 func (c *Config) checkWitnesses() error {

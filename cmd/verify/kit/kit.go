@@ -51,6 +51,7 @@ type settings struct {
 	asOf                string
 	exports             []string
 	witnesses           []tlog.Witness
+	policy              *tlog.Policy
 	json, noJudge       bool
 	single              bool
 }
@@ -87,6 +88,8 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		s.witnesses = append(s.witnesses, w)
 		return err
 	})
+	flags.Func("policy", "file with a policy (c2sp.org/tlog-policy): the head of the log must be signed by one of its "+
+		"logs, and without cosignatures as its quorum demands it is unproven", s.readPolicy)
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, usage, name)
@@ -118,6 +121,17 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	return code
 }
 
+// readPolicy is the flag -policy.
+func (s *settings) readPolicy(name string) error {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	p, err := tlog.ParsePolicy(raw)
+	s.policy = &p
+	return err
+}
+
 // said is an error as it may stand on a screen: it may repeat names that a stranger gave to files.
 func said(err error) string {
 	lines := strings.Split(err.Error(), "\n")
@@ -137,7 +151,7 @@ type Report interface {
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
 	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge,
-		Witnesses: s.witnesses, Progress: progress(stderr)}}
+		Witnesses: s.witnesses, Policy: s.policy, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -174,9 +188,14 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			report, err = Check(ctx, raw, o)
 		}
 	}
-	if _, ok := report.(audit.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
-		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone",
-			name)
+	if clone, ok := report.(audit.CloneReport); err == nil && (len(s.witnesses) > 0 || s.policy != nil) {
+		if !ok {
+			return ExitTrouble, fmt.Errorf("%s is no clone, and holds no cosignatures: name the witness or the policy "+
+				"with a clone", name)
+		}
+		if clone.Record == nil && !clone.Refused() {
+			return ExitTrouble, fmt.Errorf("%s holds no record that a witness could have seen", name)
+		}
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))
