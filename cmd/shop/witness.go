@@ -41,6 +41,18 @@ func (c *Config) checkWitnesses() error {
 	return errors.Join(errs...)
 }
 
+// witnesses are those of the configuration, by their keys.
+func (c *Config) witnesses() (out []tlog.Witness, err error) {
+	for _, w := range c.Witnesses {
+		known, err := tlog.ParseWitness(w.Key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, known)
+	}
+	return out, nil
+}
+
 // Outside is how a verb that asks others does it.
 type Outside struct {
 	Log *slog.Logger
