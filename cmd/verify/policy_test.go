@@ -119,6 +119,17 @@ func TestPolicyByCommand(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d, and %q in: %s", c.what, code, c.code, c.says, out)
 		}
 	}
+	// What was signed of an older head does not speak for the new one.
+	file := filepath.Join(w.Dir, "log", "cosignatures", fmt.Sprint(head.Size))
+	if err := os.WriteFile(file, lines(x.sign(t, head.Text, at), y.sign(t, head.Text, at)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, w, 3, "a.example")
+	if code, out := checkWith(w.Dir, "-policy", policy(ours+two)); code != 4 ||
+		!strings.Contains(out, "its head of 11 leaves was seen by the quorum g of the policy: it is not "+
+			"cosigned by X, Y, Z") {
+		t.Errorf("an older head: exit %d: %s", code, out)
+	}
 	for what, rules := range map[string]string{"a malformed one": "quorum nobody", "one without a quorum": ""} {
 		code, out := checkWith(w.Dir, "-policy", policy(rules))
 		if code != 2 || !strings.Contains(out, "reading policy") {

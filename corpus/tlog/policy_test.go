@@ -167,11 +167,20 @@ func TestPolicyOpensItsLogsAlone(t *testing.T) {
 		return err == nil
 	})
 	_, signature, _ := strings.Cut(string(head.Raw), "\n\n")
+	// The key of the log signs under the log's name a checkpoint of another origin.
+	text := strings.Replace(head.Text, w.Origin, "other.example/log", 1)
+	id, err := base64.StdEncoding.DecodeString(strings.Fields(signature)[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := fmt.Appendf(nil, "%s\n— %s %s\n", text, w.Origin,
+		base64.StdEncoding.EncodeToString(append(id[:4:4], w.LogKey.Sign([]byte(text))...)))
 	for what, err := range map[string]error{
-		"another origin": open(policy("other.example", w.LogKey), head.Raw),
-		"another key":    open(policy(w.Origin, recordtest.Key(t, 7)), head.Raw),
-		"no log":         open(tlog.Policy{}, head.Raw),
-		"signed twice":   open(p, append(bytes.Clone(head.Raw), signature...)),
+		"of another origin under the log's name": open(p, foreign),
+		"another origin":                         open(policy("other.example", w.LogKey), head.Raw),
+		"another key":                            open(policy(w.Origin, recordtest.Key(t, 7)), head.Raw),
+		"no log":                                 open(tlog.Policy{}, head.Raw),
+		"signed twice":                           open(p, append(bytes.Clone(head.Raw), signature...)),
 	} {
 		if err == nil {
 			t.Errorf("%s: it opens", what)
