@@ -12,6 +12,7 @@ ignore (
 )
 
 require (
+	filippo.io/mldsa v1.0.0
 	github.com/BurntSushi/toml v1.6.0
 	github.com/andybalholm/brotli v1.2.7
 	github.com/anishathalye/porcupine v1.3.1

@@ -73,7 +73,8 @@ var arrows = []arrow{
 	{from: "corpus/record/recordtest", may: []string{"corpus/attest", "corpus/durable", "corpus/exchange",
 		"corpus/probe", "corpus/record", "corpus/tlog"}},
 	{from: "corpus/attest", may: []string{"corpus/extsort", "corpus/rule"}},
-	{from: "corpus/attest/wallet"},
+	{from: "corpus/attest/base58"},
+	{from: "corpus/attest/wallet", may: []string{"corpus/attest/base58"}},
 	{from: "corpus/census", may: []string{"corpus/record", "corpus/attest", "corpus/doors", "corpus/exchange",
 		"corpus/fetch", "corpus/networks", "corpus/ots", "corpus/probe", "corpus/walk"}},
 	{from: "corpus/corpustest", may: []string{"corpus/record", "corpus/attest", "corpus/exchange", "corpus/probe"}},
@@ -222,6 +223,7 @@ type door struct {
 }
 
 var doors = []door{
+	{module: "filippo.io/mldsa", only: []string{"corpus/tlog"}},
 	{module: "github.com/BurntSushi/toml", only: []string{"cmd/shop", "content"}},
 	{module: "github.com/andybalholm/brotli", only: []string{"generator"}, tests: []string{"dynamic"}},
 	{module: "github.com/anishathalye/porcupine", tests: []string{"dynamic/till"}},
@@ -301,8 +303,8 @@ var apart = []struct {
 	{"cmd/check", []string{"dynamic", "dynamic/counter", "dynamic/desk", "dynamic/goods", "dynamic/ledger/bolt",
 		"dynamic/ledger/postgres", "dynamic/pay/mpp", "dynamic/rail/evm", "dynamic/settle", "dynamic/till",
 		"generator/...", "templates/...", "content", "github.com/ethereum/...", "github.com/go-chi/..."}},
-	{"cmd/verify", []string{"dynamic/...", "generator/...", "templates/...", "github.com/ethereum/...",
-		"github.com/go-chi/..."}},
+	{"cmd/verify", []string{"dynamic/...", "generator/...", "templates/...", "corpus/attest/wallet",
+		"github.com/ethereum/...", "github.com/go-chi/..."}},
 	{"cmd/store", []string{"cmd/devnet/...", "testing", "github.com/ethereum/go-ethereum/node"}},
 	{"content", []string{"dynamic/...", "generator/...", "templates/..."}},
 	{"corpus/audit", []string{"dynamic/...", "generator/...", "github.com/ethereum/..."}},

@@ -26,6 +26,7 @@ import (
 	"agentstore/content"
 	"agentstore/content/api"
 	"agentstore/corpus/attest"
+	"agentstore/corpus/tlog"
 	"agentstore/templates"
 )
 
@@ -45,6 +46,9 @@ type Input struct {
 	// PrivateSite says that the site is for a company alone, which may read a private record. Every
 	// other build of one is ErrPrivateRecord.
 	PrivateSite bool
+	// Witnesses are those to whom the head of the record's log is shown; the published policy
+	// demands more than half of them.
+	Witnesses []tlog.Witness
 	// Bulk asks for the bulk files of the record and for its repository, nil
 	// for neither. They are exempt from what is said above of equal bytes.
 	Bulk *Bulk

@@ -195,6 +195,7 @@ func shopRows() []output {
 		{name: "log_tiles", stream: recordFiles("log/tile", true, wholeName), copy: copied, bare: true},
 		{name: "log_checkpoints", stream: recordFiles("log/checkpoints", true, wholeName), copy: copied, bare: true},
 		{name: "log_cosignatures", stream: recordFiles("log/cosignatures", false, wholeName), copy: copied, bare: true},
+		{name: "log_policy", stream: policyUnit, render: renderPolicy, bare: true},
 		{name: "bulk", stream: madeApart},
 		{name: "allowed_signers", stream: signersUnit, render: renderSigners},
 		{name: "bulk_dictionary", stream: madeApart},

@@ -569,6 +569,7 @@ func TestHeaderRulesGiveEachFileItsOwn(t *testing.T) {
 		"/corpus/bulk/rows.sqlite":             {api.Checked.Control(), api.SQLite},
 		"/corpus/bulk/dictionary.json":         {api.Checked.Control(), api.JSON},
 		"/corpus/log/checkpoint":               {api.Checked.Control(), api.PlainText},
+		"/corpus/log-policy":                   {api.Checked.Control(), api.PlainText},
 		"/corpus/log/tile/0/000":               {api.Immutable.Control(), api.Binary},
 		"/corpus.git/objects/pack/p.pack":      {api.Immutable.Control(), api.Binary},
 		"/corpus.git/info/refs":                {api.Checked.Control(), api.PlainText},

@@ -56,6 +56,9 @@ func BuildInput(c *Config) (generator.Input, error) {
 	if c.Record != "" {
 		in.Corpus = DirFS(c.Record)
 	}
+	if in.Witnesses, err = c.witnesses(); err != nil {
+		return generator.Input{}, err
+	}
 	if in.Corpus != nil {
 		in.Bulk = &generator.Bulk{Name: site.Config.Keeper, Email: GitEmail(site)}
 		if c.Specimen() || c.Keys.Git != "" {

@@ -19,7 +19,7 @@ import (
 // WitnessConfig is one witness of the record's log.
 type WitnessConfig struct {
 	URL string `toml:"url" doc:"Its submission prefix: the address before /add-checkpoint, without a slash at its end."`
-	Key string `toml:"key" doc:"Its verifier key, name+id+base64, as c2sp.org/tlog-cosignature has it (Ed25519)."`
+	Key string `toml:"key" doc:"Its verifier key, name+id+base64, as c2sp.org/tlog-cosignature has it (Ed25519 or ML-DSA-44)."`
 }
 
 func (c *Config) checkWitnesses() error {
@@ -39,6 +39,18 @@ func (c *Config) checkWitnesses() error {
 		keys[w.Key] = true
 	}
 	return errors.Join(errs...)
+}
+
+// witnesses are those of the configuration, by their keys.
+func (c *Config) witnesses() (out []tlog.Witness, err error) {
+	for _, w := range c.Witnesses {
+		known, err := tlog.ParseWitness(w.Key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, known)
+	}
+	return out, nil
 }
 
 // Outside is how a verb that asks others does it.

@@ -4,8 +4,10 @@
 // nothing is missing from the log, each host index is what the rows give, every verdict whose walk
 // is kept is reached again; and what the proofs of time show.
 //
-//	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-json] [-no-judge] DIR|FILE
+//	verify [-ring FILE] [-remember FILE] [-as-of WEEK] [-policy FILE] [-json] [-no-judge] DIR|FILE
 //	verify -export HOST|HOST@ROUND|FILE [-o FILE] DIR
+//	verify -proof HOST@ROUND|@ROUND|LEAF [-o FILE] DIR
+//	verify [-ring FILE] [-policy FILE] [-leaf FILE] FILE.tlog-proof
 //
 // With -remember it keeps the last checkpoint it verified in a file and refuses, from then on, a
 // history that does not go on from it, even if the store itself signed it. With -export it puts
@@ -15,6 +17,16 @@
 // A bundle may have been cut: one that lacks a row of a host, from its first to the bundle's newest
 // round, is unproven, and so is one that ends before the remembered checkpoint or before the week
 // of -as-of.
+//
+// With -policy it reads a file of c2sp.org/tlog-policy: a log whose head is signed by none of the
+// logs that it names does not hold (3), and a head that lacks cosignatures of the quorum is
+// unproven (4), with the witnesses named that did not sign. Without it, anybody may have been shown
+// a log of his own.
+//
+// With -proof it writes that one leaf stands in the log, a row, a round or any by its number, as a
+// file of c2sp.org/tlog-proof, under the newest head that witnesses cosigned. The leaf is in the
+// file's extra line; where it is not, as in the store's answers, -leaf gives its bytes. Such a file
+// brings no keys: they are those of -ring, or the log of -policy, whose quorum it must meet.
 //
 // It exits with 0 when everything holds, 3 when something does not (each line names a file), 4 when
 // what is there holds and does not show all that it has to, 1 when the tree could not be read and 2

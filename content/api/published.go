@@ -384,6 +384,13 @@ var storeDocuments = []Document{
 		Tags: []string{tagRecord},
 	},
 	{
+		Name: "log_policy", Path: "/corpus/log-policy",
+		Summary: "Which heads of the log to take for good: its key, and the quorum of its witnesses.",
+		Description: "A trust policy (C2SP tlog-policy), for `verify -policy FILE` on a clone. Its comments say what " +
+			"it demands; whom to trust is yours to say.",
+		Tags: []string{tagRecord}, Files: pages("/corpus/log-policy", PlainText), Cache: Checked,
+	},
+	{
 		Name: "log_cosignatures", Summary: "What third parties signed under a checkpoint, by its size.",
 		Files: []Representation{{MediaType: PlainText, Path: "corpus/log/cosignatures/{size}"}}, Cache: Checked,
 		Tags: []string{tagRecord},

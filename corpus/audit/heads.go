@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"agentstore/corpus/attest"
 	"agentstore/corpus/rule"
@@ -28,6 +29,51 @@ func (c *checker) checkpoint(name string) (tlog.Checkpoint, bool) {
 		c.problem(rule.Or(err, rule.CheckpointForm), name, attest.ProblemChanged, err.Error())
 	}
 	return head, err == nil
+}
+
+// known takes down the witnesses that the caller knows, each once, those of the policy behind the
+// others.
+func (c *checker) known() {
+	c.o.Witnesses = slices.Clone(c.o.Witnesses)
+	if c.o.Policy != nil {
+		for _, w := range c.o.Policy.Witnesses {
+			same := func(o tlog.Witness) bool { return o.Key() == w.Key() }
+			if !slices.ContainsFunc(c.o.Witnesses, same) {
+				c.o.Witnesses = append(c.o.Witnesses, w.Witness)
+			}
+		}
+	}
+	for _, w := range c.o.Witnesses {
+		c.out.Cosigned = append(c.out.Cosigned, CosignedReport{Witness: w.Name})
+	}
+}
+
+// quorum holds the head of the log against the policy. Which witnesses cosigned it was found with
+// all other checkpoints.
+func (c *checker) quorum() {
+	p, head := c.o.Policy, c.out.head
+	if p == nil {
+		return
+	}
+	if head.Raw == nil {
+		c.out.Unproven = append(c.out.Unproven, "anything by the policy: its log has not begun")
+		return
+	}
+	if len(p.Logs) > 0 {
+		if _, _, err := p.OpenCheckpoint(head.Raw); err != nil {
+			c.problem(rule.Or(err, rule.CheckpointKey), tlog.Path("checkpoint"), attest.ProblemChanged, err.Error())
+			return
+		}
+	}
+	met, lacking := p.Met(func(w tlog.Witness) bool {
+		i := slices.IndexFunc(c.o.Witnesses, func(o tlog.Witness) bool { return o.Key() == w.Key() })
+		return c.out.Cosigned[i].Checkpoints > 0 && c.out.Cosigned[i].Size == head.Size
+	})
+	c.out.Quorum = &QuorumReport{Name: p.Quorum, Met: met, Lacking: lacking}
+	if !met {
+		c.out.Unproven = append(c.out.Unproven, fmt.Sprintf("that its head of %d leaves was seen by the quorum %s of "+
+			"the policy: it is not cosigned by %s", head.Size, p.Quorum, strings.Join(lacking, ", ")))
+	}
 }
 
 // cosignatures reads what third parties signed, and checks what the witnesses that the caller knows

@@ -110,8 +110,16 @@ func (r *RecordReport) print(w io.Writer) {
 			fmt.Fprintf(w, "  Witness %s cosigned none of its checkpoints.\n", by.Witness)
 			continue
 		}
-		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d at %s.\n", by.Witness,
-			by.Checkpoints, by.Size, by.At.Format(time.RFC3339))
+		at := " at " + by.At.Format(time.RFC3339)
+		if by.At.IsZero() {
+			at = "" // an ML-DSA-44 cosignature may name no time
+		}
+		fmt.Fprintf(w, "  Witness %s cosigned %d of its checkpoints, the newest of size %d%s.\n", by.Witness,
+			by.Checkpoints, by.Size, at)
+	}
+	if r.Quorum != nil && r.Quorum.Met {
+		fmt.Fprintf(w, "  The quorum %s of the policy is met by its head of %d leaves.\n", visible.Text(r.Quorum.Name),
+			r.Leaves)
 	}
 	for _, p := range r.Proofs {
 		switch p.State {

@@ -37,7 +37,9 @@ type RecordReport struct {
 	Proofs     []ProofReport `json:"proofs"`
 	// Cosigned is there if witnesses were named: what each of them signed.
 	Cosigned []CosignedReport `json:"cosigned,omitempty"`
-	Verdicts Rejudged         `json:"verdicts"`
+	// Quorum is there if a policy was named and the log has begun.
+	Quorum   *QuorumReport `json:"quorum,omitempty"`
+	Verdicts Rejudged      `json:"verdicts"`
 	// Control counts the walks to the control door, each judged again as a row is.
 	Control Rejudged `json:"control"`
 	// Between counts what was judged between rounds: refreshes, and errata that rest on a judgement
@@ -70,7 +72,14 @@ type CosignedReport struct {
 	Witness     string    `json:"witness"`
 	Checkpoints int64     `json:"checkpoints"`
 	Size        int64     `json:"size"`        // of the newest of them, 0 for none
-	At          time.Time `json:"at,omitzero"` // when the witness says it signed that
+	At          time.Time `json:"at,omitzero"` // when the witness says it signed that, if it does
+}
+
+// QuorumReport says whether the log's head is cosigned as a policy demands.
+type QuorumReport struct {
+	Name    string   `json:"name"` // of the quorum, in the policy
+	Met     bool     `json:"met"`
+	Lacking []string `json:"lacking,omitempty"` // witnesses that did not cosign the head, if it is not met
 }
 
 // RecordOptions says how a record is checked. The zero value is what a stranger wants.
@@ -84,6 +93,10 @@ type RecordOptions struct {
 	// Witnesses are third parties whose keys the caller learned elsewhere: every cosignature by one
 	// of them must fit. Others are not looked at, as it is not for the record to say whom to trust.
 	Witnesses []tlog.Witness
+	// Policy, if there is one, demands that one of its logs signed the head of the log and that its
+	// quorum of witnesses cosigned it: a record whose head is of another log is refused, and one
+	// whose quorum is not met is unproven. Its witnesses are counted as those of Witnesses are.
+	Policy *tlog.Policy
 	// Difficulty is the least a block header must have been made with, see ots.Header.Work.
 	Difficulty float64
 	// Unjudged leaves out judging rows again. What is kept of their walks is compared with its
@@ -128,9 +141,7 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 	if err := CheckAsOf(o.AsOf); err != nil {
 		return c.out, err
 	}
-	for _, w := range o.Witnesses {
-		c.out.Cosigned = append(c.out.Cosigned, CosignedReport{Witness: w.Name})
-	}
+	c.known()
 	// What is no file is not opened, so that nothing can be said about what it stands for.
 	if err := c.list(); err != nil || len(c.out.Problems) > 0 {
 		return c.out, err
@@ -148,6 +159,7 @@ func Record(ctx context.Context, fsys fs.FS, ring attest.Ring, o RecordOptions) 
 		}
 	}
 	if len(c.out.Problems) == 0 {
+		c.quorum()
 		c.controls()
 		c.errata()
 		c.judgedBetween()

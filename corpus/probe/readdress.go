@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest/wallet"
+	"agentstore/corpus/attest/base58"
 	"agentstore/corpus/exchange"
 	"agentstore/corpus/networks"
 )
@@ -182,7 +182,7 @@ func standInAddress(form, digest string) string {
 		return "0x" + strings.Repeat("0", 40)
 	case exchange.FormSolana:
 		if raw, err := hex.DecodeString(digest); err == nil && len(raw) == 32 {
-			return wallet.EncodeBase58(raw)
+			return base58.Encode(raw)
 		}
 	case exchange.FormEmpty:
 		return ""

@@ -21,12 +21,9 @@ import (
 // note.Open: each signature has one spelling, and no key signs twice.
 
 const (
-	maxNote       = 64 << 10
-	maxNoteSigs   = 64
-	algEd25519    = 1 // c2sp.org/signed-note
-	algCosigned   = 4 // c2sp.org/tlog-cosignature
-	noteDash      = "— "
-	cosignedBytes = 8 + ed25519.SignatureSize
+	maxNote     = 256 << 10 // a signature by ML-DSA-44 is a line of 3,300 bytes
+	maxNoteSigs = 64
+	noteDash    = "— "
 )
 
 // Checkpoint is the head of the log at one size, as its key signed it.
@@ -83,12 +80,6 @@ func splitNoteLines(s string) (sigs []noteLine, err error) {
 	return sigs, nil
 }
 
-// keyID is the id of a note's key: of its name, its algorithm and its bytes.
-func keyID(name string, algorithm byte, pub ed25519.PublicKey) uint32 {
-	sum := sha256.Sum256(append([]byte(name+"\n"+string(rune(algorithm))), pub...))
-	return binary.BigEndian.Uint32(sum[:])
-}
-
 // noteSigner lets a log key sign notes.
 type noteSigner struct {
 	name string
@@ -96,17 +87,13 @@ type noteSigner struct {
 }
 
 func (s noteSigner) Name() string                        { return s.name }
-func (s noteSigner) KeyHash() uint32                     { return keyID(s.name, algEd25519, s.key.Public()) }
+func (s noteSigner) KeyHash() uint32                     { return s.noteKey().id() }
+func (s noteSigner) noteKey() noteKey                    { return noteKey{s.name, algEd25519, s.key.Public()} }
 func (s noteSigner) Sign(message []byte) ([]byte, error) { return s.key.Sign(message), nil }
 
 // VerifierKey returns the text by which clients of the log know its key (c2sp.org/signed-note).
 func VerifierKey(origin string, pub ed25519.PublicKey) string {
-	return verifierKey(origin, algEd25519, pub)
-}
-
-func verifierKey(name string, algorithm byte, pub ed25519.PublicKey) string {
-	key := base64.StdEncoding.EncodeToString(append([]byte{algorithm}, pub...))
-	return fmt.Sprintf("%s+%08x+%s", name, keyID(name, algorithm, pub), key)
+	return noteKey{origin, algEd25519, pub}.String()
 }
 
 // signCheckpoint signs the head of a log.
@@ -153,7 +140,7 @@ func OpenCheckpoint(raw []byte, ring attest.Ring) (c Checkpoint, others []byte, 
 	}
 	keys := make(map[uint32]attest.LogKey)
 	for _, k := range ring.LogKeys() {
-		keys[keyID(c.Origin, algEd25519, ed25519.PublicKey(k.Public))] = k
+		keys[noteKey{c.Origin, algEd25519, k.Public}.id()] = k
 	}
 	for _, s := range sigs {
 		k, ours := keys[s.id]

@@ -43,7 +43,11 @@ func FuzzParseProof(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(p.Text())
+	f.Add(p.File([]byte("leaf")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		if p, extra, err := tlog.ParseProofFile(raw); err == nil && extra != nil && !bytes.Equal(p.File(extra), raw) {
+			t.Errorf("%q is written %q", raw, p.File(extra))
+		}
 		if p, err := tlog.ParseProof(raw); err == nil && !bytes.Equal(p.Text(), raw) {
 			t.Errorf("%q is written %q", raw, p.Text())
 		}

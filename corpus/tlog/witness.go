@@ -2,50 +2,49 @@ package tlog
 
 import (
 	"crypto/ed25519"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	"agentstore/corpus/attest"
 )
 
 // Witness is a third party that signs checkpoints it found consistent with those it saw before
 // (c2sp.org/tlog-cosignature and c2sp.org/tlog-witness).
 type Witness struct {
 	Name   string
-	Public ed25519.PublicKey
+	Public []byte // of Ed25519, or of ML-DSA-44
 }
 
-// ParseWitness reads the text form of a witness's key: name+id+base64 of the algorithm, 4, and the
-// key.
+// ParseWitness reads the text form of a witness's key: name+id+base64 of the algorithm, 4 for
+// Ed25519 and 6 for ML-DSA-44, and the key.
 func ParseWitness(vkey string) (Witness, error) {
-	parts := strings.SplitN(vkey, "+", 3)
-	if len(parts) != 3 || parts[0] == "" || strings.ContainsAny(parts[0], " \n") {
-		return Witness{}, errors.New("reading witness key: not name+id+key")
+	k, err := parseKey(vkey)
+	if err == nil && k.algorithm == algEd25519 {
+		err = errors.New("a key that signs notes, and not for cosignatures")
 	}
-	b, err := base64.StdEncoding.Strict().DecodeString(parts[2])
-	if err != nil || len(b) != 1+ed25519.PublicKeySize || b[0] != algCosigned {
-		return Witness{}, errors.New("reading witness key: not an Ed25519 key for cosignatures")
+	if err != nil {
+		return Witness{}, fmt.Errorf("reading witness key: %w", err)
 	}
-	w := Witness{Name: parts[0], Public: b[1:]}
-	if w.Key() != vkey {
-		return Witness{}, errors.New("reading witness key: the id is not that of the key")
-	}
-	return w, nil
+	return Witness{k.name, k.public}, nil
 }
 
 // Key returns the text form that ParseWitness reads.
-func (w Witness) Key() string {
-	return verifierKey(w.Name, algCosigned, w.Public)
+func (w Witness) Key() string { return w.key().String() }
+
+func (w Witness) key() noteKey { return keyOf(w.Name, algCosigned, w.Public) }
+
+// keyOf is the key with a public half, by ML-DSA-44 or, if it is as short, by an algorithm of
+// Ed25519.
+func keyOf(name string, short byte, public []byte) noteKey {
+	if len(public) == ed25519.PublicKeySize {
+		return noteKey{name, short, public}
+	}
+	return noteKey{name, algMLDSA44, public}
 }
 
 // Cosignature is one witness's verified signature of a checkpoint.
 type Cosignature struct {
 	Witness string
-	At      time.Time // when the witness says it signed, UTC
+	At      time.Time // when the witness says it signed, UTC; zero where it does not say
 	Line    string    // with its newline
 }
 
@@ -78,22 +77,18 @@ func Cosignatures(c Checkpoint, lines []byte, witnesses []Witness) ([]Cosignatur
 	signed := make(map[string]bool)
 	for _, s := range sigs {
 		for _, w := range witnesses {
-			if s.name != w.Name || s.id != keyID(w.Name, algCosigned, w.Public) {
+			if !w.key().made(s) {
 				continue
 			}
 			if signed[w.Key()] {
 				return nil, fmt.Errorf("reading cosignatures: %s signs twice", w.Name)
 			}
 			signed[w.Key()] = true
-			if len(s.sig) != cosignedBytes {
-				return nil, fmt.Errorf("reading cosignatures: %s signed with %d bytes", w.Name, len(s.sig))
-			}
-			at := binary.BigEndian.Uint64(s.sig)
-			if at > 1<<40 || !attest.Verify(w.Public, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, c.Text),
-				s.sig[8:]) {
+			at, ok := w.key().verify(c, s.sig)
+			if !ok {
 				return nil, fmt.Errorf("reading cosignatures: the signature of %s does not fit", w.Name)
 			}
-			out = append(out, Cosignature{Witness: w.Name, At: time.Unix(int64(at), 0).UTC(), Line: s.raw})
+			out = append(out, Cosignature{Witness: w.Name, At: at, Line: s.raw})
 		}
 	}
 	return out, nil

@@ -37,6 +37,11 @@ const (
 const usage = `usage: %s [flags] DIR         check a clone: a published tree, a record, or both
        %[1]s [flags] FILE        check an exported bundle, or a clone in a zip file
        %[1]s -artifact FILE      check a signed artifact: the answer of /api/verify/{id}, or of a purchase
+       %[1]s [-leaf FILE] -ring FILE|-policy FILE FILE.tlog-proof
+                                 check that a leaf stands in the log (c2sp.org/tlog-proof)
+       %[1]s -proof LEAF [-o FILE] DIR
+                                 write such a proof, with the leaf: LEAF is host@SEQUENCE or host@WEEK (a row),
+                                 @SEQUENCE or @WEEK (a round), or the number of a leaf, such as an observation's
        %[1]s -export WHAT [-export WHAT…] [-o FILE] DIR
                                  put evidence from a record into a bundle
 
@@ -48,9 +53,10 @@ is none), or the file of a signed artifact, such as a certificate.
 // settings are the flags.
 type settings struct {
 	ring, remember, out string
-	asOf                string
+	asOf, proof, leaf   string
 	exports             []string
 	witnesses           []tlog.Witness
+	policy              *tlog.Policy
 	json, noJudge       bool
 	single              bool
 }
@@ -87,6 +93,12 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		s.witnesses = append(s.witnesses, w)
 		return err
 	})
+	flags.StringVar(&s.proof, "proof", "", "write the proof of one leaf of the log of the record in DIR, under the "+
+		"newest head that witnesses cosigned")
+	flags.StringVar(&s.leaf, "leaf", "", "file with the exact bytes of the leaf of a proof, where the proof does not "+
+		"bring them")
+	flags.Func("policy", "file with a policy (c2sp.org/tlog-policy): the head of the log must be signed by one of its "+
+		"logs, and without cosignatures as its quorum demands it is unproven", s.readPolicy)
 	flags.StringVar(&s.out, "o", "-", "file of the exported bundle; - is standard output")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, usage, name)
@@ -106,7 +118,9 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	}
 	var err error
 	code := ExitVerified
-	if len(s.exports) > 0 {
+	if s.proof != "" {
+		err = s.writeProof(flags.Arg(0), stdout)
+	} else if len(s.exports) > 0 {
 		err = s.export(flags.Arg(0), stdout, stderr)
 	} else {
 		code, err = s.verify(ctx, flags.Arg(0), stdout, stderr)
@@ -116,6 +130,17 @@ func Run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		return ExitTrouble
 	}
 	return code
+}
+
+// readPolicy is the flag -policy.
+func (s *settings) readPolicy(name string) error {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	p, err := tlog.ParsePolicy(raw)
+	s.policy = &p
+	return err
 }
 
 // said is an error as it may stand on a screen: it may repeat names that a stranger gave to files.
@@ -137,7 +162,7 @@ type Report interface {
 // verify checks what an argument names, prints the report and returns the exit code.
 func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Writer) (int, error) {
 	o := audit.CloneOptions{RecordOptions: audit.RecordOptions{AsOf: s.asOf, Unjudged: s.noJudge,
-		Witnesses: s.witnesses, Progress: progress(stderr)}}
+		Witnesses: s.witnesses, Policy: s.policy, Progress: progress(stderr)}}
 	var err error
 	if s.ring != "" {
 		if o.Ring, err = os.ReadFile(s.ring); err != nil {
@@ -153,9 +178,14 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 	if err != nil {
 		return ExitTrouble, err
 	}
+	if s.leaf != "" && !isProof(name) {
+		return ExitTrouble, fmt.Errorf("%s is no %s, which -leaf is for", name, tlog.ProofFormat)
+	}
 	var report Report
 	if s.single {
 		report, err = artifact(name, o.Ring)
+	} else if isProof(name) {
+		report, err = s.checkProof(name, o.Ring)
 	} else if info.IsDir() {
 		if l, err := os.Lstat(filepath.Join(name, "current")); err == nil && l.Mode()&fs.ModeSymlink != 0 {
 			if _, err := os.Stat(filepath.Join(name, "trees")); err == nil {
@@ -174,9 +204,15 @@ func (s *settings) verify(ctx context.Context, name string, stdout, stderr io.Wr
 			report, err = Check(ctx, raw, o)
 		}
 	}
-	if _, ok := report.(audit.CloneReport); err == nil && !ok && len(s.witnesses) > 0 {
-		return ExitTrouble, fmt.Errorf("%s is a bundle, which holds no cosignatures: name the witness with a clone",
-			name)
+	_, proof := report.(ProofReport)
+	if clone, ok := report.(audit.CloneReport); err == nil && !proof && (len(s.witnesses) > 0 || s.policy != nil) {
+		if !ok {
+			return ExitTrouble, fmt.Errorf("%s is no clone, and holds no cosignatures: name the witness or the policy "+
+				"with a clone", name)
+		}
+		if clone.Record == nil && !clone.Refused() {
+			return ExitTrouble, fmt.Errorf("%s holds no record that a witness could have seen", name)
+		}
 	}
 	if errors.Is(err, bundle.ErrMalformed) {
 		fmt.Fprintf(stdout, "%s: NOT verified: %s\n", name, said(err))

@@ -18,8 +18,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
-
-	"agentstore/corpus/corpustest/base58"
 )
 
 type vector struct {
@@ -307,21 +305,6 @@ func TestKeysDoNotShowThemselves(t *testing.T) {
 	}
 }
 
-func TestBase58(t *testing.T) {
-	for s, want := range map[string]string{"": "", "1": "00", "11": "0000", "2g": "61",
-		"StV1DL6CwTryKyV": "68656c6c6f20776f726c64", "1112": "00000001"} {
-		b := parse[[]byte](t)(DecodeBase58(s))
-		if hex.EncodeToString(b) != want || EncodeBase58(b) != s {
-			t.Errorf("DecodeBase58(%q) = %x, want %s, and back %q", s, b, want, EncodeBase58(b))
-		}
-	}
-	for _, s := range []string{"0", "O", "I", "l", " 2g", "2g\n", "é", strings.Repeat("1", 129)} {
-		if b, err := DecodeBase58(s); err == nil {
-			t.Errorf("DecodeBase58(%q) = %x", s, b)
-		}
-	}
-}
-
 // TestSmallOrderKeysAreRefused shows of each listed key that it verifies a
 // signature nobody made, and is refused nevertheless.
 func TestSmallOrderKeysAreRefused(t *testing.T) {
@@ -400,25 +383,6 @@ func TestCAIP(t *testing.T) {
 			t.Errorf("EVM chain of %s = %d, %v", s, n, err)
 		}
 	}
-}
-
-func FuzzBase58(f *testing.F) {
-	f.Add([]byte("\x00\x00hello"))
-	f.Add([]byte("StV1DL6CwTryKyV"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s := EncodeBase58(b)
-		if other := base58.Encode(b); s != other {
-			t.Errorf("EncodeBase58(%x) = %q, want %q", b, s, other)
-		}
-		if len(s) <= maxBase58 {
-			if back, err := DecodeBase58(s); err != nil || !bytes.Equal(back, b) {
-				t.Errorf("%x becomes %q becomes %x, %v", b, s, back, err)
-			}
-		}
-		if back, err := DecodeBase58(string(b)); err == nil && base58.Encode(back) != string(b) {
-			t.Errorf("%q is another spelling of %q", b, base58.Encode(back))
-		}
-	})
 }
 
 func FuzzRecover(f *testing.F) {

@@ -1,0 +1,44 @@
+package base58
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	other "agentstore/corpus/corpustest/base58"
+)
+
+func TestForms(t *testing.T) {
+	for s, want := range map[string]string{"": "", "1": "00", "11": "0000", "2g": "61",
+		"StV1DL6CwTryKyV": "68656c6c6f20776f726c64", "1112": "00000001"} {
+		b, err := Decode(s)
+		if err != nil || hex.EncodeToString(b) != want || Encode(b) != s {
+			t.Errorf("Decode(%q) = %x, %v, want %s, and back %q", s, b, err, want, Encode(b))
+		}
+	}
+	for _, s := range []string{"0", "O", "I", "l", " 2g", "2g\n", "é", strings.Repeat("1", 129)} {
+		if b, err := Decode(s); err == nil {
+			t.Errorf("Decode(%q) = %x", s, b)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("\x00\x00hello"))
+	f.Add([]byte("StV1DL6CwTryKyV"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := Encode(b)
+		if want := other.Encode(b); s != want {
+			t.Errorf("Encode(%x) = %q, want %q", b, s, want)
+		}
+		if len(s) <= longest {
+			if back, err := Decode(s); err != nil || !bytes.Equal(back, b) {
+				t.Errorf("%x becomes %q becomes %x, %v", b, s, back, err)
+			}
+		}
+		if back, err := Decode(string(b)); err == nil && other.Encode(back) != string(b) {
+			t.Errorf("%q is another spelling of %q", b, other.Encode(back))
+		}
+	})
+}
