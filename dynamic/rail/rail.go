@@ -469,5 +469,6 @@ func (a *Apart) Unwrap() []error { return []error{ErrTogether, a.Err} }
 type Arrivals struct {
 	Transfers int64
 	Addresses int64    // of those asked for, how many received
+	LeftOut   int64    // of those asked for, how many have more than can be read, and are in no other figure
 	Total     *big.Int // atomic units
 }
