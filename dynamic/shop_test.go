@@ -90,8 +90,10 @@ func (closedRail) Funds(context.Context, string, []string) (rail.Funds, error) {
 func (closedRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_signature"}
 }
-func (closedRail) Incoming(context.Context, uint64, uint64) iter.Seq2[rail.Transfer, error] {
-	return func(func(rail.Transfer, error) bool) {}
+func (closedRail) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, func(uint64, uint64) iter.Seq2[rail.Transfer, error] {
+		return func(func(rail.Transfer, error) bool) {}
+	})
 }
 func (closedRail) Standing(context.Context) (rail.Standing, error) {
 	return rail.Standing{Head: time.Now(), Priced: true}, nil

@@ -238,6 +238,9 @@ func InflowsSheet(v SheetView, f derive.InflowsView) SheetView {
 		for _, n := range w.Networks {
 			row := []Cell{roundCell(w.Week, w.Sequence), words(rails([]string{n.Network})), num(n.Transfers),
 				num(n.Addresses), words(n.USDC), words("yes")}
+			if n.AddressesLeftOut > 0 {
+				row[5] = words(fmt.Sprintf("yes, without addresses that were flooded: %d", n.AddressesLeftOut))
+			}
 			if !n.Read {
 				row[2], row[3], row[4], row[5] = words("–"), words("–"), words("–"), words("no: "+n.Reason)
 			}

@@ -108,8 +108,8 @@ func (in *Inflows) Count(ctx context.Context, from, to time.Time,
 			case err != nil:
 				n.Reason = reasonOf(err)
 			default:
-				n.Read, n.Transfers, n.Addresses, n.USDC = true, got.Transfers, got.Addresses,
-					content.FormatUSDC(got.Total.Int64())
+				n.Read, n.Transfers, n.Addresses, n.AddressesLeftOut, n.USDC = true, got.Transfers, got.Addresses,
+					got.LeftOut, content.FormatUSDC(got.Total.Int64())
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -1,6 +1,8 @@
 package shop
 
 import (
+	"context"
+	"math/big"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"agentstore/cmd/devnet/svm"
 	"agentstore/corpus/networks"
 	"agentstore/corpus/record"
+	"agentstore/dynamic/rail"
 )
 
 func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {
@@ -79,5 +82,28 @@ func TestInflowsOnSolana(t *testing.T) {
 		if _, err := OpenInflows(&Config{Networks: []NetworkConfig{{ID: id, RPC: []string{cluster.URL}}}}); err == nil {
 			t.Errorf("%s is read", id)
 		}
+	}
+}
+
+// counted is an observer that has counted.
+type counted rail.Arrivals
+
+func (c counted) Arrivals(context.Context, []string, time.Time, time.Time) (rail.Arrivals, error) {
+	return rail.Arrivals(c), nil
+}
+func (counted) Close() {}
+
+// An address that could not be read whole is told, beside what was counted of the others.
+func TestInflowsTellWhatIsLeftOut(t *testing.T) {
+	in := &Inflows{observers: map[string]observer{networks.Solana: counted{Transfers: 3, Addresses: 2, LeftOut: 1,
+		Total: big.NewInt(5_000_000)}}}
+	got, err := in.Count(t.Context(), time.Unix(0, 0), time.Unix(1, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []record.NetworkInflow{{Network: networks.Solana, Read: true, Transfers: 3, Addresses: 2,
+		AddressesLeftOut: 1, USDC: "5"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

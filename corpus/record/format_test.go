@@ -263,6 +263,11 @@ func TestRoundShape(t *testing.T) {
 		"empty part":     func(r *record.Round) { r.Parts = []record.Part{{}}; r.Rows = 0 },
 		"unread network": func(r *record.Round) { r.Inflows.Networks[0].Read = false },
 		"amount":         func(r *record.Round) { r.Inflows.Networks[0].USDC = "-1" },
+		"left out":       func(r *record.Round) { r.Inflows.Networks[0].AddressesLeftOut = -1 },
+		"left out unread": func(r *record.Round) {
+			n := &r.Inflows.Networks[0]
+			n.Read, n.Reason, n.AddressesLeftOut = false, "no endpoint is configured", 1
+		},
 	} {
 		r := recordtest.Round(full)
 		change(&r)

@@ -118,9 +118,12 @@ type NetworkInflow struct {
 	Network   string `json:"network"` // CAIP-2
 	Read      bool   `json:"read"`
 	Transfers int64  `json:"transfers"`
-	Addresses int64  `json:"addresses"`       // advertised addresses that received
-	USDC      string `json:"usdc"`            // decimal sum
-	Reason    string `json:"reason,omitzero"` // why the network could not be read
+	Addresses int64  `json:"addresses"` // advertised addresses that received
+	// AddressesLeftOut are advertised addresses with more transactions than could be read, which
+	// count in no other figure.
+	AddressesLeftOut int64  `json:"addresses_left_out,omitzero"`
+	USDC             string `json:"usdc"`            // decimal sum
+	Reason           string `json:"reason,omitzero"` // why the network could not be read
 }
 
 // Part commits to one immutable file of rows.
@@ -300,7 +303,8 @@ func (r Round) Check() error {
 		}
 	}
 	for _, n := range r.Inflows.Networks {
-		if !isAmount(n.USDC) || n.Read != (n.Reason == "") {
+		if !isAmount(n.USDC) || n.Read != (n.Reason == "") || n.AddressesLeftOut < 0 ||
+			n.AddressesLeftOut > 0 && !n.Read {
 			return fail("inflow of %s", n.Network)
 		}
 	}

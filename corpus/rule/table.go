@@ -124,7 +124,7 @@ func Table() []Entry {
 		{RoundParts, "Parts that are too long, too short, or do not add up to its `rows`."},
 		{RoundControl, "Control walks that do not add up."},
 		{RoundInflows, "Inflows of no time, or a network without a reason although it was not read, or with one " +
-			"although it was."},
+			"although it was, or with addresses left out of a network that was not read."},
 		{RoundDigest, "A `digest` that is not that of the header."},
 		{RoundKey, "A header by no identity key in force at `taken_at`."},
 		{RoundSignature, "A header whose signature does not fit."},

@@ -26,6 +26,8 @@ func brokenRounds() []bad {
 			edits: []edit{member("header 1", "walks", "2")}},
 		{rule: rule.RoundInflows, why: "a network that was not read, and no reason", base: "small",
 			edits: []edit{member("header 1", "reason", "")}},
+		{rule: rule.RoundInflows, name: "left-out", why: "addresses left out of a network that was not read",
+			base: "small", edits: []edit{swap("header 1", `"addresses":0,`, `"addresses":0,"addresses_left_out":1,`)}},
 		{rule: rule.RoundDigest, why: "the digest is not that of the header", base: "small",
 			edits: []edit{inDigest("header-signed 1", "digest")}},
 		{rule: rule.RoundKey, why: "a header by the key of the log", base: "small",

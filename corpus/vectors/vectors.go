@@ -67,6 +67,7 @@ var bases = []struct {
 	{"observed", "observations and no round", observed, false},
 	{"private", "one private round", private, false},
 	{"cut", "the full one without words and evidence, as git brings it", full, false},
+	{"flooded", "one round whose inflows leave out two addresses of a network", flooded, false},
 }
 
 // observed is a record of observations alone.
@@ -79,6 +80,14 @@ func private(f *forge) {
 	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
 	r := plainRound(1)
 	r.Private = true
+	f.round(r, []record.Row{unprobed(ready, "interrupted")})
+}
+
+func flooded(f *forge) {
+	f.begin(attest.SpecimenKey(), attest.SpecimenKeyFor(attest.PurposeLog))
+	r := plainRound(1)
+	r.Inflows.Networks = []record.NetworkInflow{{Network: "eip155:8453", Read: true, Transfers: 3, Addresses: 1,
+		AddressesLeftOut: 2, USDC: "1.5"}}
 	f.round(r, []record.Row{unprobed(ready, "interrupted")})
 }
 

@@ -252,7 +252,7 @@ func arrivals(ctx context.Context, r rail.Rail, first uint64, final rail.Mark, f
 	if first > last {
 		return nil, nil
 	}
-	for tr, err := range r.Incoming(ctx, first, last) {
+	for tr, err := range rail.Transfers(r.Incoming(ctx, rail.Span{From: first, To: last})) {
 		if err != nil {
 			return nil, err
 		}

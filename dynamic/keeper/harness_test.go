@@ -52,7 +52,11 @@ func (q *quiet) Fuel(context.Context) (*big.Int, bool, error) { return q.fuel, q
 
 func (q *quiet) Final(context.Context) (rail.Mark, error) { return q.final, q.fails }
 
-func (q *quiet) Incoming(_ context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+func (q *quiet) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, q.listed)
+}
+
+func (q *quiet) listed(from, to uint64) iter.Seq2[rail.Transfer, error] {
 	return func(yield func(rail.Transfer, error) bool) {
 		if q.fails != nil {
 			yield(rail.Transfer{}, q.fails)

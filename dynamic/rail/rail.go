@@ -390,10 +390,13 @@ type Chain interface {
 	Head(ctx context.Context) (Mark, error)
 	// Final is the newest block that nothing reorganises.
 	Final(ctx context.Context) (Mark, error)
-	// Incoming lists transfers to payTo in the blocks from one to another, in order. It is an error
-	// where the chain is not seen to be as long. 0 for the last is the one that is the head when it
-	// is called.
-	Incoming(ctx context.Context, from, to uint64) iter.Seq2[Transfer, error]
+	// Incoming lists transfers to payTo in a span of blocks, piece by piece, in the order in which
+	// the network gives them. A piece costs a bounded number of requests, however much there is;
+	// after the last one nothing is left. It is an error where the chain is not seen to be as long
+	// as the span. Who stops goes on later with the Rest of a piece, also in another process, if
+	// the span's last block was final: nothing is left out then, and nothing comes twice. 0 for the
+	// last block is the one that is the head when it is called.
+	Incoming(ctx context.Context, s Span) iter.Seq2[Piece, error]
 	// Run follows the chain until ctx ends (polling heads and logs).
 	Run(ctx context.Context) error
 }
@@ -469,5 +472,6 @@ func (a *Apart) Unwrap() []error { return []error{ErrTogether, a.Err} }
 type Arrivals struct {
 	Transfers int64
 	Addresses int64    // of those asked for, how many received
+	LeftOut   int64    // of those asked for, how many have more than can be read, and are in no other figure
 	Total     *big.Int // atomic units
 }

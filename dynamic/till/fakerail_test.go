@@ -423,17 +423,19 @@ func (r fakeRail) ProveSigner(context.Context, string, []byte, []byte) error {
 	return &rail.Refusal{Reason: "invalid_exact_evm_signature"}
 }
 
-func (r fakeRail) Incoming(_ context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
-	return func(yield func(rail.Transfer, error) bool) {
-		r.c.mu.Lock()
-		last := r.c.head().number
-		r.c.mu.Unlock()
-		if last < to {
-			yield(rail.Transfer{}, errors.New("the chain is shorter"))
-			return
+func (r fakeRail) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, func(from, to uint64) iter.Seq2[rail.Transfer, error] {
+		return func(yield func(rail.Transfer, error) bool) {
+			r.c.mu.Lock()
+			last := r.c.head().number
+			r.c.mu.Unlock()
+			if last < s.To {
+				yield(rail.Transfer{}, errors.New("the chain is shorter"))
+				return
+			}
+			r.c.incoming(fakePayTo, from, to)(yield)
 		}
-		r.c.incoming(fakePayTo, from, to)(yield)
-	}
+	})
 }
 
 // incoming lists what arrived at an address, in the order of the chain; 0 for the last block is the

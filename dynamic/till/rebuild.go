@@ -158,7 +158,7 @@ func (t *Till) unknownPayments(ctx context.Context, r rail.Rail) (UnknownPayment
 		return u, err
 	}
 	u.From = since.Block
-	for tr, err := range r.Incoming(ctx, u.From, 0) {
+	for tr, err := range rail.Transfers(r.Incoming(ctx, rail.Span{From: u.From})) {
 		if err != nil {
 			return u, err
 		}

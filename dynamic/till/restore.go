@@ -128,7 +128,7 @@ func reconcile(ctx context.Context, db ledger.DB, r rail.Rail) (Reconciled, erro
 		return rec, err
 	}
 	rec.From = since.Block
-	for tr, err := range r.Incoming(ctx, rec.From, 0) {
+	for tr, err := range rail.Transfers(r.Incoming(ctx, rail.Span{From: rec.From})) {
 		if err != nil {
 			return rec, err
 		}

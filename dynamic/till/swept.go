@@ -29,8 +29,11 @@ type Swept struct {
 	Head  uint64    `json:"head,omitzero"` // the number of that block
 	First uint64    `json:"first"`         // the final block at that time
 	Block uint64    `json:"block"`         // up to which it was read
-	// of the final block by which Block was chosen, and no later than the reading
+	// of the final block by which Block and Rest were chosen, and no later than the reading
 	At time.Time `json:"at"`
+	// Rest is what is left of blocks after Block that are being read. What of them is not in it was
+	// judged. Somebody may write so much to the address that they take many readings.
+	Rest rail.Span `json:"rest,omitzero"`
 }
 
 func sweptKey(info rail.Info) []byte { return uncreditedKey("swept", info.Network, info.PayTo) }
@@ -164,12 +167,13 @@ const sweptDoubt = 10 * time.Minute
 // untrue reports whether a final block shows that the note was not true: some node named a block
 // that did not exist.
 func (s Swept) untrue(final rail.Mark) bool {
-	return final.Block < s.Block && final.Time.After(s.At.Add(sweptDoubt)) && !s.Since.IsZero()
+	return final.Block < max(s.Block, s.Rest.To) && final.Time.After(s.At.Add(sweptDoubt)) && !s.Since.IsZero()
 }
 
 // readAgain goes back to where the reading began, because a note was not true. What is owed is owed
 // once; the totals of days are counted anew.
 func readAgain(tx ledger.Tx, info rail.Info, s Swept, final rail.Mark) (Swept, error) {
+	s.Rest = rail.Span{}
 	if s.Block = s.First; final.Block < s.First {
 		s.First, s.Block = 0, 0 // from the first block on; what is too early is known by its time
 	}

@@ -59,14 +59,10 @@ func (r unsteady) Final(ctx context.Context) (rail.Mark, error) {
 }
 
 // Incoming knows nothing of blocks that it made up.
-func (r unsteady) Incoming(_ context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
-	return func(yield func(rail.Transfer, error) bool) {
-		for tr, err := range r.chain.incoming(r.payTo(), from, to) {
-			if !yield(tr, err) {
-				return
-			}
-		}
-	}
+func (r unsteady) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, func(from, to uint64) iter.Seq2[rail.Transfer, error] {
+		return r.chain.incoming(r.payTo(), from, to)
+	})
 }
 
 // unsteadyModel is a till on such a rail that did not start yet.

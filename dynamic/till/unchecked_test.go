@@ -39,15 +39,17 @@ func (r misled) Final(ctx context.Context) (rail.Mark, error) {
 	return r.Rail.Final(ctx)
 }
 
-func (r misled) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+func (r misled) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
 	if r.lost.Load() {
-		return func(yield func(rail.Transfer, error) bool) {
-			yield(rail.Transfer{Network: fakeNetwork, Tx: "0xelsewhere", Block: from, Time: time.Now(),
-				Payer: "elsewhere", Amount: big.NewInt(500_000),
-				Nonce: "elsewhere", Method: "fake"}, nil)
-		}
+		return rail.Ascending(s, func(from, _ uint64) iter.Seq2[rail.Transfer, error] {
+			return func(yield func(rail.Transfer, error) bool) {
+				yield(rail.Transfer{Network: fakeNetwork, Tx: "0xelsewhere", Block: from, Time: time.Now(),
+					Payer: "elsewhere", Amount: big.NewInt(500_000),
+					Nonce: "elsewhere", Method: "fake"}, nil)
+			}
+		})
 	}
-	return r.Rail.Incoming(ctx, from, to)
+	return r.Rail.Incoming(ctx, s)
 }
 
 func (r misled) Look(ctx context.Context, p *rail.Payment, signed []rail.Signed, since rail.Mark,

@@ -29,10 +29,10 @@ import (
 //	budget/uncredited/small/<network>/<day>           what was too little, together
 
 const (
-	// sweepBlocks is how many blocks one reading takes; what is further behind is read in the next
-	// rounds.
-	sweepBlocks = 10_000
-	// sweepBatch is how many transfers are judged in one transaction.
+	// sweepPieces is how many pieces one reading takes; the rest is read in the next ones, without
+	// a pause.
+	sweepPieces = 5
+	// sweepBatch is how many transfers that were unsure are judged in one transaction.
 	sweepBatch = 200
 )
 
@@ -103,8 +103,10 @@ func (t *Till) sweep(ctx context.Context, task schedule.Task) error {
 	})
 }
 
-// sweepNetwork judges the transfers in the blocks that became final, and those that were unsure.
-// more says that there are further blocks.
+// sweepNetwork judges the transfers in the blocks that became final, and those that were unsure: of
+// the former sweepPieces pieces. What it has judged it notes piece by piece, so that whoever writes
+// more than is read in the time delays what is paid in those blocks, but hides nothing for ever.
+// more says that there is more to read.
 func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail) (more bool, err error) {
 	if err := t.cfg.Gas.Ready(ctx, r.Info().Network); err != nil {
 		return false, err
@@ -124,28 +126,29 @@ func (t *Till) sweepNetwork(ctx context.Context, task schedule.Task, r rail.Rail
 		if err := t.judgeTransfers(ctx, task, r, list, s); err != nil {
 			return false, err
 		}
-		list = nil
 	}
-	if final.Block <= s.Block {
-		return false, nil
+	if s.Rest == (rail.Span{}) {
+		if final.Block <= s.Block {
+			return false, nil
+		}
+		s.Rest, s.At = rail.Span{From: s.Block + 1, To: final.Block}, sooner(final.Time, time.Now())
 	}
-	from, to := s.Block+1, min(final.Block, s.Block+sweepBlocks)
-	s.At = sooner(final.Time, time.Now())
-	for tr, err := range r.Incoming(ctx, from, to) {
+	pieces := 0
+	for p, err := range r.Incoming(ctx, s.Rest) {
 		if err != nil {
 			return false, err
 		}
-		if len(list) >= sweepBatch && tr.Block > list[len(list)-1].Block {
-			s.Block = tr.Block - 1
-			if err := t.judgeTransfers(ctx, task, r, list, s); err != nil {
-				return false, err
-			}
-			list = nil
+		if s.Rest, s.Block = p.Rest, p.Rest.From-1; p.Rest.Read() {
+			s.Rest = rail.Span{}
 		}
-		list = append(list, tr)
+		if err := t.judgeTransfers(ctx, task, r, p.Transfers, s); err != nil {
+			return false, err
+		}
+		if pieces++; pieces == sweepPieces {
+			break
+		}
 	}
-	s.Block = to
-	return to < final.Block, t.judgeTransfers(ctx, task, r, list, s)
+	return s.Rest != (rail.Span{}) || s.Block < final.Block, nil
 }
 
 // unsure reads how far an address was read, which is far back where the note of it is seen to be

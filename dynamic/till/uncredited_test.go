@@ -329,7 +329,11 @@ func (r longChain) Final(ctx context.Context) (rail.Mark, error) {
 	return m, err
 }
 
-func (r longChain) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+func (r longChain) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, func(from, to uint64) iter.Seq2[rail.Transfer, error] { return r.listed(ctx, from, to) })
+}
+
+func (r longChain) listed(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
 	return func(yield func(rail.Transfer, error) bool) {
 		grown := r.grown.Load()
 		head, err := r.Rail.Head(ctx)
@@ -347,7 +351,7 @@ func (r longChain) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail
 			yield(rail.Transfer{}, ctx.Err())
 			return
 		}
-		for tr, err := range r.Rail.Incoming(ctx, 0, 0) {
+		for tr, err := range rail.Transfers(r.Rail.Incoming(ctx, rail.Span{})) {
 			tr.Block += grown
 			if tr.Block >= from && tr.Block <= last && !yield(tr, err) {
 				return

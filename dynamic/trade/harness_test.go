@@ -56,8 +56,10 @@ func (quiet) Final(context.Context) (rail.Mark, error) {
 func (quiet) Head(context.Context) (rail.Mark, error) {
 	return rail.Mark{Block: 1, Time: time.Now()}, nil
 }
-func (quiet) Incoming(context.Context, uint64, uint64) iter.Seq2[rail.Transfer, error] {
-	return func(func(rail.Transfer, error) bool) {}
+func (quiet) Incoming(_ context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return rail.Ascending(s, func(uint64, uint64) iter.Seq2[rail.Transfer, error] {
+		return func(func(rail.Transfer, error) bool) {}
+	})
 }
 
 // A secret of 32 bytes.

@@ -149,7 +149,7 @@ for name, spec in {
     "lot": "roster_digest:digest height?:n1 header?:block own?:digest",
     "coverage": "due:n probed:n not_probed:n previous_probed:n dropped:bool suspect:bool",
     "control": "walks:n failed:n evidence?:digest*4096^ evidence_left_out?:n1",
-    "flow": "network:network read:bool transfers:n addresses:n usdc:amount reason?:t9999",
+    "flow": "network:network read:bool transfers:n addresses:n addresses_left_out?:n1 usdc:amount reason?:t9999",
     "inflows": "from:since to:since networks:flow*9999", "part": "rows:n1 sha256:digest",
     "header": "format:store-round/v1 origin:s320 sequence:n1 week:week taken_at:time previous_digest:digest "
         "battery:s16 private?:true roster:roster lot?:lot coverage:coverage control:control inflows:inflows "
@@ -393,6 +393,7 @@ class Record:
                  "its control walks do not add up")
             need("round.inflows", "" < flows["from"] <= flows["to"] or list(flows.values()) == ["", "", []], "inflows of no time")
             need("round.inflows", all(x["read"] != ("reason" in x) for x in flows["networks"]), "a reason where none is")
+            need("round.inflows", all(x["read"] or "addresses_left_out" not in x for x in flows["networks"]), "some left out of none")
             bare = canonical({k: v for k, v in h.items() if k not in ("digest", "signature")})
             need("round.digest", sha(bare).hex() == h["digest"], "its digest is another")
             h["key"] = self.identity("round.key", h["kid"], h["taken_at"])

@@ -58,20 +58,29 @@ func (r *Rail) windowsAt(ctx context.Context, contract common.Address, from, to 
 	}
 }
 
-// Incoming implements rail.Rail.
-func (r *Rail) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
-	return func(yield func(rail.Transfer, error) bool) {
+// Incoming implements rail.Rail. A piece is of at most 10,000 blocks.
+func (r *Rail) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return func(yield func(rail.Piece, error) bool) {
 		head, err := r.Head(ctx)
-		if err == nil && head.Block < to {
+		if err == nil && head.Block < s.To {
 			err = errBehind // what such a node knows no logs of is not empty
 		}
 		if err != nil {
-			yield(rail.Transfer{}, err)
+			yield(rail.Piece{}, err)
 			return
 		}
-		if to == 0 {
-			to = head.Block
+		if s.To == 0 {
+			s.To = head.Block
 		}
+		rail.Ascending(s, func(from, to uint64) iter.Seq2[rail.Transfer, error] {
+			return r.listed(ctx, from, to)
+		})(yield)
+	}
+}
+
+// listed are the transfers in the blocks from one to another.
+func (r *Rail) listed(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
+	return func(yield func(rail.Transfer, error) bool) {
 		for w, err := range r.windows(ctx, from, to, topicTransfer.Hex(), nil, common.BytesToHash(r.payTo[:]).Hex()) {
 			var ts []rail.Transfer
 			if err == nil {

@@ -150,7 +150,7 @@ func TestIncomingBlockByBlock(t *testing.T) {
 		h.Seal()
 	}
 	list := func(r rail.Rail) (out []rail.Transfer) {
-		for x, err := range r.Incoming(t.Context(), 0, 0) {
+		for x, err := range rail.Transfers(r.Incoming(t.Context(), rail.Span{})) {
 			if err != nil {
 				t.Fatal(err)
 			}

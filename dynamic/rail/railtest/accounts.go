@@ -1,7 +1,9 @@
 package railtest
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"agentstore/dynamic/rail"
 )
@@ -74,12 +76,13 @@ func incoming(s *suite) {
 		xs = append(xs, x)
 	}
 	var got []rail.Transfer
-	for t, err := range s.r.Incoming(s.Context(), 0, 0) {
+	for t, err := range rail.Transfers(s.r.Incoming(s.Context(), rail.Span{})) {
 		if err != nil {
 			s.Fatalf("Incoming: %v", err)
 		}
 		got = append(got, t)
 	}
+	slices.SortStableFunc(got, func(a, b rail.Transfer) int { return cmp.Compare(a.Block, b.Block) })
 	if len(got) != len(xs) {
 		s.Fatalf("Incoming lists %d transfers, want %d", len(got), len(xs))
 	}
@@ -91,11 +94,11 @@ func incoming(s *suite) {
 			s.Errorf("Incoming[%d] = %+v, want %+v of %s", i, t, f.Proof, x.p.ClaimKey())
 		}
 	}
-	for range s.r.Incoming(s.Context(), got[2].Block+1, 0) {
+	for range rail.Transfers(s.r.Incoming(s.Context(), rail.Span{From: got[2].Block + 1})) {
 		s.Error("Incoming lists transfers before the block asked for")
 	}
 	n := 0
-	for t, err := range s.r.Incoming(s.Context(), got[1].Block, got[1].Block) {
+	for t, err := range rail.Transfers(s.r.Incoming(s.Context(), rail.Span{From: got[1].Block, To: got[1].Block})) {
 		if n++; err != nil || t.Tx != got[1].Tx {
 			s.Errorf("Incoming of one block lists %+v, %v, want %+v", t, err, got[1])
 		}
@@ -103,8 +106,26 @@ func incoming(s *suite) {
 	if n != 1 {
 		s.Errorf("Incoming of one block lists %d transfers, want 1", n)
 	}
+	s.h.Finalize()
+	n = 0
+	for span := (rail.Span{To: got[2].Block}); !span.Read(); { // each piece by another process
+		before := span
+		for p, err := range s.h.Restart().Incoming(s.Context(), span) {
+			if err != nil {
+				s.Fatalf("Incoming of %+v: %v", span, err)
+			}
+			n, span = n+len(p.Transfers), p.Rest
+			break
+		}
+		if span == before {
+			s.Fatalf("Incoming of %+v does not advance", span)
+		}
+	}
+	if n != len(xs) {
+		s.Errorf("Incoming piece by piece lists %d transfers, want %d", n, len(xs))
+	}
 	var short error
-	for _, err := range s.r.Incoming(s.Context(), 0, got[2].Block+1_000_000) {
+	for _, err := range rail.Transfers(s.r.Incoming(s.Context(), rail.Span{To: got[2].Block + 1_000_000})) {
 		short = err
 	}
 	if short == nil {

@@ -14,10 +14,13 @@ import (
 )
 
 const (
-	// maxRequests bounds the requests of one count: one for each page and each transaction in the
-	// span. Whoever writes so many that name an advertised address ends the count, for the fee of a
-	// signature each.
-	maxRequests = 20_000
+	// maxArrived is how many transactions one count reads, of all addresses together. Anybody can
+	// write one that names an advertised address, for the fee of a signature: what is more than can
+	// be read is left out, and the addresses that were written to most are left out first, so that
+	// whoever floods some takes nothing from the others.
+	maxArrived = 20_000
+	// maxListed is how many pages of its transactions are listed of one address.
+	maxListed = 50
 	// maxTries is how often in a row a question is asked that has no answer, or one that
 	// contradicts another.
 	maxTries = 6
@@ -55,17 +58,26 @@ func (o *Observer) Close() { o.r.Close() }
 // Addresses that are none are passed over, and so are transactions of a form that is not known
 // here. A cluster that is not final up to to, or whose node's ledger begins after from, has not
 // been seen whole, which is an error, unless it is a local one (Config.AnyGenesis).
+//
+// An address that has more transactions than can be read is left out of all figures, and counted in
+// LeftOut. A count asks at most for maxListed pages of each address and maxArrived transactions,
+// each of them maxTries times where there is no answer.
 func (o *Observer) Arrivals(ctx context.Context, addresses []string, from, to time.Time) (rail.Arrivals, error) {
 	c := &count{Observer: o, from: from, to: to, total: new(big.Int)}
 	if err := c.again(ctx, func() error { return c.reaches(ctx) }); err != nil {
 		return rail.Arrivals{}, err
 	}
 	for _, owner := range distinct(addresses) {
-		if err := c.add(ctx, associated(owner, o.r.mint)); err != nil {
+		if err := c.list(ctx, associated(owner, o.r.mint)); err != nil {
 			return rail.Arrivals{}, err
 		}
 	}
-	return rail.Arrivals{Transfers: c.transfers, Addresses: c.received, Total: c.total}, nil
+	for _, h := range c.histories {
+		if err := c.add(ctx, h); err != nil {
+			return rail.Arrivals{}, err
+		}
+	}
+	return rail.Arrivals{Transfers: c.transfers, Addresses: c.received, LeftOut: c.leftOut, Total: c.total}, nil
 }
 
 // distinct are the addresses among texts, in order.
@@ -85,9 +97,17 @@ type count struct {
 	*Observer
 	from, to            time.Time
 	head                uint64 // a final slot, of which every answer must know
-	asked               int
+	histories           []history
+	listed              int // transactions in them
 	transfers, received int64
+	leftOut             int64 // addresses
 	total               *big.Int
+}
+
+// history is what an account has to be read of.
+type history struct {
+	account key
+	list    []listed // newest first
 }
 
 // again asks until there is an answer, a few times.
@@ -145,17 +165,24 @@ type listed struct {
 
 func (e listed) failed() bool { return len(e.Err) > 0 && e.Err.Kind() != 'n' }
 
-// add counts what arrived at one token account: newest first, until before the span or until a page
-// is empty, since nodes give shorter pages than they are asked for.
-func (c *count) add(ctx context.Context, account key) error {
-	seen, before, last, came := map[string]bool{}, "", ^uint64(0), false
-	for {
+func (e listed) when() time.Time { return time.Unix(*e.Time, 0) } // page gives none without
+
+// list lists what is to be read of one token account: newest first, until before the span or until
+// a page is empty, since nodes give shorter pages than they are asked for. Where that is more than
+// one count reads, the account with most is left out.
+func (c *count) list(ctx context.Context, account key) error {
+	h, seen, before, last := history{account: account}, map[string]bool{}, "", ^uint64(0)
+	for pages := 0; ; pages++ {
+		if pages == maxListed {
+			c.leftOut++
+			return nil
+		}
 		var page []listed
 		err := c.again(ctx, func() (err error) {
 			page, err = c.page(ctx, account, before)
 			return err
 		})
-		if err != nil || len(page) == 0 {
+		if err != nil {
 			return err
 		}
 		for _, e := range page {
@@ -163,28 +190,68 @@ func (c *count) add(ctx context.Context, account key) error {
 				return errors.New("a node lists transactions twice, or out of their order")
 			}
 			seen[e.Signature], last = true, e.Slot
-			brought, over, err := c.entry(ctx, account, e)
-			if err != nil || over {
-				return err
+			if !e.when().Before(c.to) {
+				continue
 			}
-			if brought > 0 {
-				c.transfers++
-				c.total.Add(c.total, big.NewInt(brought))
-				if !came {
-					came = true
-					c.received++
-				}
+			h.list = append(h.list, e)
+			if e.when().Before(c.from) {
+				c.keep(h)
+				return nil
 			}
+		}
+		if len(page) == 0 {
+			c.keep(h)
+			return nil
 		}
 		before = page[len(page)-1].Signature
 	}
 }
 
+// keep takes an account among those that are read. Where they are too much, the longest could not
+// be read after all shorter ones, and is let go.
+func (c *count) keep(h history) {
+	c.histories, c.listed = append(c.histories, h), c.listed+len(h.list)
+	for c.listed > maxArrived {
+		most := 0
+		for i, h := range c.histories {
+			if len(h.list) > len(c.histories[most].list) {
+				most = i
+			}
+		}
+		c.listed -= len(c.histories[most].list)
+		c.histories = slices.Delete(c.histories, most, most+1)
+		c.leftOut++
+	}
+}
+
+// add counts what arrived at one token account.
+func (c *count) add(ctx context.Context, h history) error {
+	came := false
+	for _, e := range h.list {
+		var brought int64
+		err := c.again(ctx, func() (err error) {
+			brought, err = c.brought(ctx, h.account, e)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("reading transaction %s: %w", rail.Printable(e.Signature, 90), err)
+		}
+		// One from before the span is read too: a list is believed where the transaction says the
+		// same.
+		if brought > 0 && !e.when().Before(c.from) {
+			c.transfers++
+			c.total.Add(c.total, big.NewInt(brought))
+			came = true
+		}
+	}
+	if came {
+		c.received++
+	}
+	return nil
+}
+
 // page asks for the transactions of an account before one of them.
 func (c *count) page(ctx context.Context, account key, before string) (page []listed, err error) {
-	if err := c.ask(); err != nil {
-		return nil, err
-	}
 	options := map[string]any{"commitment": finalized, "limit": pageSignatures, "minContextSlot": c.head}
 	if before != "" {
 		options["before"] = before
@@ -205,34 +272,6 @@ func (c *count) page(ctx context.Context, account key, before string) (page []li
 		}
 	}
 	return page, nil
-}
-
-// ask counts a request.
-func (c *count) ask() error {
-	if c.asked++; c.asked > maxRequests {
-		return fmt.Errorf("more than %d requests are needed", maxRequests)
-	}
-	return nil
-}
-
-// entry is by how much a listed transaction raised the account; over says that it is of before the
-// span. A list is believed where the transaction says the same.
-func (c *count) entry(ctx context.Context, account key, e listed) (brought int64, over bool, err error) {
-	when := time.Unix(*e.Time, 0)
-	if !when.Before(c.to) {
-		return 0, false, nil
-	}
-	over = when.Before(c.from)
-	err = c.again(ctx, func() (err error) {
-		if err = c.ask(); err == nil {
-			brought, err = c.brought(ctx, account, e)
-		}
-		return err
-	})
-	if err != nil {
-		return 0, false, fmt.Errorf("reading transaction %s: %w", rail.Printable(e.Signature, 90), err)
-	}
-	return brought, over, nil
 }
 
 // brought reads a transaction and compares it with what was listed. One that has another form than

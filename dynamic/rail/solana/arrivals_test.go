@@ -42,7 +42,11 @@ func said(a rail.Arrivals, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%d to %d: %s", a.Transfers, a.Addresses, a.Total)
+	text := fmt.Sprintf("%d to %d: %s", a.Transfers, a.Addresses, a.Total)
+	if a.LeftOut > 0 {
+		text += fmt.Sprintf(", without %d", a.LeftOut)
+	}
+	return text
 }
 
 // countsArrivals is what every cluster is held to.
@@ -202,6 +206,59 @@ func TestArrivalsOfALyingNode(t *testing.T) {
 	h.mu.Unlock()
 	if got := said(observe(t, h.srv.URL, from, until, nil, to)); got != all {
 		t.Errorf("a node that is behind now and then: %s, want %s", got, all)
+	}
+}
+
+// Whoever floods addresses ends the count of these alone, which is told, and of nobody's who was
+// written to less. What is left out is not read.
+func TestArrivalsOfFloodedAddresses(t *testing.T) {
+	h := open(t)
+	to, from := person("payto").PublicKey(), time.Now().Add(-time.Second)
+	for range 12 {
+		h.land(h.pay(5).wire(t))
+	}
+	until := from.Add(time.Minute)
+	h.Pass(time.Hour)
+	floods := map[string]int{}
+	h.mu.Lock()
+	slot := h.blocks[h.finalHeight()].slot
+	h.lie = func(m string, params []json.RawMessage, honest any) (any, *fault) {
+		var account string
+		if m != "getSignaturesForAddress" || json.Unmarshal(params[0], &account) != nil || floods[account] == 0 {
+			return honest, nil
+		}
+		o, first, page := options(params, 1), 0, []any{}
+		if o.Before != "" {
+			fmt.Sscanf(o.Before, "flood-%d", &first)
+			first++
+		}
+		for i := first; i < floods[account] && len(page) < o.Limit; i++ {
+			page = append(page, map[string]any{"signature": fmt.Sprintf("flood-%d", i), "slot": slot, "err": nil,
+				"blockTime": from.Unix() + 1, "confirmationStatus": "finalized"})
+		}
+		return page, nil
+	}
+	h.mu.Unlock()
+	for _, q := range []struct {
+		floods []int
+		want   string
+	}{
+		{nil, "12 to 1: 60"},
+		{[]int{20_001}, "12 to 1: 60, without 1"},
+		{[]int{1 << 30}, "12 to 1: 60, without 1"},
+		{[]int{20_000}, "12 to 1: 60, without 1"}, // which could be read alone, but not with the other
+		{[]int{19_990, 19_990, 19_990}, "12 to 1: 60, without 3"},
+	} {
+		clear(floods)
+		who := []string{to.String()}
+		for i, n := range q.floods {
+			p := person(fmt.Sprint("flooded ", i)).PublicKey()
+			who = append(who, p.String())
+			floods[ata(t, p, usdc).String()] = n
+		}
+		if got := said(observe(t, h.srv.URL, from, until, nil, who...)); got != q.want {
+			t.Errorf("floods of %d: %s, want %s", q.floods, got, q.want)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,7 +246,7 @@ func TestPrunedLedger(t *testing.T) {
 	h.first = s.mark.Block + 1
 	h.mu.Unlock()
 	s.unread(2 * time.Minute)
-	for _, err := range h.rail.Incoming(t.Context(), s.mark.Block, 0) {
+	for _, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{From: s.mark.Block})) {
 		if err == nil || !strings.Contains(err.Error(), "ledger begins") {
 			t.Errorf("Incoming = %v", err)
 		}
@@ -675,19 +676,20 @@ func TestIncomingOfOthers(t *testing.T) {
 	h.mu.Unlock()
 	h.Seal()
 	var got []rail.Transfer
-	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+	for tr, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{})) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, tr)
 	}
+	slices.Reverse(got)
 	if len(got) != 3 || got[2].Amount.Int64() != 9 || got[2].Nonce != "" || got[0].Nonce != s.p.Nonce ||
 		got[0].Method != "spl" || got[1].Nonce != "" || got[1].Method != "" || got[1].Amount.Int64() != 7 ||
 		got[1].Payer != person("stranger").PublicKey().String() {
 		t.Errorf("Incoming lists %+v", got)
 	}
 	h.lying("getTransaction", func(any) any { return &fault{-32015, "Transaction version (1) is not supported"} })
-	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+	for tr, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{})) {
 		t.Errorf("Incoming of what cannot be read lists %+v, %v", tr, err)
 	}
 	h.lying("getTransaction", func(v any) any {
@@ -695,12 +697,12 @@ func TestIncomingOfOthers(t *testing.T) {
 		v.(map[string]any)["transaction"] = []string{base64.StdEncoding.EncodeToString(append(wire, 0)), "base64"}
 		return v
 	})
-	for tr, err := range h.rail.Incoming(t.Context(), 0, 0) {
+	for tr, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{})) {
 		t.Errorf("Incoming of a form that is not known lists %+v, %v", tr, err)
 	}
 	h.lying("getTransaction", func(any) any { return nil })
 	failed := false
-	for _, err := range h.rail.Incoming(t.Context(), 0, 0) {
+	for _, err := range rail.Transfers(h.rail.Incoming(t.Context(), rail.Span{})) {
 		failed = failed || err != nil
 	}
 	if !failed {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,8 +16,8 @@ import (
 
 const (
 	pageSignatures = 1000 // in one request, the most that nodes give
-	// maxPages bounds one reading. Anybody can write a transaction that names an account.
-	maxPages = 200
+	// pieceSignatures is how many transactions one piece of Incoming has.
+	pieceSignatures = 50
 )
 
 // entry is a transaction in the list of an account's.
@@ -28,70 +27,126 @@ type entry struct {
 	Err       jsontext.Value `json:"err"`
 }
 
-// Incoming implements rail.Rail: what changed the store's token account. One of ours is known by
-// its form and its fee payer; any other transfer to the account is listed without a nonce.
-func (r *Rail) Incoming(ctx context.Context, from, to uint64) iter.Seq2[rail.Transfer, error] {
-	return func(yield func(rail.Transfer, error) bool) {
-		head, err := r.Head(ctx)
-		if err == nil && head.Block < to {
-			err = errBehind // what such a node knows nothing of is not empty
-		}
-		var list []entry
-		if err == nil {
-			if to == 0 {
-				to = head.Block
-			}
-			list, err = r.entries(ctx, from, to)
-		}
+// Incoming implements rail.Rail: what changed the store's token account, the newest first, as nodes
+// list it. One of ours is known by its form and its fee payer; any other transfer to the account is
+// listed without a nonce.
+//
+// Anybody can write transactions that name the account, for the fee of a signature, so a piece has
+// at most pieceSignatures of them and costs a request for each and two more. A piece of what is
+// above the span, which is passed over, is a page of a thousand and costs one.
+func (r *Rail) Incoming(ctx context.Context, s rail.Span) iter.Seq2[rail.Piece, error] {
+	return func(yield func(rail.Piece, error) bool) {
+		l, err := r.ledger(ctx, &s)
 		if err != nil {
-			yield(rail.Transfer{}, fmt.Errorf("listing transfers: %w", err))
+			yield(rail.Piece{}, fmt.Errorf("listing transfers: %w", err))
 			return
 		}
-		for _, e := range slices.Backward(list) {
-			t, ok, err := r.transfer(ctx, e)
-			if err != nil {
-				yield(rail.Transfer{}, fmt.Errorf("reading transfer %s: %w", e.Signature, err))
+		for {
+			p, err := l.piece(ctx, s)
+			if !yield(p, err) || err != nil || p.Rest.Read() {
 				return
 			}
-			if ok && !yield(t, nil) {
-				return
-			}
+			s = p.Rest
 		}
 	}
 }
 
-// entries lists the successful transactions of the store's token account between two slots, the
-// newest first.
-func (r *Rail) entries(ctx context.Context, from, to uint64) (list []entry, err error) {
-	if from > 0 {
-		if err := r.reaches(ctx, from); err != nil {
-			return nil, err
+// ledger is a span of the cluster's ledger as a node that has all of it lists it.
+type ledger struct {
+	*Rail
+	commitment string
+	below      bool // what is listed next is not above the span
+}
+
+// ledger sees that a node has a span. Its last block is that of the head where none is named. What
+// is final is asked for as final, so that no fork takes away the place where a reading stopped.
+func (r *Rail) ledger(ctx context.Context, s *rail.Span) (*ledger, error) {
+	head, err := r.Head(ctx)
+	if err == nil && head.Block < s.To {
+		err = errBehind // what such a node knows nothing of is not empty
+	}
+	if err == nil && s.From > 0 {
+		err = r.reaches(ctx, s.From)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{r, confirmed, false}
+	if s.To == 0 {
+		s.To = head.Block
+		return l, nil
+	}
+	final, err := r.Final(ctx)
+	if err == nil && s.To <= final.Block {
+		l.commitment = finalized
+	}
+	return l, err
+}
+
+// piece reads what is listed next of a span.
+func (l *ledger) piece(ctx context.Context, s rail.Span) (rail.Piece, error) {
+	read := rail.Piece{Rest: rail.Span{From: s.To + 1, To: s.To}}
+	page, err := l.page(ctx, s)
+	if err != nil || len(page) == 0 {
+		return read, err
+	}
+	p := rail.Piece{Rest: s}
+	taken := 0
+	for _, e := range page {
+		switch {
+		case e.Slot < s.From:
+			p.Rest = read.Rest
+			return p, nil
+		case e.Slot > s.To:
+			p.Rest.Before = e.Signature
+			continue
+		}
+		if taken++; taken > pieceSignatures {
+			break
+		}
+		l.below = true
+		if len(e.Err) == 0 || e.Err.Kind() == 'n' {
+			t, ok, err := l.transfer(ctx, e)
+			if err != nil {
+				return rail.Piece{}, fmt.Errorf("reading transfer %s: %w", rail.Printable(e.Signature, 90), err)
+			}
+			if ok {
+				p.Transfers = append(p.Transfers, t)
+			}
+		}
+		p.Rest.Before = e.Signature
+	}
+	return p, nil
+}
+
+// page asks for the transactions of the store's token account that are next in a span. It is empty
+// where there is none: nodes give shorter pages than they are asked for, and an empty one also
+// where they do not know what is to be before.
+func (l *ledger) page(ctx context.Context, s rail.Span) (page []entry, err error) {
+	o := map[string]any{"commitment": l.commitment, "limit": pageSignatures, "minContextSlot": s.To}
+	if l.below {
+		o["limit"] = pieceSignatures
+	}
+	if s.Before != "" {
+		o["before"] = s.Before
+	}
+	if err := l.rpc.call(ctx, &page, "getSignaturesForAddress", l.account.String(), o); err != nil {
+		return nil, fmt.Errorf("listing transfers: %w", err)
+	}
+	for i, e := range page {
+		if e.Signature == s.Before || i > 0 && e.Slot > page[i-1].Slot {
+			return nil, fmt.Errorf("listing transfers: %w", errBehind)
 		}
 	}
-	before := ""
-	for range maxPages {
-		o := map[string]any{"commitment": confirmed, "limit": pageSignatures}
-		if before != "" {
-			o["before"] = before
+	if len(page) == 0 && s.Before != "" {
+		_, list, err := l.statuses(ctx, true, s.Before)
+		if err == nil && !list[0].sure() {
+			err = fmt.Errorf("the node does not know transaction %s, before which it is asked for others",
+				rail.Printable(s.Before, 90))
 		}
-		var page []entry
-		if err := r.rpc.call(ctx, &page, "getSignaturesForAddress", r.account.String(), o); err != nil {
-			return nil, err
-		}
-		for _, e := range page {
-			if e.Slot < from {
-				return list, nil
-			}
-			if e.Slot <= to && (len(e.Err) == 0 || e.Err.Kind() == 'n') {
-				list = append(list, e)
-			}
-		}
-		if len(page) < pageSignatures {
-			return list, nil
-		}
-		before = page[len(page)-1].Signature
+		return nil, err
 	}
-	return nil, fmt.Errorf("the account has more than %d transactions since slot %d", maxPages*pageSignatures, from)
+	return page, nil
 }
 
 // transfer reads what a transaction brought; ok is false where it brought nothing.
