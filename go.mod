@@ -1,4 +1,4 @@
-module agentstore
+module store.example/agentstore
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // The Bitcoin node beside which proofs of time are judged, apart from the project's own modules.
-module agentstore/btcd
+module store.example/agentstore/btcd
 
 go 1.26.0
 

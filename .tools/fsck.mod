@@ -1,5 +1,5 @@
 // The independent check of the log, apart from the project's own modules.
-module agentstore/fsck
+module store.example/agentstore/fsck
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // The tools of make check, apart from the project's own modules.
-module agentstore/tools
+module store.example/agentstore/tools
 
 go 1.26.0
 

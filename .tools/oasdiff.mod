@@ -1,5 +1,5 @@
 // The comparison of API descriptions, apart from the project's own modules.
-module agentstore/tools/oasdiff
+module store.example/agentstore/tools/oasdiff
 
 go 1.26.0
 

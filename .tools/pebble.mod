@@ -1,5 +1,5 @@
 // The CA of Let's Encrypt for tests, against which the store's own TLS is tried, apart from the project's own modules.
-module agentstore/pebble
+module store.example/agentstore/pebble
 
 go 1.26.0
 

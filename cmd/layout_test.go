@@ -23,7 +23,7 @@ import (
 )
 
 // module is our import paths' first element.
-const module = "agentstore"
+const module = "store.example/agentstore"
 
 // maxLines is how long a file that is no test may be: a longer one holds two ideas.
 const maxLines = 500

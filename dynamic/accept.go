@@ -1,6 +1,6 @@
 package dynamic
 
-import "agentstore/dynamic/route"
+import "store.example/agentstore/dynamic/route"
 
 // coding is a content coding the service has twins in.
 type coding int

@@ -3,10 +3,10 @@ package dynamic
 import (
 	"time"
 
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // Budgets is the table of budgets that rows may name.

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // call is one request on its way through a row: what handlers may know of it, and the writer that

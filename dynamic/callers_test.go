@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // named stands for package callers: a request says in Signature-Input which key signed it.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/pay"
-	"agentstore/templates"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/templates"
 )
 
 // A buyer in a browser needs these on the challenge, on the goods and on every refusal. Credentials

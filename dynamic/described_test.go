@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/route"
 )
 
 // described answers as a server does, and is an error of the test where a JSON answer is not as

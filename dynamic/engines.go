@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/ledger/postgres"
 )
 
 // engine is one way to keep a ledger, chosen by the scheme of its address.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/route"
 )
 
 // The express lane answers plain requests for small published files before net/http sees the

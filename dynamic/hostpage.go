@@ -6,13 +6,13 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/problem"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/templates"
 )
 
 // HostPages renders the pages of hosts from the signed record, with the bytes that a build would

@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/problem"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/templates"
 )
 
 // hostPages renders from a record of twelve rounds and a few hosts of odd names.

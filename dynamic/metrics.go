@@ -1,11 +1,12 @@
 package dynamic
 
 import (
-	"agentstore/dynamic/schedule"
 	"math/big"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"store.example/agentstore/dynamic/schedule"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/content/api"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"

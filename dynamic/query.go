@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // query answers an address whose query names a file of a family, with the bytes and the entity tag

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic"
+	"store.example/agentstore/dynamic"
 )
 
 // A process that answers is alive; it is ready while everything that buyers need is, and says what

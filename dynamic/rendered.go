@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Renderer makes the files of a document that the published tree does not hold: pages of hosts

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // ghostwriter makes the files of one page of the test site.

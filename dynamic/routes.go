@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/route"
 )
 
 // mux finds the row of a request. This file is the only one that knows which library does it.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/templates"
 )
 
 // Whatever is asked of whichever route, in whichever form, carries the fields that a content

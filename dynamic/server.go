@@ -23,9 +23,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Config is what a Server is made of. Zero values are useful except for BaseURL.

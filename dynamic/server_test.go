@@ -23,14 +23,14 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/ledger/postgres"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 type say struct {

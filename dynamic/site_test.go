@@ -17,9 +17,9 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/route"
 )
 
 const base = "https://store.example"

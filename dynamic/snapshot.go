@@ -16,8 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // smallFile is the size up to which a file is kept in memory with its header fields, once it was

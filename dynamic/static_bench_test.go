@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/budget"
 )
 
 // BenchmarkStaticPage is the hot path without the connection: how much of a small page's cost is

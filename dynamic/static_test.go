@@ -15,8 +15,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 func TestPrecompressedVariants(t *testing.T) {

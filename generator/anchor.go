@@ -3,7 +3,7 @@ package generator
 import (
 	"iter"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // anchorLogUnit streams the anchor log, where there is a record for it to follow from.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // syntheticGoods gives a site n goods with prose of their own.

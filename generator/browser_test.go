@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // longHost is as long as a name may be (RFC 1035, section 2.3.4), in labels that no browser breaks.

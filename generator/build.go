@@ -10,8 +10,8 @@ import (
 	"sync"
 	"syscall"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/extsort"
 )
 
 // build is one run. Its fields are set before the workers start; what they

@@ -17,12 +17,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 func specimenInput(t testing.TB, dir string) Input {

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A served site is a folder of trees and a pointer:

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 func mustBuildTree(t *testing.T, in Input, dir string) TreeReport {

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/generator/bulk"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator/bulk"
 )
 
 // The places of what package bulk makes.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/record"
 )
 
 // bulkInput is a site with a record of three weeks, and its writer.

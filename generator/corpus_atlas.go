@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // atlas is /atlas.json: everything here, by what one wants to do. Addresses, methods and prices

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 )
 
 // book is what the views of the record are made from besides single hosts. It is worked out once a

@@ -3,11 +3,11 @@ package generator
 import (
 	"iter"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/tlog"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/templates"
 )
 
 // hostPages streams the hosts as long as they have files: above a configured number, the server

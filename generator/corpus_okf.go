@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // The bundle follows the Open Knowledge Format, version 0.2: every file but index.md and log.md has

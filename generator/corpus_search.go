@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 )
 
 // shardUnits streams the shards of the search index. A shard depends on what it holds and on

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/templates"
 )
 
 // recordRows are the rows of what is derived from the signed record.

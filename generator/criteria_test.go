@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // TestCriteriaHoldTheRulesOfTiers looks where every host page and the specification send their

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // TestEveryFieldOfAGoodIsInItsDigest changes each value that a good holds, one at a time, and looks

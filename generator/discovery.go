@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/a2a"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // agentCard is an AgentCard of A2A 0.3.0, section 5.5, and of 1.0 in one: readers of either find

@@ -23,11 +23,11 @@ import (
 	"io/fs"
 	"runtime"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/templates"
 )
 
 // Input is everything a build depends on. The same Input gives the same bytes.

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // outfile is a file of the tree that a unit makes.

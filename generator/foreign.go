@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // ErrForeign is wrapped when a folder that is to be built into holds what no

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A build removes from its folder what is not the site's, so it must not begin in one that is

@@ -18,7 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/generator/gitpack"
+	"store.example/agentstore/generator/gitpack"
 )
 
 // read hashes every file of the folders, on all cores, and looks for private

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // figures are what a spending is approved by.

@@ -3,10 +3,10 @@ package generator
 import (
 	"iter"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // hostUnits streams a unit for each host of the record. It depends on all rounds, since a round

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // ErrNotEmpty is returned when a site would be made where something is.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/conformance"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/probe"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/conformance"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/templates"
 
 	"github.com/go-json-experiment/json"
 )

@@ -1,8 +1,8 @@
 package generator
 
 import (
-	"agentstore/content"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates"
 )
 
 // menuDocument is /menu.json.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // guideTopics are the parts of the guide for language models, by name.

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	goldtext "github.com/yuin/goldmark/text"
 
-	"agentstore/content/api"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/templates"
 )
 
 // markdown renders the keeper's prose. Raw HTML in it would be left out, as it

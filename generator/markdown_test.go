@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // twinsWith are Markdown twins in which a stranger's text stands wherever one may stand.

@@ -3,9 +3,9 @@ package generator
 import (
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // serverCard is that of SEP-2127: where a server is and what it is for, without its tools.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // roundOf is a round that has only its place.

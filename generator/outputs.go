@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // output is a row of the table: one published file or a family of them. The

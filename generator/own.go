@@ -6,9 +6,9 @@ import (
 	"path"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // Pages of the keeper's own: prose at an address of its own, with a word in the header of every

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"agentstore/content/api"
-	"agentstore/corpus/corpustest"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/templates"
 )
 
 // specimenTree builds the specimen, with a record of more hosts than one page lists.

@@ -5,9 +5,9 @@ import (
 	"iter"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // policyUnit is the policy by which a stranger may judge heads of the record's log, if there is a

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // TestPublishedPolicyIsOfTheLog reads the policy that is published as a stranger does, and opens

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"iter"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/generator/picture"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/picture"
+	"store.example/agentstore/templates"
 )
 
 // The pictures beside links to pages: one of the site, one for each good and for each week of the

@@ -9,8 +9,8 @@ import (
 	"html"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates"
 )
 
 // ErrPrivate is wrapped when a public file holds text that is private.

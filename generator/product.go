@@ -1,6 +1,6 @@
 package generator
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // product describes a good in the words of schema.org, with an offer for each amount that it is
 // sold at. It says what the entry of the catalogue says.

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	goldtext "github.com/yuin/goldmark/text"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // What the keeper writes is read before it is published: a link within the site leads somewhere, a

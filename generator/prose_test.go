@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // What is wrong with the keeper's prose fails the build, with the file and the line, and leaves the

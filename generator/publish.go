@@ -15,10 +15,10 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/generator/gitpack"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator/gitpack"
 )
 
 // Signer signs the bytes of a commit and returns the armoured signature that

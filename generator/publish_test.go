@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // git runs the real git, away from the configuration of whoever tests.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A build record remembers what the last build made from what. It is a cache:

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // open reads the heads of the signed record: rounds, observations and what is

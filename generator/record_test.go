@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // TestRecordIsReadBack writes units of all sizes, so that some stand across the pieces in which a

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // snapshot is what a stranger reads of a published round.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // head is what a page says of itself to who shows a link to it.

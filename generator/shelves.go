@@ -1,11 +1,11 @@
 package generator
 
 import (
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // zodiacDocument is the twelve signs as JSON.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // The archive lists the weeks that are over by the site's own date and no other, each page

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/content/api"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
 )
 
 // TestSieveFindsRunsAcrossPieces writes a private run over every border there may be, in writes of

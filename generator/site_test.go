@@ -13,9 +13,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
 )
 
 // TestInitMakesASiteThatBuilds goes from an empty folder to pages.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // maxSitemap is the most addresses that one sitemap may list (sitemaps.org).

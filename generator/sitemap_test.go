@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A site with more addresses than one sitemap may list has an index, whose parts list each address

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // specimen is a certificate with fixed values, signed by the specimen key on

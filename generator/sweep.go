@@ -8,8 +8,8 @@ import (
 	"iter"
 	"path"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/extsort"
 )
 
 // sweep removes every file that a manifest, which stands in the tree, does not

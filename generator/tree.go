@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // tree is the folder that is written to. Nothing leaves it, whatever a name or

@@ -3,8 +3,8 @@ package generator
 import (
 	"fmt"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // trustSchema is the form of trust.json, which is ours: others use the name for other things.

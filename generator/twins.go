@@ -15,8 +15,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/extsort"
 )
 
 // twins are the precompressed forms of published files, outside the published

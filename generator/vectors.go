@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/vectors"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/vectors"
 )
 
 // The test vectors of store-corpus/v1, which are the same on every site: made once in a process.

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"iter"
 
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // The page on which evidence is checked in the reader's browser, and the program that it runs,

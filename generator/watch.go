@@ -18,7 +18,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 )
 
 // quiet is how long nothing may change before a rebuild, so that an editor's

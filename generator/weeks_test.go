@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/record"
 )
 
 // recordInput is a site with a record of so many weeks, and the record's writer.

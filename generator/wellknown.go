@@ -1,8 +1,8 @@
 package generator
 
 import (
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
 )
 
 // renderProtectedResource says, in the form of RFC 9728, that there is nothing to log in to: it

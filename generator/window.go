@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // exhibit is what the goods of a kind are shown with.

@@ -17,7 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
-	"agentstore/generator/gitpack"
+	"store.example/agentstore/generator/gitpack"
 )
 
 // workTree is the checked-out side of a publication repository.

@@ -3,7 +3,7 @@ package templates
 import (
 	"strings"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // PorchView is the porch in one hour, /porch.

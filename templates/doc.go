@@ -29,8 +29,8 @@ import (
 	"sync"
 	texttemplate "text/template"
 
-	"agentstore/content"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates/drawing"
 )
 
 //go:embed style.css favicon.svg search.js try.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // DoorView is the page of a paid door, for people: what is sold there, for what, and how it is

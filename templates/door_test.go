@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/content"
-	"agentstore/templates"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates"
 )
 
 // hostile is a text that would run, were it ever markup.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // tableWeeks is how many weeks a table of a page has; the JSON beside it has all.

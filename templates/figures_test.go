@@ -3,9 +3,9 @@ package templates_test
 import (
 	"testing"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // What is left out of a network's figures stands beside them.

@@ -13,8 +13,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 )
 
 // timelineWeeks is how many weeks a host's page shows; its JSON has all of them.

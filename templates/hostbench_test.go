@@ -3,8 +3,8 @@ package templates_test
 import (
 	"testing"
 
-	"agentstore/corpus/corpustest"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/templates"
 )
 
 // BenchmarkHost makes the three forms of the page of a host with twelve weeks, an offer, a paid

@@ -15,7 +15,7 @@ import (
 	texttemplate "text/template"
 	"unicode/utf8"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // filler sets everything that a value holds at random: texts of its own, numbers at their ends,

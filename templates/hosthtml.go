@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // A page is made for each host of the record, up to a hundred thousand of them, and so its middle

@@ -10,11 +10,11 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/templates"
 )
 
 // TestHostileDoorsHavePages renders the pages of doors that wish the record ill, and the trajectory

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
 )
 
 // hostDocument is document of a host, for which the library takes several times as long: it meets

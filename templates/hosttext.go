@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/derive"
+	"store.example/agentstore/corpus/derive"
 )
 
 // RenderHostMarkdown returns the twin of the page.

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // ItemView is the page of one good, /menu/{id}.

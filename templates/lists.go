@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/networks"
 )
 
 // FreshSheet is /fresh-set.

@@ -7,8 +7,8 @@ import (
 
 	"rsc.io/qr"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Paper is a signed artifact as it is shown: a sheet with its facts, the exact

@@ -1,6 +1,6 @@
 package templates
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // PricesView is the table of all prices, /pricing.md, and the catalogue in
 // Markdown, /menu.md.

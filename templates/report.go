@@ -3,7 +3,7 @@ package templates
 import (
 	"encoding/json"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Reported is what one checker says in a signed report, as it is shown. All of it may be a

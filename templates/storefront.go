@@ -3,7 +3,7 @@ package templates
 import (
 	"html/template"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // Markup is HTML or SVG made by this program, put into pages as it stands.

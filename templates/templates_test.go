@@ -11,9 +11,9 @@ import (
 
 	"rsc.io/qr"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/templates"
 )
 
 // tokens reads the colours of a :root block.

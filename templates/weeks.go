@@ -3,8 +3,8 @@ package templates
 import (
 	"strconv"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 )
 
 // WeekMark is one week of a timeline: the word first, then its mark, then its colour.

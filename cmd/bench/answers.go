@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // bareServer is the first argument with which this program is the peer of the challenge.

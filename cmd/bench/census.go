@@ -21,12 +21,12 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/census"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // The census that is measured: so many doors, so many of them walked at once, by it and by its peer

@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/token"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // settler settles payments of a new chain in transactions of its own.

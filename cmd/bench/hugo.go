@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // hugoVersion is the peer's. It is built once from its module and kept in the user's cache.

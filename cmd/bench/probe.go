@@ -20,11 +20,11 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/cmd/devnet/street"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/cmd/devnet/street"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
 )
 
 // streetServer is the first argument with which this program is the door that is probed.

@@ -21,9 +21,9 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/shop"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/generator"
 )
 
 // perSecond is how many payments are signed ahead for a second of a run.

@@ -17,13 +17,13 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator"
 )
 
 // The record that is measured: so many hosts, walked in so many weeks.

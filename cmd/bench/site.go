@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator"
 )
 
 // writeSite writes the sources of a site: the specimen's, and n pages of the keeper's own, which

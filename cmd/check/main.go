@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/kit"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // signAs signs a request to the stall as that of the agent at agent.example.com, with further

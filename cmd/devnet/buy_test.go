@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // A purse is `store buy` with a wallet and a journal.

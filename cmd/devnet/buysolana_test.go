@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // The built-in buyer pays the store on Solana with the hints of its own 402; one that is killed

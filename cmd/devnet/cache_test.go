@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/clients"
 )
 
 // nginxCache is a shared cache in front of a store, as eager as nginx can be made: it keeps 200 and

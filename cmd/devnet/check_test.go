@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/kit"
 )
 
 // passesCheckPay has the store take the acceptance test that it gives to other sellers.

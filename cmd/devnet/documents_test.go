@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/readers"
-	"agentstore/content/api"
+	"store.example/agentstore/cmd/devnet/readers"
+	"store.example/agentstore/content/api"
 )
 
 // acceptance is one row: a document, and its reader or why it has none.

@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/cmd/devnet/chaintest"
 )
 
 // doorPage is the page of a paid door, in a browser whose wallet a test holds.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"agentstore/cmd/devnet/practice"
-	"agentstore/cmd/devnet/street"
+	"store.example/agentstore/cmd/devnet/practice"
+	"store.example/agentstore/cmd/devnet/street"
 )
 
 // listing is how the list of the street names a door.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/shop"
 )
 
 // openFacilitator serves a facilitator on a network of the test, for payTo, as store facilitator

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/ots"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/dynamic/till"
 )
 
 // get reads an address of the stall, as a browser where html is set.

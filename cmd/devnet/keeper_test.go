@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // closedStall is the configuration of a shop on a chain of a test that nobody serves.

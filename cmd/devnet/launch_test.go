@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/shop"
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/dynamic/counter"
 )
 
 // launchWallet gives the stall a wallet that buys at strangers' doors.

@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/devnet/token"
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/shop"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"

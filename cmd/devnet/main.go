@@ -24,10 +24,10 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/networks"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/generator"
 
 	"github.com/ethereum/go-ethereum/log"
 	"github.com/lmittmann/tint"

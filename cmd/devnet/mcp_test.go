@@ -20,9 +20,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/shop"
 )
 
 // dialects are the ways in which stock clients pay over MCP, with the door that each needs.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // A store that runs measures its nodes, queues and what waits, and is ready; its desk is open.

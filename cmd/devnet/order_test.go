@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"agentstore/cmd/devnet/lint"
+	"store.example/agentstore/cmd/devnet/lint"
 )
 
 // ordersByHand buys what the keeper makes by hand over MCP: the answer is the order, which A2A has

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/bounty"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/bounty"
 )
 
 // written is the longest that a stranger may write without a place to break it, with markup.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/verify/kit"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/verify/kit"
 )
 
 // papers are the answers of a stall that were saved because something in them is signed.

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/till"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/generator"
 )
 
 // canary is a private text of 96 letters that no page holds by chance.

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/cmd/devnet/token"
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/buyer"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"

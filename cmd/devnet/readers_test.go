@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/devnet/readers"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/a2a"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/doors"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/readers"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // agentSeed is the key of the agent that the documentation signs for.

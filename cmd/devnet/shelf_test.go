@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // market is a stall with everybody about it whom its goods reach: doors, calendars, a receiver of

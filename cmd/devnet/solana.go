@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 const (

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/devnet/svm"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
 )
 
 // openFive opens a shop on the four chains and a Solana cluster.

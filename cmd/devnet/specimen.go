@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"agentstore/cmd/devnet/specimen"
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/devnet/specimen"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runSpecimen makes the record that the repository is shown with.

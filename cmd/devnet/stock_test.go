@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/clients"
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/buyer"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/generator"
 )
 
 // A stall is a whole shop on the chains of a test, or on nodes that stand in for them.

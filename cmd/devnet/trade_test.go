@@ -19,9 +19,9 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // street leads every name to a hostile door, which counts what it is asked.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/dynamic/counter"
 )
 
 // watches: the first reading of each comes by itself as a signed report, and the keeper has nothing

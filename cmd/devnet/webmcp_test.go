@@ -18,10 +18,10 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/content/api"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/content/api"
 )
 
 // toolsPage is the page that offers tools to the agent of a browser.

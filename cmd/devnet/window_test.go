@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // lookInWindow holds what the window shows against the places where it comes from.

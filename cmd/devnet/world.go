@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/specimen"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/specimen"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"

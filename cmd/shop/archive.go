@@ -17,12 +17,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/counter"
 )
 
 // ViewDir is where a configuration keeps the views of its record: beside the twins unless it says

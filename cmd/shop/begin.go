@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // Beginning is what a keeper says of a new store.

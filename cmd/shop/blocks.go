@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/ots"
 )
 
 // bitcoin tells of Bitcoin's blocks: the file that an own node writes, and explorers for what it

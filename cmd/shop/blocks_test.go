@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/ots"
 )
 
 // TestTheNewestBlock asks an own node's file and explorers that agree, lie, stand still or do not

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic"
-	"agentstore/dynamic/callback"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/desk"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/callback"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/desk"
 )
 
 // openCallbacks has word sent of completed orders, where there is a key for it; nil otherwise.

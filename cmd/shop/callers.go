@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/callers"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/callers"
 )
 
 // Bounds of a key directory of a caller: fifty keys are 10 kB, and no request waits for longer.

@@ -18,14 +18,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/census"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // CensusConfig says which hosts are walked once a week, and how.

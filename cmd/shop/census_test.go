@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/census"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // nowhere resolves no name.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // What is wrong with a configuration is said with the key, what it may be, and what to do.

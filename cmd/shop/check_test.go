@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
 )
 
 // What is missing is named with its key and path, and with how it comes to be there.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // Config is the configuration file (TOML). Every key is documented by its doc tag, which `store

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // TestStaleContactIsTold: nothing is said while the file is good for a month, then a line a day.

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A bbolt ledger belongs to the process that serves it, so what else needs it asks that process

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A store that is served is asked whether it may be reopened, and reopened, through the process

@@ -3,10 +3,10 @@ package shop
 import (
 	"context"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
 )
 
 // controlDoor reports whether our own control door can be read and is well, for readings that are

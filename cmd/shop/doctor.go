@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic"
 )
 
 // Doctor looks at everything that a configured store stands on: keys, texts, ledger, networks,

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const (

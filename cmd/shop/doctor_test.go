@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // front is what answers at the store's address; nodes are asked as ever.

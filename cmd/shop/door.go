@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/rail"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/templates"
 )
 
 // doorPage renders a paid door, in the looks of the published pages.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Drilled is what restoring a backup would come to.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic"
-	"agentstore/dynamic/goods"
-	"agentstore/generator"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/generator"
 )
 
 // A tree names the digest of the content that it was built from, and a build keeps that content,

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/settle"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // maxFacilitatorWait keeps an answer of /settle within the 90 s that stock clients wait, with what

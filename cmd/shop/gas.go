@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // priceAge is the age of a coin's price that is warned of.

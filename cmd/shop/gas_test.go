@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // quiet is a log that many may write to.

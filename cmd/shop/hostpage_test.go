@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content/api"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/dynamic"
-	"agentstore/generator"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/generator"
 )
 
 // TestHostPagesAreTheSameAsFiles builds a site with pages of hosts as files and one without, serves

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // Inflows counts what arrived at advertised addresses on the configured networks. Close it.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/rail"
 )
 
 func TestInflowsNameWhatCouldNotBeRead(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // InstrumentsConfig says how strangers' doors are reached, how often, and what is kept of it.

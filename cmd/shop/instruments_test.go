@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic"
 )
 
 func TestBudgetsAreConfigurable(t *testing.T) {

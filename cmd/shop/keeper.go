@@ -16,10 +16,10 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/keeper/web"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/keeper/web"
+	"store.example/agentstore/dynamic/till"
 )
 
 // keeperRead is a reading of the keeper's desk by a command: a row.

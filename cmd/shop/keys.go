@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // Places of keys in a folder of keys.

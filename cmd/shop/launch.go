@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic"
-	"agentstore/dynamic/buyer"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/launch"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/launch"
 )
 
 // LaunchConfig is the wallet that buys at strangers' doors.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/look"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/look"
 )
 
 // lookClient reaches what is looked at later.

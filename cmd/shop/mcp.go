@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/mcp"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/mcp"
+	"store.example/agentstore/dynamic/till"
 )
 
 // openDoors opens the doors for agents that speak MCP, whose calls the server answers in process.

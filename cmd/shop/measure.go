@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // measureEvery is how often nodes, ledger and queues are measured.

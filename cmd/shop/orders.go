@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/till"
 )
 
 // KeeperOrder is an order as the keeper reads it: with what was asked, and by whom it was paid.

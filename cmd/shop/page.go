@@ -3,10 +3,10 @@ package shop
 import (
 	"strconv"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/counter"
-	"agentstore/templates"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/templates"
 )
 
 // verifyView begins the page of a verification, in the looks of the published pages.

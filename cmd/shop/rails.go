@@ -8,10 +8,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // kind is a family of networks.

@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // RecordOrigin is the origin of the record's log: the store's public host and the record's place on

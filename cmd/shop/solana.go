@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // openSolana makes the rail of a Solana cluster.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
 )
 
 // keygen is a key as solana-keygen writes it.

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // errSpecimen refuses to sell what is public.

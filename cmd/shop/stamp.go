@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/ots/calendar"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/ots/calendar"
+	"store.example/agentstore/corpus/record"
 )
 
 // TimestampsConfig says who proves when a round existed.

@@ -1,9 +1,9 @@
 package shop
 
 import (
-	"agentstore/dynamic"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/timestamp"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/timestamp"
 )
 
 // openTimestamps has the digests that were bought handed in, where calendars are configured.

@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/daemon"
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // pebble is the CA of Let's Encrypt for tests: it asks for challenges where a host's name leads, at

@@ -15,12 +15,12 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
-	"agentstore/generator"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/generator"
 )
 
 // LoadSpecimen reads the built-in specimen.

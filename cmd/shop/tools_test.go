@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content/api"
-	"agentstore/generator"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/generator"
 )
 
 // TestTheTwelveFreeTools lists the names of the specification, holds the table of routes against

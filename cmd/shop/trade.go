@@ -13,12 +13,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"agentstore/content"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // TradeConfig is an account at the trade counter.

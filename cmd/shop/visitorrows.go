@@ -3,9 +3,9 @@ package shop
 import (
 	"context"
 
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // maxWaiting is how many of the oldest posts of a kind the keeper's desk counts.

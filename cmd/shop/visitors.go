@@ -15,11 +15,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // openVisitors makes the free counter.

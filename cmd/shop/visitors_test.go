@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/dynamic"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/visitors"
-	"agentstore/generator"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/visitors"
+	"store.example/agentstore/generator"
+	"store.example/agentstore/templates"
 )
 
 // TestTheKeeperReadsWhatVisitorsLeft: what is left at a store is listed, answered, reviewed, quoted

@@ -1,8 +1,8 @@
 package shop
 
 import (
-	"agentstore/dynamic"
-	"agentstore/dynamic/watch"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/watch"
 )
 
 // openWatches keeps the terms that were bought.

@@ -3,9 +3,9 @@ package shop
 import (
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/archive"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/archive"
 )
 
 // weather is that of the shop in the hour that begins at a time, from what everybody can read: of

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/record"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/record"
 )
 
 // The weather is that of the last week before the hour's own, whatever was sealed or counted since.

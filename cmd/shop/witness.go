@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/corpus/witness"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/witness"
 )
 
 // WitnessConfig is one witness of the record's log.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // accountFlags are those of the verbs about who buys on account.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // runBackup writes one consistent snapshot of the ledger, reads it back and checks it before it

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"agentstore/cmd/shop"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/generator"
 
 	"github.com/schollz/progressbar/v3"
 )

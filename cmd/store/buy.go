@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // buyFlags are the flags of store buy.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/census"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/census"
 )
 
 // runCensus takes part in the census of a week and seals its round when everything is walked.

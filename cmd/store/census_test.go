@@ -21,14 +21,14 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/street"
-	"agentstore/cmd/shop"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/census"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/cmd/devnet/street"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // streetVariable holds, in a process that a test started, the way to the test's street: then that

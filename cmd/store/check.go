@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/kit"
 )
 
 // runCheck is the seller's kit, as the binary check has it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runConfig prints the annotated example.

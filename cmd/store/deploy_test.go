@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/dynamic"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/dynamic"
 )
 
 var metricForm = regexp.MustCompile(`\bstore_[a-z_]+`)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runDoctor looks at everything a configured store stands on, and says what mends what is wrong.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // A new site is of what was said, and the doctor says what it lacks.

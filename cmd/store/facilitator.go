@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runFacilitator settles other sellers' payments until it is told to stop. What is under way then

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/cmd/shop"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/generator"
 )
 
 // question is one thing that a new store has to know, by flag or by asking.

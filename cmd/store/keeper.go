@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/till"
 )
 
 // keeperVerb is one thing that store keeper does: a row.

@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
 )
 
 // runKey makes, lists and hands over keys. Private halves are files of mode 0600 in one folder; the

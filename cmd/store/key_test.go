@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestHandoverOfTheLogKey hands the log of a site over and cuts the call off at each of its steps:

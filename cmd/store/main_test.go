@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/audit"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // file writes a file that only its owner may read.

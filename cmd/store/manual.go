@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runVersion says what the program was built from.

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/street"
-	"agentstore/cmd/shop"
-	"agentstore/cmd/verify/kit"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/devnet/street"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/cmd/verify/kit"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/generator"
 )
 
 // insideStreet is a street in a company's own network. The guard is left as it is configured: the

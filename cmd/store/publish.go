@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/generator"
 )
 
 // runPublish commits the published tree and the record to a publication repository, signed by the

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/chaintest"
 )
 
 // verbVariable stands in a process that a test started and that is the store.

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"agentstore/cmd/shop"
+	"store.example/agentstore/cmd/shop"
 )
 
 // runServe serves the store until it is told to stop, then finishes the purchases under way.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentstore/cmd/verify/kit"
+	"store.example/agentstore/cmd/verify/kit"
 )
 
 // runVerify checks a clone or a bundle, or makes one, as the binary verify does.

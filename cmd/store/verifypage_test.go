@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/record"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/record"
 )
 
 // asVerify makes the test binary the program verify, for commands that a page names.

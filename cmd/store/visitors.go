@@ -5,9 +5,9 @@ import (
 	"errors"
 	"regexp"
 
-	"agentstore/cmd/shop"
-	"agentstore/content"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // visitorFlags are the flags of the keeper's verbs about what visitors left.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"agentstore/cmd/shop"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/generator"
 )
 
 // runWatch builds on every change into a folder of its own and shows the pages on a loopback

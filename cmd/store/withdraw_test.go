@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // TestAKeeperWithdrawsAText sells a stranger's word onto the record and has the keeper take it off

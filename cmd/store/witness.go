@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // runWitness shows the log's head to the configured witnesses and keeps their cosignatures. The

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/shop"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // TestWhatOthersAnswer runs the verbs that ask witnesses and calendars, with some that give

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // purchase is the answer to one, as far as it is signed.

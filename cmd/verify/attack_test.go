@@ -21,12 +21,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // storeOf is a store with the specimen's keys and an empty record.

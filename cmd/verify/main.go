@@ -38,7 +38,7 @@ import (
 	"io"
 	"os"
 
-	"agentstore/cmd/verify/kit"
+	"store.example/agentstore/cmd/verify/kit"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

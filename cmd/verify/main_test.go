@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
 )
 
 // specimen copies the committed specimen to a folder that a test may spoil.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/verify/kit"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/cmd/verify/kit"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // proofWorld is a record whose head a witness cosigned, with the files that a stranger has of it.

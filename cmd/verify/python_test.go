@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/rule"
 )
 
 // python is the system's own, for which Debian packages ed25519.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/vectors"
+	"store.example/agentstore/corpus/vectors"
 )
 
 // TestVectorsByTheVerifierFromThePage holds the vectors to the verifier that was made from the page

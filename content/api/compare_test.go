@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/lint"
+	"store.example/agentstore/cmd/devnet/lint"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )

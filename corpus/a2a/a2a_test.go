@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/walk"
 
 	wire "github.com/go-json-experiment/json"
 )

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"maps"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/did"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/did"
 )
 
 // The canonical forms of a card in use.

@@ -3,7 +3,7 @@ package a2a
 import (
 	"time"
 
-	"agentstore/corpus/verdict"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // Version is that of the checker, CardVersion that of the cards it judges.

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

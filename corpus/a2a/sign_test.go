@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // TestSign: a card that was signed passes every check, in every form; one changed in any member

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/corpus/did"
+	"store.example/agentstore/corpus/did"
 
 	"github.com/go-json-experiment/json"
 )

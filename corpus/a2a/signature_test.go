@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/attest"
 )
 
 // testJWK is the public test key of RFC 8037, appendix A.1.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A certificate is signed over its own fields in their fixed order, and verified from the bytes

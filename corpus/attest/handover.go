@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule"
 )
 
 // HandoverFormat names the signed record by which a key names its successor.

@@ -18,7 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule"
 )
 
 // A manifest covers a tree of files. Its files are listed in parts, one part

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/extsort"
 )
 
 // TestManyChangesEqualAFreshTree grows and shrinks a directory through all sizes of buckets, with

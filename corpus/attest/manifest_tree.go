@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"sync"
 
-	"agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/extsort"
 )
 
 // Tree is a manifest in the making: the files of a tree, told one by one or

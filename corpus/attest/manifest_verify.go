@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule"
 )
 
 // The kinds of problems that VerifyTree finds.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule"
 )
 
 // RingFormat names the file format of a Ring.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // anchored is a record with two counts of artifacts around a handover of the identity, and the key

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 func check(t testing.TB, w *record.Writer) RecordReport {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // covered is a small record with a proof of time and a cosignature, covered by its manifest.

@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 // controls judges the walks to the control door of every round again, as far as they are kept.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // controlled is a round with three walks to the control door, of which the last was not answered.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 func cover(t testing.TB, w *record.Writer) {

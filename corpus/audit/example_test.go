@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
 )
 
 // Record checks a record from its files alone: signatures, the log, the host index, and every

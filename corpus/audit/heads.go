@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // ProblemRewritten is the kind of problem of a log that does not go on from a head that was seen,

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/record"
 )
 
 // hostileRounds walks so many hostile doors, seals them as rounds of a record and verifies it:

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // log rebuilds the log from rounds and observations and compares it with every file of the log.

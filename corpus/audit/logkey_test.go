@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // handedOver is a record of two rounds whose log changed hands between them, under the former key

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 // LotReport counts by what the orders of a record's rounds were drawn.

@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"slices"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 // errata demands of every erratum that it is of a row, of a round that was taken before.

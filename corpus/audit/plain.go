@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 // errNotPlain is what reading gives of a device, a pipe, a socket and of a link, wherever it leads.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/visible"
 )
 
 // maxBeside is how many names of what was not looked at are written out for people; the JSON form

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/ots"
 )
 
 // TestReportsHideNothing puts what a stranger names, and what a screen would obey, into every text

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // private is a draft of a round that was read inside a company's own networks.

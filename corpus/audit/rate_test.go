@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // alone is how long ed25519 takes for so many signatures of rows, on all cores and with nothing

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // site is a published tree of one page, signed by key under ring.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // fewRows is how many rows the last of the rounds has, whose host index is nearly all of the round

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // grower rebuilds the log from its leaves and compares it with its files.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // TestWitnessesThatAStrangerKnows: what they signed is checked and counted; what others signed is

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // strangers are observations with every kind of a stranger's text in them, and those texts. The

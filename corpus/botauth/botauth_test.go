@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/did"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
 
 	wire "github.com/go-json-experiment/json"
 )

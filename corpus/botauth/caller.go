@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/did"
+	"store.example/agentstore/corpus/did"
 )
 
 // Tags by which agents sign what they ask: for reading, and for browsing and paying on behalf of

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/did"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

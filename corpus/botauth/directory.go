@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/did"
+	"store.example/agentstore/corpus/did"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -3,7 +3,7 @@ package botauth
 import (
 	"time"
 
-	"agentstore/corpus/verdict"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // Version is that of the checker.

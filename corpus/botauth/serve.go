@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 
 	"github.com/go-json-experiment/json"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
 )
 
 // Format names the format of a Bundle.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/bundle"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/record"
 )
 
 // A bundle is one file with all that shows what a record says of a host. Verify needs the file and

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // resigned is a checkpoint of another root, or of its own, signed by another key.

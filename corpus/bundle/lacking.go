@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/visible"
 )
 
 // What a bundle lacks is told from what is signed, and never from what it says of itself: whoever

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestRowsThatContradictOneAnother has the store itself sign rows that do not follow one another,

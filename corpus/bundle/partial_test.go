@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // year writes twelve rounds in which door.example and two others stand, and an observation after

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"agentstore/corpus/ots"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/visible"
 )
 
 // Print writes the report for people, name being the bundle's file.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"agentstore/corpus/audit"
+	"store.example/agentstore/corpus/audit"
 )
 
 // TestReportsHideNothing puts what a screen would obey into every text of a report that a stranger

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // Options says whom the one who checks trusts, as for a clone.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 )
 
 // maxAddresses bounds how many addresses of one door are looked at.

@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 )
 
 // maxSourceName bounds the name of a source, which is the catalogue of rows.

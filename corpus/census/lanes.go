@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/walk"
 )
 
 // One door of a registrable domain is walked at a time, and one of an address, whatever the names:

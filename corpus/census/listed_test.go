@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestListsAreQuoted reads catalogues and holds what the roster keeps of each door against what

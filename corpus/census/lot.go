@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
 )
 
 // The order of a week is drawn once, by whoever holds the lease of its roster, and kept in the

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
 )
 
 // leastWork lets headers pass that were made at home.

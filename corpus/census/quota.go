@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // The quotas of hosts that declared themselves and that no list names: whoever has one name has as

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
 )
 
 func TestRegistrable(t *testing.T) {

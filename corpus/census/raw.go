@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 )
 
 // Folder keeps raw recordings in a private folder: in it a folder for each week, in that a file for

@@ -14,9 +14,9 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // Reasons of rows that are not probed, where no answer decided; corpus has the others.

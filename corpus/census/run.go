@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // run is one process's part in a week.

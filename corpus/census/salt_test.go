@@ -3,7 +3,7 @@ package census
 import (
 	"testing"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // Every judgement has a salt of its own, drawn at random where nobody gives them: under one that is

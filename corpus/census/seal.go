@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // seal closes the week and seals its round, or finds that another did. again says that hosts came

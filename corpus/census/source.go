@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 )
 
 // A Source is one feed of names of hosts. What it reads may be read by several goroutines at once,

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // Declaration is what a host last declared, with the methods that its file gives for the doors, in

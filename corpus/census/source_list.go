@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // The bounds of a keeper's list.

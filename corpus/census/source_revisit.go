@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strings"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // Revisits names the hosts that the last rounds of the record saw, so that one which vanishes from

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/corpus/doors"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 )
 
 // wellKnownReads is how many hosts' files are read at once.

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // Errors of a Store that the census branches on.

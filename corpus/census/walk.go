@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/doors"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
 )
 
 // kinds are the requests that a walk of the census may make.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 
 	wire "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

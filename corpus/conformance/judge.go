@@ -9,11 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/did"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

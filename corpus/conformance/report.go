@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/verdict"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // Version is that of the desk's contract, which only adds fields.

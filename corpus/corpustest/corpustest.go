@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
 )
 
 // Weeks is how many weekly rounds there are.

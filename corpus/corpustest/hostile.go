@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // Hostile makes up what doors answer that wish the record ill: every text of theirs may be long, of

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 )

@@ -3,7 +3,7 @@ package derive
 import (
 	"fmt"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // Book is a record with the figures of its rounds and the roll of its hosts: what every view but

@@ -1,6 +1,6 @@
 package derive
 
-import "agentstore/corpus/record"
+import "store.example/agentstore/corpus/record"
 
 // BriefLimit is the most hosts that one list of the brief names; the changes of the week have all
 // of them.

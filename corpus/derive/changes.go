@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // RowChange is a round whose observation of a host differs from the one before it.

@@ -3,7 +3,7 @@ package derive
 import (
 	"iter"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // Compare derives the difference of two rounds from their rows, which are read once, side by side.

@@ -12,8 +12,8 @@ package derive
 import (
 	"slices"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // The values of Entry.Probed.

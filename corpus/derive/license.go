@@ -1,6 +1,6 @@
 package derive
 
-import "agentstore/corpus/record"
+import "store.example/agentstore/corpus/record"
 
 // PrivateLicense stands where License does in whatever is derived from private rounds.
 const PrivateLicense = "none: private, not for publication"

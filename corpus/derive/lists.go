@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // The sizes of pages. A full page of the index or of the feed never changes; pages are numbered

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // The networks that the market's rails are told apart by, as CAIP-2 names them.

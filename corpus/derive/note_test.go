@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 )
 
 // The newest note stands, the ones before it are told the newest first, so many and no more; one

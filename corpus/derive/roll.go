@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // Roll is every host of the record with its tier, and what changed between rounds. It is made in

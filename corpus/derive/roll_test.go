@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
 )
 
 func open(t *testing.T, plain int) (*record.Record, []record.Observation) {

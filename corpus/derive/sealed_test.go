@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestFromASealedRecord reads the same figures from a sealed record as from the rows it was sealed

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // SharedWalletCaveat stands beside every fact about addresses.

@@ -1,6 +1,6 @@
 package derive
 
-import "agentstore/corpus/record"
+import "store.example/agentstore/corpus/record"
 
 // SubjectOf is the host that an observation is of, "" for none.
 func SubjectOf(o record.Observation) string {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // FreshLimit is the most rows of a fresh set.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // The tiers, in the order in which their rules are tested.

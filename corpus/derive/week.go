@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // Week is one point of the trajectory: counts only, no ratios, each with its denominator beside it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 func TestWebURL(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The bounds of a declaration.

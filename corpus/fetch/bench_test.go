@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // BenchmarkGet compares the guarded client with a bare one that makes a TLS connection for each

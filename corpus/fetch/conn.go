@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // maxTries is how many addresses of one name are dialled.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // A host that nobody uses is forgotten at once where nothing has to be spaced, and not before the

@@ -39,8 +39,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // The bounds of a request that Config does not change.

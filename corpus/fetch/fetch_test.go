@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 
 	"golang.org/x/net/dns/dnsmessage"
 )

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 func TestOneAtATimeAndSpaced(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // exchange sends x.Request to t and fills in what becomes of it. Its error is a *Refusal.

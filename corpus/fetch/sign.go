@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // signatureLife is for how long a request's signature is good.

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"golang.org/x/net/idna"
 )

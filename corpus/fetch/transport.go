@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // Transport lets code that speaks net/http make guarded requests. Each is one of Do by a rule, with

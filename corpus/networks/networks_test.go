@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 // Ids stand once and are canonical CAIP-2; each token is on a known chain, with an address of its

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // A Row is one check: its name, what it asks and why, and what to change.

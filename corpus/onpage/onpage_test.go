@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
 )

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/verdict"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // Version is that of the battery.

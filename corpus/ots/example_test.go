@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/ots"
 )
 
 // A proof leads from a file's digest to the header of a block, which is all that is needed to check

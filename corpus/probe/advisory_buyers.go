@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/selection"
 )
 
 const buyersSince = "2026-11-23"

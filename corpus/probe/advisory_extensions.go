@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 const paymentIdentifier = "payment-identifier"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 )
 
 // termAdvisories are about the ways of paying and where they stand.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/google/go-cmp/cmp"
 )

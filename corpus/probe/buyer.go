@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/selection"
 )
 
 // buyer is what the stock client does at a view whose spend controls are off and that has

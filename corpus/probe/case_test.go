@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/txtar"

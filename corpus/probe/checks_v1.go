@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // checksV1 are the checks of battery v1, each asked of a door that passed the one it comes after.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/selection"
 )
 
 // addedByV2 are the checks that battery v2 asks besides: whether the terms can be paid.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // Where a door's own host may declare its method.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 )
 
 // A checker judges what was recorded. It fetches nothing, so the same recording gives the same

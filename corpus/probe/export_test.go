@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

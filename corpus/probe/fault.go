@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/selection"
 )
 
 // wall names the bot wall that answered in the door's place, "" where the answer is the door's own

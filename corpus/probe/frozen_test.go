@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 )

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
 )

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 )
 
 // The bounds of an item of a catalogue, in bytes, of which the door is read and of which the terms

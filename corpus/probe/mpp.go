@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 )
 
 // capUSD is the most that an unattended stock client pays at once, in dollars.

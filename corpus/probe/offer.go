@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 )
 
 const offerReceipt = "offer-receipt"

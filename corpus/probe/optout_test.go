@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 )
 
 func optOutAnswer() exchange.Exchange {

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestPlantedBattery: a third version is one more row of the table and touches nothing else. Rows

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // Kinds of requests that a preflight asks for.

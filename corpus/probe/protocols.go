@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/selection"
 )
 
 // Protocol is a way of asking for payment, judged by itself.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest/base58"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/attest/base58"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
 )
 
 var mentions = regexp.MustCompile(`\[pay-to ([0-9a-f]{16})\]`)

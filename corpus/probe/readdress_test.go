@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"testing"
 
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 )
 
 // TestReaddressedAlike: addresses are put into parsed terms as they would be put into their text,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // Reading is what a comparison knows of one report.

@@ -3,7 +3,7 @@ package probe
 import (
 	"testing"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/google/go-cmp/cmp"
 )

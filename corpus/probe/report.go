@@ -1,8 +1,8 @@
 package probe
 
 import (
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/verdict"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/verdict"
 )
 
 // The versions of the battery whose meaning is fixed by others: the rungs of the ladder, and what

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // schemaSteps bounds the work that one stranger's schema can ask for.

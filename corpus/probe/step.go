@@ -4,7 +4,7 @@
 // report for ever, and old bytes can be judged again by a newer battery.
 package probe
 
-import "agentstore/corpus/exchange"
+import "store.example/agentstore/corpus/exchange"
 
 // Next is what a checker wants after it has looked at the exchanges so far: another request, or
 // nothing more because the report is ready. Kind names the rule under which the request may be made

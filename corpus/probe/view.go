@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/selection"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

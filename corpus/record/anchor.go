@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
 )
 
 // AnchorFormat names the format of an AnchorLog.

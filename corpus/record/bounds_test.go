@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
 )
 
 // TestRowAtItsBounds fills every member of a row up to its bound: the whole is no longer than a row

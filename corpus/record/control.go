@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"slices"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/probe"
 )
 
 // keepControl writes the pack of the walks to the control door and names them in the round. Those

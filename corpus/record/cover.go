@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
 )
 
 // Dirs are the directories that belong to a record.

@@ -14,10 +14,10 @@ import (
 	"sort"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/rule"
 )
 
 // What a row was judged by is kept beside the rounds, in packs that go with their parts:

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestEvidenceIsTheSameEveryTime seals a round twice and after a crash.

@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // The record in this repository is the specimen. Every row that is read is compared with the log.

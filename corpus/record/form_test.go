@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // TestForms compares the forms that are spelt out with regular expressions, over texts that are

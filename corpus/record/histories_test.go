@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestHistoriesAreParsedInOrder holds what many cores parse against what one does, and ends passes

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // History is all that the record holds about one host, oldest row first.

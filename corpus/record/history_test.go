@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestHistoriesRefuseAChangedPart: whatever was changed, the last thing that a pass over the

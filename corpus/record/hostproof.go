@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sort"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // PlacedHost is a host's entry and the proof that it stands at a position of the index.

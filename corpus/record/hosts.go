@@ -10,8 +10,8 @@ import (
 	"iter"
 	"strconv"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // The host index of a round is a Merkle tree over every host that rounds 1 to this one ever had a

@@ -3,7 +3,7 @@ package record_test
 import (
 	"testing"
 
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // A host index is read from its own leaf: a row's, a round's and another round's do not stand for

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"iter"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // roundLeaf is the leaf that commits to a round, in the form of RFC 8785.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // sealLies seals a second round that is signed, chained and logged as it should be, but says what

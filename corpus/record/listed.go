@@ -3,7 +3,7 @@ package record
 import (
 	"slices"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The most of each that is kept of what a list says of a door.

@@ -8,9 +8,9 @@ import (
 	"hash"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/rule"
 )
 
 // The order in which hosts are walked, and which of them a cap leaves out, is drawn by lot, by

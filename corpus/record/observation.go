@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
 )
 
 // ObservationFormat names the format of an Observation.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
 )
 
 // Observe numbers, signs and writes observations behind those of the record and appends them to the

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/rule"
 )
 
 // Refresh is what a walk of one door between rounds saw, in the words of a Row.

@@ -4,9 +4,9 @@ import (
 	"crypto/ed25519"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestAuditsOfBeforeCiteV1: what was signed about a door before September 2026 was judged by

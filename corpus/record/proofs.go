@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
 )
 
 // calendarName is how a calendar stands in the name of a proof's file: mostly the host of its

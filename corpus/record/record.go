@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // The record's tree:

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // TestAPartIsCheckedEachTimeItIsRead reads a record in every way, changes one byte of a part, and

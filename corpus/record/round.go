@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
 )
 
 // RoundFormat names the format of a Round.

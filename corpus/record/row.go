@@ -11,10 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/rule"
 )
 
 // RowFormat names the format of a Row.

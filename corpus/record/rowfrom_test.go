@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // placed is a row as Seal places it.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // scanRow reads a row in the one spelling that SignRow gives it, which takes a fraction of what

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // seen is a row of a door that was walked.

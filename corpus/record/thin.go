@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"agentstore/corpus/durable"
+	"store.example/agentstore/corpus/durable"
 )
 
 // thin takes what was judged, and is withdrawn, out of the pack that holds it, if one does. The

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/rule"
 )
 
 // WordsFormat names the format of a file of words.

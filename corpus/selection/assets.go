@@ -3,7 +3,7 @@ package selection
 import (
 	"strings"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // AssetTable names the edition of the default assets, which are those of package networks; it is

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/base58"
+	"store.example/agentstore/corpus/attest/base58"
 )
 
 // create is what the client does with the chosen entry before its wallet signs: the scheme's

@@ -3,7 +3,7 @@ package selection_test
 import (
 	"fmt"
 
-	"agentstore/corpus/selection"
+	"store.example/agentstore/corpus/selection"
 )
 
 // Select says which entry an unconfigured stock client would sign.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // The stages at which an entry of accepts can drop out, in order.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/cmd/devnet/oracles"
 )
 
 // stockControls reads spend controls as a client is configured with them.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 )
 
 // The outcomes.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	wire "github.com/go-json-experiment/json"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // v1Networks are the networks of EVM that x402-fetch 1.2.0 knows, by their short names.

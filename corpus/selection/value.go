@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

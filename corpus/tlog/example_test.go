@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // A proof shows that a leaf stands in the log to somebody who has the log's key and nothing else.

@@ -12,7 +12,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // buildFsck builds tessera's checker of logs, an implementation of the format that is not ours,

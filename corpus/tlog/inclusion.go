@@ -7,7 +7,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Inclusion proves that leaf index stands in the log of a size. From the leaf to the root it names

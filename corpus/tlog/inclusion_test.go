@@ -11,7 +11,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Every proof is the one that x/mod makes from the same tiles, whatever was kept by then.

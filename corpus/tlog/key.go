@@ -14,7 +14,7 @@ import (
 
 	"filippo.io/mldsa"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // The algorithms of a note's key.

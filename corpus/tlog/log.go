@@ -10,7 +10,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Log is the transparency log of the record, opened read-only at its last checkpoint: C2SP

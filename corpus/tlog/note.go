@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
 )
 
 // A checkpoint is a C2SP signed note. It is opened line by line, more strictly than x/mod's

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/rule"
 )
 
 // The limits of a policy. The specification asks for 32 of each at least.

@@ -14,9 +14,9 @@ import (
 
 	"filippo.io/mldsa"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // x, y and z are keys of witnesses, l and m of logs.

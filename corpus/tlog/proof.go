@@ -11,7 +11,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // ProofFormat is the first line of a proof's file form.

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/tlog"
 )
 
 func FuzzOpenCheckpoint(f *testing.F) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
 )
 
 func FuzzSplitBundle(f *testing.F) {

@@ -11,8 +11,8 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
 )
 
 // Append adds entries behind the log's head and publishes the new checkpoint: entries and tiles

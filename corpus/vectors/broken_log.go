@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/rule"
 )
 
 func brokenLog() []bad {

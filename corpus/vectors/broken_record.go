@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 func brokenRounds() []bad {

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/rule"
 )
 
 // Good is a record that holds.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/rule"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/rule"
 )
 
 // tree is a record as a verifier meets it.

@@ -17,10 +17,10 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
-	"agentstore/corpus/extsort"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/extsort"
+	"store.example/agentstore/corpus/record"
 )
 
 // bounds bound what a build holds and writes.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
 )
 
 // A view is built once from a record, and answers by host and by address from then on.

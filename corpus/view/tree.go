@@ -15,8 +15,8 @@ import (
 	"path"
 	"sort"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // A tree is a sorted map on disk that is written once, front to back, and read without being held:

@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
 )
 
 // tiny makes many files, levels and runs of few rows.

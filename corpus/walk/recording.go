@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
 )

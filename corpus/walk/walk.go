@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The bounds of one walk.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/tlog"
-	"agentstore/corpus/witness"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/witness"
 )
 
 // A witness is named by its prefix and its key, which its keeper publishes.

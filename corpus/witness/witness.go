@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // maxAnswer bounds the signature lines of an answer.

@@ -22,10 +22,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // street leads every name to one listener on loopback.

@@ -22,9 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/mcp"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/mcp"
+	"store.example/agentstore/dynamic/route"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

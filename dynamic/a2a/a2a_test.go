@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/mcp"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/mcp"
+	"store.example/agentstore/dynamic/route"
 )
 
 // tools stands for the store's: it answers with what it was asked.

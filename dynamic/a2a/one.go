@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

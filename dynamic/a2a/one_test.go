@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/route"
 )
 
 func sendingOne(part string) string {

@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Limits are how far an account is trusted.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // The kinds of lines.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Ref is what an account's name of an order stands for, for ever: the request that it was used for

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
 )
 
 // digests are the forms in which the record may hold an address, 0x and 40 digits or base58 of a

@@ -24,9 +24,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
 )
 
 // Config says where a record is.

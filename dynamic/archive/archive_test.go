@@ -16,12 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
 )
 
 const base = "https://store.test"

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // A Catalogue is the newest round as a list that can be filtered: one entry for each of its rows,

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"sort"
 
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/corpus/view"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/view"
 )
 
 // State is the record at one moment. It does not change.

@@ -3,8 +3,8 @@ package archive
 import (
 	"testing"
 
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestAWithdrawnTextIsForgotten: a text that was withdrawn while it was held is gone with the

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // refuse is a claim that is not taken, for a reason of its own.

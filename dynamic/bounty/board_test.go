@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // get reads a path of the board.

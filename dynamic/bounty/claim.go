@@ -12,15 +12,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
 )
 
 // ClaimRequest is the body of POST /api/bounty-claim.

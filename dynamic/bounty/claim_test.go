@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/ledger/postgres"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // A purchase at a door is claimed, becomes a paid walk, and is paid once, however often it is

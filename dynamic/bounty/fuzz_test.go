@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/bounty"
 )
 
 // FuzzScreen: a list either closes the screen, or each of its lines that is no remark is listed, an

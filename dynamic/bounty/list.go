@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // Shown is how long a bounty is listed from its posting.

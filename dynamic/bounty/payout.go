@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // The payout of a bounty is numbered by the bounty and nothing else (M9): to sign it again, or to

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Posting is what the keeper offers.

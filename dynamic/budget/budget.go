@@ -24,8 +24,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // Limit is one named budget. A count of 0 means that there is no such count.

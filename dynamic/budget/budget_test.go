@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
 )
 
 func newSet(t *testing.T, db ledger.DB, limits ...Limit) *Set {

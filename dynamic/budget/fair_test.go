@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // spent is how many of n uses a client is granted.

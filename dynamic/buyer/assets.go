@@ -3,8 +3,8 @@ package buyer
 import (
 	"slices"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Asset is a token that is paid without asking further.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/pay/x402"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/pay/x402"
 )
 
 // Waiting between presentations of the same payment.

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 var helloAsked = rail.Requirement{Scheme: "exact", Network: "eip155:8453", Amount: "500000", Asset: baseUSD,

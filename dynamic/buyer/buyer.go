@@ -28,7 +28,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 // Bounds and defaults.

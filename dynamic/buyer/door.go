@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 )

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // testSecret is the public test key of the vectors.

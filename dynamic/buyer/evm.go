@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 func evmAddress(s string) (string, error) {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // What of a purchase is kept under which name: the record, while it has no end and then; and what

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/pay/x402"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/pay/x402"
 )
 
 // seededReader gives the same bytes for ever.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // killed is a ledger of a process that dies after so many writes: what is written last is kept, and

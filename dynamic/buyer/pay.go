@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

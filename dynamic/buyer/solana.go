@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail/solana"
 
 	"github.com/go-json-experiment/json"
 )

@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // solanaKey is somebody's key, the same each time.

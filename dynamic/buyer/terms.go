@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/pay/x402"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/pay/x402"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

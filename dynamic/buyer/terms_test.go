@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 func TestSignatureIsTheVectors(t *testing.T) {

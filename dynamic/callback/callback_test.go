@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // keyOf is the key of a seed, as a file of it is loaded.

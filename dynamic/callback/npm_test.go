@@ -11,7 +11,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/cmd/devnet/oracles"
 )
 
 // receiver is what somebody knows who has read the page of receivers and nothing else.

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // What an address is given. Fetch puts them into the client that it hands to [New].

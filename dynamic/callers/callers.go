@@ -24,10 +24,10 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/exchange"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Bounds.

@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/exchange"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/dynamic/problem"
 )
 
 const base = "https://store.example"

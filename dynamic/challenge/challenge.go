@@ -19,7 +19,7 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Life is how long a challenge can be answered.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // TestNoncesAreStatelessAndBound: a nonce is recognised for its own use, address and network, by

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // Config is what a Clock stands on. All fields are required.

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/problem"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // Porch is the answer of GET /porch.

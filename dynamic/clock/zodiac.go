@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/problem"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // Reading is the answer of GET /zodiac/{address}. Nothing in it changes within its week.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/route"
 )
 
 // prefersHTML reports whether a client, such as a browser, wants a page rather than JSON.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // The classes of what is signed beside certificates. Their ids are in nobody's hands but the

@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"strconv"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/timestamp"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/timestamp"
 )
 
 // BitcoinAnchorView is the answer of GET /api/bitcoin-anchor/{anchor_id}: the signed anchor, and

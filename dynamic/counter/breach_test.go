@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A window is kept up to its very end; from then on begun hours count, all that was paid is owed,

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Request is an order as it came, over whatever carries it.

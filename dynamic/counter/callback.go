@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/dynamic/callback"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/callback"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Callbacks are what a counter asks of who sends word of orders.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // ClaimsChallengeRequest is the body of POST /api/claims/challenge.

@@ -3,9 +3,9 @@ package counter
 import (
 	"net/http"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // commissions is the door at which quoted work is paid for.

@@ -24,13 +24,13 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/mpp"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/mpp"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Protocols are the protocols that are spoken, in the order in which their terms are said.

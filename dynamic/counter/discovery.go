@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // DiscoveryPath is where crawlers of x402 look for what a seller has, as facilitators serve it.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // An order's inputs are those of its offer, each once, within bounds and in one spelling;

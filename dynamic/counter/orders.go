@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // AnchorView is the answer of GET /api/anchor/{anchor_id}: the text that was anchored, checked

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Checks are promised looks, and what was seen.

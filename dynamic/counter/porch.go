@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // porch is the route of the one thing on the porch that is paid for.

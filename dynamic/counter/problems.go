@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A row says a code of the till in words. Members of the document that hold data are added by

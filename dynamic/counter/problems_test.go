@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"testing"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Every code of the till is said in words, by a row or by a function of its own, and every row by a

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // reportForms are those in which a report is given, the first where nothing else is wanted.

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )

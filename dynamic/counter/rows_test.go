@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 )
 
 // The routes are described as they are served, and each says what it answers to a body that it

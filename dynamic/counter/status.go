@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // PurchaseStatus is the answer of purchase-status: what became of a purchase, for its buyer alone.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strconv"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/watch"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/watch"
 )
 
 // TermView is how a term of readings stands.

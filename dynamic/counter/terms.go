@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // stockCeiling is the stock client's limit per payment, 1 USD.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Terms that would take a header past what proxies take are left to the body, those of the last

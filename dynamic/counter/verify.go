@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/templates/drawing"
 )
 
 // Verification is the answer of GET /api/verify/{id}. It is checked anew at every read, from the

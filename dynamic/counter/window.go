@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // Window is what is on display now.

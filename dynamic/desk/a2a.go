@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/a2a"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // CardRequest names an agent card.

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/exchange"
 
 	"golang.org/x/sync/errgroup"
 )

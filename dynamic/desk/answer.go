@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

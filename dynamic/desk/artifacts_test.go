@@ -5,10 +5,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/conformance"
-	"agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/conformance"
+	"store.example/agentstore/corpus/exchange"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/route"
 )
 
 // checkBadge shows the last reading of a door and its age. It never probes: a badge is asked for by

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // codeSpent is the problem of a budget that is spent.

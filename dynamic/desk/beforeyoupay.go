@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/selection"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Catalog is the answer of a search on the shelf.

@@ -3,7 +3,7 @@ package desk
 import (
 	"net/http"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // Checks is the manifest of the batteries.

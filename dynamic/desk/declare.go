@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/doors"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // byHand is how long a host's file is not read by hand again.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 
-	"agentstore/content/api"
-	"agentstore/corpus/census"
-	"agentstore/corpus/doors"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/dynamic/route"
 )
 
 // DeclareDoor documents the desk for declarations.

@@ -21,16 +21,16 @@ import (
 	"net/url"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates"
 )
 
 // The names of the desk's budgets.

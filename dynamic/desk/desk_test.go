@@ -16,15 +16,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/corpustest/base58"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/corpustest/base58"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // TestOneProbeForManyCallers: whoever asks for a URL while it is read, or within seconds, gets the

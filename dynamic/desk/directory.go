@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/botauth"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/botauth"
 )
 
 // How long the signature of our own key directory holds, several times the day for which copies may

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/corpustest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/corpus/record/recordtest"
-	"agentstore/corpus/view"
-	"agentstore/dynamic/archive"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/record/recordtest"
+	"store.example/agentstore/corpus/view"
+	"store.example/agentstore/dynamic/archive"
 
 	"github.com/go-json-experiment/json"
 )

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
 )
 
 // Drawer keeps raw recordings of walks in a folder that is never published: what a door really

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/corpus/derive"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // maxFeed is how many of the newest changes a feed lists.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/corpustest"
 )
 
 // atom is an Atom feed as a reader takes it.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // BudgetHost limits how often one host is asked for something, whoever wants it: a stranger's

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // TestAHostIsAskedSeldom: over two replicas and every instrument one host is asked exactly as often

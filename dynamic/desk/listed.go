@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 // The words of ListWord.Agreement.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/desk"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/desk"
 )
 
 // lists is a roster and a record that know what lists said.

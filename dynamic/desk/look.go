@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // LookRequest names a door, and perhaps the week to set it against.

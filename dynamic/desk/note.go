@@ -11,17 +11,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // A standing note is what a host's operator says beside the observations of it. Who speaks for a

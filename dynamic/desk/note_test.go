@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // townbook is a record that met some hosts and saw addresses at them.

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // NoteDoor documents the desk for notes, or answers what was asked of it.

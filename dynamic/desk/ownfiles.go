@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The bounds of what is remembered of hosts' own files, so that many looks at the doors of a host

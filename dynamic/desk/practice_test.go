@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // Every 402 of this store suggests a key, those of its practice doors too, which are otherwise as

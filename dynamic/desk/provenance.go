@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/archive"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/archive"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 const useProvenance = "provenance"

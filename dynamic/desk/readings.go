@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"net/url"
 
-	"agentstore/content/api"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/onpage"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/route"
 )
 
 // ReadingRequest names a document.

@@ -3,9 +3,9 @@ package desk
 import (
 	"context"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/archive"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/archive"
 )
 
 // Record is what the signed record holds, as the desk reads it. It may be asked by many goroutines

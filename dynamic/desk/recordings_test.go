@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/desk"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/desk"
 )
 
 // TestRecordingsAreShownToTheOwnerAlone reads back what a door answered, with its address, by a

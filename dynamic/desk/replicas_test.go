@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // TestBudgetsAreExactOverProcesses: three stores on one PostgreSQL are asked by 120 callers at

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // A reading gets an address only when it is asked for. What is kept is the published form of what

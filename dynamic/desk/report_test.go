@@ -18,10 +18,10 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 type sharing struct {

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 
 	"github.com/go-json-experiment/json"
 )

@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

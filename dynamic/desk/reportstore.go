@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // keptReport is the ledger's record of a reading that has an address.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/archive"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/archive"
 )
 
 // Rounds is the Record that an archive holds open. Each question is answered from one state of it;

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"slices"
 
-	"agentstore/content/api"
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // tagInstruments groups the desk's routes in the API description.

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/goods"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/goods"
 )
 
 // openSold opens a desk for one test.

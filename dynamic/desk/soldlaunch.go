@@ -5,8 +5,8 @@ import (
 	"context"
 	"net/http"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
 )
 
 // soldLaunch looks at a door that is to be bought at. Where there is nothing to buy, nothing is

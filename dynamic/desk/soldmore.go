@@ -6,16 +6,16 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/corpus/a2a"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/doors"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/onpage"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/selection"
-	"agentstore/dynamic/goods"
+	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/dynamic/goods"
 )
 
 // The time of each reading beside the door's own: all of a service audit end before

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/visible"
 )
 
 // maxLooked bounds what the record says of an address in a paper that is signed, in bytes.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/selection"
-	"agentstore/dynamic/goods"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/selection"
+	"store.example/agentstore/dynamic/goods"
 )
 
 // Terms are what a stock buyer would sign at a door.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"testing"
 
-	"agentstore/dynamic/desk"
-	"agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/desk"
+	"store.example/agentstore/dynamic/goods"
 )
 
 // The terms of a door are what a stock buyer would sign; what cannot be bought, or asks not to be

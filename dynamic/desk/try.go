@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/probe"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // tryLimit bounds the form: one URL, every byte of it escaped.

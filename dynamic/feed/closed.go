@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // ErrClosed is returned for a week whose roster was closed otherwise: its lot is drawn once.

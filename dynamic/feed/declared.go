@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Declared is what a host last declared: the newest of its declarations on the feed and when it was

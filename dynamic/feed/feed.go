@@ -14,9 +14,9 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Counter is the ledger counter that numbers observations.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // ErrNoText is returned for a digest that no public text on the record has.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // An anchored text is delivered as what is signed, so the deliverable only says how long it is.

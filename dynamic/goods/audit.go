@@ -3,9 +3,9 @@ package goods
 import (
 	"context"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // audited is what a buyer of a reading is told at once; the report itself is beside it.

@@ -3,9 +3,9 @@ package goods
 import (
 	"context"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Timestamps have digests timestamped by Bitcoin.

@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // blessing gives a blessing that differs from the payer's last one.
 var blessing = notTwice(Kind{

@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/dynamic/ledger"
+import "store.example/agentstore/dynamic/ledger"
 
 // Callbacks send word to the addresses that buyers named.
 type Callbacks interface {

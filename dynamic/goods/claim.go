@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // claim writes down the buyer's idea, word for word and in public, with the keeper's line beside
 // it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // CommissionHours is the window of what the keeper quoted.

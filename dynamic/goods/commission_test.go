@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A commission is held by one payment at a time, comes back when that fails or the chain takes it

@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 type confessed struct {
 	text

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 type fortune struct {

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )

@@ -3,7 +3,7 @@ package goods
 import (
 	"fmt"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 type curio struct {

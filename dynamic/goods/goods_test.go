@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // world is orders on their way, taken from the shelf in random interleavings, and what must be true

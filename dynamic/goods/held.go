@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A unit that is taken by a payment which is not settled yet is held, and may come back; one that

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // handwork is what the keeper is asked for, and, once it is done, what he made of it.

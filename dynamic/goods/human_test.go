@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // desk is the keeper's goods over a ledger whose clock the test moves.

@@ -3,8 +3,8 @@ package goods
 import (
 	"fmt"
 
-	"agentstore/content"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates/drawing"
 )
 
 type card struct {

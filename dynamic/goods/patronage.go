@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // patronage thanks a patron. It entitles to nothing but a nicer badge.
 var patronage = Kind{

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Looks visit addresses at a time that was bought.

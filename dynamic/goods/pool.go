@@ -6,8 +6,8 @@ import (
 	"errors"
 	"math/big"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Keys under goods/ (ledger.GoodsKey): entries are named by digest, never by position.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // PorchLinePrice is what a line of the porch costs as a keepsake, in atomic units of USDC: the

@@ -1,8 +1,8 @@
 package goods
 
 import (
-	"agentstore/content"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/templates/drawing"
 )
 
 type portrayed struct {

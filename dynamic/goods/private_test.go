@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // What a buyer said in private is signed by a salted digest, under a salt that nobody can guess and

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Addresses look up receiving addresses in the public record. Nothing outside is asked.

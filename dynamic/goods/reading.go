@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Readings read what is somebody else's, through the guarded client, with the checkers of the free

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // SampleText stands in a sample for every text of the buyer's, so that nobody has words of his own

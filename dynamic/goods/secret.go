@@ -1,6 +1,6 @@
 package goods
 
-import "agentstore/content"
+import "store.example/agentstore/content"
 
 // secret tells a secret once; the certificate says that it was told and not what it was.
 var secret = once(Kind{

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates/drawing"
 )
 
 // JarCounter is the ledger counter of jars sold.

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"agentstore/content"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 type retired struct {

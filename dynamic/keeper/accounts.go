@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"agentstore/content"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // AccountBooks compare what an account owes with what it is owed for: the lines of its statement,

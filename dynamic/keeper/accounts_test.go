@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // What an account owes stands among what waits and in the books, and a book that is not the sum of

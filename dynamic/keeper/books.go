@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Books compare the ledger with the chains for a month, to the atomic unit. Each transfer to the

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Bought is a purchase as the keeper reads it: what the ledger knows of the money, and not what was

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Payout is the category of what was paid back: both halves of its lines are below zero, so that

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Rows is every kind of what waits.

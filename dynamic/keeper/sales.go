@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Quotes counts the terms that were asked for, by good: what purchases are held against. A 402

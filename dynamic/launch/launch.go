@@ -30,14 +30,14 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/buyer"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Job is the name of the work in the ledger's queue, and of the journal.

@@ -16,16 +16,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/buyer"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/till"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"math/big"
 	"sync/atomic"
 
-	"agentstore/dynamic/buyer"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Low is what the wallet should have on a network: twenty purchases.

@@ -5,14 +5,14 @@ import (
 	"net/url"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/buyer"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // MaxBody is the most that is read of what a door delivers.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // What must be decided once is decided inside one Update: the number and what it was given for are

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/content"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/route"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -10,8 +10,8 @@
 // No tool is written by hand. A free tool is a route whose row names one: a call becomes a request
 // to that route and is answered by the server in process, with its validation, budgets, limits and
 // metrics. A paid tool is a good of the shelf, or a page that is paid for: a call goes to
-// [agentstore/dynamic/counter.Counter.Buy], which is what the HTTP routes answer from, so that the
-// two are one order at one till.
+// [store.example/agentstore/dynamic/counter.Counter.Buy], which is what the HTTP routes answer
+// from, so that the two are one order at one till.
 //
 // A payment stands in params._meta and its receipt in the result's _meta, by the names of its
 // protocol. What an unpaid call is answered depends on the caller, whom a door without sessions
@@ -42,10 +42,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Config is what the doors stand on. All but the last group is required.

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/mcp"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/mcp"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 const base = "https://store.example"

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/mcp"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/mcp"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // A thousand paid calls that wait for the chain at once take little memory each, their clients and

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 
 	jsonx "github.com/go-json-experiment/json"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"

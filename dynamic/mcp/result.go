@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/counter"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/route"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -25,8 +25,8 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/rail"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )

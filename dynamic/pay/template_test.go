@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 func TestNonces(t *testing.T) {

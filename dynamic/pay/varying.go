@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Varying are the members of some terms' Extra that differ from one answer to the next, as the

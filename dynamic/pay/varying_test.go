@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // varies are terms of which two members differ from answer to answer.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // An authorization is known for ever by what makes it unique on its chain, not by its amount or its

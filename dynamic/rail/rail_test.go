@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // An authorization may be valid for as long as was asked and five minutes more, or ten seconds more

@@ -3,8 +3,8 @@ package roster_test
 import (
 	"testing"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
 )
 
 func TestCensusOfTheStreet(t *testing.T) {

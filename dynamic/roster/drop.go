@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // dropOld drops the weeks that nobody went on with for so long that nobody will. One that is closed

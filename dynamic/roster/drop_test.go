@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // kept counts what the ledger holds of a week beside the word that it was.

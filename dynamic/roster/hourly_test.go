@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // declared are declarations that may grow.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 func job(week, job string) string { return "census-" + week + "-" + job }

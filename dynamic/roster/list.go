@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Week implements census.Store.

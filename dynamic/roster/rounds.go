@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Close implements census.Store.

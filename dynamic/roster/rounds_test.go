@@ -17,13 +17,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // Doors of the street that answer, or fail, at once.

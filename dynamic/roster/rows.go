@@ -7,12 +7,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content/api"
-	"agentstore/corpus/census"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Desk answers why a host is walked or not. It may be used by many goroutines at once.

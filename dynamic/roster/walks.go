@@ -15,10 +15,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 func shardJob(n int) string { return "shard-" + strconv.Itoa(n) }

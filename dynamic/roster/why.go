@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Reasons in words, where neither a source nor a row gives one.

@@ -12,15 +12,15 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/derive"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
+	"store.example/agentstore/dynamic/route"
 )
 
 // why asks the desk about a host.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // ReadJSON reads the body of a request as a T: one JSON value, no unknown or repeated members,

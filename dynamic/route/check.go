@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 )
 
 var (

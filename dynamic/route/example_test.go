@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/route"
 )
 
 // A row describes a route once; what it says of its inputs is what is enforced.

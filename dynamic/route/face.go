@@ -3,7 +3,7 @@ package route
 import (
 	"net/http"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 )
 
 // Face is a route as plain data: its description, and a handler of a T that is bound to one later.

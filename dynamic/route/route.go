@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 
-	"agentstore/content/api"
+	"store.example/agentstore/content/api"
 )
 
 // Handler answers a request or returns an error. A *problem.Error is written as it says; anything

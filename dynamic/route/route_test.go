@@ -12,8 +12,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
 )
 
 func testRoute() *api.Route {

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // maxQuery bounds the raw query of any request, in bytes: the longest text a route takes is 4000

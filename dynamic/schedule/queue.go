@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // taken is a task that this process has for the time of one try.

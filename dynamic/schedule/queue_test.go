@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // What is put where it lies nearly is left there, unless it would come late, it was tried in vain,

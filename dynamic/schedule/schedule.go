@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Job is one kind of work: a row in the table of who wires the scheduler.

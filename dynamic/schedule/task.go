@@ -25,7 +25,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Task is one thing to do.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Drive sends a settlement and follows the chain until its owner has heard enough of some members,

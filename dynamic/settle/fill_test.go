@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // lapsing is blocks whose authorizations can end: of the dead the number that is open is told.

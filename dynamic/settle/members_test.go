@@ -3,7 +3,7 @@ package settle
 import (
 	"testing"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A revert is that of the members whom its transaction would have settled, and of all where that is

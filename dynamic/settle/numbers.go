@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // sequencer hands out relayer nonces inside a ledger transaction: one serial allocator per relayer

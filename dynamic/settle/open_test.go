@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // torn is a network that says something else of each payment, and on which nothing can be replaced.

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // node takes a while for each round trip and notes what came.

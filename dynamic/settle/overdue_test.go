@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // hanging is a node that takes its first call and never answers it.

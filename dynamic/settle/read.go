@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Read reads a settlement, or the one that its order was joined to.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Order asks for the settlement of a payment, or of several in one transaction, of one network.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Orders are settled together where there is a queue (package till, M11). As long as few are under

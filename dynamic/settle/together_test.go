@@ -13,10 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // blocks is several with blocks that the test seals. Of what it drafts it refuses to put certain

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // unnumbered is a node of a network where no transaction waits for another.

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A sale on account goes the same way as every other, without a network: what it costs is held

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 )

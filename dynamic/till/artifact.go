@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Certificate finds a certificate by its id, with the word that its purchase retired, "" for none.

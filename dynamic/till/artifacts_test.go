@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // besides checks what was signed beside a certificate: that it holds, that the certificate names it

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Uncollected is what the ledger knows of transfers that no purchase credits, by their places.

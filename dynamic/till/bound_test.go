@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/till"
 )
 
 // next is the next number of the relayer's account.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/timestamp"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/timestamp"
 )
 
 // onSolana says of itself what a Solana rail does. There is no cluster behind it.

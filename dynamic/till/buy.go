@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/open"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/open"
 )
 
 // Order is a request to buy something, as a counter read it.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/gas"
-	"agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle/open"
 )
 
 // SlotWindow is how long a resolved purchase keeps its idempotency slot. One that is not resolved

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A wallet that is proved gets back what it bought, in pages, newest first: so many purchases,

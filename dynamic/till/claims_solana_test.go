@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/till"
 )
 
 // claimantKey is somebody's key, the same each time.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Closed are the networks of a restored ledger that were not opened yet, and when it was restored.

@@ -4,10 +4,10 @@ import (
 	"sync"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // quoted files a request under an id with a quote, and returns the way to its door.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"agentstore/cmd/devnet/token"
-	"agentstore/content"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/content"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // What is owed (M9). A debt is of one final Transfer: what it brought is owed to who paid it, with

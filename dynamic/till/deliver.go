@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // CounterPatron is the ledger counter of patron numbers: sequential, without gaps.

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // dice decide what happens in a model. Each actor has its own: the n-th throw of one depends on the
@@ -55,7 +55,7 @@ func asker() string {
 	var names []string
 	for len(names) < 5 {
 		f, more := frames.Next()
-		if name, ours := strings.CutPrefix(f.Function, "agentstore/dynamic/"); ours &&
+		if name, ours := strings.CutPrefix(f.Function, "store.example/agentstore/dynamic/"); ours &&
 			!strings.HasPrefix(name, "ledger.") && !strings.HasPrefix(name, "till_test.") {
 			names = append(names, name)
 		}

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/till"
 )
 
 // What a process left on its way is taken up at once by the next that has the ledger for itself,

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"agentstore/content"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/till"
 )
 
 // editions is a keeper's site before and after the goods of it were taken off the shelf.

@@ -3,8 +3,8 @@ package till
 import (
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Error says why an order was not answered with what was ordered, as codes and data. The words, and

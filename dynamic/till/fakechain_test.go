@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // fakeChain is a chain in memory that obeys its test: it seals, forgets, reorganises and falls

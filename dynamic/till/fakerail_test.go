@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 
 	jsonx "github.com/go-json-experiment/json"
 )

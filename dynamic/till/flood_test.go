@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // newestFirst is a rail whose network lists the newest transfers first, a few in a piece.

@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/railtest"
-	"agentstore/dynamic/settle/gas"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/core/types"
 )

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A ledger that fails at the gates fails before the claim: a payment that came along was not used,

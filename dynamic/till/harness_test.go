@@ -17,16 +17,16 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // shop is a till on fresh chains behind a test server.

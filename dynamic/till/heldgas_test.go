@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/till"
 )
 
 // lost is what the network lost today, what is held included, what its reverts cost by the

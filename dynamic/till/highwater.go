@@ -14,8 +14,8 @@ import (
 	"sync"
 	"syscall"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/account"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/account"
 )
 
 // HighMark is one thing that must never be given twice, noted outside the ledger before the answer

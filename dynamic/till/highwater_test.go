@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/till"
 )
 
 func TestHighWaterFile(t *testing.T) {

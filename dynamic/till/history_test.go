@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/anishathalye/porcupine"
 )

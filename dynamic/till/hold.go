@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Counted goods are held for the payments that claimed them, and for as short a time as can be

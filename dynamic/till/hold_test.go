@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail/railtest"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/till"
 )
 
 const secret = "/api/buy/a_secret"

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // moody is a rail that refuses to draft while it is told to.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // SignReport signs a report that is made for a purchase after its delivery: a slot of a watch, or

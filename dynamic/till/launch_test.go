@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // doorsBought wants purchases at doors, and remembers them.

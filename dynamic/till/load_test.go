@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 )

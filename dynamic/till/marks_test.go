@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // fullDisk keeps marks when there is room.

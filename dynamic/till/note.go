@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // MonthlyNote is note/<month>: the keeper's note to those with a current pass.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // delivers completes a good with a deliverable of no kind that the package has.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/settle/open"
 )
 
 // counts reports whether a purchase is among the open payments of its payer: one that may still be

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // ordered buys an hour of the keeper's and returns the answer, its order's id and the way to it.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // What a buyer is told while a network, or every network, takes no payment.

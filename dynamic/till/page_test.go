@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/content"
-	"agentstore/corpus/attest"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
 )
 
 // A page of the shelf that is paid for: Markdown for who asks for nothing, the whole delivery for

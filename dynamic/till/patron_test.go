@@ -3,7 +3,7 @@ package till_test
 import (
 	"testing"
 
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A patron's number finds the certificate that it stands on, and a number that nobody has finds

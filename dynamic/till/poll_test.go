@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // An order may be read again at once when something happened to it, a new reading as well as

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/till"
 )
 
 // The line of the hour is signed as a keepsake, which verifies, and makes nobody a patron.

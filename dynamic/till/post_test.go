@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/clients"
-	"agentstore/content"
+	"store.example/agentstore/cmd/devnet/clients"
+	"store.example/agentstore/content"
 )
 
 // talkative is the specimen with a greeting that takes a long text, a number and a truth value.

@@ -3,8 +3,8 @@ package till_test
 import (
 	"testing"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A process that is killed around a promise, whether it makes it or keeps it, leaves one that the

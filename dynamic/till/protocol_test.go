@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // ticket is a second protocol, of the shape of MPP: a challenge in WWW-Authenticate whose id is a

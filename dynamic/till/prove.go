@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // prove judges whether an account signed a text, and returns the network for which that holds, ""

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/till"
 )
 
 // fault is what a proxy does with a request to the node.

@@ -3,8 +3,8 @@ package till
 import (
 	"context"
 
-	"agentstore/content"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Quote is an order as it could be paid for at present. It reserves nothing.

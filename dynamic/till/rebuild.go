@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A high-water file that is lost is not made anew in silence: a restore would then give out again

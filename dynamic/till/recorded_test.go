@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/counter"
 )
 
 // TestVerificationShowsWhatTheRecordHolds buys a word and asks for its certificate while the record

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // The till's due work (package schedule): purchases that lie, by their ids, which save keeps in the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A restored ledger is closed, and is opened again network by network (M13):

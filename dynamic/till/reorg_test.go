@@ -3,8 +3,8 @@ package till_test
 import (
 	"testing"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"

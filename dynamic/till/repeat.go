@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // repeat answers a payment that is claimed already (M1): its own sender gets the purchase,

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/ledger/postgres"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/google/go-cmp/cmp"
 )

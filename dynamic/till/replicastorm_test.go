@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // Three processes share a ledger on PostgreSQL and one relayer's account, and settle several in one

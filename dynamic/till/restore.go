@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/record"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/feed"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/feed"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Reconciled is what a look at the chain after a restore found.

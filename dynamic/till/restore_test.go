@@ -14,12 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/till"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // retiring is a rail whose account the keeper may take out of the configuration, and put back.

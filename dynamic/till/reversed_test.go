@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till"
 )
 
 // keyed presents a payment under a key of the buyer's own, and seals it.

@@ -3,8 +3,8 @@ package till_test
 import (
 	"testing"
 
-	"agentstore/dynamic/settle/open"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/till"
 )
 
 // TestReasonsForNoRoomAreCodes: what package open says reaches the counter as it is.

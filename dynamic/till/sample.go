@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A sample is what an order on account would bring, for who tries the desk out: made of public

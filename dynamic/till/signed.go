@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // What a kind of goods leaves beside the certificate is signed with the purchase: by the key that

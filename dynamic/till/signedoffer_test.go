@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // The offer in a challenge says what accepts says, under the store's key, in the one version there

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // silent is a ledger that can be told to answer nothing.

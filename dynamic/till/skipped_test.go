@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Somebody else uses the relayer's key, so that a purchase gets the number behind, and a

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 // A key answers for 24 hours from its order, as the terms say, and not for a moment longer: then it

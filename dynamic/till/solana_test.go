@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/till"
 )
 
 // slot is how often a cluster of these tests makes a block.

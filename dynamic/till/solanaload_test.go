@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/till"
 )
 
 // A store sells on Solana no less than six tenths of what a loader gets into blocks that makes the

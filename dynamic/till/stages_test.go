@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"

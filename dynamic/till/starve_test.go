@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/till"
 )
 
 // deaf is a rail that never hears of the payments of some payers.

@@ -5,7 +5,7 @@ import (
 	"crypto/hmac"
 	"errors"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Status is a purchase as its buyer may see it, with what was delivered for it.

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A stock client sends no idempotency key, and an application that lost an answer calls again: a

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // Where the reading of what arrives begins, and how far it is (M13). Money may arrive from the

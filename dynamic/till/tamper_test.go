@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/devnet/token"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // CloseWatch completes the order of a term with what it came to. One that is completed already is

@@ -102,17 +102,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/challenge"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
-	"agentstore/dynamic/settle/open"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/challenge"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle/open"
 )
 
 // Config is what a till stands on. All fields but the last group are required.

@@ -13,12 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/content"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/till"
 )
 
 // crowd is a till on a network that settles several payments in one transaction, with enough under

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // forgetful is a rail whose nodes have no state of a block behind the head, in which a revert is

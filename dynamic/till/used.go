@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // errUsed is what a transaction returns for an authorization that is claimed, where the request

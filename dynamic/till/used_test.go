@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // used demands the 409 for a used authorization and what it says of the money.

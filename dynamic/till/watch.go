@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // watch looks once at a purchase that has ended, until nothing can change it any more: a delivered

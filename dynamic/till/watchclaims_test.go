@@ -3,8 +3,8 @@ package till_test
 import (
 	"testing"
 
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/watch"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/watch"
 )
 
 // Who proves the wallet finds a term that it bought among its watches, with how it stands, and not

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // TestWindowShowsWhatIsLeft looks in the window before and after a counted good is bought, and when

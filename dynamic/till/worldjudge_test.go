@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/callback"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/look"
-	"agentstore/dynamic/schedule"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/watch"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/callback"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/look"
+	"store.example/agentstore/dynamic/schedule"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/watch"
 
 	"github.com/anishathalye/porcupine"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/till"
 )
 
 // wish is something that somebody comes for.

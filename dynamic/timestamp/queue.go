@@ -1,6 +1,6 @@
 package timestamp
 
-import "agentstore/dynamic/ledger"
+import "store.example/agentstore/dynamic/ledger"
 
 // Queue is the package as goods use it, inside their transactions.
 type Queue struct {

@@ -20,9 +20,9 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/ots"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // Job is the name of the work in the ledger's queue.

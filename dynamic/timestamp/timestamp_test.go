@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/corpus/ots"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/schedule"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/schedule"
 )
 
 // calendar is one that commits to SHA-256 of what it takes, in a block once it has mined.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/http"
 
-	"agentstore/content"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Catalog is what is sold on account, and at which prices.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/route"
 )
 
 // The window of timestamps, and for how long after its timestamp a nonce is kept.

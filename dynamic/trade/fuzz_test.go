@@ -4,8 +4,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // FuzzInstruction: whatever an account signs, the order door delivers the good of the path, once,

@@ -22,16 +22,16 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/trade"
 )
 
 const base = "https://store.test"

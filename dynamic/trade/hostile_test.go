@@ -14,7 +14,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // Whoever forges, delays, repeats or reorders a request is refused by the check that is for it, and

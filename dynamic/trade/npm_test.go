@@ -11,8 +11,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // program is a question to the official library for JavaScript.

@@ -13,12 +13,12 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/till"
 )
 
 // How long an order_ref and a purpose may be, in characters.

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/ledger/postgres"
-	"agentstore/dynamic/till"
-	"agentstore/dynamic/trade"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/trade"
 )
 
 // TestTheCeilingHolds: orders come to two stores over one ledger at once, more of them than the

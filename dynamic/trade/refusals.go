@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // refusal is how the counter says no: a row. Nothing was delivered and nothing billed.

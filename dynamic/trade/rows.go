@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/till"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	jsonx "github.com/go-json-experiment/json"
 
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // StatementRequest is the body of a request for a statement, signed as an order is.

@@ -24,13 +24,13 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/dynamic/account"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/counter"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/account"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/counter"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Account is one marketplace.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // forms are those in which answers are given, the first where nothing else is wanted.

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates"
 )
 
 // Rung is the answer to a ring of the bell.

@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/ledger/ledgertest"
-	"agentstore/dynamic/ledger/postgres"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger/postgres"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // BenchmarkWrites sets letters and guestbook entries, sent by many at once to the handler, against

@@ -11,12 +11,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
 
 // GuestbookRequest is the body of POST /api/guestbook.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/visitors"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/visitors"
+	"store.example/agentstore/templates"
 )
 
 const base = "https://store.test"

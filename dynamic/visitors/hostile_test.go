@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // texts are every member that a visitor writes text into, with its greatest length.

@@ -15,13 +15,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/did"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/did"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // VerifiedIdentity says who left something, and proves it: address or did, and a signature over

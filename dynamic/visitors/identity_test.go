@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // wallets judges as the till does (EIP-191), with a contract at one address.

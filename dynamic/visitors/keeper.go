@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Pile is what of one kind waits for the keeper.

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 
 	"github.com/go-json-experiment/json"
 )

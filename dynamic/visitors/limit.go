@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 // Limit is how often something may be done in a day of UTC, by the ledger's clock: by one visitor,

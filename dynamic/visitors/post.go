@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Post is what a visitor left for the keeper: a letter, a guestbook entry, a tip or a request.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/content"
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/problem"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/templates"
 )
 
 // WorkRequest is the body of POST /api/request.

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"slices"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/problem"
-	"agentstore/dynamic/route"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/route"
 )
 
 type face = route.Face[*Desk]

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/visitors"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/visitors"
 )
 
 // TestSoakLongPiles: of a hundred thousand letters and as many guestbook entries each page takes no

@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates"
-	"agentstore/templates/drawing"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates"
+	"store.example/agentstore/templates/drawing"
 )
 
 // Stamp is what is kept of a stamp of the week, or of a guestbook's sticker.

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"agentstore/dynamic/problem"
+	"store.example/agentstore/dynamic/problem"
 )
 
 // The greatest lengths, in characters (Unicode code points).

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates"
 )
 
 // TipRequest is the body of POST /api/tip.

@@ -34,11 +34,11 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/budget"
-	"agentstore/dynamic/ledger"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/budget"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/templates"
 )
 
 // Config is what a Desk is made of.

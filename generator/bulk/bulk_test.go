@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 func testWriter(t testing.TB) *record.Writer {

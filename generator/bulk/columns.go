@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
 )
 
 // The types of columns. In CSV a list is JSON, a flag is true or false, and what is absent is

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus/attest"
+	"store.example/agentstore/corpus/attest"
 )
 
 // Dictionary says what is in the files, column by column.

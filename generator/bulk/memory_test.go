@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/record"
 )
 
 // TestMemoryDoesNotFollowRows writes many times as many rows in about the same memory.

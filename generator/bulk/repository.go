@@ -18,10 +18,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/generator/gitpack"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/generator/gitpack"
 )
 
 // The repository is bare and has one branch. Its files are enough for git's dumb protocol, which

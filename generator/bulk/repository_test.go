@@ -20,12 +20,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
 )
 
 const (

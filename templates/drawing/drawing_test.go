@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content"
+	"store.example/agentstore/content"
 )
 
 const maxSVG = 8000

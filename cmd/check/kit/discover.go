@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/doors"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"agentstore/cmd/check/purchase"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/visible"
 )
 
 // What build servers read of JUnit's form: a suite a door, a case a check.

@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/cmd/check/purchase"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/check/kit"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/corpus/probe"
 )
 
 // doors serves every practice door by its id, and returns flags with which they can be read.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // hostsFile is the machine's own list of names (hosts(5)).

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )

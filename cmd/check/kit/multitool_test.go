@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/check/kit"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // validate compiles the schema and prints what of each log does not fit it.

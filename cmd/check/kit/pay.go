@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/cmd/check/purchase"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/probe"
 )
 
 // anyPurchase stands in -fail-on for every row of a purchase that failed.

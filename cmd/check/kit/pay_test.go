@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/check/kit"
-	"agentstore/cmd/check/purchase"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/laboratory"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/laboratory"
+	"store.example/agentstore/corpus/probe"
 )
 
 // bought is what -json writes of the rows, by name.

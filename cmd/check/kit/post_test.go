@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/check/kit"
-	"agentstore/cmd/devnet/laboratory"
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/cmd/devnet/laboratory"
 )
 
 // payTo is where nobody holds a key.

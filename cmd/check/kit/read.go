@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
 )
 
 // read judges the recording, or walks to each door in turn. What could be read is returned beside

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"agentstore/cmd/check/purchase"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The part of SARIF 2.1.0 (OASIS) that code scanners read. Eighty lines of it weigh less than any

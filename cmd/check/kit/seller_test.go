@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentstore/cmd/check/kit"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/kit"
+	"store.example/agentstore/corpus/probe"
 )
 
 // practice answers as a practice door does.

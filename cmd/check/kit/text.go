@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/probe"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/visible"
 )
 
 // text writes the reports for a terminal or a build's log: the word first, then every check, each

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // TestTextHidesNothing puts what a screen would obey into every text of a report but the words that

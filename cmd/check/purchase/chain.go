@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 
 	"github.com/go-json-experiment/json"
 )

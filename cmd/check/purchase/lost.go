@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/dynamic/buyer"
 
 	"github.com/go-json-experiment/json"
 )

@@ -18,8 +18,8 @@ import (
 	"net/http"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/buyer"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/buyer"
 )
 
 // Config says who buys what, and how far.

@@ -19,9 +19,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/cmd/check/purchase"
-	"agentstore/corpus/attest/wallet"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/check/purchase"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/probe"
 )
 
 const secret = "1111111111111111111111111111111111111111111111111111111111111111"

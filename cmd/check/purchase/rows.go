@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // A Row is what became of one check. Its State is not_reached with BlockedBy where something kept

@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/daemon"
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // Node is a running node. It is used by one goroutine at a time.

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // Browser is a Chromium without a window. One goroutine may use it and its pages.

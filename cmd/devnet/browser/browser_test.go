@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/browser"
+	"store.example/agentstore/cmd/devnet/browser"
 )
 
 // TestAxeComplains shows a page with one mistake of each kind that the pages are held against, on

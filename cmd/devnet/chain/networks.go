@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 
-	"agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/devnet/token"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/daemon"
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/npmtest"
 
 	"github.com/ethereum/go-ethereum/ethclient"
 )

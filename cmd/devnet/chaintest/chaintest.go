@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chain"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"

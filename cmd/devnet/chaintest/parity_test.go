@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/token"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/token"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // Options says who buys and how.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // MCPOptions says who calls tools over MCP and how they are paid for.

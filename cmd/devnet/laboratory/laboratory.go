@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/corpus/networks"
 )
 
 // A Question is one door and how it is asked.

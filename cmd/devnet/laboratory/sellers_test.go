@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
 )
 
 // stacks are server processes of other people's, each with what a reading must say of it. What the

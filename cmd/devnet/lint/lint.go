@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 // A Linter is a program of the locked packages, and the arguments before the file that make it

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/lint"
-	"agentstore/cmd/shop"
-	"agentstore/generator"
+	"store.example/agentstore/cmd/devnet/lint"
+	"store.example/agentstore/cmd/shop"
+	"store.example/agentstore/generator"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )

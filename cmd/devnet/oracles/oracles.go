@@ -20,7 +20,7 @@ import (
 	"runtime"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 //go:embed *.mjs webhooks/*.mjs

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // What a client did at a door.

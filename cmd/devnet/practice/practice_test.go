@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/practice"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/cmd/devnet/practice"
+	"store.example/agentstore/corpus/probe"
 )
 
 // The scoreboard tells who stopped from who paid, at each door and by each protocol, and begins

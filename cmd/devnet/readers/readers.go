@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 //go:embed readers.mjs

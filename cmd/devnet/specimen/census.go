@@ -13,12 +13,12 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/corpus/census"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/walk"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/corpus/census"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/walk"
+	"store.example/agentstore/dynamic/roster"
 )
 
 //go:embed doors.txt

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
 )
 
 // withoutBlock is the week in which no block can be had, so that the census draws its own lot.

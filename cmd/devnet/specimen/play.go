@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/cmd/devnet/street"
+	"store.example/agentstore/cmd/devnet/street"
 )
 
 // The weeks of the record, ISO weeks of 2026.

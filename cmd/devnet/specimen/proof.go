@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/cmd/devnet/street"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/ots"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/cmd/devnet/street"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/ots"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 func digest(s string) [sha256.Size]byte { return sha256.Sum256([]byte(s)) }

@@ -22,12 +22,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"agentstore/cmd/devnet/street"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/record"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/roster"
+	"store.example/agentstore/cmd/devnet/street"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/roster"
 )
 
 // Site is whose record is made.

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/record"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/record"
 )
 
 // committed is where the repository has the record.

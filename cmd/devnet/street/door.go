@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 
 	"github.com/go-json-experiment/json"
 )

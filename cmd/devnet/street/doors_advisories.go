@@ -3,7 +3,7 @@ package street
 import (
 	"strings"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // advisoryDoors are payable, and each gives cause for an observation.

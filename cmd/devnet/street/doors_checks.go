@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 )
 
 // checkDoors fail a check each, or two where one cannot be failed alone.

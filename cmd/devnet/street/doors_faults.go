@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 )
 
 // networkDoors cannot be read, or not be gone to, for what stands before HTTP.

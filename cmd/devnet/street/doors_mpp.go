@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/probe"
 )
 
 // mppParams is one challenge of the scheme Payment.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 )
 
 // mainnet tells whether an asset's network is one for real money.

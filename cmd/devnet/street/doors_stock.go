@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/networks"
-	"agentstore/corpus/probe"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/corpus/probe"
 )
 
 // stockDoors are doors at which a reading and what stock clients do went apart, or could.

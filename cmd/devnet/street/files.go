@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Shapes are the shapes of discovery files that roles have, which are those that sellers publish.

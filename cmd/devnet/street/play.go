@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/networks"
 )
 
 // A Play is what happens on a street over the weeks of one year: who stands there, as which of the

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/doors"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/doors"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/walk"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"

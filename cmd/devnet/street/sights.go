@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/botauth"
 )
 
 // The kinds of sights, by the instrument that reads them.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/corpus/a2a"
-	"agentstore/corpus/botauth"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/onpage"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/walk"
+	"store.example/agentstore/corpus/a2a"
+	"store.example/agentstore/corpus/botauth"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/onpage"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/walk"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

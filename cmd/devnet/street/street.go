@@ -33,8 +33,8 @@ import (
 	"syscall"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // Domain is what the doors without a name of their own stand under. It belongs to nobody.

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
 )
 
 // WalkTime is what a walk of the whole street takes. It ends when the clock of the play shows.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/daemon"
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/npmtest"
 )
 
 //go:embed cluster.mjs package.json package-lock.json

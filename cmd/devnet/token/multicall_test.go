@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"

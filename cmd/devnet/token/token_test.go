@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/npmtest"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"

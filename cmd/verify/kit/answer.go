@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/bundle"
 )
 
 // Found is what a check found, as text.

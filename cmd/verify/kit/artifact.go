@@ -10,9 +10,9 @@ import (
 	"io"
 	"os"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/visible"
 )
 
 // maxArtifact bounds the file of an artifact, in bytes: an answer to a purchase holds a text of

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/audit"
-	"agentstore/corpus/bundle"
-	"agentstore/corpus/record"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/visible"
 )
 
 // export puts what was asked for into a bundle, checks it and writes it.

@@ -18,11 +18,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/bundle"
-	"agentstore/corpus/tlog"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/bundle"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/visible"
 )
 
 // The exit codes.

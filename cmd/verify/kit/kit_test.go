@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/corpus/audit"
+	"store.example/agentstore/corpus/audit"
 )
 
 // TestWhatLeadsOutOfAZipFileIsRefused: programs that unpack such a file differ in what they make of

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/audit"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
-	"agentstore/corpus/visible"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/audit"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/visible"
 )
 
 // maxLeaf bounds the bytes of a leaf, which a bundle of entries counts with two bytes.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/templates"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/templates"
 )
 
 // awaited is what the page says once the check is over: the stamp and the text.

@@ -6,8 +6,8 @@ import (
 	"context"
 	"syscall/js"
 
-	"agentstore/cmd/verify/kit"
-	"agentstore/corpus/audit"
+	"store.example/agentstore/cmd/verify/kit"
+	"store.example/agentstore/corpus/audit"
 )
 
 func main() {

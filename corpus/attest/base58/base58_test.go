@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	other "agentstore/corpus/corpustest/base58"
+	other "store.example/agentstore/corpus/corpustest/base58"
 )
 
 func TestForms(t *testing.T) {

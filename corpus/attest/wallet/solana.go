@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"agentstore/corpus/attest/base58"
+	"store.example/agentstore/corpus/attest/base58"
 )
 
 // DecodeBase58 is base58.Decode.

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/fetch"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/fetch"
+	"store.example/agentstore/corpus/ots"
 )
 
 // accept is the media type of a calendar's answers.

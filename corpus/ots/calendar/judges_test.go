@@ -11,10 +11,10 @@ import (
 	"os/exec"
 	"testing"
 
-	"agentstore/cmd/devnet/bitcoin"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/devnet/oracles"
-	"agentstore/corpus/ots"
+	"store.example/agentstore/cmd/devnet/bitcoin"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/oracles"
+	"store.example/agentstore/corpus/ots"
 )
 
 // A question is put to a verifier that is not ours.

@@ -22,12 +22,12 @@ import (
 	"testing/fstest"
 	"time"
 
-	"agentstore/corpus/attest"
-	"agentstore/corpus/durable"
-	"agentstore/corpus/exchange"
-	"agentstore/corpus/probe"
-	"agentstore/corpus/record"
-	"agentstore/corpus/tlog"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/durable"
+	"store.example/agentstore/corpus/exchange"
+	"store.example/agentstore/corpus/probe"
+	"store.example/agentstore/corpus/record"
+	"store.example/agentstore/corpus/tlog"
 )
 
 // Key is a key that is the same in every run.

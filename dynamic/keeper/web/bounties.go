@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/bounty"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/bounty"
 )
 
 // Bounties are the bounty board as the keeper has it; a [bounty.Desk] is one.

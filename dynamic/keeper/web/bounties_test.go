@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/bounty"
 )
 
 // A reward is looked at and posted with a form; nothing is posted by looking, by a form of another

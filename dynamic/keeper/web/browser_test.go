@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/browser"
-	"agentstore/dynamic/bounty"
+	"store.example/agentstore/cmd/devnet/browser"
+	"store.example/agentstore/dynamic/bounty"
 )
 
 // TestTheDeskInABrowser logs in with a real form, in a real browser, and looks at every page on a

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/content"
-	"agentstore/dynamic/keeper"
+	"store.example/agentstore/content"
+	"store.example/agentstore/dynamic/keeper"
 )
 
 // bar is one bar of a chart, with what stands above it.

@@ -21,14 +21,14 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/content"
-	"agentstore/corpus/attest"
-	"agentstore/dynamic/bounty"
-	"agentstore/dynamic/goods"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/dynamic/bounty"
+	"store.example/agentstore/dynamic/goods"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/till"
 )
 
 // quiet is a network on which nothing happens.

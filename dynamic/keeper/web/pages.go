@@ -12,11 +12,11 @@ import (
 	"time"
 	"unicode"
 
-	"agentstore/content"
-	"agentstore/corpus/visible"
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/till"
-	"agentstore/templates"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/visible"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/till"
+	"store.example/agentstore/templates"
 )
 
 //go:embed desk.html desk.css

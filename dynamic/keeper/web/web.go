@@ -40,8 +40,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/keeper"
-	"agentstore/dynamic/till"
+	"store.example/agentstore/dynamic/keeper"
+	"store.example/agentstore/dynamic/till"
 )
 
 // Config is what the desk's pages stand on. All fields but Hosts are required.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // open returns a ledger in a new file, which is checked when the test ends.

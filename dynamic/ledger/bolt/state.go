@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A state is what one transaction reads. bbolt lends its memory map, so

@@ -6,7 +6,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // Update implements [ledger.DB]. The function of an Update holds up all others

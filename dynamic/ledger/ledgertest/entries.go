@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 func checkEntries(ctx context.Context, open func() ledger.DB) error {

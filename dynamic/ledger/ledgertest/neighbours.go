@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // How an Update of checkNeighbours ends.

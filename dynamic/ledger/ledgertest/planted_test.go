@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // planted are bugs, and for each a rule that must notice it.

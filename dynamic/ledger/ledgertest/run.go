@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // patience is how long one rule may take, also on a slow and crowded machine.

@@ -3,8 +3,8 @@ package ledgertest_test
 import (
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 func TestMem(t *testing.T) {

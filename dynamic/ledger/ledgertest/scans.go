@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // withFaults runs f and returns a fault of memory access in it as an error: an

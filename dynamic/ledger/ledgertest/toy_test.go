@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A toy is a small engine of its own, right unless a bug is planted in it.

@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // connect opens a connection of its own to a database.

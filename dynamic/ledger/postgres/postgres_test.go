@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 func open(t testing.TB, dsn string) *DB {

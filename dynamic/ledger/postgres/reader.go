@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 // A scan asks for so many rows first, and for twice as many each time as long as

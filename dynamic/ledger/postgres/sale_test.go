@@ -17,9 +17,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/ledger/bolt"
-	"agentstore/dynamic/ledger/ledgertest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger/bolt"
+	"store.example/agentstore/dynamic/ledger/ledgertest"
 )
 
 // saleRows are the lengths of what each step of a sale writes, as the till has them: the first of

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/ledger"
 )
 
 const (

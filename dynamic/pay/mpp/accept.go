@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // maxAccept is the longest Accept-Payment that is read, in bytes.

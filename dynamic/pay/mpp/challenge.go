@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // challenge is what a payer is asked, and echoes. Request and Opaque are base64url without padding

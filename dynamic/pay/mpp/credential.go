@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Match implements pay.Protocol: the rules of a verifier that need no chain, in their order. The

@@ -18,8 +18,8 @@ package mpp
 import (
 	"net"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // The fields of HTTP and the names in MCP's _meta.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 type header map[string][]string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // receipt is what a payment was settled by. It holds nothing that the chain does not show to

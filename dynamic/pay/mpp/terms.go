@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"net/http"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // terms are a quote as MPP says it: one challenge for each amount on its network, the least first.

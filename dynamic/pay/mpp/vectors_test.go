@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // vector is a challenge with what a stock client and server make of it.

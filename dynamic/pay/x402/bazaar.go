@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // bazaar declares the true input contract of an offer (x402 extension bazaar), as short as it can

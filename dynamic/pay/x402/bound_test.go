@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // bound are terms of a network on which a payment is for one 402.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const valid = `{"x402Version":2,"payload":{"signature":"0x00"},"accepted":{"scheme":"exact","network":"eip155:8453","amount":"1",` +

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A payment matches by each member of what it accepted: one that differs in a single one is of

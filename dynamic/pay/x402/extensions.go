@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay"
 )
 
 // Keys of `extensions`.

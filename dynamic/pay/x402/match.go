@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Match finds the requirement that a buyer accepted: scheme, network, amount, asset, payTo and

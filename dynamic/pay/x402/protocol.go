@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/content/api"
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/rail"
 
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/pay"
-	"agentstore/dynamic/pay/x402"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/pay"
+	"store.example/agentstore/dynamic/pay/x402"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // The terms say version 2 and every entry of accepts, each with an offer that is signed until the

@@ -13,7 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Version is the only protocol version spoken.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // anvilHarness is the same people on anvil, a node that shares no code with go-ethereum.

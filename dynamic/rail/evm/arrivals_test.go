@@ -14,9 +14,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // town is a chain on which dollars arrived at two addresses, one second a block.

@@ -9,9 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 func call(method string, words ...[]byte) []byte {

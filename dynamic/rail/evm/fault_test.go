@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // recorder is a log that calls back with each line.

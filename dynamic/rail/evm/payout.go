@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // SignPayout signs an authorization of the store's own on a configured network. It reads no chain.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // The first block of a time is found, and one more than the newest where there is none.

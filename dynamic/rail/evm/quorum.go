@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Where two nodes are configured, no single one is believed about what cannot be taken back: that a

@@ -14,8 +14,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // ahead is a node that tells the truth, but for the time, which is an hour ahead.

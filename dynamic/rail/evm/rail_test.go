@@ -3,7 +3,7 @@ package evm_test
 import (
 	"testing"
 
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 func TestRail(t *testing.T) { railtest.Run(t, open) }

@@ -12,8 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/go-json-experiment/json"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // viaPrefix marks the Account of a settlement that a third party sends.

@@ -1,12 +1,13 @@
 package evm
 
 import (
-	"agentstore/dynamic/rail/rpc"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"store.example/agentstore/dynamic/rail/rpc"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

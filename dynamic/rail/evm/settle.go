@@ -12,8 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // draft is a transaction of ours with everything known but its nonce.

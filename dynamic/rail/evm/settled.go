@@ -8,8 +8,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Settled implements rail.Settlements. A plain transfer is no settlement: the Transfer must stand

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
 )
 
 // A stranger's settlement is what the payer authorized, in a final block: to this receiver, of this

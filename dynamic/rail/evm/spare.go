@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A purchase simulates its payment in Verify and settles it a moment later. Asking the node once

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // patience turns a hang into a failure.

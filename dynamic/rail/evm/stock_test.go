@@ -12,13 +12,13 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // question is a payment against a requirement, for both facilitators.

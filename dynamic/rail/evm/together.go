@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Several payments are settled by one transaction to Multicall3, which calls the token once for

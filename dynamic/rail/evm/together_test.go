@@ -13,10 +13,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // batch is payments of all buyers, drafted and signed as one.

@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/go-json-experiment/json"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Selectors and topics of ERC-20, EIP-3009, EIP-712 and EIP-1271.

@@ -12,12 +12,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/evm"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/evm"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // estate is a local chain whose rail calls two factories: the devnet's, and one that creates

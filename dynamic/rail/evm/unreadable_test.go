@@ -15,10 +15,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/cmd/devnet/token"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/cmd/devnet/token"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
 )
 
 // failing answers every call of a request with an error of the node's own.

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // plainRail pays whatever is sent at once.

@@ -28,7 +28,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/singleflight"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/rail/facilitator"
 )
 
 const body = `{"x402Version":2,"paymentPayload":{"x402Version":2,"payload":{"a":1},"accepted":{"scheme":"exact","network":"eip155:8453","amount":"1","asset":"0x1","payTo":"0x2","maxTimeoutSeconds":300}},"paymentRequirements":{"scheme":"exact","network":"eip155:8453","amount":"1","asset":"0x1","payTo":"0x2","maxTimeoutSeconds":300}}`

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // stuck is a network on which nothing ends: what a flooder presents is being verified, what an

@@ -16,11 +16,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
-	"agentstore/dynamic/settle/open"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
+	"store.example/agentstore/dynamic/settle/open"
 )
 
 // rawObject is JSON that is passed on as it came.

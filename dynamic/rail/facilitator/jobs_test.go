@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Jobs and their order are the same set, of so many at most, whatever is forgotten and presented

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // dead is a network whose nodes do not answer.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/chain"
-	"agentstore/cmd/devnet/chaintest"
-	"agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/cmd/devnet/chain"
+	"store.example/agentstore/cmd/devnet/chaintest"
+	"store.example/agentstore/dynamic/rail/facilitator"
 )
 
 // multicalls is how many transactions to Multicall3 are in blocks.

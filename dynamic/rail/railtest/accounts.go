@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 func contractWallet(s *suite) { s.special(Contract) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const price = 500_000

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // MostGas is what one settlement may take at most (package till, M15).

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Payer is a kind of account that pays.

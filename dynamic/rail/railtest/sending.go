@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 func crashBeforeSend(s *suite) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // several is payments by three payers, the last of whom has no more money than for its own; nil

@@ -18,7 +18,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const (

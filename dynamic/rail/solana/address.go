@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 // key is an account's address: an ed25519 public key, or 32 bytes that a program derives and nobody

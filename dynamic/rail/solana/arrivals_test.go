@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // observed is a cluster on which arrivals are counted.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
-	"agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/settle"
 )
 
 // follow runs a rail's watcher until the test ends.

@@ -15,7 +15,7 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // price is the amount of the terms, in atomic units.

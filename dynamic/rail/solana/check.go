@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // order is what a payment's message asks of the chain, once it was found to be of the one form that

@@ -10,7 +10,7 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // FuzzOrder: whatever message a buyer signs, what is taken of it moves the amount asked for to the

@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/facilitator"
-	"agentstore/dynamic/settle"
-	"agentstore/dynamic/settle/gas"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/facilitator"
+	"store.example/agentstore/dynamic/settle"
+	"store.example/agentstore/dynamic/settle/gas"
 )
 
 // both are two facilitators with one fee payer on one cluster: the stock one and ours.

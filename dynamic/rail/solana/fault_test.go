@@ -17,9 +17,9 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // sale is a payment on its way.

@@ -12,10 +12,10 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // harness is a scripted cluster with a rail on it.

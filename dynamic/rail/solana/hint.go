@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // flooded is a cluster on which somebody writes to the store's account.

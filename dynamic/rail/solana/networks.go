@@ -1,7 +1,7 @@
 package solana
 
 import (
-	"agentstore/corpus/networks"
+	"store.example/agentstore/corpus/networks"
 )
 
 // Preset is what is known of a cluster (CAIP-2) in advance, and whether it is one that a store can

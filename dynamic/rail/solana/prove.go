@@ -3,8 +3,8 @@ package solana
 import (
 	"context"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // maxMessage bounds a message that a wallet signed, in bytes.

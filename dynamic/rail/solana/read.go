@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"agentstore/corpus/attest/wallet"
+	"store.example/agentstore/corpus/attest/wallet"
 )
 
 // How sure a node is of a block: a supermajority has voted for it, or has rooted it. What it merely

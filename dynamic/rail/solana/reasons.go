@@ -3,7 +3,7 @@ package solana
 import (
 	"fmt"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // The stock facilitator's reason codes (x402 3.4), in the order in which they are looked for.

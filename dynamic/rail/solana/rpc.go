@@ -1,11 +1,12 @@
 package solana
 
 import (
-	"agentstore/dynamic/rail/rpc"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"store.example/agentstore/dynamic/rail/rpc"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 const (

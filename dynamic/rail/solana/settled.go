@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"agentstore/corpus/attest/wallet"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/corpus/attest/wallet"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Settled implements rail.Settlements. What is taken is a payment of the form that stock buyers

@@ -7,7 +7,7 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // A stranger's settlement is what the payer signed, in a final block: to this receiver, of this

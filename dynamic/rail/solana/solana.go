@@ -41,8 +41,8 @@ import (
 	"sync"
 	"time"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Config describes one cluster. New fills what Preset's rows leave open with the defaults named

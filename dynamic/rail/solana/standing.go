@@ -7,8 +7,8 @@ import (
 	"math/big"
 	"strings"
 
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/rpc"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/rpc"
 )
 
 // Check implements rail.Rail: the cluster, the mint, and payTo's token account. That account is

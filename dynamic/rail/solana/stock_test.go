@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/cmd/devnet/npmtest"
-	"agentstore/cmd/devnet/svm"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // lines runs a script with the stock packages on lines of input, against a cluster, with somebody's

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // storm is a cluster on which everything happens that may, and a node whose every answer may be

@@ -9,10 +9,10 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/railtest"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/railtest"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // machine is a rail on the devnet's cluster, which runs the real programs. What the scripted

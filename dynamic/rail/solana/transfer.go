@@ -1,7 +1,6 @@
 package solana
 
 import (
-	"agentstore/dynamic/rail"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"store.example/agentstore/dynamic/rail"
 )
 
 // MaxMemo is the longest memo that terms may ask for, in bytes (x402 3.3).

@@ -10,10 +10,10 @@ import (
 
 	sol "github.com/gagliardetto/solana-go"
 
-	"agentstore/cmd/devnet/svm"
-	"agentstore/corpus/networks"
-	"agentstore/dynamic/rail"
-	"agentstore/dynamic/rail/solana"
+	"store.example/agentstore/cmd/devnet/svm"
+	"store.example/agentstore/corpus/networks"
+	"store.example/agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/rail/solana"
 )
 
 // stockTransfer is a payment of the first buyer.

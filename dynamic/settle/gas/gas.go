@@ -32,8 +32,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // Defaults, in atomic units a day.

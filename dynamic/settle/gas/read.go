@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"agentstore/dynamic/ledger"
-	"agentstore/dynamic/rail"
+	"store.example/agentstore/dynamic/ledger"
+	"store.example/agentstore/dynamic/rail"
 )
 
 // errLedger says that the ledger did not answer, which is no word about the network.
