@@ -3,6 +3,7 @@ package generator
 import (
 	"fmt"
 	"iter"
+	"sync"
 
 	"store.example/agentstore/content"
 	"store.example/agentstore/content/api"
@@ -19,6 +20,37 @@ import (
 // colourOfPaper is the background of pages by day.
 const colourOfPaper = "#f7f2e6"
 
+// drawn holds pictures by what they show. Most of what changes a page changes nothing in its
+// picture, and a process that builds again and again, as watch does, draws each one once.
+var drawn struct {
+	sync.Mutex
+	files map[string][]byte
+}
+
+// mostDrawn is how many pictures are held before all are let go: 512 are some 6 MB.
+const mostDrawn = 512
+
+func draw(p picture.Preview) ([]byte, error) {
+	key := fmt.Sprintf("%#v", p)
+	drawn.Lock()
+	file, ok := drawn.files[key]
+	drawn.Unlock()
+	if ok {
+		return file, nil
+	}
+	file, err := picture.Draw(p)
+	if err != nil {
+		return nil, err
+	}
+	drawn.Lock()
+	defer drawn.Unlock()
+	if drawn.files == nil || len(drawn.files) >= mostDrawn {
+		drawn.files = make(map[string][]byte)
+	}
+	drawn.files[key] = file
+	return file, nil
+}
+
 func depsStorePreview(s *source, _ int, d *digester) {
 	s.page(d, "index")
 	d.text(s.Site.Config.Title, s.Site.Config.Tagline, s.host)
@@ -34,12 +66,12 @@ func renderStorePreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, e
 	if len(s.goods) == 1 {
 		tag = "1 good"
 	}
-	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: p.Title, Says: s.Site.Config.Tagline,
+	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: p.Title, Says: s.Site.Config.Tagline,
 		Tag: tag, Foot: s.host})
 }
 
 func renderHostPreview(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
-	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: "A host of the record",
+	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: "A host of the record",
 		Says: "What a signed weekly census saw of its doors, week by week, with the store's own gaps counted.",
 		Foot: s.host + "/corpus"})
 }
@@ -51,7 +83,7 @@ func depsGoodPreview(s *source, i int, d *digester) {
 
 func renderGoodPreview(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
 	g := s.goods[u.at]
-	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: g.Name, Says: g.Description,
+	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: g.Name, Says: g.Description,
 		Tag: g.PriceUSDC() + " USDC", Foot: s.host + "/menu/" + g.ID})
 }
 
@@ -81,7 +113,7 @@ func renderWeekPreview(s *source, u unit, _ string, _ attest.Digest) ([]byte, er
 		return nil, err
 	}
 	w := b.Figures[u.value.(int)].Week
-	return picture.Draw(picture.Preview{Sign: s.Site.Config.Title, Title: "The record, " + w.Week,
+	return draw(picture.Preview{Sign: s.Site.Config.Title, Title: "The record, " + w.Week,
 		Says: fmt.Sprintf("%d of %d hosts were probed.", w.HostsProbed, w.HostsDue), Foot: s.host + "/corpus",
 		Counts: []picture.Count{{Name: "ready", Mark: picture.Good, N: w.Ready},
 			{Name: "not ready", Mark: picture.Bad, N: w.NotReady},
