@@ -39,12 +39,12 @@ type wanted struct {
 func (s *Site) wants(path string, renderers map[string]Renderer) (wanted, bool) {
 	for _, own := range []bool{true, false} {
 		for _, p := range s.patterns {
-			if renderers[p.doc.Name] == nil || p.deep || own && p.doc.Files[p.rep].MediaType == api.HTML {
+			if renderers[p.doc.Name] == nil || p.Deep || own && p.doc.Files[p.rep].MediaType == api.HTML {
 				continue
 			}
 			head, tail := p.urlHead, p.urlTail
 			if own {
-				head, tail = "/"+p.prefix, p.suffix
+				head, tail = "/"+p.Prefix, p.Suffix
 			}
 			value, ok := strings.CutPrefix(path, head)
 			if !ok {
@@ -64,7 +64,7 @@ func (s *Site) page(want wanted) *page {
 	snap := &snapshot{site: s, pages: make(map[string]*page)}
 	for _, p := range s.patterns {
 		if p.doc == want.doc {
-			snap.add(&file{path: p.prefix + want.value + p.suffix})
+			snap.add(&file{path: p.Prefix + want.value + p.Suffix})
 		}
 	}
 	path := want.head + want.value + want.tail

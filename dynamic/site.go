@@ -116,8 +116,7 @@ type binding struct {
 // pattern is a representation whose path holds a parameter.
 type pattern struct {
 	binding
-	prefix, suffix   string // of the file
-	deep             bool   // the parameter takes slashes
+	api.FilePattern
 	urlHead, urlTail string // of the document's path
 }
 
@@ -176,24 +175,22 @@ func (s *Site) bind(d api.Document) error {
 	s.documents = append(s.documents, doc)
 	for i, f := range d.Files {
 		b := binding{doc, i}
-		prefix, rest, holds := strings.Cut(f.Path, "{")
-		if !holds {
+		p := pattern{binding: b, FilePattern: f.Pattern()}
+		if p.Fixed {
 			if _, taken := s.exact[f.Path]; taken {
 				return fmt.Errorf("document %s: %s represents another one too", d.Name, f.Path)
 			}
 			s.exact[f.Path] = b
 			continue
 		}
-		name, suffix, _ := strings.Cut(rest, "}")
-		p := pattern{binding: b, prefix: prefix, suffix: suffix, deep: strings.HasSuffix(name, "...")}
 		if d.Path == "" {
 			s.patterns = append(s.patterns, p)
 			continue
 		}
-		var param string
+		var param, rest string
 		p.urlHead, rest, _ = strings.Cut(d.Path, "{")
 		param, p.urlTail, _ = strings.Cut(rest, "}")
-		if strings.Contains(suffix, "{") || strings.Contains(p.urlTail, "{") ||
+		if strings.Contains(p.Suffix, "{") || strings.Contains(p.urlTail, "{") ||
 			!strings.Contains(f.Path, "{"+param+"}") {
 			return fmt.Errorf("document %s: %s must hold the one parameter of %s", d.Name, f.Path, d.Path)
 		}
@@ -214,12 +211,8 @@ func (s *Site) find(file string) (b binding, urlPath string, found bool) {
 		return b, b.doc.Path, true
 	}
 	for _, p := range s.patterns {
-		value, ok := strings.CutPrefix(file, p.prefix)
+		value, ok := p.Value(file)
 		if !ok {
-			continue
-		}
-		value, ok = strings.CutSuffix(value, p.suffix)
-		if !ok || value == "" || !p.deep && strings.Contains(value, "/") {
 			continue
 		}
 		if p.doc.Path == "" {

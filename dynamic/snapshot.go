@@ -2,7 +2,6 @@ package dynamic
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -164,7 +162,7 @@ func servable(name string) bool {
 func (snap *snapshot) add(f *file) {
 	b, urlPath, found := snap.site.find(f.path)
 	if !found {
-		snap.addDirect(f, nil, typeOf(f.path), api.Short)
+		snap.addDirect(f, nil, api.TypeOf(f.path), api.Short)
 		return
 	}
 	d := b.doc
@@ -395,25 +393,6 @@ func (a *answer) reader() (io.ReadSeeker, func() error, error) {
 	}
 	return f, f.Close, nil
 }
-
-// types are the media types of files by their endings.
-var types = map[string]string{
-	".html":  api.HTML,
-	".md":    api.Markdown,
-	".json":  api.JSON,
-	".jsonl": "application/jsonl",
-	".css":   api.CSS,
-	".svg":   api.SVG,
-	".png":   api.PNG,
-	".xml":   api.XML,
-	".txt":   api.PlainText,
-	".csv":   "text/csv; charset=utf-8",
-	".js":    "text/javascript; charset=utf-8",
-	".wasm":  "application/wasm",
-}
-
-// typeOf is the media type of a file that is no document.
-func typeOf(name string) string { return cmp.Or(types[path.Ext(name)], "application/octet-stream") }
 
 func bareType(mediaType string) string {
 	t, _, _ := strings.Cut(mediaType, ";")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/generator"
@@ -108,7 +109,9 @@ func runBuild(ctx context.Context, c *call) error {
 // the files are.
 func (c *call) build(ctx context.Context, in generator.Input, public string, tree bool) (string, generator.Report,
 	error) {
-	defer c.progress(&in, "building")()
+	show, done := c.progress("building")
+	defer done()
+	in.Progress = show
 	if tree {
 		t, err := generator.BuildTree(ctx, in, public)
 		return t.Dir, t.Report, err
@@ -117,14 +120,16 @@ func (c *call) build(ctx context.Context, in generator.Input, public string, tre
 	return public, report, err
 }
 
-// progress shows a bar on a person's terminal and nothing elsewhere. The returned function wipes
-// it.
-func (c *call) progress(in *generator.Input, what string) func() {
+// progress returns what shows a bar on a person's terminal, nil elsewhere, and what wipes it.
+func (c *call) progress(what string) (show func(done, total int), wipe func()) {
 	if !isTerminal(c.stderr) {
-		return func() {}
+		return nil, func() {}
 	}
 	var bar *progressbar.ProgressBar
-	in.Progress = func(done, total int) {
+	var drawing sync.Mutex
+	show = func(done, total int) {
+		drawing.Lock()
+		defer drawing.Unlock()
 		if bar == nil {
 			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr),
 				progressbar.OptionSetDescription(what),
@@ -133,7 +138,7 @@ func (c *call) progress(in *generator.Input, what string) func() {
 		bar.ChangeMax(max(total, 1))
 		_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
 	}
-	return func() {
+	return show, func() {
 		if bar != nil {
 			_ = bar.Finish()
 		}

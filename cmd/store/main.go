@@ -63,7 +63,7 @@ func verbs() []verb {
 		{"key", "init | list | handover", "make keys, list them, hand over to a new one", true, runKey},
 		{"build", "", "render content into the published tree", false, runBuild},
 		{"watch", "", "build on every change and show it in a browser", false, runWatch},
-		{"publish", "REPOSITORY", "commit the published tree to a publication repository", false, runPublish},
+		{"publish", "PLACE", "bring the published tree to a repository, or to s3://BUCKET/FOLDER", false, runPublish},
 		{"serve", "", "serve the store", false, runServe},
 		{"doctor", "", "look at all that a store stands on, and say what mends what is wrong", false, runDoctor},
 		{"facilitator", "", "settle other sellers' x402 payments; off until [facilitator] is configured", false,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,21 +9,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"store.example/agentstore/cmd/shop"
 	"store.example/agentstore/corpus/attest"
 	"store.example/agentstore/generator"
+	"store.example/agentstore/generator/bucket"
 )
 
 // runPublish commits the published tree and the record to a publication repository, signed by the
-// git key.
+// git key, or puts the tree into an object store.
 func runPublish(ctx context.Context, c *call) error {
 	file := c.flags.String("config", "", "configuration file (default \"store.toml\"; where there is none, the "+
 		"specimen in ./public is published)")
 	branch := c.flags.String("branch", "main", "branch to commit to")
 	message := c.flags.String("message", "publish", "commit message")
 	asJSON := c.flags.Bool("json", false, "print the report as JSON")
+	endpoint := c.flags.String("endpoint", "", "of an object store: its URL (default $AWS_ENDPOINT_URL_S3, or else "+
+		bucket.DefaultEndpoint+")")
+	region := c.flags.String("region", "", "of an object store: the bucket's (default $AWS_REGION, or asked for)")
 	if err := c.parse(1, 1); err != nil {
 		return err
 	}
@@ -34,11 +40,19 @@ func runPublish(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	key, err := shop.GitKey(cfg)
+	tree, err := shop.Tree(cfg)
 	if err != nil {
 		return err
 	}
-	tree, err := shop.Tree(cfg)
+	if strings.HasPrefix(c.flags.Arg(0), "s3:") {
+		return c.publishBucket(ctx, in, tree, bucket.Config{Address: c.flags.Arg(0),
+			Endpoint: cmp.Or(*endpoint, os.Getenv("AWS_ENDPOINT_URL_S3")),
+			Region:   cmp.Or(*region, os.Getenv("AWS_REGION"))}, *asJSON)
+	}
+	if *endpoint != "" || *region != "" {
+		return because(errUsage, "-endpoint and -region are of an object store, s3://BUCKET")
+	}
+	key, err := shop.GitKey(cfg)
 	if err != nil {
 		return err
 	}
@@ -76,5 +90,30 @@ func runPublish(ctx context.Context, c *call) error {
 	fmt.Fprintf(c.stdout, "%s: commit %s, %d files, %d changed, %d deleted\nA clone is checked with: git -c "+
 		"gpg.ssh.allowedSignersFile=FILE verify-commit HEAD, where FILE holds\n%s",
 		c.flags.Arg(0), report.Commit, report.Files, report.Changed, report.Deleted, signers)
+	return nil
+}
+
+// publishBucket puts the tree into a folder of an object store.
+func (c *call) publishBucket(ctx context.Context, in generator.Input, tree string, to bucket.Config,
+	asJSON bool) error {
+	b, err := bucket.Open(to)
+	if err != nil {
+		return because(errUsage, "%w", err)
+	}
+	show, wipe := c.progress("publishing")
+	report, err := generator.PublishBucket(ctx, generator.BucketInput{Bucket: b, Tree: tree, Site: in.Site,
+		PublicPools: in.PublicPools, Corpus: in.Corpus, Ring: in.Ring, Progress: show})
+	wipe()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(c.stdout).Encode(report)
+	}
+	fmt.Fprintf(c.stdout, "%s: %d files, %d sent (%d bytes), %d deleted\n", b.At(""), report.Files, report.Sent,
+		report.Bytes, report.Deleted)
+	if report.Left > 0 {
+		fmt.Fprintf(c.stdout, "%d objects there are of no publication and were left alone\n", report.Left)
+	}
 	return nil
 }

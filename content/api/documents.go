@@ -72,6 +72,7 @@ type Document struct {
 	Hidden      bool             // served, but no part of the API description (style sheet, icon)
 	Tool        string
 	TreeOnly    bool // answered where the tree has it, without a route: any other address of the form is nobody's
+	Last        bool // it says of others that they are there, and is put in its place after them
 	// Query is an address that answers a query with one file of the family, nil for none.
 	Query *QueryAddress
 }

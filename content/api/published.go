@@ -371,7 +371,7 @@ var storeDocuments = []Document{
 		Summary: "The last signed checkpoint of the record's transparency log.",
 		Description: "A signed note (C2SP tlog-checkpoint). Tiles and entry bundles stand beside it as C2SP " +
 			"tlog-tiles says, under `/corpus/log/tile/`.", Tags: []string{tagRecord},
-		Files: pages("/corpus/log/checkpoint", PlainText), Cache: Checked,
+		Files: pages("/corpus/log/checkpoint", PlainText), Cache: Checked, Last: true,
 	},
 	{
 		Name: "log_tiles", Summary: "Tiles and entry bundles of the log.",
@@ -420,7 +420,7 @@ var storeDocuments = []Document{
 			"and as a SQLite file (`rows.sqlite`), and what each week added (`delta-<week>.jsonl.gz`, which never " +
 			"changes). " +
 			"All of the record is cloned with `git clone <base_url>/corpus.git`.",
-		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Cache: Checked,
+		Tags: []string{tagRecord}, Files: pages("/corpus/bulk/digests.json", JSON), Cache: Checked, Last: true,
 	},
 	{
 		Name: "allowed_signers", Path: "/corpus/allowed-signers",
@@ -459,7 +459,7 @@ var storeDocuments = []Document{
 		// info/refs must not come as application/x-git-upload-pack-advertisement: there is no such
 		// service.
 		Name: "git_heads", Summary: "Where the record's git repository stands: HEAD, refs and the list of packs.",
-		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Cache: Checked,
+		Files: []Representation{{MediaType: PlainText, Path: "corpus.git/{file...}"}}, Cache: Checked, Last: true,
 		Tags: []string{tagRecord},
 	},
 }

@@ -93,7 +93,8 @@ func isLeftOut(list []LeftOut, name string) bool {
 	return false
 }
 
-func (l Layout) isPart(name string) bool { return strings.HasPrefix(name, l.Place+"/") }
+// IsPart reports whether a file is a part of the manifest.
+func (l Layout) IsPart(name string) bool { return strings.HasPrefix(name, l.Place+"/") }
 
 // Entry is one covered file.
 type Entry struct {
@@ -303,7 +304,7 @@ func (l Layout) checkPath(name string, left []LeftOut) error {
 		return fmt.Errorf("covering %q: not a plain relative path", name)
 	case strings.HasSuffix(topDirectory(name), ".json"):
 		return fmt.Errorf("covering %q: a top-level directory cannot end in .json", name)
-	case l.isPart(name) || isLeftOut(left, name):
+	case l.IsPart(name) || isLeftOut(left, name):
 		return fmt.Errorf("covering %q: it belongs to the manifest or is left out", name)
 	}
 	return nil

@@ -220,7 +220,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 
 		full := fstest.MapFS{}
 		for name, f := range fsys {
-			if !PublicLayout().isPart(name) && name != PublicLayout().Head() {
+			if !PublicLayout().IsPart(name) && name != PublicLayout().Head() {
 				full[name] = f
 			}
 		}

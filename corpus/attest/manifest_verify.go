@@ -133,7 +133,7 @@ func (v *verifier) walk(ctx context.Context, fsys fs.FS) error {
 			case isLeftOut(v.left, name):
 				v.report.LeftOut = append(v.report.LeftOut, name)
 				return nil
-			case v.layout.isPart(name):
+			case v.layout.IsPart(name):
 				if _, known := v.parts[name]; !known {
 					v.problem(rule.ManifestPart, name, ProblemAdded, "no part of the manifest")
 				}

@@ -1,0 +1,417 @@
+package generator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"store.example/agentstore/cmd/devnet/daemon"
+	"store.example/agentstore/cmd/devnet/npmtest"
+	"store.example/agentstore/content"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/corpustest"
+	"store.example/agentstore/corpus/tlog"
+	"store.example/agentstore/generator/bucket"
+)
+
+// objects is a real object store of the S3 protocol (versitygw), whose objects are files.
+type objects struct {
+	address string // its URL
+	dir     string // of the bucket "shop"
+}
+
+func startObjects(t *testing.T) objects {
+	t.Helper()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "versitygw")
+	build := exec.CommandContext(t.Context(), "go", "build", "-modfile="+filepath.Join(".tools", "versitygw.mod"), "-o",
+		bin, "github.com/versity/versitygw/cmd/versitygw")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		npmtest.Unavailable(t, fmt.Errorf("building versitygw: %w: %s", err, out))
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "keeper")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "a secret of tests")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := ln.Addr().String()
+	ln.Close() // it must be told where to listen
+	for _, name := range []string{"objects/shop", "facts"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	daemon.Start(t, "Admin/S3 service listening on:", bin, "--port", at, "--access", "keeper", "--secret", "a secret of tests",
+		"posix", "--sidecar", filepath.Join(dir, "facts"), filepath.Join(dir, "objects"))
+	return objects{"http://" + at, filepath.Join(dir, "objects", "shop")}
+}
+
+func open(t *testing.T, endpoint, address string) *bucket.Bucket {
+	t.Helper()
+	b, err := bucket.Open(bucket.Config{Address: address, Endpoint: endpoint, Region: "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// twoTrees are a store's tree, and the one of a week later, which has lost a good.
+func twoTrees(t *testing.T) (before, after string) {
+	t.Helper()
+	in, w := bulkInput(t)
+	mustBuild(t, in)
+	before = in.OutDir
+	corpustest.Append(t, w, 3, 4)
+	later := in
+	later.OutDir = filepath.Join(t.TempDir(), "later")
+	if err := os.CopyFS(later.OutDir, os.DirFS(before)); err != nil {
+		t.Fatal(err)
+	}
+	later.Site = new(content.Site)
+	*later.Site = *in.Site
+	later.Site.Goods = in.Site.Goods[:len(in.Site.Goods)-1]
+	mustBuild(t, later)
+	return before, later.OutDir
+}
+
+// TestPublishToABucket: what is published is the tree, byte by byte, with the media types and cache
+// times of its documents; only what changed is sent, and only what was published goes.
+func TestPublishToABucket(t *testing.T) {
+	store := startObjects(t)
+	before, after := twoTrees(t)
+	through := newKiller(t, store)
+	in := BucketInput{Bucket: open(t, through.URL, "s3://shop"), Ring: attest.SpecimenRing(), PublicPools: true}
+	publish := func(tree string) BucketReport {
+		t.Helper()
+		in.Tree = tree
+		r, err := PublishBucket(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := diffTrees(readTree(t, tree), readTree(t, store.dir)); d != "" {
+			t.Fatalf("what is published is not the tree:\n%s", d)
+		}
+		return r
+	}
+	first := publish(before)
+	if first.Sent != first.Files || first.Files < 100 || first.Deleted+first.Left != 0 {
+		t.Errorf("the first publication says %+v", first)
+	}
+	if again := publish(before); again.Sent+again.Deleted != 0 || again.Files != first.Files {
+		t.Errorf("publishing the same again says %+v", again)
+	}
+	next := publish(after)
+	if next.Sent == 0 || next.Sent > next.Files/2 || next.Deleted == 0 {
+		t.Errorf("the next publication says %+v", next)
+	}
+	for key, want := range map[string][2]string{
+		"index.html":            {"text/html; charset=utf-8", "public, max-age=300"},
+		"corpus/log/checkpoint": {"text/plain; charset=utf-8", "public, no-cache"},
+		"corpus/1.json":         {"application/json", "public, max-age=31536000, immutable"},
+		"_headers":              {"text/plain; charset=utf-8", "public, no-cache"},
+	} {
+		if got := through.fields[key]; got != want {
+			t.Errorf("%s has %q, want %q", key, got, want)
+		}
+	}
+
+	refused := func(name string, why error, says string, in BucketInput) {
+		t.Helper()
+		had := readTree(t, store.dir)
+		_, err := PublishBucket(t.Context(), in)
+		if err == nil || why != nil && !errors.Is(err, why) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %v with %q", name, err, why, says)
+		}
+		if d := diffTrees(had, readTree(t, store.dir)); d != "" {
+			t.Errorf("%s: the bucket is another:\n%s", name, d)
+		}
+	}
+	older := in
+	older.Tree = before
+	refused("an older record", ErrNewer, "build from the newest record", older)
+	other, _ := recordInput(t, 4, 6)
+	mustBuild(t, other)
+	rewritten := in
+	rewritten.Tree = other.OutDir
+	refused("another history", ErrNewer, "was rewritten", rewritten)
+	missing := in
+	missing.Bucket = open(t, store.address, "s3://nowhere")
+	refused("no bucket", nil, "make the bucket first", missing)
+	forged := in
+	forged.Tree = filepath.Join(t.TempDir(), "forged")
+	if err := os.CopyFS(forged.Tree, os.DirFS(after)); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(forged.Tree, "what.json"), "{}")
+	refused("a file that was changed", nil, "what.json is not what the manifest says", forged)
+	secret := in
+	secret.Site, secret.PublicPools = knowing(t, after), false
+	refused("private text", ErrPrivate, "holds 64 bytes or more of pools/", secret)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "a wrong one")
+	wrong := in
+	wrong.Bucket = open(t, store.address, "s3://shop")
+	refused("a wrong key", nil, "set AWS_ACCESS_KEY_ID", wrong)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "a secret of tests")
+
+	writeFile(t, filepath.Join(store.dir, "somebody", "else.txt"), "mine")
+	in.Tree = after
+	if r, err := PublishBucket(t.Context(), in); err != nil || r.Left != 1 || r.Sent+r.Deleted != 0 {
+		t.Errorf("with a stranger's object: %+v, %v", r, err)
+	}
+}
+
+// knowing is a site that keeps a text private which the tree has.
+func knowing(t *testing.T, tree string) *content.Site {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(tree, "what.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := specimenInput(t, t.TempDir()).Site
+	for _, p := range site.Pools {
+		p.Entries[0].Text = string(raw)
+	}
+	return site
+}
+
+// TestPublishingChild is the process that TestKilledPublications kills.
+func TestPublishingChild(t *testing.T) {
+	endpoint := os.Getenv("STORE_PUBLISH_TO")
+	if endpoint == "" {
+		return // it is the other test's
+	}
+	if _, err := PublishBucket(t.Context(), BucketInput{Bucket: open(t, endpoint, "s3://shop"), Workers: 1,
+		Tree: os.Getenv("STORE_PUBLISH"), Ring: attest.SpecimenRing()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killer stands before the store, remembers with which media type and cache time each object came,
+// and kills the process that it serves, before or after the n-th request that writes.
+type killer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	writes int
+	kill   func()
+	killAt int
+	dead   bool
+	fields map[string][2]string
+	died   []string // what was written when a process was killed
+}
+
+func newKiller(t *testing.T, store objects) *killer {
+	t.Helper()
+	target, err := url.Parse(store.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killer{fields: make(map[string][2]string)}
+	through := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			through.ServeHTTP(w, r)
+			return
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.writes++
+		k.fields[strings.TrimPrefix(r.URL.Path, "/shop/")] = [2]string{r.Header.Get("Content-Type"),
+			r.Header.Get("Cache-Control")}
+		if k.dead {
+			return // it was killed while this one waited
+		}
+		dies := k.writes == k.killAt
+		if dies {
+			k.dead = true
+			k.died = append(k.died, strings.TrimPrefix(r.URL.Path, "/shop/"))
+		}
+		if dies && len(k.died)%2 == 0 {
+			k.kill()
+			return
+		}
+		through.ServeHTTP(w, r)
+		if dies {
+			k.kill()
+		}
+	}))
+	t.Cleanup(k.Close)
+	return k
+}
+
+// run publishes in a process of its own, which is killed at the write numbered at, 0 for never. It
+// reports whether the process was killed, and how many writes there were.
+func (k *killer) run(t *testing.T, tree string, at int) (killed bool, writes int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestPublishingChild$")
+	cmd.Env = append(os.Environ(), "STORE_PUBLISH_TO="+k.URL, "STORE_PUBLISH="+tree)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	k.mu.Lock()
+	k.writes, k.killAt, k.dead, k.kill = 0, at, false, func() {
+		cmd.Process.Kill()
+		cmd.Process.Wait()
+	}
+	if err := cmd.Start(); err != nil {
+		k.mu.Unlock()
+		t.Fatal(err)
+	}
+	k.mu.Unlock()
+	err := cmd.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && !k.dead {
+		t.Fatalf("publishing: %v\n%s", err, out.String())
+	}
+	return k.dead, k.writes
+}
+
+// TestKilledPublications: a publication is killed more than fifty times, and after each no head names what is
+// not there: no part of a manifest, no checkpoint, no head of the git repository, no sitemap. The
+// last one ends what the others began, sends nothing twice, and leaves the tree.
+func TestKilledPublications(t *testing.T) {
+	store := startObjects(t)
+	k := newKiller(t, store)
+	before, after := twoTrees(t)
+	if killed, _ := k.run(t, before, 0); killed {
+		t.Fatal("nobody was to be killed")
+	}
+	holds(t, store.dir)
+	in := BucketInput{Bucket: open(t, store.address, "s3://shop"), Tree: after, Ring: attest.SpecimenRing()}
+	all, kills := writesLeft(t, in), 0
+	for ; ; kills++ {
+		// Nearer to the end, where the heads are, it is killed after fewer writes.
+		step := max(1, 2*writesLeft(t, in)/max(60-kills, 2))
+		if killed, _ := k.run(t, after, step+1+kills%2); !killed {
+			break
+		}
+		if holds(t, store.dir); t.Failed() {
+			t.Fatalf("after %d kills, the last at %s", kills+1, k.died[kills])
+		}
+	}
+	if kills < 50 {
+		t.Errorf("%d kills, want 50", kills)
+	}
+	if d := diffTrees(readTree(t, after), readTree(t, store.dir)); d != "" {
+		t.Errorf("what is published is not the tree:\n%s", d)
+	}
+	holds(t, store.dir)
+	if killed, writes := k.run(t, after, 0); killed || writes != 0 {
+		t.Errorf("there were %d writes when nothing was left to do", writes)
+	}
+	t.Logf("%d kills over %d writes", kills, all)
+	for _, name := range []string{"corpus/", "corpus.git/", ".well-known/manifest/", ".well-known/manifest.json"} {
+		if !slices.ContainsFunc(k.died, func(at string) bool { return strings.HasPrefix(at, name) }) {
+			t.Errorf("nobody was killed at %s; they were at %q", name, k.died)
+		}
+	}
+}
+
+// writesLeft is how many requests a publication would make that write.
+func writesLeft(t *testing.T, in BucketInput) int {
+	t.Helper()
+	p, err := openBucketPublication(t.Context(), in)
+	if err == nil {
+		err = p.read(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 2 // the list of what leaves, and leaving
+	for _, f := range p.files {
+		if !f.same {
+			n++
+		}
+	}
+	return n
+}
+
+// holds demands that what the heads in a published folder name is there.
+func holds(t *testing.T, dir string) {
+	t.Helper()
+	there := os.DirFS(dir)
+	has := func(by, name string) {
+		t.Helper()
+		if _, err := fs.Stat(there, name); err != nil {
+			t.Errorf("%s names %s: %v", by, name, err)
+		}
+	}
+	layout := attest.PublicLayout()
+	parts, err := fs.Glob(there, layout.Place+"/*/*.json")
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("parts of the manifest: %v, %v", parts, err)
+	}
+	for _, part := range parts {
+		var p struct {
+			Files []struct {
+				Path string `json:"path"`
+			} `json:"files"`
+		}
+		readJSON(t, there, part, &p)
+		for _, f := range p.Files {
+			has(part, f.Path)
+		}
+	}
+	var m struct {
+		Parts []struct {
+			Path string `json:"path"`
+		} `json:"parts"`
+	}
+	readJSON(t, there, layout.Head(), &m)
+	for _, part := range m.Parts {
+		has(layout.Head(), part.Path)
+	}
+	raw, err := fs.ReadFile(there, "corpus/log/checkpoint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _, err := tlog.OpenCheckpoint(raw, attest.SpecimenRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range tlog.OpenAt(os.DirFS(filepath.Join(dir, "corpus")), at.Size, at.Root).Entries() {
+		if err != nil {
+			t.Errorf("the checkpoint of %d leaves: %v", at.Size, err)
+			break
+		}
+	}
+	sitemap, err := fs.ReadFile(there, "sitemap.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, loc := range regexp.MustCompile(`<loc>https://[^/<]*([^<]*)</loc>`).FindAllStringSubmatch(string(sitemap), -1) {
+		if _, ok := resolves(there, "https://store.example", "/", loc[1]); !ok {
+			t.Errorf("the sitemap names %s, which is not there", loc[1])
+		}
+	}
+	web := httptest.NewServer(http.FileServerFS(there))
+	defer web.Close()
+	clone := t.TempDir()
+	if out, err := gitTry(t, clone, "clone", "-q", web.URL+"/corpus.git", "clone"); err != nil {
+		t.Errorf("git clone: %v: %s", err, out)
+	}
+}
