@@ -131,6 +131,7 @@ func shopRows() []output {
 		{name: "store_callback_v1", deps: depsPage("spec/store-callback-v1"),
 			render: renderProse("spec/store-callback-v1")},
 		{name: "store_report_v1", deps: depsPage("spec/store-report-v1"), render: renderProse("spec/store-report-v1")},
+		{name: "verify_papers", render: ready(templates.PapersScript)},
 		{name: "verify_run", deps: depsVerifier, render: renderVerifier},
 		{name: "verify_script", render: ready(templates.VerifierScript)},
 		{name: "verify_worker", render: ready(templates.VerifierWorker)},

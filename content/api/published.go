@@ -190,6 +190,10 @@ var storeDocuments = []Document{
 		Tags:        []string{tagSigning}, Files: pages("/spec/store-callback/v1", HTML, Markdown),
 	},
 	{
+		Name: "verify_papers", Path: "/verify/papers.js", Summary: "The script of /verify.",
+		Files: pages("/verify/papers.js", JavaScript), Hidden: true,
+	},
+	{
 		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",
 		Description: "The page for people: the verifier runs in the reader's browser and sends nothing. The same " +
 			"check is a program, cmd/verify.",
