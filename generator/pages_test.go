@@ -248,6 +248,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 				want := map[string][]string{"try/index.html": {"form /try", "script /try.js"},
 					"verify/index.html": {"form /api/verify", "script /verify/papers.js"},
 					"corpus/index.html": {"script ../search.js"},
+					"search/index.html": {"script ../search.js"},
 					"mcp/index.html":    {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
 				if !slices.Contains(want, does) {
 					t.Errorf("%s: a %s", name, n.Data)

@@ -14,6 +14,7 @@ const (
 	OpenAPIJSON = "application/vnd.oai.openapi+json;version=3.1"
 	PlainText   = "text/plain; charset=utf-8"
 	XML         = "application/xml"
+	Atom        = "application/atom+xml"
 	CSS         = "text/css; charset=utf-8"
 	SVG         = "image/svg+xml"
 	PNG         = "image/png"
@@ -145,6 +146,8 @@ func extension(mediaType string) string {
 		return ".json"
 	case XML:
 		return ".xml"
+	case Atom:
+		return ".atom"
 	case CSS:
 		return ".css"
 	case SVG:

@@ -9,6 +9,11 @@ var recordDocuments = []Document{
 		Tags: []string{tagRecord}, Files: pages("/corpus", JSON, Markdown, HTML),
 	},
 	{
+		Name: "corpus_feed", Path: "/corpus.atom", Summary: "The rounds of the record, as an Atom feed.",
+		Description: "One entry for each sealed week, the newest first: how many doors were read, and what they were.",
+		Tags:        []string{tagRecord}, Files: pages("/corpus.atom", Atom),
+	},
+	{
 		Name: "corpus_index", Path: "/corpus/index.json",
 		Summary: "The rounds, newest first: the head of a paged list.",
 		Description: "Holds the rounds that fill no page of 25 yet. `next` is the path of the newest full page; " +
