@@ -290,8 +290,7 @@ var doors = []door{
 	{module: "testing", only: []string{"corpus/corpustest", "corpus/record/recordtest", "cmd/devnet/bitcoin",
 		"cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon",
 		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/readers",
-		"cmd/devnet/svm",
-		"dynamic/ledger/ledgertest",
+		"cmd/devnet/svm", "cmd/devnet/web", "dynamic/ledger/ledgertest",
 		"dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 

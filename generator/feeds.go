@@ -54,9 +54,11 @@ func renderRecordFeed(s *source, _ unit, _ string, _ attest.Digest) ([]byte, err
 		w := f.Week
 		entries = append(entries, templates.FeedEntry{ID: self + "#" + w.Week, Updated: w.TakenAt,
 			Title: fmt.Sprintf("%s: %d of %d doors ready", w.Week, w.Ready, w.HostsProbed),
-			Summary: fmt.Sprintf("%d hosts were due and %d were probed: %d ready, %d not ready, %d unreachable. The "+
-				"round is signed, number %d.", w.HostsDue, w.HostsProbed, w.Ready, w.NotReady, w.Unreachable, w.Sequence),
-			Links: []templates.FeedLink{{Rel: "alternate", Type: api.JSON, Href: s.base + derive.RoundPath(w.Sequence)}}})
+			Summary: fmt.Sprintf("%d hosts were due and %d were probed: %d ready, %d not ready, %d unreachable. "+
+				"The round is signed, number %d.", w.HostsDue, w.HostsProbed, w.Ready, w.NotReady, w.Unreachable,
+				w.Sequence),
+			Links: []templates.FeedLink{{Rel: "alternate", Type: api.JSON,
+				Href: s.base + derive.RoundPath(w.Sequence)}}})
 	}
 	f := templates.NewFeed(self, s.base+"/corpus", "The record of x402 doors, week by week",
 		s.Site.Config.Date.Format(time.RFC3339), s.author(), entries)

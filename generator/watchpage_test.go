@@ -59,10 +59,11 @@ func TestFaultsInABrowser(t *testing.T) {
 	page, site, hello := good("content/pages/what.md"), good("content/site.toml"), good("content/shelf/hello.md")
 	for _, fault := range []struct{ file, text, whole, says string }{
 		{"content/pages/what.md", "no front matter", page, "pages/what.md:1: "},
-		{"content/pages/what.md", page + "\n[dead](/nowhere) <script>document.title='taken'</script>\n", page, "pages/what.md:"},
+		{"content/pages/what.md", page + "\n[dead](/nowhere) <script>document.title='taken'</script>\n", page,
+			"pages/what.md:"},
 		{"content/site.toml", site + "\nnonsense = [\n", site, "site.toml:"},
-		{"content/shelf/hello.md", strings.Replace(hello, "+++\n", "+++\n<img/src=x/onerror=document.title='taken'> = 1\n", 1),
-			hello, "shelf/hello.md:2"},
+		{"content/shelf/hello.md", strings.Replace(hello, "+++\n",
+			"+++\n<img/src=x/onerror=document.title='taken'> = 1\n", 1), hello, "shelf/hello.md:2"},
 	} {
 		writeFile(t, filepath.Join(dir, fault.file), fault.text)
 		p.Until(`document.querySelector("[role=alert]")?.textContent.includes(` + "`" + fault.says + "`" + `)`)

@@ -69,8 +69,8 @@ func (s *stall) used(t *testing.T, cfg *shop.Config) []string {
 		strings.TrimPrefix(read["report_url"].(string), s.url)}
 }
 
-// openUsed opens a stall that strangers have used, and returns the pages that show it and those that
-// change with the hour.
+// openUsed opens a stall that strangers have used, and returns the pages that show it and those
+// that change with the hour.
 func openUsed(t *testing.T, change func(*shop.Config)) (*stall, *shop.Config, []string) {
 	t.Helper()
 	var cfg *shop.Config

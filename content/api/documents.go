@@ -172,6 +172,12 @@ func pages(urlPath string, mediaTypes ...string) []Representation {
 	return files
 }
 
+// feed is the Atom feed of the page of a name.
+func feed(name, summary, tag string) Document {
+	at := "/" + name + ".atom"
+	return Document{Name: name + "_feed", Path: at, Summary: summary, Tags: []string{tag}, Files: pages(at, Atom)}
+}
+
 // Twins are the representations that also stand at a URL of their own: all but the page of a folder
 // and the file that the document's own path names.
 func (d Document) Twins() []Representation {

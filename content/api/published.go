@@ -106,14 +106,8 @@ var storeDocuments = []Document{
 			"nothing of it. The index is free; an issue is bought at its address.",
 		Tags: []string{tagStorefront}, Files: pages("/gazette", JSON, Markdown, HTML),
 	},
-	{
-		Name: "almanac_feed", Path: "/almanac.atom", Summary: "The newest pages of the almanac, as an Atom feed.",
-		Tags: []string{tagStorefront}, Files: pages("/almanac.atom", Atom),
-	},
-	{
-		Name: "gazette_feed", Path: "/gazette.atom", Summary: "The newest issues of the gazette, as an Atom feed.",
-		Tags: []string{tagStorefront}, Files: pages("/gazette.atom", Atom),
-	},
+	feed("almanac", "The newest pages of the almanac, as an Atom feed.", tagStorefront),
+	feed("gazette", "The newest issues of the gazette, as an Atom feed.", tagStorefront),
 	{
 		Name: "zodiac", Path: "/zodiac", Summary: "The twelve signs.",
 		Description: "The signs, and by what rule a wallet has one of them, for ever. A wallet's own page is at " +

@@ -8,11 +8,7 @@ var recordDocuments = []Document{
 			"state of its proof of time.",
 		Tags: []string{tagRecord}, Files: pages("/corpus", JSON, Markdown, HTML),
 	},
-	{
-		Name: "corpus_feed", Path: "/corpus.atom", Summary: "The rounds of the record, as an Atom feed.",
-		Description: "One entry for each sealed week, the newest first: how many doors were read, and what they were.",
-		Tags:        []string{tagRecord}, Files: pages("/corpus.atom", Atom),
-	},
+	feed("corpus", "The rounds of the record, an entry a week, as an Atom feed.", tagRecord),
 	{
 		Name: "corpus_index", Path: "/corpus/index.json",
 		Summary: "The rounds, newest first: the head of a paged list.",

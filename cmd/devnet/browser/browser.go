@@ -175,8 +175,8 @@ func (p *Page) Go(address string) {
 	}
 }
 
-// WithoutScripts runs no script of the pages that are shown from now on. What a test evaluates runs,
-// but no timer of it does.
+// WithoutScripts runs no script of the pages that are shown from now on. What a test evaluates runs
+// all the same, but no timer of it does.
 func (p *Page) WithoutScripts() {
 	p.b.t.Helper()
 	p.b.call(p.session, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)

@@ -63,8 +63,8 @@ func Lighthouse(t testing.TB, categories, skipped, urls []string) (scores []Scor
 	if categories[0] == Performance {
 		throttling = "simulate"
 	}
-	run(t, &scores, append([]string{"lighthouse", strings.Join(skipped, ","), strings.Join(categories, ","), throttling},
-		urls...)...)
+	run(t, &scores, append([]string{"lighthouse", strings.Join(skipped, ","), strings.Join(categories, ","),
+		throttling}, urls...)...)
 	return scores
 }
 

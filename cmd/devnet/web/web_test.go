@@ -41,7 +41,8 @@ func TestMarkupComplains(t *testing.T) {
 func TestSharedComplains(t *testing.T) {
 	dir := t.TempDir()
 	for name, more := range map[string]string{"bare": "", "hidden": `<meta name="robots" content="noindex">`} {
-		if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(head+more+"</head></html>"), 0o600); err != nil {
+		page := []byte(head + more + "</head></html>")
+		if err := os.WriteFile(filepath.Join(dir, name+".html"), page, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
