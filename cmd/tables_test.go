@@ -11,8 +11,8 @@ type arrow struct {
 // the conformance tests.
 var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chain", "cmd/devnet/chaintest",
 	"cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles",
-	"cmd/devnet/svm", "cmd/devnet/token", "cmd/devnet/web", "corpus/corpustest", "corpus/corpustest/base58", "corpus/record/recordtest",
-	"dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
+	"cmd/devnet/svm", "cmd/devnet/token", "cmd/devnet/web", "corpus/corpustest",
+	"corpus/corpustest/base58", "corpus/record/recordtest", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
 
 var arrows = []arrow{
 	{from: "cmd/check", may: []string{"cmd/check/kit"}},
