@@ -11,8 +11,8 @@ type arrow struct {
 // the conformance tests.
 var testKits = []string{"cmd/devnet/bitcoin", "cmd/devnet/browser", "cmd/devnet/chain", "cmd/devnet/chaintest",
 	"cmd/devnet/clients", "cmd/devnet/daemon", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles",
-	"cmd/devnet/svm", "cmd/devnet/token", "corpus/corpustest", "corpus/corpustest/base58", "corpus/record/recordtest",
-	"dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
+	"cmd/devnet/svm", "cmd/devnet/token", "cmd/devnet/web", "corpus/corpustest",
+	"corpus/corpustest/base58", "corpus/record/recordtest", "dynamic/ledger/ledgertest", "dynamic/rail/railtest"}
 
 var arrows = []arrow{
 	{from: "cmd/check", may: []string{"cmd/check/kit"}},
@@ -42,6 +42,7 @@ var arrows = []arrow{
 		"corpus/onpage", "corpus/walk"}},
 	{from: "cmd/devnet/svm", may: []string{"cmd/devnet/daemon", "cmd/devnet/npmtest", "corpus/attest/wallet"}},
 	{from: "cmd/devnet/token"},
+	{from: "cmd/devnet/web", may: []string{"cmd/devnet/npmtest"}},
 	{from: "cmd/release"},
 	{from: "cmd/shop", may: []string{"content/...", "corpus/...", "dynamic/...", "generator", "templates/..."}},
 	{from: "cmd/store", tests: []string{"cmd/devnet/street"}, may: []string{"cmd/check/kit", "cmd/shop",
@@ -292,8 +293,7 @@ var doors = []door{
 	{module: "testing", only: []string{"corpus/corpustest", "corpus/record/recordtest", "cmd/devnet/bitcoin",
 		"cmd/devnet/browser", "cmd/devnet/chaintest", "cmd/devnet/clients", "cmd/devnet/daemon",
 		"cmd/devnet/laboratory", "cmd/devnet/lint", "cmd/devnet/npmtest", "cmd/devnet/oracles", "cmd/devnet/readers",
-		"cmd/devnet/svm",
-		"dynamic/ledger/ledgertest",
+		"cmd/devnet/svm", "cmd/devnet/web", "dynamic/ledger/ledgertest",
 		"dynamic/rail/railtest"}, tests: []string{"*"}},
 }
 

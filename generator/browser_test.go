@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,6 +125,36 @@ func pagesOnRequest(t *testing.T) map[string][]byte {
 		out[at] = page
 	}
 	return out
+}
+
+// TestSpecimenInABrowser has /verify check what the specimen key signed, on its own site: it holds,
+// and it is called a specimen as loudly.
+func TestSpecimenInABrowser(t *testing.T) {
+	t.Parallel()
+	_, tree := specimenTree(t)
+	server := httptest.NewServer(http.FileServerFS(tree))
+	defer server.Close()
+	signed, err := attest.Certificate{CertID: "cert_aaaaaaaaaaaaaaaaaaaa", Item: "hello",
+		Date: "2026-11-20"}.Sign(attest.SpecimenKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paper, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := browser.Start(t).Open(server.URL+"/verify/", browser.Screen{Width: 390})
+	var stamps []string
+	for text, want := range map[string][]string{string(paper): {"verified good", "specimen bad"},
+		strings.Replace(string(paper), "2026", "2027", 1): {"not verified bad", "specimen bad"}} {
+		p.Eval(`(() => { found.replaceChildren(); const form = document.getElementById("paper");
+			form.elements.id.value = `+strconv.Quote(text)+`; form.requestSubmit(); return 0; })()`, nil)
+		p.Until(`document.getElementById("outcome") || said.textContent`)
+		p.Eval(`[...document.querySelectorAll("#found .stamp")].map(e => e.textContent + " " + e.className.slice(6))`, &stamps)
+		if !slices.Equal(stamps, want) {
+			t.Errorf("of %s the page says %q, want %q", text, stamps, want)
+		}
+	}
 }
 
 // TestPagesInABrowser holds the pages against those rules of axe-core that the screen decides

@@ -53,6 +53,7 @@ func recordRows() []output {
 			templates.InflowsSheet)},
 		{name: "scorers", deps: depsScorers, render: renderScorers},
 		{name: "atlas", deps: depsAtlas, bare: true, render: renderAtlas},
+		{name: "corpus_feed", deps: depsRecordFeed, render: renderRecordFeed, bare: true},
 		{name: "feed", deps: depsViews, bare: true,
 			render: viewJSON(func(_ *source, b *derive.Book, _ unit) any { return b.FeedPage(0) })},
 		{name: "feed_page", stream: numbered((*derive.Book).FeedPages, func(s *source, n int, d *digester) {
@@ -204,7 +205,7 @@ func renderCorpus(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	if err != nil {
 		return nil, err
 	}
-	page.Preview = s.newestWeek()
+	page.Preview, page.Feed = s.newestWeek(), documents["corpus_feed"].Path
 	if page.About, err = templates.LinkedData(data.DatasetFacts); err != nil {
 		return nil, err
 	}

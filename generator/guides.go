@@ -100,8 +100,8 @@ func renderVerify(s *source, u unit, mediaType string, made attest.Digest) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return twin(&templates.PlainView{Chrome: s.chrome, Page: page, Body: body, FactsTitle: "This store's key",
-		Facts: facts}, mediaType)
+	return twin(&templates.VerifyView{Chrome: s.chrome, Page: page, Body: body, Facts: facts,
+		Specimen: attest.SpecimenRing().Identity().Public.String()}, mediaType)
 }
 
 // verifying are the pages that name commands, where these work here: page where there is a

@@ -238,14 +238,17 @@ func TestPagesAreWellFormed(t *testing.T) {
 					t.Errorf("%s: empty title", name)
 				}
 			case "script", "form":
-				// One instrument has a form, and a script that adds to it. The record has a search,
-				// the guide to MCP offers its tools to a browser's agent.
+				// One instrument has a form, and a script that adds to it, and so has the page that
+				// checks papers. The record has a search, the guide to MCP offers its tools to a
+				// browser's agent.
 				if attribute(n, "type") == "application/ld+json" {
 					break // data, which TestSharing reads
 				}
 				does := n.Data + " " + attribute(n, "action") + attribute(n, "src")
 				want := map[string][]string{"try/index.html": {"form /try", "script /try.js"},
+					"verify/index.html": {"form /api/verify", "script /verify/papers.js"},
 					"corpus/index.html": {"script ../search.js"},
+					"search/index.html": {"script ../search.js"},
 					"mcp/index.html":    {"script /webmcp.js", "script /webmcp-demo.js"}}[name]
 				if !slices.Contains(want, does) {
 					t.Errorf("%s: a %s", name, n.Data)

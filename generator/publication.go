@@ -68,6 +68,7 @@ func renderPublication(name string) func(*source, unit, string, attest.Digest) (
 		if mediaType == api.JSON {
 			return s.publicationJSON(pub, page, issues)
 		}
+		page.Feed = documents[name+"_feed"].Path // "" for none
 		v := templates.PublicationView{Chrome: s.chrome, Page: page, Body: body, One: pub.One,
 			Price: content.FormatUSDC(pub.Price)}
 		for _, i := range issues {

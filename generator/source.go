@@ -114,15 +114,14 @@ func Chrome(site *content.Site, ring attest.Ring) (*templates.Chrome, error) {
 
 // navigation is the header of every page; a test follows it.
 var navigation = []templates.Link{
-	{Text: "shop", Href: "/"},
+	{Text: "shop", Href: "/", Also: []string{"/what", "/almanac", "/gazette", "/porch", "/zodiac", "/tips",
+		"/directory", "/retired-words"}},
 	{Text: "shelves", Href: "/#shelves", Also: []string{"/menu"}},
-	{Text: "spending", Href: "/what"},
-	{Text: "almanac", Href: "/almanac", Also: []string{"/gazette", "/porch", "/zodiac", "/tips", "/directory"}},
-	{Text: "words", Href: "/retired-words"},
 	{Text: "record", Href: "/corpus", Also: []string{"/fresh-set", "/registry", "/inflows", "/scorers", "/criteria"}},
 	{Text: "instruments", Href: "/try", Also: []string{"/defects", "/conformance"}},
 	{Text: "verify", Href: "/verify", Also: []string{"/spec"}},
-	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation"}},
+	{Text: "docs", Href: "/docs", Also: []string{"/mcp", "/problems", "/deprecation", "/running"}},
+	{Text: "search", Href: "/search"},
 }
 
 // sortGoods sorts the goods by id. A good is large, so that none is copied.

@@ -179,9 +179,10 @@ func (p *preview) state() (dir string, changed chan struct{}, fault error) {
 // notBuilt is what a page shows of the fault of the last build, below a word on what is shown
 // instead.
 func notBuilt(says string, fault error) string {
-	return `<div role="alert" style="margin:0;padding:1em;border-bottom:4px solid #9c2f1f;background:#fdf1ee;color:#2b1a16;font:16px/1.4 ui-monospace,monospace">` +
+	return `<div role="alert" style="margin:0;padding:1em;border-bottom:4px solid #9c2f1f;background:#fdf1ee;color:#2b1a16;position:sticky;top:0;max-height:50vh;overflow:auto;font:16px/1.4 ui-monospace,monospace">` +
 		"<strong>" + says + `</strong><pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.5em 0 0">` +
-		html.EscapeString(fault.Error()) + "</pre></div>\n"
+		html.EscapeString(fault.Error()) + `</pre><p style="margin:.5em 0 0">Mend the file that is named first and save it: ` +
+		"the page then loads itself again.</p></div>\n"
 }
 
 // withFault puts the fault at the beginning of a page, which loads itself again at the next build.
@@ -275,6 +276,8 @@ func mediaType(name string) string {
 		return api.JSON
 	case ".xml":
 		return api.XML
+	case ".atom":
+		return api.Atom
 	default:
 		return api.PlainText
 	}

@@ -33,7 +33,7 @@ import (
 	"store.example/agentstore/templates/drawing"
 )
 
-//go:embed style.css favicon.svg search.js try.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
+//go:embed style.css favicon.svg search.js try.js papers.js verify.js wallet.js door.js door.css webmcp.js webmcp-demo.js worker.js html text
 var files embed.FS
 
 //go:embed style.css

@@ -60,3 +60,9 @@ type Cell struct {
 }
 
 func (*SheetView) template() string { return "sheet" }
+
+// FindView is the page with the one search over goods, pages and hosts. Its sections list what
+// there is but hosts, and are what the script looks through.
+type FindView SheetView
+
+func (*FindView) template() string { return "find" }

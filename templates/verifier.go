@@ -2,6 +2,25 @@ package templates
 
 import _ "embed"
 
+// VerifyView is the page where what the store signed is checked: an id, or a pasted paper.
+type VerifyView struct {
+	Chrome *Chrome
+	Page   Page
+	Body   Prose
+	Facts  []Fact // of the store's key
+	// Specimen is the specimen key in hex, so that what it signed is called a specimen anywhere.
+	Specimen string
+}
+
+func (*VerifyView) template() string { return "verify" }
+
+//go:embed papers.js
+var papersScript []byte
+
+// PapersScript returns the script of that page, served as /verify/papers.js: it checks in the
+// reader's browser, and without it the store checks ids. The caller must not change it.
+func PapersScript() []byte { return papersScript }
+
 // VerifierView is the page where evidence is checked in the reader's browser.
 type VerifierView struct {
 	Chrome *Chrome

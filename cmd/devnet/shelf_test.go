@@ -120,6 +120,7 @@ func TestStockClientsBuyTheShelf(t *testing.T) {
 	m.orders(t)
 	m.launches(t)
 	m.papers.byAnotherLanguage(t)
+	m.papers.byABrowser(t)
 }
 
 // openMarket opens the stall, and leads every name to one server.

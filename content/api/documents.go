@@ -14,6 +14,7 @@ const (
 	OpenAPIJSON = "application/vnd.oai.openapi+json;version=3.1"
 	PlainText   = "text/plain; charset=utf-8"
 	XML         = "application/xml"
+	Atom        = "application/atom+xml"
 	CSS         = "text/css; charset=utf-8"
 	SVG         = "image/svg+xml"
 	PNG         = "image/png"
@@ -146,6 +147,8 @@ func extension(mediaType string) string {
 		return ".json"
 	case XML:
 		return ".xml"
+	case Atom:
+		return ".atom"
 	case CSS:
 		return ".css"
 	case SVG:
@@ -168,6 +171,12 @@ func pages(urlPath string, mediaTypes ...string) []Representation {
 		files[i] = Representation{MediaType: t, Path: FileFor(urlPath, t)}
 	}
 	return files
+}
+
+// feed is the Atom feed of the page of a name.
+func feed(name, summary, tag string) Document {
+	at := "/" + name + ".atom"
+	return Document{Name: name + "_feed", Path: at, Summary: summary, Tags: []string{tag}, Files: pages(at, Atom)}
 }
 
 // Twins are the representations that also stand at a URL of their own: all but the page of a folder

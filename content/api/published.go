@@ -106,6 +106,8 @@ var storeDocuments = []Document{
 			"nothing of it. The index is free; an issue is bought at its address.",
 		Tags: []string{tagStorefront}, Files: pages("/gazette", JSON, Markdown, HTML),
 	},
+	feed("almanac", "The newest pages of the almanac, as an Atom feed.", tagStorefront),
+	feed("gazette", "The newest issues of the gazette, as an Atom feed.", tagStorefront),
 	{
 		Name: "zodiac", Path: "/zodiac", Summary: "The twelve signs.",
 		Description: "The signs, and by what rule a wallet has one of them, for ever. A wallet's own page is at " +
@@ -188,6 +190,15 @@ var storeDocuments = []Document{
 		Summary:     "How a receiver is told of a completed order, version 1.",
 		Description: "The message, its signatures and the keys that check them, the tries, and a vector.",
 		Tags:        []string{tagSigning}, Files: pages("/spec/store-callback/v1", HTML, Markdown),
+	},
+	{
+		Name: "find", Path: "/search", Summary: "The search over goods, pages and hosts.",
+		Description: "Everything that it finds but hosts stands in a list on it, which is all of it without a script.",
+		Tags:        []string{tagStorefront}, Files: pages("/search", HTML, Markdown),
+	},
+	{
+		Name: "verify_papers", Path: "/verify/papers.js", Summary: "The script of /verify.",
+		Files: pages("/verify/papers.js", JavaScript), Hidden: true,
 	},
 	{
 		Name: "verify_run", Path: "/verify/run", Summary: "Check a bundle or a clone in the browser.",

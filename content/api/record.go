@@ -8,6 +8,7 @@ var recordDocuments = []Document{
 			"state of its proof of time.",
 		Tags: []string{tagRecord}, Files: pages("/corpus", JSON, Markdown, HTML),
 	},
+	feed("corpus", "The rounds of the record, an entry a week, as an Atom feed.", tagRecord),
 	{
 		Name: "corpus_index", Path: "/corpus/index.json",
 		Summary: "The rounds, newest first: the head of a paged list.",

@@ -160,6 +160,20 @@ func readings() []face {
 		},
 		{
 			Route: api.Route{
+				Name: "verify_form", Method: http.MethodGet, Pattern: "/api/verify", Tags: []string{"verify"},
+				Serve: api.Ledger, Summary: "The address at which an id is verified",
+				Description: "What the form of /verify asks for in a browser without scripts: it goes on to " +
+					"`/api/verify/{id}`, which programs ask for at once.",
+				Params: []api.Param{
+					{Name: "id", In: api.QueryP, Type: "string", Required: true, MinLength: 1, MaxLength: 60,
+						Description: "As of `/api/verify/{id}`; blanks around it are no part of it"},
+				},
+				Responses: []api.Response{{Status: http.StatusSeeOther, Description: "Where it is verified"}},
+			},
+			Handle: (*Counter).serveVerifyForm,
+		},
+		{
+			Route: api.Route{
 				Name: "badge", Method: http.MethodGet, Pattern: "/badges/{patron_number}.svg", Tags: []string{"verify"},
 				Serve: api.Ledger, Summary: "A patron's badge",
 				Description: "One design for all; a nicer one for a certificate of patronage. It says so when the " +

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -113,6 +114,20 @@ func (c *Counter) serveVerify(w http.ResponseWriter, r *http.Request) error {
 			Extra: map[string]any{"valid": false, "reason": unknownID}}
 	}
 	return writeJSON(w, v)
+}
+
+// serveVerifyForm answers GET /api/verify?id=, which a form can ask for, with the address of what
+// is asked for.
+func (c *Counter) serveVerifyForm(w http.ResponseWriter, r *http.Request) error {
+	id := strings.TrimSpace(r.FormValue("id"))
+	if id == "" || id == "." || id == ".." { // which are other addresses
+		return &problem.Error{Code: "invalid_input", Detail: "An id is wanted. It begins with " +
+			prefixes(c.cfg.Classes) + "."}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", "/api/verify/"+url.PathEscape(id))
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
 }
 
 const unknownID = "unknown_id"

@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"encoding/xml"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,43 +10,8 @@ import (
 	"store.example/agentstore/corpus/derive"
 	"store.example/agentstore/dynamic/problem"
 	"store.example/agentstore/dynamic/route"
+	"store.example/agentstore/templates"
 )
-
-// maxFeed is how many of the newest changes a feed lists.
-const maxFeed = 100
-
-const atomType = "application/atom+xml; charset=utf-8"
-
-// atomFeed is an Atom feed (RFC 4287).
-type atomFeed struct {
-	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
-	ID      string      `xml:"id"`
-	Title   string      `xml:"title"`
-	Updated string      `xml:"updated"`
-	Author  atomPerson  `xml:"author"`
-	Rights  string      `xml:"rights"`
-	Links   []atomLink  `xml:"link"`
-	Entries []atomEntry `xml:"entry"`
-}
-
-type atomPerson struct {
-	Name string `xml:"name"`
-	URI  string `xml:"uri"`
-}
-
-type atomLink struct {
-	Rel  string `xml:"rel,attr"`
-	Type string `xml:"type,attr,omitempty"`
-	Href string `xml:"href,attr"`
-}
-
-type atomEntry struct {
-	ID      string     `xml:"id"`
-	Title   string     `xml:"title"`
-	Updated string     `xml:"updated"`
-	Links   []atomLink `xml:"link"`
-	Summary string     `xml:"summary"`
-}
 
 // hostFeed answers with what changed in a host's rows, which is a function of the record alone.
 func (d *Desk) hostFeed(w http.ResponseWriter, r *http.Request) error {
@@ -66,13 +30,12 @@ func (d *Desk) hostFeed(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return never
 	}
-	body, err := xml.MarshalIndent(d.feedOf(h, s.Rounds[0].TakenAt), "", " ")
+	body, err := d.feedOf(h, s.Rounds[0].TakenAt).Atom()
 	if err != nil {
 		return err
 	}
-	body = append([]byte(xml.Header), append(body, '\n')...)
 	head := w.Header()
-	head.Set("Content-Type", atomType)
+	head.Set("Content-Type", templates.AtomType+"; charset=utf-8")
 	head.Set("Content-Length", strconv.Itoa(len(body)))
 	head.Set("Cache-Control", "public, max-age=3600")
 	_, _ = w.Write(body) // the client went away: nobody is left to tell
@@ -81,24 +44,22 @@ func (d *Desk) hostFeed(w http.ResponseWriter, r *http.Request) error {
 
 // feedOf lists the newest change first. A host of which nothing was observed yet has an empty feed
 // that is as old as the record.
-func (d *Desk) feedOf(h derive.History, began string) atomFeed {
+func (d *Desk) feedOf(h derive.History, began string) templates.Feed {
 	page := d.cfg.BaseURL + derive.HostPath(h.Host)
+	self := page + "/feed.xml"
 	changes := derive.RowChanges(h)
 	slices.Reverse(changes)
-	f := atomFeed{ID: page + "/feed.xml", Title: h.Host + " in the record of x402 doors", Updated: began,
-		Author: atomPerson{Name: d.host, URI: d.cfg.BaseURL + "/"}, Rights: derive.License,
-		Links: []atomLink{{Rel: "self", Type: "application/atom+xml", Href: page + "/feed.xml"},
-			{Rel: "alternate", Type: "text/html", Href: page}}}
-	for i, c := range changes[:min(len(changes), maxFeed)] {
-		if i == 0 {
-			f.Updated = c.TakenAt
-		}
-		f.Entries = append(f.Entries, atomEntry{ID: page + "/feed.xml#" + c.Week, Title: c.Week + " " + c.Title,
+	var entries []templates.FeedEntry
+	for _, c := range changes[:min(len(changes), templates.MaxFeed)] {
+		entries = append(entries, templates.FeedEntry{ID: self + "#" + c.Week, Title: c.Week + " " + c.Title,
 			Updated: c.TakenAt, Summary: strings.Join(c.What, "\n") + "\nsigned row: leaf " +
 				strconv.FormatInt(c.Leaf, 10) + " of the log",
-			Links: []atomLink{{Rel: "alternate", Type: "text/html", Href: page},
+			Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html", Href: page},
 				{Rel: "via", Type: "application/json", Href: d.cfg.BaseURL + derive.RoundPath(c.Sequence)}}})
 	}
+	f := templates.NewFeed(self, page, h.Host+" in the record of x402 doors", began,
+		templates.FeedAuthor{Name: d.host, URI: d.cfg.BaseURL + "/"}, entries)
+	f.Rights = derive.License
 	return f
 }
 
@@ -110,7 +71,7 @@ func hostFeedFace() route.Face[*Desk] {
 			"address, verdict, failed checks, price, networks, schemes or URL. It is made from the record alone.",
 		Params: []api.Param{{Name: "host", In: api.Path, Type: "string", Required: true, MinLength: 1,
 			MaxLength: 255, Description: "Host name"}},
-		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: "application/atom+xml",
+		Responses: append([]api.Response{{Status: http.StatusOK, ContentType: templates.AtomType,
 			Description: "The feed"}}, problems(404, 503)...),
 	}, (*Desk).hostFeed)
 }

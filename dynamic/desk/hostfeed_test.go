@@ -86,7 +86,8 @@ func valid(t *testing.T, name string, body []byte) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		return exec.CommandContext(ctx, lint, "--nonet", "--noout", "--relaxng", "testdata/atom.rng", path).Run()
+		return exec.CommandContext(ctx, lint, "--nonet", "--noout", "--relaxng", "../../templates/testdata/atom.rng",
+			path).Run()
 	}
 	if err := check(body); err != nil {
 		t.Errorf("%s: %v\n%s", name, err, body)

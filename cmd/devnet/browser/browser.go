@@ -175,6 +175,13 @@ func (p *Page) Go(address string) {
 	}
 }
 
+// WithoutScripts runs no script of the pages that are shown from now on. What a test evaluates runs
+// all the same, but no timer of it does.
+func (p *Page) WithoutScripts() {
+	p.b.t.Helper()
+	p.b.call(p.session, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+}
+
 // Eval evaluates an expression on the page, awaits it where it is a promise, and decodes its value
 // into v.
 func (p *Page) Eval(expression string, v any) {

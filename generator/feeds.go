@@ -1,0 +1,67 @@
+package generator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"store.example/agentstore/content/api"
+	"store.example/agentstore/corpus/attest"
+	"store.example/agentstore/corpus/derive"
+	"store.example/agentstore/templates"
+)
+
+// author is who speaks in the feeds of the site.
+func (s *source) author() templates.FeedAuthor {
+	return templates.FeedAuthor{Name: s.Site.Config.Title, URI: s.base + "/"}
+}
+
+// renderPublicationFeed lists what a publication's index lists, which is what it says before it is
+// paid for.
+func renderPublicationFeed(name string) func(*source, unit, string, attest.Digest) ([]byte, error) {
+	return func(s *source, u unit, _ string, _ attest.Digest) ([]byte, error) {
+		pub := publicationOf(name)
+		page, err := s.need(pub.Index[1:])
+		if err != nil {
+			return nil, err
+		}
+		var entries []templates.FeedEntry
+		for _, i := range s.Site.IssuesOf(name) {
+			at := s.base + i.Path()
+			entries = append(entries, templates.FeedEntry{ID: at, Title: i.Title, Updated: i.Date.Format(time.RFC3339),
+				Summary: i.Summary, Links: []templates.FeedLink{{Rel: "alternate", Type: "text/html", Href: at}}})
+		}
+		return templates.NewFeed(s.base+documents[name+"_feed"].Path, s.base+pub.Index, page.Title,
+			s.Site.Config.Date.Format(time.RFC3339), s.author(), entries).Atom()
+	}
+}
+
+// depsRecordFeed: a week depends on what its round holds, and a round never changes.
+func depsRecordFeed(s *source, _ int, d *digester) {
+	depsConfig(s, 0, d)
+	depsViews(s, 0, d)
+}
+
+// renderRecordFeed has an entry a week.
+func renderRecordFeed(s *source, _ unit, _ string, _ attest.Digest) ([]byte, error) {
+	b, err := s.book()
+	if err != nil {
+		return nil, err
+	}
+	self := s.base + documents["corpus_feed"].Path
+	var entries []templates.FeedEntry
+	for _, f := range slices.Backward(b.Figures) {
+		w := f.Week
+		entries = append(entries, templates.FeedEntry{ID: self + "#" + w.Week, Updated: w.TakenAt,
+			Title: fmt.Sprintf("%s: %d of %d doors ready", w.Week, w.Ready, w.HostsProbed),
+			Summary: fmt.Sprintf("%d hosts were due and %d were probed: %d ready, %d not ready, %d unreachable. "+
+				"The round is signed, number %d.", w.HostsDue, w.HostsProbed, w.Ready, w.NotReady, w.Unreachable,
+				w.Sequence),
+			Links: []templates.FeedLink{{Rel: "alternate", Type: api.JSON,
+				Href: s.base + derive.RoundPath(w.Sequence)}}})
+	}
+	f := templates.NewFeed(self, s.base+"/corpus", "The record of x402 doors, week by week",
+		s.Site.Config.Date.Format(time.RFC3339), s.author(), entries)
+	f.Rights = derive.LicenseOf(s.rounds)
+	return f.Atom()
+}
