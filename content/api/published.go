@@ -367,23 +367,6 @@ var storeDocuments = []Document{
 		Tags: []string{tagRecord},
 	},
 	{
-		Name: "round_headers", Path: "/corpus/headers/{sequence}.json", Summary: "The signed header of one round.",
-		Description: "With log, host index and keys all that `verify -follow` reads.",
-		Tags:        []string{tagRecord}, Params: []Param{Sequence}, Files: pages("/corpus/headers/{sequence}.json", JSON),
-		Cache: Immutable,
-	},
-	{
-		Name: "host_index", Summary: "Each round's index over every host ever seen.",
-		Description: "Below the number of a round: C2SP tlog-tiles, and `first.txt`, the first host of each bundle.",
-		Files:       []Representation{{MediaType: Binary, Path: "corpus/hosts/{file...}"}}, Cache: Immutable,
-		Tags: []string{tagRecord},
-	},
-	{
-		Name: "key_ring", Path: "/corpus/keys.json",
-		Summary: "The public keys of the record.",
-		Tags:    []string{tagRecord}, Files: pages("/corpus/keys.json", JSON), Cache: Checked,
-	},
-	{
 		Name: "log_checkpoint", Path: "/corpus/log/checkpoint",
 		Summary: "The last signed checkpoint of the record's transparency log.",
 		Description: "A signed note (C2SP tlog-checkpoint). Tiles and entry bundles stand beside it as C2SP " +

@@ -24,8 +24,8 @@ var ErrHeld = errors.New("another process is at work on it")
 // Open opens dir for writing and waits until no other process writes to it.
 func Open(dir string) (*Folder, error) { return open(dir, LockFile, true) }
 
-// Hold opens dir for whoever writes to some of its files, which a lock of a name of their own stands
-// for. It does not wait: ErrHeld if another process holds that.
+// Hold opens dir for whoever writes to some of its files, for which a lock of a name of their own
+// stands. It does not wait: ErrHeld if another process holds that.
 func Hold(dir, name string) (*Folder, error) { return open(dir, name, false) }
 
 func open(dir, name string, wait bool) (*Folder, error) {

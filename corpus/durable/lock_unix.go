@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// exclusive takes the lock of an open file, which ends with the file or its process. It waits for it,
-// or returns ErrHeld.
+// exclusive takes the lock of an open file, which ends with the file or its process. It waits for
+// it, or returns ErrHeld.
 func exclusive(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {

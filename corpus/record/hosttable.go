@@ -29,8 +29,8 @@ func OpenHostTable(record fs.FS, sequence, size int64, root attest.Digest) *Host
 		log: tlog.OpenAt(hostsFS{record, sequence}, size, root)}
 }
 
-// Find returns where a host stands, or its neighbours, which show that the index lacks it: both, one
-// at an end of the index, or none in an empty one. Hashes are left out.
+// Find returns where a host stands, or its neighbours, which show that the index lacks it: both,
+// one at an end of the index, or none in an empty one. Hashes are left out.
 func (t *HostTable) Find(host string) ([]PlacedHost, error) {
 	out := []PlacedHost{}
 	if t.size == 0 {
