@@ -6,8 +6,8 @@
 // that was taken before, that each new round follows from the one before it and stands in the log,
 // and that every other new leaf is an observation. Of each host that is followed it looks up the
 // entry in the newest host index, reads the rows behind the one that it saw last, and demands that
-// the entry is the fold of the one before and these rows, and that a round in which the index has no
-// row of the host has none. It does not read the rows of other hosts: that is for package audit.
+// the entry is the fold of the one before and these rows, and that a round in which the index has
+// no row of the host has none. It does not read the rows of other hosts: that is for package audit.
 //
 // The first step has nothing to compare with, and takes what it sees; the keys may be pinned.
 //

@@ -111,8 +111,8 @@ func (s *step) goOn(f *follow) error {
 	return nil
 }
 
-// rowsOf reads the rows of a host from its newest one back, to the newest that is remembered, and as
-// far as its tier asks for.
+// rowsOf reads the rows of a host from its newest one back, to the newest that is remembered, and
+// as far as its tier asks for.
 func (s *step) rowsOf(f *follow, before record.HostEntry) error {
 	fresh, held := f.entry.Rows-before.Rows, f.rows
 	if fresh < 0 || f.entry.LastLeaf < before.LastLeaf || fresh == 0 && f.entry != before {
@@ -182,17 +182,18 @@ func (s *step) behindOptOut(f *follow) error {
 		return nil
 	}
 	var back []record.StoredRow
-	for next := &f.entry.LastLeaf; next != nil && int64(len(back)) < f.entry.Rows; next = back[len(back)-1].PreviousLeaf {
+	for next := &f.entry.LastLeaf; next != nil && int64(len(back)) < f.entry.Rows; {
 		i := slices.IndexFunc(f.rows, func(r record.StoredRow) bool { return r.Leaf == *next })
 		if i >= 0 {
 			back = append(back, f.rows[i])
-			continue
+		} else {
+			row, err := s.row(f.name, *next)
+			if err != nil {
+				return err
+			}
+			back = append(back, row)
 		}
-		row, err := s.row(f.name, *next)
-		if err != nil {
-			return err
-		}
-		back = append(back, row)
+		next = back[len(back)-1].PreviousLeaf
 	}
 	slices.Reverse(back)
 	f.rows = back
@@ -213,8 +214,8 @@ func (s *step) row(host string, leaf int64) (out record.StoredRow, err error) {
 	name := tlog.Path("tile/entries")
 	round, ok := s.roundAt(leaf)
 	if !ok {
-		return out, at(name, rule.RowPrevious, fmt.Errorf("leaf %d, which is said to be a row of %s, is none of a round",
-			leaf, host))
+		return out, at(name, rule.RowPrevious, fmt.Errorf("leaf %d, which is said to be a row of %s, is none of a "+
+			"round", leaf, host))
 	}
 	signer, ok := s.ring.ByKID(round.KID)
 	if !ok {

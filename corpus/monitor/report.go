@@ -72,8 +72,9 @@ type Fork struct {
 	Shown string    `json:"shown"` // the one that is shown now
 	Size  int64     `json:"size"`  // of the smaller of them
 	Roots [2]string `json:"roots"` // of the log at that size: by the head seen, and by the one shown
-	// Consistency leads from the root at that size to the larger head (RFC 6962, section 2.1.2): the
-	// root is that of the larger head's log, and not the one of the smaller head. Nil for heads of one size.
+	// Consistency leads from the root at that size to the larger head (RFC 6962, section 2.1.2):
+	// the root is that of the larger head's log, and not the one of the smaller head. Nil for heads
+	// of one size.
 	Consistency []attest.Digest `json:"consistency,omitempty"`
 }
 
@@ -98,7 +99,8 @@ func (r Report) Print(w io.Writer, name string) {
 		fmt.Fprintln(w)
 	}
 	if len(r.Problems) > 0 {
-		fmt.Fprintf(w, "%s: NOT verified: %s; nothing of it was taken\n", name, visible.Count(len(r.Problems), "problem"))
+		fmt.Fprintf(w, "%s: NOT verified: %s; nothing of it was taken\n", name,
+			visible.Count(len(r.Problems), "problem"))
 		return
 	}
 	for _, c := range r.Changes {
@@ -117,7 +119,8 @@ func (r Report) summary(w io.Writer, name string) {
 		visible.Count(int(r.Rounds), "round"))
 	switch {
 	case r.Remembered == 0:
-		fmt.Fprint(w, ". Nothing was remembered: what is there now is taken as it is, and what comes must follow from it")
+		fmt.Fprint(w, ". Nothing was remembered: what is there now is taken as it is, and what comes must follow from "+
+			"it")
 	case r.Remembered == r.Leaves:
 		fmt.Fprint(w, ", as before")
 	default:
@@ -136,8 +139,8 @@ func (r Report) summary(w io.Writer, name string) {
 		fmt.Fprintln(w, "  This is a specimen: its key is public by design, so that a signature shows nothing of who "+
 			"made it.")
 	case r.Remembered == 0 && !r.Trusted:
-		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare them with those you learned elsewhere, or "+
-			"begin anew with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
+		fmt.Fprintf(w, "  The keys were taken from the record itself. Compare them with those you learned elsewhere, "+
+			"or begin anew with -ring:\n  identity %s\n  log      %s\n", r.Identity, r.LogKey)
 	}
 }
 

@@ -78,7 +78,8 @@ func (s *step) header(raw []byte) (record.Round, error) {
 	case err != nil:
 		return round, err
 	case round.Origin != s.head.Origin:
-		return round, rule.CheckpointTree.Errorf("it is of %s, and the head of the log of %s", round.Origin, s.head.Origin)
+		return round, rule.CheckpointTree.Errorf("it is of %s, and the head of the log of %s", round.Origin,
+			s.head.Origin)
 	case round.FirstLeaf < s.end():
 		return round, rule.RoundPlace.Errorf("its rows begin at leaf %d, and the round before ends at %d",
 			round.FirstLeaf, s.end())

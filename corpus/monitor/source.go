@@ -89,8 +89,8 @@ func (s *Source) ReadFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// place is where a file of a record stands. The keys, which a step reads first, show which layout it
-// is.
+// place is where a file of a record stands. The keys, which a step reads first, show which layout
+// it is.
 func (s *Source) place(name string) string {
 	number, ofRound := strings.CutPrefix(name, "rounds/")
 	number, rest, _ := strings.Cut(number, "/")

@@ -206,8 +206,8 @@ func (s *step) goesOn() error {
 	switch {
 	case s.old.Size > s.head.Size:
 		if seen, err = larger.Root(s.head.Size); err != nil {
-			return fmt.Errorf("the head that is shown has %d leaves, %d were seen, and the two could not be compared: %w",
-				s.head.Size, s.old.Size, at(tlog.Path("tile"), rule.LogTile, err))
+			return fmt.Errorf("the head that is shown has %d leaves, %d were seen, and the two could not be "+
+				"compared: %w", s.head.Size, s.old.Size, at(tlog.Path("tile"), rule.LogTile, err))
 		}
 	case s.old.Size < s.head.Size && s.old.Raw != nil:
 		larger = tlog.OpenAt(s.fsys, s.head.Size, s.head.Root)

@@ -82,8 +82,8 @@ func (s *step) tellNews(o record.Observation) error {
 		leaf := o.Erratum.Leaf
 		round, ok := s.roundAt(leaf)
 		if !ok || round.TakenAt > o.At {
-			return at("observations/"+o.File(), rule.ErratumRow, fmt.Errorf("it corrects leaf %d, which is no row of a "+
-				"round before it", leaf))
+			return at("observations/"+o.File(), rule.ErratumRow, fmt.Errorf("it corrects leaf %d, which is no row "+
+				"of a round before it", leaf))
 		}
 		raw, err := s.log.Entry(leaf)
 		if err != nil {

@@ -29,8 +29,8 @@ const (
 
 // followFlags are the flags of -follow.
 func (s *settings) followFlags(flags *flag.FlagSet) {
-	flags.StringVar(&s.follow, "follow", "", "address of a published record, such as https://store.example/corpus, to go "+
-		"on with; static files are read and nothing else")
+	flags.StringVar(&s.follow, "follow", "", "address of a published record, such as https://store.example/corpus, to "+
+		"go on with; static files are read and nothing else")
 	flags.Func("host", "with -follow, a host whose rows are checked and whose changes are told: its row, verdict, "+
 		"addresses and tier; may be given several times", func(v string) error {
 		v = strings.ToLower(v)
@@ -38,8 +38,8 @@ func (s *settings) followFlags(flags *flag.FlagSet) {
 		s.hosts = append(s.hosts, v)
 		return err
 	})
-	flags.StringVar(&s.exec, "exec", "", "with -follow, program that is run, without arguments and without a shell, when "+
-		"something does not hold: STORE_EVENT is fork or refused, and its standard input the report as JSON")
+	flags.StringVar(&s.exec, "exec", "", "with -follow, program that is run, without arguments and without a shell, "+
+		"when something does not hold: STORE_EVENT is fork or refused, and its standard input the report as JSON")
 }
 
 // wellCalled reports whether flags and arguments go together.
@@ -51,8 +51,8 @@ func (s *settings) wellCalled(flags *flag.FlagSet) bool {
 		!s.noJudge && len(s.witnesses) == 0
 }
 
-// step goes on from what the file of -remember holds, and keeps there what is to be remembered next.
-// Of a fork it keeps both heads beside it.
+// step goes on from what the file of -remember holds, and keeps there what is to be remembered
+// next. Of a fork it keeps both heads beside it.
 func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int, err error) {
 	ctx, stop := context.WithTimeout(ctx, maxStep)
 	defer stop()
@@ -98,7 +98,8 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 	}
 	switch {
 	case report.Fork != nil:
-		return ExitForked, errors.Join(err, s.evidence(folder, name, report, stderr), s.call(ctx, "fork", report, stderr))
+		err = errors.Join(err, s.evidence(folder, name, report, stderr))
+		return ExitForked, errors.Join(err, s.call(ctx, "fork", report, stderr))
 	case report.Refused():
 		return ExitRefused, errors.Join(err, s.call(ctx, "refused", report, stderr))
 	case !report.Sound():
@@ -107,7 +108,8 @@ func (s *settings) step(ctx context.Context, stdout, stderr io.Writer) (code int
 	return ExitVerified, err
 }
 
-// evidence keeps what shows that a log forked: both heads, each in a file of its own, and the report.
+// evidence keeps what shows that a log forked: both heads, each in a file of its own, and the
+// report.
 func (s *settings) evidence(folder *durable.Folder, name string, r monitor.Report, stderr io.Writer) error {
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

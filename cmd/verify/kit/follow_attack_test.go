@@ -33,7 +33,8 @@ func TestFollowTellsAFork(t *testing.T) {
 	w := watched(t)
 	other := recordtest.Writer(t)
 	recordtest.Seal(t, other, recordtest.Draft(1, recordtest.Walked("a.example", record.VerdictReady),
-		recordtest.Walked("door.example", record.VerdictNotReady), recordtest.Walked("z.example", record.VerdictNotReady)))
+		recordtest.Walked("door.example", record.VerdictNotReady),
+		recordtest.Walked("z.example", record.VerdictNotReady)))
 	sizes := []int64{5, 11, 12}
 	for i, size := range sizes {
 		for recordtest.Open(t, other).Log.Head().Size < size {
@@ -43,8 +44,8 @@ func TestFollowTellsAFork(t *testing.T) {
 		s.want("before", 0, nil, onDoor...)
 		forked := recordtest.MapFS(t, other.Dir)
 		if i == 0 {
-			// It keeps the tiles of what it showed before, as it has to: otherwise the two cannot be
-			// compared, and that is all that is told.
+			// It keeps the tiles of what it showed before, as it has to: otherwise the two cannot
+			// be compared, and that is all that is told.
 			s.show(forked)
 			s.want("a smaller one alone", 1, []string{"could not be compared"}, onDoor...)
 			for file, body := range recordtest.MapFS(t, w.Dir) {
@@ -60,8 +61,8 @@ func TestFollowTellsAFork(t *testing.T) {
 		if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		s.want(fmt.Sprintf("a fork of %d leaves", size), 5, []string{"FORKED: the log of store.example/corpus signed two " +
-			"histories: at ", "kept "}, append(onDoor, "-exec", program)...)
+		s.want(fmt.Sprintf("a fork of %d leaves", size), 5, []string{"FORKED: the log of store.example/corpus " +
+			"signed two histories: at ", "kept "}, append(onDoor, "-exec", program)...)
 		s.evidence(t, size)
 		called, err := os.ReadFile(out)
 		event, body, _ := strings.Cut(string(called), "\n")
@@ -128,7 +129,8 @@ func (s *site) evidence(t *testing.T, size int64) {
 	}
 }
 
-// TestFollowTellsALogKeyOutOfItsTime has the thief of a key that was handed over go on with the log.
+// TestFollowTellsALogKeyOutOfItsTime has the thief of a key that was handed over go on with the
+// log.
 func TestFollowTellsALogKeyOutOfItsTime(t *testing.T) {
 	w := watched(t)
 	former := *w
@@ -158,8 +160,8 @@ func TestFollowTellsALogKeyOutOfItsTime(t *testing.T) {
 	recordtest.Seal(t, &former, recordtest.Draft(3, offering("door.example", "thief")))
 	recordtest.Seal(t, &former, recordtest.Draft(4, offering("door.example", "thief")))
 	s.show(recordtest.MapFS(t, former.Dir))
-	s.want("the former key and its ring", 3, []string{"log/checkpoint: ", "handed over at 11 leaves", "(rule checkpoint.key)"},
-		onDoor...)
+	s.want("the former key and its ring", 3, []string{"log/checkpoint: ", "handed over at 11 leaves",
+		"(rule checkpoint.key)"}, onDoor...)
 	// Another ring altogether, under which everything is signed rightly.
 	stranger := recordtest.Writer(t)
 	stranger.Identity = recordtest.Key(t, 1)
@@ -185,8 +187,8 @@ func TestFollowTellsAnOlderHead(t *testing.T) {
 	stale := maps.Clone(now)
 	stale["log/checkpoint"] = before["log/checkpoint"]
 	s.show(stale)
-	s.want("yesterday's head", 4, []string{"the head that is shown has 11 leaves, and is the beginning of the one of 14"},
-		onDoor...)
+	s.want("yesterday's head", 4, []string{"the head that is shown has 11 leaves, and is the beginning of the one of " +
+		"14"}, onDoor...)
 	s.show(before)
 	s.want("yesterday's tree", 1, []string{"could not be compared"}, onDoor...)
 	s.show(now)
@@ -229,7 +231,8 @@ func TestFollowTellsFilesThatAreNotTheLogs(t *testing.T) {
 		{"rounds/3/header.json", change, 3, "rounds/3/header.json"},
 		{"rounds/3/header.json", gone, 1, "leaf 11 of the log is a row of a round whose header is not there"},
 		{"rounds/3/hosts/first.txt", gone, 1, "first.txt"},
-		{"rounds/3/hosts/first.txt", func([]byte) []byte { return []byte("a.example\nb.example\n") }, 3, "rule index.fold"},
+		{"rounds/3/hosts/first.txt", func([]byte) []byte { return []byte("a.example\nb.example\n") }, 3,
+			"rule index.fold"},
 		{"rounds/3/hosts/tile/entries/000.p/3", change, 3, "rule index.fold"},
 		{"rounds/3/hosts/tile/entries/000.p/3", gone, 1, "entries/000.p/3"},
 		{"rounds/3/hosts/tile/0/000.p/3", change, 3, "rule index.fold"},

@@ -15,9 +15,9 @@ import (
 	"store.example/agentstore/corpus/record/recordtest"
 )
 
-// TestFollowManyHosts steps over a round of more hosts than a part and a tile hold, and TestSoak… over
-// as many as are promised. Of the hosts that are followed one has a row in every round, one lacks one,
-// which has to be shown by the rows themselves, and one was never seen.
+// TestFollowManyHosts steps over a round of more hosts than a part and a tile hold, and TestSoak…
+// over as many as are promised. Of the hosts that are followed one has a row in every round, one
+// lacks one, which has to be shown by the rows themselves, and one was never seen.
 func TestFollowManyHosts(t *testing.T) { followMany(t, record.MaxPartRows+300) }
 
 // TestSoakFollowAMillionHosts demands that a step takes a second at most.

@@ -61,7 +61,8 @@ func (s *site) answer(front func(w http.ResponseWriter, r *http.Request) bool) {
 // follow runs the monitor once.
 func (s *site) follow(flags ...string) (int, string) {
 	var out, errs strings.Builder
-	code := Run(s.t.Context(), "verify", append([]string{"-follow", s.URL, "-remember", s.state}, flags...), &out, &errs)
+	args := append([]string{"-follow", s.URL, "-remember", s.state}, flags...)
+	code := Run(s.t.Context(), "verify", args, &out, &errs)
 	return code, out.String() + errs.String()
 }
 
@@ -117,7 +118,7 @@ func TestFollow(t *testing.T) {
 	s := serve(t, w)
 	now := func() { s.show(recordtest.MapFS(t, w.Dir)) }
 	hosts := []string{"-host", "door.example", "-host", "NEW.example"}
-	s.want("the first time", 0, []string{"has 11 leaves and 2 rounds. Nothing was remembered: what is there now is taken",
+	s.want("the first time", 0, []string{"has 11 leaves and 2 rounds. Nothing was remembered: what is there now is",
 		"door.example: 2 rows, indeterminate — 2 of 2, W37–W38.", "new.example: no row in any round."}, hosts...)
 	s.want("nothing new", 0, []string{"has 11 leaves and 2 rounds, as before."}, hosts...)
 	broken := recordtest.Walked("door.example", record.VerdictNotReady)
@@ -125,7 +126,8 @@ func TestFollow(t *testing.T) {
 	recordtest.Seal(t, w, recordtest.Draft(3, broken))
 	now()
 	s.want("not ready any more", 0, []string{"round 3 (2026-W39): taken at 2026-09-27T00:00:00Z, 1 rows, 1 probed",
-		"door.example: round 3 (2026-W39): not_ready L1, was ready, leaf 11\n", "door.example: tier broken, was indeterminate",
+		"door.example: round 3 (2026-W39): not_ready L1, was ready, leaf 11\n",
+		"door.example: tier broken, was indeterminate",
 		"goes on from the 11 that were seen"}, hosts...)
 	recordtest.Seal(t, w, recordtest.Draft(4, offering("new.example", "second")))
 	recordtest.Seal(t, w, recordtest.Draft(5, offering("door.example", "second"), offering("new.example", "second")))
@@ -196,8 +198,8 @@ func between(t *testing.T, w *record.Writer, s *site) {
 	}
 }
 
-// TestFollowAsPublished follows a site in the layout of a store's own pages, with cosignatures under
-// the head, as a policy demands.
+// TestFollowAsPublished follows a site in the layout of a store's own pages, with cosignatures
+// under the head, as a policy demands.
 func TestFollowAsPublished(t *testing.T) {
 	w := watched(t)
 	s := serve(t, w)
