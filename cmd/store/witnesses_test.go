@@ -57,8 +57,8 @@ func startWitnesses(t *testing.T, origin, vkey string) *witnesses {
 		}
 		return file
 	}
-	logs := put("logs.yaml", fmt.Sprintf("Logs:\n  - Origin: %s\n    URL: http://127.0.0.1:1\n    PublicKey: %s\n", origin,
-		vkey))
+	logs := put("logs.yaml", fmt.Sprintf("Logs:\n  - Origin: %s\n    URL: http://127.0.0.1:1\n    PublicKey: %s\n",
+		origin, vkey))
 	w := &witnesses{}
 	fronts := map[string]*httputil.ReverseProxy{}
 	for i := range 3 {
