@@ -49,8 +49,10 @@ func FuzzParseState(f *testing.F) {
 func TestAStateOfAnotherRecordIsForged(t *testing.T) {
 	good := stateOf(t)
 	for what, change := range map[string]func(*State){
-		"no keys":           func(s *State) { s.Keys = "" },
-		"a head of others":  func(s *State) { s.Checkpoint = string(recordtest.SignHead(13, [32]byte{}, recordtest.Key(t, 9))) },
+		"no keys": func(s *State) { s.Keys = "" },
+		"a head of others": func(s *State) {
+			s.Checkpoint = string(recordtest.SignHead(13, [32]byte{}, recordtest.Key(t, 9)))
+		},
 		"a round too many":  func(s *State) { s.Rounds = append(s.Rounds, record.Round{Sequence: 4, FirstLeaf: 90}) },
 		"a round too few":   func(s *State) { s.Rounds = s.Rounds[1:] },
 		"a row of nobody":   func(s *State) { s.Hosts[0].Rows[0].Row = "{}" },
