@@ -106,7 +106,8 @@ func loopback(t *testing.T) string {
 // store is the configuration of a store with these witnesses, and the writer of its record.
 func (w *witnesses) store(t *testing.T) (file string, writer *record.Writer) {
 	t.Helper()
-	config := `base_url = "http://127.0.0.1:4020"
+	var config strings.Builder
+	config.WriteString(`base_url = "http://127.0.0.1:4020"
 ledger = "bolt:ledger"
 record = "record"
 [keys]
@@ -114,12 +115,12 @@ identity = "specimen"
 log = "specimen"
 ring = "specimen"
 secret = "secret"
-`
+`)
 	for i, k := range w.keys {
-		config += fmt.Sprintf("[[witness]]\nurl = \"https://%s.com\"\nkey = %q\n", w.names[i], k.Key())
+		fmt.Fprintf(&config, "[[witness]]\nurl = \"https://%s.com\"\nkey = %q\n", w.names[i], k.Key())
 	}
 	file = filepath.Join(t.TempDir(), "store.toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := shop.Load(file)
@@ -153,11 +154,12 @@ func TestWitnessesOfTransparencyDev(t *testing.T) {
 		t.Fatalf("the log is %s", writer.Origin)
 	}
 	policy := filepath.Join(t.TempDir(), "policy")
-	text := "log " + tlog.VerifierKey(origin, writer.LogKey.Public()) + "\n"
+	var text strings.Builder
+	text.WriteString("log " + tlog.VerifierKey(origin, writer.LogKey.Public()) + "\n")
 	for i, k := range w.keys {
-		text += fmt.Sprintf("witness W%d %s\n", i+1, k.Key())
+		fmt.Fprintf(&text, "witness W%d %s\n", i+1, k.Key())
 	}
-	if err := os.WriteFile(policy, []byte(text+"group two 2 W1 W2 W3\nquorum two\n"), 0o644); err != nil {
+	if err := os.WriteFile(policy, []byte(text.String()+"group two 2 W1 W2 W3\nquorum two\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	verify := func(code int, says string) {
